@@ -1,0 +1,73 @@
+# Every target sets itself up: `make test` on a fresh checkout is enough. See `make help`.
+
+PYTHON  ?= python3
+WORKERS ?= auto
+UV      := uv==0.13.7
+
+BIN       := .venv/bin
+MADE      := .venv/.made
+INSTALLED := .venv/.installed
+PIP       := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# Snapshots are only compared here; to write them, call pytest with --inline-snapshot=fix.
+PYTEST    := $(BIN)/pytest -n $(WORKERS) --dist worksteal --inline-snapshot=disable
+SOURCES   := src tests $(wildcard bench)
+COG_FILES  = $(shell grep -rlF '[[[cog' --include='*.md' README.md ARCHITECTURE.md docs 2>/dev/null)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint types bench soak docs constraints clean
+
+help: ## say what each target does
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+
+demo: $(INSTALLED) ## show takeback at work in a throw-away directory
+	@$(BIN)/takeback demo
+
+test: $(INSTALLED) ## run the tests
+	@$(PYTEST) tests
+
+lint: $(INSTALLED) types ## check style, layers, types and the generated parts of the docs
+	@$(BIN)/ruff check $(SOURCES)
+	@$(BIN)/ruff format --check $(SOURCES)
+	@$(BIN)/lint-imports --no-logo
+	@$(if $(COG_FILES),$(BIN)/cog --check -P $(COG_FILES),:)
+
+types: $(INSTALLED) ## check the types
+	@$(BIN)/mypy $(SOURCES)
+
+bench: $(INSTALLED) ## measure the speed
+	@$(BIN)/python -m bench
+
+soak: $(INSTALLED) ## run the long campaigns (hours)
+	@TAKEBACK_SOAK=1 $(PYTEST) -m "soak or not soak" \
+		$(wildcard tests/property tests/crash tests/conformance)
+
+docs: $(INSTALLED) ## write the generated parts of the docs again
+	@$(if $(COG_FILES),$(BIN)/cog -r -P $(COG_FILES),:)
+
+# The environment. It is cleared when it was left half-made, and installed into again when
+# pyproject.toml or constraints.txt changed. Wheels only, each checked against its hash.
+$(MADE):
+	@sh scripts/prerequisites.sh $(PYTHON)
+	@$(PYTHON) -m venv --clear .venv
+	@touch $@
+
+$(INSTALLED): $(MADE) pyproject.toml constraints.txt
+	@$(PIP) install --no-compile --no-deps --only-binary :all: --require-hashes -r constraints.txt
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+constraints: ## pin every dependency again, with hashes
+	@sh scripts/prerequisites.sh $(PYTHON)
+	@$(PYTHON) -m venv --clear build/pin
+	@build/pin/bin/python -m pip --disable-pip-version-check --quiet install $(UV)
+	@{ sed -n '/^[^#]/q;p' constraints.txt; \
+	   build/pin/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
+	     --generate-hashes --no-header --no-emit-index-url --group dev pyproject.toml; \
+	 } > build/constraints.txt
+	@mv build/constraints.txt constraints.txt
+	@rm -rf build/pin
+
+clean: ## remove the environment, caches and builds
+	@rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@find src tests $(wildcard bench) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,363 @@
+"""``Takeback``: the one place where everything is wired together, and the public Python API.
+
+    from takeback import Takeback
+
+    with Takeback.open(".") as tb:
+        before = tb.checkpoint(label="before the agent").checkpoint
+        ...
+        plan = tb.plan(before)
+        done = tb.rewind(before)
+        tb.undo()
+"""
+
+from __future__ import annotations
+
+import os
+
+from takeback import config
+from takeback.errors import RecoveredInstead, UsageError
+from takeback.model import operation as operations
+from takeback.model.path_text import to_text
+from takeback.model.policy import Overrides
+from takeback.ops import cat as cat_op
+from takeback.ops import checkpoint as checkpoint_op
+from takeback.ops import diff as diff_op
+from takeback.ops import doctor as doctor_op
+from takeback.ops import label as label_op
+from takeback.ops import names, timeline
+from takeback.ops import plan as plan_op
+from takeback.ops import rewind as rewind_op
+from takeback.ops import status as status_op
+from takeback.ops import undo as undo_op
+from takeback.ops import verify as verify_op
+from takeback.ops.catch_up import open_ledger, rebuild_ledger
+from takeback.ops.context import Context
+from takeback.ops.forget import forget
+from takeback.ops.open import adopt, locate, open_store, open_workspace
+from takeback.ops.prepare import Scope
+from takeback.ops.recover import recover
+from takeback.paths import config_file, takeback_home
+from takeback.ports import SilentReporter, SystemClock
+from takeback.store import journal
+from takeback.store.operations import read_operations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from types import TracebackType
+
+    from takeback.ledger.ledger import Ledger
+    from takeback.model.change import CountedChange
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.ids import CheckpointId
+    from takeback.model.operation import Operation, Step
+    from takeback.model.plan import Outcome, Plan
+    from takeback.ops.recover import Recovered
+    from takeback.ports import Clock, Reporter
+
+    CheckpointLike = str | Checkpoint
+
+
+class Takeback:
+    """One workspace and everything that can be done with it. Close it, or use ``with``."""
+
+    def __init__(self, context: Context, settings: config.Settings) -> None:
+        self._context = context
+        self._ledger: Ledger | None = None
+        self.settings = settings
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str] = ".",
+        *,
+        create: bool = True,
+        environ: Mapping[str, str] | None = None,
+        clock: Clock | None = None,
+        reporter: Reporter | None = None,
+        holder: str = "python",
+    ) -> Takeback:
+        """Opens the workspace that ``path`` lies in; raises NotAWorkspace.
+
+        Its store is made when there is none, unless ``create`` is false.
+        """
+        environ = os.environ if environ is None else environ
+        reporter = reporter or SilentReporter()
+        user_settings = config.load([config_file(environ)])
+        place = locate(
+            os.fsencode(path), environ, foreign_owner=user_settings["foreign_owner"]
+        )
+        store = open_store(place, environ, reporter, create=create)
+        settings = config.load([config_file(environ), store.path("config.toml")])
+        context = Context(
+            workspace=open_workspace(place),
+            store=store,
+            policy=settings.policy(),
+            clock=clock or SystemClock(),
+            reporter=reporter,
+            environ=environ,
+            holder=holder,
+        )
+        return cls(context, settings)
+
+    def close(self) -> None:
+        """Gives back files and descriptors."""
+        if self._ledger is not None:
+            self._ledger.close()
+            self._ledger = None
+        self._context.store.close()
+        self._context.workspace.close()
+
+    def __enter__(self) -> Takeback:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # -- looking
+
+    @property
+    def root(self) -> bytes:
+        """The root of the workspace."""
+        return self._context.workspace.root
+
+    @property
+    def store_directory(self) -> str:
+        """Where this workspace's store is."""
+        return self._context.store.directory
+
+    def _index(self) -> Ledger:
+        if self._ledger is None:
+            self._ledger = open_ledger(self._context.store, self._context.reporter)
+        else:
+            from takeback.ops.catch_up import catch_up
+
+            catch_up(self._context.store, self._ledger, self._context.reporter)
+        return self._ledger
+
+    def find(self, name: CheckpointLike) -> Checkpoint:
+        """Returns the checkpoint that a name means; raises NoSuchCheckpoint."""
+        if not isinstance(name, str):
+            return name
+        return names.find(self._index(), name, now=self._context.clock.now())
+
+    def _by_id(self, checkpoint: CheckpointId) -> Checkpoint:
+        return names.find(self._index(), checkpoint, now=self._context.clock.now())
+
+    def checkpoints(
+        self, *, session: str | None = None, undo: bool = False, limit: int = -1
+    ) -> list[timeline.TimelineEntry]:
+        """Returns checkpoints with what changed in each, newest first."""
+        return timeline.timeline(self._index(), session=session, undo=undo, limit=limit)
+
+    def show(self, checkpoint: CheckpointLike) -> timeline.Shown:
+        """Returns one checkpoint in full, with what it does not hold."""
+        return timeline.show(self._context.store, self._index(), self.find(checkpoint))
+
+    def operations(self) -> list[Operation]:
+        """Returns the operation log, oldest first."""
+        return read_operations(self._context.store)
+
+    def cat(self, checkpoint: CheckpointLike, path: str | bytes) -> bytes:
+        """Returns the bytes of one file as a checkpoint has them."""
+        return cat_op.cat(self._context, self.find(checkpoint), self.path(path))
+
+    def diff(
+        self,
+        old: CheckpointLike,
+        new: CheckpointLike | None = None,
+        paths: Iterable[str | bytes] = (),
+        *,
+        color: bool = False,
+    ) -> bytes:
+        """Returns a unified diff from ``old`` to ``new``, or to the files as they are now."""
+        a, b = self._trees(old, new)
+        return diff_op.patch(self._context, a, b, paths=self._paths(paths), color=color)
+
+    def changes(
+        self,
+        old: CheckpointLike,
+        new: CheckpointLike | None = None,
+        paths: Iterable[str | bytes] = (),
+    ) -> list[CountedChange]:
+        """Returns the paths that differ from ``old`` to ``new`` or now, with line counts."""
+        a, b = self._trees(old, new)
+        return diff_op.changes(self._context, a, b, paths=self._paths(paths))
+
+    def _trees(self, old: CheckpointLike, new: CheckpointLike | None) -> tuple[bytes, bytes]:
+        a = bytes.fromhex(self.find(old).snapshot)
+        if new is None:
+            return a, diff_op.present_tree(self._context)
+        return a, bytes.fromhex(self.find(new).snapshot)
+
+    def status(self) -> status_op.Status:
+        """Returns what is kept, where, how large, and what went wrong."""
+        return status_op.status(self._context, self._index())
+
+    def verify(self, *, read_data: bool = False) -> verify_op.Verified:
+        """Checks that everything kept reads back."""
+        return verify_op.verify(self._context, read_data=read_data)
+
+    @property
+    def interrupted(self) -> bool:
+        """True when an operation was interrupted and not yet recovered."""
+        return journal.exists(self._context.store)
+
+    # -- changing
+
+    def recover(self) -> Recovered | None:
+        """Finishes or rolls back an interrupted operation; None if there is none."""
+        return recover(self._context, self._by_id)
+
+    def _recover_and_say(self) -> Recovered | None:
+        done = self.recover()
+        if done is not None:
+            self._context.reporter.note(done.sentence())
+        return done
+
+    def checkpoint(
+        self, label: str | None = None, *, message: str | None = None, allow_large: bool = False
+    ) -> checkpoint_op.Made:
+        """Makes a checkpoint of the files as they are now."""
+        self._recover_and_say()
+        if label is not None:
+            label_op.check_new_label(self._context, self._index(), label)
+        return checkpoint_op.checkpoint(
+            self._context, label=label, prompt=message, allow_large=allow_large
+        )
+
+    def label(self, checkpoint: CheckpointLike, name: str | None) -> Checkpoint:
+        """Gives a checkpoint a name, or takes it off (None)."""
+        return label_op.label(self._context, self._index(), self.find(checkpoint), name)
+
+    def plan(
+        self,
+        checkpoint: CheckpointLike,
+        paths: Iterable[str | bytes] = (),
+        *,
+        ignored: bool = False,
+        overrides: Overrides | None = None,
+    ) -> Plan:
+        """Returns what a rewind would change; changes nothing."""
+        return plan_op.plan(
+            self._context,
+            self.find(checkpoint),
+            self._scope(paths, ignored),
+            overrides or Overrides(),
+            newest=self._newest(),
+        )
+
+    def rewind(
+        self,
+        checkpoint: CheckpointLike,
+        paths: Iterable[str | bytes] = (),
+        *,
+        ignored: bool = False,
+        overrides: Overrides | None = None,
+        shown: Plan | None = None,
+    ) -> Outcome:
+        """Brings the files back to a checkpoint. ``shown`` is the plan a person agreed to."""
+        self._recover_and_say()
+        return rewind_op.rewind(
+            self._context,
+            self.find(checkpoint),
+            self._scope(paths, ignored),
+            overrides or Overrides(),
+            shown=shown,
+            newest=self._newest(),
+        )
+
+    def _newest(self) -> Checkpoint | None:
+        found = self._index().checkpoints(undo=False, limit=1)
+        return found[0] if found else None
+
+    def next_undo(self) -> Step:
+        """Returns the operation that undo would take back; raises Refused."""
+        return undo_op.next_step(self._context, operations.UNDO)
+
+    def next_redo(self) -> Step:
+        """Returns the operation that redo would do again; raises Refused."""
+        return undo_op.next_step(self._context, operations.REDO)
+
+    def plan_undo(self, *, overrides: Overrides | None = None) -> Plan:
+        """Returns what ``undo`` would change; changes nothing."""
+        return self._plan_step(operations.UNDO, overrides)
+
+    def plan_redo(self, *, overrides: Overrides | None = None) -> Plan:
+        """Returns what ``redo`` would change; changes nothing."""
+        return self._plan_step(operations.REDO, overrides)
+
+    def _plan_step(self, kind: str, overrides: Overrides | None) -> Plan:
+        step = undo_op.next_step(self._context, kind)
+        return undo_op.plan_step(
+            self._context, step, self._by_id, overrides or Overrides(), newest=self._newest()
+        )
+
+    def undo(self, *, overrides: Overrides | None = None, shown: Plan | None = None) -> Outcome:
+        """Takes back the newest operation that is not yet taken back."""
+        return self._step(operations.UNDO, overrides, shown)
+
+    def redo(self, *, overrides: Overrides | None = None, shown: Plan | None = None) -> Outcome:
+        """Does again what the last undo took back."""
+        return self._step(operations.REDO, overrides, shown)
+
+    def _step(self, kind: str, overrides: Overrides | None, shown: Plan | None) -> Outcome:
+        if self._recover_and_say() is not None:
+            raise RecoveredInstead(
+                f"an interrupted operation was recovered first, so {kind} now means something else",
+                hint=f"look at the files, then run it again: takeback {kind}",
+            )
+        return undo_op.take_step(
+            self._context,
+            kind,
+            undo_op.next_step(self._context, kind),
+            self._by_id,
+            overrides or Overrides(),
+            shown=shown,
+            newest=self._newest(),
+        )
+
+    # -- keeping house
+
+    def doctor(self, *, rebuild: bool = False) -> list[doctor_op.Finding]:
+        """Names what is wrong and mends what can safely be mended."""
+        found = doctor_op.doctor(self._context, home=takeback_home(self._context.environ))
+        if rebuild:
+            if self._ledger is not None:
+                self._ledger.close()
+            self._ledger = rebuild_ledger(self._context.store, self._context.reporter)
+            checkpoints, _, _ = self._ledger.counts()
+            message = f"made anew from the store: {checkpoints} checkpoints"
+            found.append(doctor_op.Finding("ledger", doctor_op.MENDED, message))
+        return found
+
+    def adopt(self, name: str) -> None:
+        """Takes over the store of what stood at this path before; then open it again."""
+        adopt(self._context.store.place, name, self._context.environ)
+
+    def forget(self) -> None:
+        """Deletes every checkpoint of this workspace for good; its files are not touched."""
+        forget(self._context.store)
+
+    # -- paths
+
+    def _scope(self, paths: Iterable[str | bytes], ignored: bool) -> Scope:
+        return Scope(self._paths(paths), ignored=ignored)
+
+    def _paths(self, paths: Iterable[str | bytes]) -> tuple[bytes, ...]:
+        return tuple(self.path(path) for path in paths)
+
+    def path(self, path: str | bytes) -> bytes:
+        """Returns a path relative to the root; a relative one is taken from the current directory."""
+        given = os.fsencode(path)
+        try:
+            return self._context.workspace.relative(given, base=os.getcwdb())
+        except ValueError:
+            raise UsageError(
+                f"{to_text(given)} is outside the workspace {to_text(self.root)}"
+            ) from None

@@ -1,0 +1,172 @@
+"""Settings: TOML files, each value with where it came from.
+
+        defaults  <  $XDG_CONFIG_HOME/takeback/config.toml  <  config.toml of the workspace's store
+
+Nothing is read from the workspace itself: a repository must not be able to switch off its own
+protection. ``tomllib`` is imported only when there is a file to read (6 ms).
+"""
+
+from __future__ import annotations
+
+import os
+
+from takeback.errors import UsageError
+from takeback.model.policy import Policy
+from takeback.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+_MIB = 1 << 20
+
+
+class Setting(Value):
+    """One setting: its name, its kind, its default, and what it does, in one line."""
+
+    name: str
+    kind: str
+    default: Any
+    about: str
+
+
+SETTINGS = (
+    Setting("size_limit_mb", "number", 100, "larger files are named, not captured"),
+    Setting("ignored", "save|restore|off", "save", "what happens to small ignored files"),
+    Setting("ignored_file_limit_mb", "number", 1, "an ignored file is small up to this size"),
+    Setting("ignored_total_limit_mb", "number", 50, "all small ignored files together"),
+    Setting("include", "list", (), "patterns: captured although git ignores them"),
+    Setting("exclude", "list", (), "patterns: never captured"),
+    Setting("entries_limit", "number", 500_000, "more new files than this are asked about first"),
+    Setting("bytes_limit_mb", "number", 5120, "more new bytes than this are asked about first"),
+    Setting("disk_floor_mb", "number", 100, "free space on the store's disk that is never used"),
+    Setting("store_budget_mb", "number", 2048, "status warns when the store is larger"),
+    Setting("lock_wait_seconds", "number", 10, "how long a command waits for another one"),
+    Setting("rehash_hours", "number", 24, "every file is read anew this often"),
+    Setting("foreign_owner", "yes|no", False, "protect directories of other users"),
+)
+_BY_NAME = {setting.name: setting for setting in SETTINGS}
+
+
+class Settings:
+    """The values in force, and the file that each came from ("default" if none)."""
+
+    def __init__(self, values: dict[str, Any], origins: dict[str, str]) -> None:
+        self._values = values
+        self._origins = origins
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values.get(name, _BY_NAME[name].default)
+
+    def origin(self, name: str) -> str:
+        return self._origins.get(name, "default")
+
+    def policy(self) -> Policy:
+        """Returns the rules that captures and rewinds follow."""
+        return Policy(
+            size_limit=int(self["size_limit_mb"] * _MIB),
+            ignored=self["ignored"],
+            ignored_file_limit=int(self["ignored_file_limit_mb"] * _MIB),
+            ignored_total_limit=int(self["ignored_total_limit_mb"] * _MIB),
+            include=tuple(self["include"]),
+            exclude=tuple(self["exclude"]),
+            entries_limit=int(self["entries_limit"]),
+            bytes_limit=int(self["bytes_limit_mb"] * _MIB),
+            disk_floor=int(self["disk_floor_mb"] * _MIB),
+            store_budget=int(self["store_budget_mb"] * _MIB),
+            lock_wait=float(self["lock_wait_seconds"]),
+            rehash_hours=int(self["rehash_hours"]),
+        )
+
+
+def load(files: Iterable[str]) -> Settings:
+    """Reads the files, a later one over an earlier one; raises UsageError naming the file."""
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for path in files:
+        for name, value in _read(path).items():
+            values[name] = _checked(name, value, path)
+            origins[name] = path
+    return Settings(values, origins)
+
+
+def _read(path: str) -> dict[str, Any]:
+    if not os.path.isfile(path):
+        return {}
+    import tomllib
+
+    try:
+        with open(path, "rb") as file:
+            return tomllib.load(file)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read the settings in {path}: {error}") from None
+
+
+def _checked(name: str, value: Any, path: str) -> Any:
+    setting = setting_named(name, path)
+    ok = {
+        "number": isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0,
+        "yes|no": isinstance(value, bool),
+        "list": isinstance(value, list) and all(isinstance(item, str) for item in value),
+    }.get(setting.kind, value in setting.kind.split("|"))
+    if not ok:
+        raise UsageError(f"{path}: {name} must be {setting.kind}, not {value!r}")
+    return value
+
+
+def setting_named(name: str, path: str = "") -> Setting:
+    """Returns a setting; raises UsageError with the known names."""
+    setting = _BY_NAME.get(name)
+    if setting is None:
+        where = f"{path}: " if path else ""
+        raise UsageError(
+            f"{where}there is no setting {name!r}", hint="settings: " + ", ".join(_BY_NAME)
+        )
+    return setting
+
+
+def parse_value(name: str, text: str) -> Any:
+    """Turns what a person typed into a value of the setting; raises UsageError."""
+    setting = setting_named(name)
+    value: Any = text
+    if setting.kind == "number":
+        try:
+            value = float(text) if "." in text else int(text)
+        except ValueError:
+            raise UsageError(f"{name} must be a number, not {text!r}") from None
+    elif setting.kind == "yes|no":
+        words = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+        if text.lower() not in words:
+            raise UsageError(f"{name} must be yes or no, not {text!r}")
+        value = words[text.lower()]
+    elif setting.kind == "list":
+        value = [item.strip() for item in text.split(",") if item.strip()]
+    return _checked(name, value, "command line")
+
+
+def written(path: str, name: str, value: Any) -> str:
+    """Returns the text of a settings file with one value set; other lines and comments stay."""
+    line = f"{name} = {_toml(value)}"
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+    except FileNotFoundError:
+        lines = []
+    for number, old in enumerate(lines):
+        if old.partition("=")[0].strip() == name:
+            lines[number] = line
+            break
+    else:
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return "[" + ", ".join(_toml(item) for item in value) + "]"

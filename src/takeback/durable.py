@@ -1,0 +1,219 @@
+"""The only module that writes files durably.
+
+Every call below that changes a disk is one *step*. Between any two steps the process may
+be killed and on any of them the disk may fail; tests/crash does both at each step, through
+``faults``. Nothing else in takeback opens a file for writing, renames, links or removes.
+
+Steps never follow a symbolic link in the last component, and inside a workspace they take
+one single component below an open directory, so a directory that is swapped for a link
+meanwhile cannot lead them astray.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from takeback import kernel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Faults(Protocol):
+        """What tests put in the way: ``step`` may raise OSError or end the process."""
+
+        def step(self, name: str) -> None: ...
+
+
+faults: Faults | None = None
+"""Set by tests/crash in a process of its own, never in production."""
+
+Name = str | bytes
+
+_FULL_SYNC = 51  # macOS F_FULLFSYNC: fsync there does not reach the platter
+_SCRATCH = b".takeback-"
+"""Every temporary name of ours begins so, and the scan knows it."""
+
+
+_HEX = b"0123456789abcdef"
+
+
+def scratch_name(token: str, number: int) -> bytes:
+    """Returns the name of the temporary file ``number`` of the operation ``token``."""
+    return b"%s%s-%x" % (_SCRATCH, token.encode(), number)
+
+
+def is_scratch_name(name: bytes) -> bool:
+    """Tells whether a directory entry is a temporary file of a takeback operation."""
+    if not name.startswith(_SCRATCH):
+        return False
+    token, dash, number = name[len(_SCRATCH) :].partition(b"-")
+    return len(token) == 12 and dash == b"-" and bool(number) and number.strip(_HEX) == b""
+
+
+def _step(name: str) -> None:
+    if faults is not None:
+        faults.step(name)
+
+
+def create(name: Name, *, dir_fd: int | None = None, mode: int = 0o600) -> int:
+    """Creates a new file and returns its descriptor; an existing name is an error."""
+    _step("create")
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.open(name, flags, mode, dir_fd=dir_fd)
+
+
+def write(fd: int, data: bytes | memoryview) -> None:
+    """Writes all of ``data`` at the current position."""
+    _step("write")
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def truncate(fd: int, size: int) -> None:
+    """Cuts an open file back to ``size`` and moves to its end."""
+    _step("truncate")
+    os.ftruncate(fd, size)
+    os.lseek(fd, size, os.SEEK_SET)
+
+
+def overwrite(fd: int, offset: int, data: bytes) -> None:
+    """Writes ``data`` at ``offset`` of a file that is not yet visible under its final name."""
+    _step("overwrite")
+    if os.pwrite(fd, data, offset) != len(data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def sync(fd: int) -> None:
+    """Returns when the bytes of an open file or directory are on the disk."""
+    _step("sync")
+    if hasattr(os, "fdatasync"):
+        os.fsync(fd)
+        return
+    import fcntl  # macOS only: 1 ms that Linux need not pay
+
+    try:
+        fcntl.fcntl(fd, _FULL_SYNC)
+    except OSError:
+        os.fsync(fd)
+
+
+def sync_directory(path: Name) -> None:
+    """Returns when the entries of the directory at ``path`` are on the disk."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        sync(fd)
+    finally:
+        os.close(fd)
+
+
+def rename(old: Name, new: Name, *, dir_fd: int | None = None) -> None:
+    """Renames within one directory (or between two full paths), replacing ``new``."""
+    _step("rename")
+    os.rename(old, new, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+
+
+def exchange(one: bytes, other: bytes, *, dir_fd: int) -> None:
+    """Swaps two names of one directory in one instant; raises kernel.Unsupported where it cannot."""
+    _step("exchange")
+    kernel.exchange(dir_fd, one, other)
+
+
+def rename_to_free_name(old: bytes, new: bytes, *, dir_fd: int) -> None:
+    """Renames only if ``new`` is free, else FileExistsError; raises kernel.Unsupported too."""
+    _step("rename")
+    kernel.rename_to_free_name(dir_fd, old, new)
+
+
+def flush_file_system(fd: int) -> bool:
+    """Flushes all of the file system that holds ``fd``; False where there is no such call."""
+    _step("sync")
+    return kernel.flush_file_system(fd)
+
+
+def link(old: Name, new: Name, *, dir_fd: int | None = None) -> None:
+    """Gives a file a second name within one directory; an existing ``new`` is an error."""
+    _step("link")
+    os.link(old, new, src_dir_fd=dir_fd, dst_dir_fd=dir_fd, follow_symlinks=False)
+
+
+def symlink(target: bytes, name: Name, *, dir_fd: int | None = None) -> None:
+    """Creates a symbolic link; an existing name is an error."""
+    _step("symlink")
+    os.symlink(target, os.fsencode(name), dir_fd=dir_fd)
+
+
+def unlink(name: Name, *, dir_fd: int | None = None) -> None:
+    """Removes one name that is not a directory."""
+    _step("unlink")
+    os.unlink(name, dir_fd=dir_fd)
+
+
+def mkdir(name: Name, *, dir_fd: int | None = None, mode: int = 0o700) -> None:
+    """Creates one directory."""
+    _step("mkdir")
+    os.mkdir(name, mode, dir_fd=dir_fd)
+
+
+def rmdir(name: Name, *, dir_fd: int | None = None) -> None:
+    """Removes one empty directory."""
+    _step("rmdir")
+    os.rmdir(name, dir_fd=dir_fd)
+
+
+def chmod(fd: int, mode: int) -> None:
+    """Sets the permission bits of an open file or directory; never setuid, setgid, sticky."""
+    _step("chmod")
+    os.fchmod(fd, mode & 0o777)
+
+
+def replace_file(path: str, data: bytes, *, flush: bool = True) -> None:
+    """Replaces one file of the store whole: readers see the old or the new bytes.
+
+    With ``flush`` the new bytes are on the disk when it returns; without, a power loss
+    may leave the old ones (good enough for what can be made anew).
+    """
+    directory, name = os.path.split(path)
+    temporary = f"{directory}/.{name}.{os.getpid()}.tmp"
+    try:
+        fd = create(temporary)
+    except FileExistsError:  # left by a dead process that had our number
+        unlink(temporary)
+        fd = create(temporary)
+    try:
+        try:
+            write(fd, data)
+            if flush:
+                sync(fd)
+        finally:
+            os.close(fd)
+        rename(temporary, path)
+    except OSError:
+        try:
+            os.unlink(temporary)
+        except OSError:
+            pass
+        raise
+    if flush:
+        sync_directory(directory or ".")
+
+
+def make_directories(path: str) -> None:
+    """Creates a directory of the store and its missing parents, each private to the user."""
+    missing = []
+    while not os.path.isdir(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    for directory in reversed(missing):
+        try:
+            mkdir(directory)
+        except FileExistsError:
+            continue
+
+
+def append(fd: int, data: bytes) -> None:
+    """Appends one record to a log that is open with O_APPEND."""
+    _step("append")
+    os.write(fd, data)

@@ -1,0 +1,135 @@
+"""Every exception of takeback, on one page.
+
+    TakebackError                     1   failed
+    ├── UsageError                    2   the words of the call are off
+    ├── PartlyDone                    3   done, except for the paths it names
+    ├── RecoveredInstead              4   an interrupted operation was recovered; nothing else was done
+    ├── NotAWorkspace                10   no workspace, or one that takeback will not protect
+    ├── Locked                       11   another process holds the workspace
+    ├── NoSuchCheckpoint             12   unknown or ambiguous name
+    ├── Refused                      13   a precondition failed; says which flag overrides it
+    ├── GitUnusable                  20   git is missing or too old
+    ├── GitFailed                     1   git on our own store ended with an error
+    ├── StoreDamaged                  1   an object, ref or record does not read back
+    │   └── ObjectMissing             1
+    ├── StoreTooNew                   1   written by a later version
+    ├── CaptureFailed                 1   no snapshot was made
+    ├── WriteFailed                   1   the disk would not take it (full, read-only, I/O error)
+    └── TimedOut                      1   a time limit of ours ran out
+
+Exit status 70 (bug) and 130 (interrupted) have no class here: the first is any exception
+that is not in this tree, the second is KeyboardInterrupt. Both are mapped by the faces.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class TakebackError(Exception):
+    """What went wrong in one sentence, and what to do about it."""
+
+    code = "failed"
+    exit_status = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(TakebackError):
+    code = "usage"
+    exit_status = 2
+
+
+class PartlyDone(TakebackError):
+    """The operation is done and recorded; ``paths`` were left as they are."""
+
+    code = "partly_done"
+    exit_status = 3
+
+    def __init__(self, message: str, *, paths: Sequence[bytes] = (), hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.paths = tuple(paths)
+
+
+class RecoveredInstead(TakebackError):
+    code = "recovered"
+    exit_status = 4
+
+
+class NotAWorkspace(TakebackError):
+    code = "not_a_workspace"
+    exit_status = 10
+
+
+class Locked(TakebackError):
+    code = "locked"
+    exit_status = 11
+
+
+class NoSuchCheckpoint(TakebackError):
+    code = "no_such_checkpoint"
+    exit_status = 12
+
+
+class Refused(TakebackError):
+    """A precondition does not hold; ``flag`` is the option that overrides it, if there is one."""
+
+    code = "refused"
+    exit_status = 13
+
+    def __init__(self, message: str, *, hint: str = "", flag: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.flag = flag
+
+
+class GitUnusable(TakebackError):
+    code = "git_unusable"
+    exit_status = 20
+
+
+class GitFailed(TakebackError):
+    """git on our own store ended with an error: the arguments, the status, its last words."""
+
+    code = "git_failed"
+
+    def __init__(self, argv: Sequence[str], status: int, last_line: str) -> None:
+        shown = " ".join(argv)
+        super().__init__(
+            f"git {shown} ended with status {status}: {last_line or 'no message'}",
+            hint="run: takeback verify",
+        )
+        self.argv = tuple(argv)
+        self.status = status
+        self.last_line = last_line
+
+
+class StoreDamaged(TakebackError):
+    code = "store_damaged"
+
+    def __init__(self, message: str, *, hint: str = "run: takeback verify") -> None:
+        super().__init__(message, hint=hint)
+
+
+class ObjectMissing(StoreDamaged):
+    code = "object_missing"
+
+
+class StoreTooNew(TakebackError):
+    code = "store_too_new"
+
+
+class CaptureFailed(TakebackError):
+    code = "capture_failed"
+
+
+class WriteFailed(TakebackError):
+    code = "write_failed"
+
+
+class TimedOut(TakebackError):
+    code = "timed_out"

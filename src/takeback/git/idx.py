@@ -1,0 +1,159 @@
+"""The index of a pack (idx, version 2): which object stands at which offset.
+
+    magic, version | fan-out, 256 numbers | ids, sorted | crc32s | offsets | two checksums
+
+Read with pread and not with mmap: a bad sector is then an error that can be reported,
+where a mapped page would kill the process with SIGBUS.
+"""
+
+from __future__ import annotations
+
+import os
+from struct import Struct, pack
+
+from takeback import errors
+from takeback.git.objects import ObjectId, new_hasher
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+# O_NONBLOCK does nothing to a file and keeps a FIFO of that name from holding us up
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_MAGIC = b"\xfftOc\0\0\0\x02"
+_FAN_OUT = Struct(">256I")
+_NUMBER = Struct(">I")
+_LARGE_NUMBER = Struct(">Q")
+_IDS_AT = len(_MAGIC) + 1024
+_PER_OBJECT = 28  # id 20, crc 4, offset 4
+_CHECKSUMS = 40
+_LARGE = 1 << 31
+
+READ_WHOLE = 1 << 16
+"""An index up to this size (2,300 objects) is read whole and its descriptor closed: there may
+be thousands of small packs, and processes have 256 descriptors on macOS."""
+
+
+def encode_index(entries: Sequence[tuple[ObjectId, int, int]], pack_checksum: bytes) -> bytes:
+    """Returns the index of a pack whose entries are (id, crc32, offset below 2 GiB)."""
+    ordered = sorted(entries)
+    fan_out = [0] * 256
+    for oid, _, _ in ordered:
+        fan_out[oid[0]] += 1
+    total = 0
+    for first, count in enumerate(fan_out):
+        total += count
+        fan_out[first] = total
+    body = b"".join(
+        (
+            _MAGIC,
+            _FAN_OUT.pack(*fan_out),
+            b"".join([entry[0] for entry in ordered]),
+            pack(f">{total}I", *[entry[1] for entry in ordered]),
+            pack(f">{total}I", *[entry[2] for entry in ordered]),
+            pack_checksum,
+        )
+    )
+    hasher = new_hasher(len(body))
+    hasher.update(body)
+    return body + hasher.digest()
+
+
+class PackIndex:
+    """An open index. Raises StoreDamaged, or OSError if it cannot be opened at all.
+
+    Only its shape is checked on opening (the checksum of a large one costs 3 ms): a
+    wrong answer is found when the object is hashed.
+    """
+
+    __slots__ = ("_buckets", "_fd", "_size", "_whole", "count", "fan_out", "pack_checksum")
+
+    def __init__(self, path: str) -> None:
+        self._fd = os.open(path, _FLAGS)
+        self._whole = b""
+        self._buckets: dict[int, bytes] = {}
+        try:
+            self._size = os.fstat(self._fd).st_size
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+        if self._whole:
+            self.close()
+
+    def _open(self) -> None:
+        if self._size < _IDS_AT + _CHECKSUMS:
+            raise errors.StoreDamaged("its index is cut short")
+        if self._size <= READ_WHOLE:
+            self._whole = self._bytes(0, self._size)
+        head = self._bytes(0, _IDS_AT)
+        if not head.startswith(_MAGIC):
+            raise errors.StoreDamaged("its index has no index header")
+        fan_out = _FAN_OUT.unpack_from(head, len(_MAGIC))
+        if sorted(fan_out) != list(fan_out):
+            raise errors.StoreDamaged("its index has a garbled fan-out table")
+        # of the ids that begin with byte b, the first is fan_out[b], the last before fan_out[b+1]
+        self.fan_out = (0, *fan_out)
+        self.count = fan_out[255]
+        large = self._size - _IDS_AT - self.count * _PER_OBJECT - _CHECKSUMS
+        if large < 0 or large % 8 or large // 8 > self.count:
+            raise errors.StoreDamaged("its index has the wrong size")
+        self.pack_checksum = self._bytes(self._size - _CHECKSUMS, 20)
+
+    def _bytes(self, offset: int, length: int) -> bytes:
+        if self._whole:
+            return self._whole[offset : offset + length]
+        try:
+            data = os.pread(self._fd, length, offset)
+        except OSError as error:
+            raise errors.StoreDamaged(f"its index cannot be read: {error.strerror}") from error
+        if len(data) != length:
+            raise errors.StoreDamaged("its index is cut short")
+        return data
+
+    def find(self, oid: ObjectId) -> int | None:
+        """Returns the offset of an object in the pack, or None if it is not in there."""
+        first = oid[0]
+        start = self.fan_out[first]
+        low, high = 0, self.fan_out[first + 1] - start
+        if not high:
+            return None
+        ids = self._buckets.get(first)
+        if ids is None:
+            ids = self._buckets[first] = self._bytes(_IDS_AT + start * 20, high * 20)
+        while low < high:
+            middle = (low + high) >> 1
+            found = ids[middle * 20 : middle * 20 + 20]
+            if found < oid:
+                low = middle + 1
+            elif found == oid:
+                return self._offset(start + middle)
+            else:
+                high = middle
+        return None
+
+    def _offset(self, position: int) -> int:
+        offsets_at = _IDS_AT + self.count * 24
+        (offset,) = _NUMBER.unpack(self._bytes(offsets_at + position * 4, 4))
+        number = int(offset)
+        if number < _LARGE:
+            return number
+        # git's repack may make a pack of more than 2 GiB; ours are split before that
+        at = offsets_at + self.count * 4 + (number - _LARGE) * 8
+        if at + 8 > self._size - _CHECKSUMS:
+            raise errors.StoreDamaged("its index has an offset out of range")
+        return int(_LARGE_NUMBER.unpack(self._bytes(at, 8))[0])
+
+    def __iter__(self) -> Iterator[ObjectId]:
+        """Yields every id, in order."""
+        for start in range(0, self.count, 4096):
+            number = min(4096, self.count - start)
+            ids = self._bytes(_IDS_AT + start * 20, number * 20)
+            for at in range(0, len(ids), 20):
+                yield ids[at : at + 20]
+
+    def close(self) -> None:
+        """Gives the descriptor back; an index that was read whole stays usable."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1

@@ -1,0 +1,172 @@
+"""One pack file, read: where an entry begins is given, its kind and bytes come back.
+
+Nothing here is hash-checked; ``packs`` does that. Every damage is a StoreDamaged whose
+message is the second half of a sentence that ``packs`` completes.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+
+from takeback import errors
+from takeback.git.delta import apply_delta, read_number
+from takeback.git.objects import KIND_NAMES, ObjectId
+from takeback.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from takeback.git.idx import PackIndex
+
+PIECE = 1 << 20
+# O_NONBLOCK does nothing to a file and keeps a FIFO of that name from holding us up
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_FIRST = 4096  # most objects lie whole in the first read
+_OFS_DELTA = 6
+_REF_DELTA = 7
+_DEEPEST = 4096  # git writes 50, and never more than 4095
+_DENSEST = 1040  # zlib cannot make more than 1032 bytes of one
+
+
+class Entry(Value):
+    """The head of one entry: what it is, and where its compressed bytes begin.
+
+    ``base`` is the offset or the id of what a delta is applied to; ``first`` holds the
+    compressed bytes already read, ``position`` is where the next ones are.
+    """
+
+    kind: int
+    size: int
+    base: int | ObjectId | None
+    first: bytes
+    position: int
+
+
+def inflate(
+    read: Callable[[int, int], bytes], position: int, first: bytes, size: int | None
+) -> Generator[bytes, None, None]:
+    """Yields what a zlib stream holds, in pieces of at most 1 MiB.
+
+    Raises StoreDamaged if the stream is cut short, garbled or not of ``size`` bytes.
+    """
+    inflater = zlib.decompressobj()
+    made = 0
+    raw = first
+    while not inflater.eof:
+        if not raw:
+            raw = read(position, _FIRST if size is not None and size < _FIRST else PIECE)
+            position += len(raw)
+            if not raw:
+                raise errors.StoreDamaged("it is cut short")
+        try:
+            piece = inflater.decompress(raw, PIECE)
+        except zlib.error as error:
+            raise errors.StoreDamaged(f"it does not inflate: {error}") from error
+        raw = inflater.unconsumed_tail
+        made += len(piece)
+        if size is not None and made > size:
+            raise errors.StoreDamaged("it is longer than it says")
+        if piece:
+            yield piece
+    if size is not None and made != size:
+        raise errors.StoreDamaged("it is shorter than it says")
+
+
+class PackFile:
+    """An open pack. OSError if it cannot be opened; StoreDamaged for all that is wrong in it."""
+
+    __slots__ = ("_fd", "_size")
+
+    def __init__(self, path: str) -> None:
+        self._fd = os.open(path, _FLAGS)
+        self._size = os.fstat(self._fd).st_size
+
+    def problem(self, index: PackIndex) -> str | None:
+        """Says why this is not the whole pack that ``index`` was made for, None if it is.
+
+        A truncated pack is found without reading it: its checksum stands last.
+        """
+        if self._size < 32:
+            return "its pack file is empty or cut short"
+        try:
+            last = self._read(self._size - 20, 20)
+        except errors.StoreDamaged as error:
+            return error.message
+        if last != index.pack_checksum:
+            return "its pack file does not end as its index says"
+        return None
+
+    def _read(self, position: int, length: int) -> bytes:
+        try:
+            return os.pread(self._fd, length, position)
+        except OSError as error:
+            raise errors.StoreDamaged(f"it cannot be read: {error.strerror}") from error
+
+    def entry(self, offset: int) -> Entry:
+        """Returns the head of the entry at ``offset``."""
+        if not 12 <= offset < self._size:
+            raise errors.StoreDamaged("its place lies outside the pack")
+        raw = self._read(offset, _FIRST)
+        size, used = read_number(raw, 0)
+        # the first byte holds the kind and four bits, the others seven bits each
+        kind = size >> 4 & 7
+        size = size & 0x0F | (size >> 7) << 4
+        base: int | ObjectId | None = None
+        if kind == _OFS_DELTA:
+            distance, used = _read_distance(raw, used)
+            base = offset - distance
+        elif kind == _REF_DELTA:
+            base = raw[used : used + 20]
+            used += 20
+            if used > len(raw):
+                raise errors.StoreDamaged("it is cut short")
+        elif kind not in KIND_NAMES:
+            raise errors.StoreDamaged(f"it has the unknown kind {kind}")
+        if size > (self._size - offset) * _DENSEST:
+            raise errors.StoreDamaged("its size cannot be right")
+        return Entry(kind, size, base, raw[used:], offset + len(raw))
+
+    def pieces(self, entry: Entry) -> Generator[bytes, None, None]:
+        """Yields the inflated bytes of one entry as they stand: for a delta, its orders."""
+        return inflate(self._read, entry.position, entry.first, entry.size)
+
+    def read(self, offset: int, index: PackIndex) -> tuple[int, bytes]:
+        """Returns the kind and bytes of the object at ``offset``, its deltas applied."""
+        deltas: list[bytes] = []
+        for _ in range(_DEEPEST):
+            entry = self.entry(offset)
+            data = b"".join(self.pieces(entry))
+            if entry.base is None:
+                while deltas:
+                    data = apply_delta(data, deltas.pop())
+                return entry.kind, data
+            deltas.append(data)
+            offset = self._base_offset(entry.base, index)
+        raise errors.StoreDamaged("its deltas have no end")
+
+    def _base_offset(self, base: int | ObjectId, index: PackIndex) -> int:
+        if isinstance(base, int):
+            return base
+        found = index.find(base)
+        if found is None:  # a stored pack is never thin
+            raise errors.StoreDamaged(f"its base {base.hex()} is not in the pack")
+        return found
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def _read_distance(raw: bytes, position: int) -> tuple[int, int]:
+    """Returns how far before its own place the base of a delta begins."""
+    distance = -1
+    for at in range(position, min(position + 10, len(raw))):
+        distance = (distance + 1) << 7 | raw[at] & 0x7F
+        if raw[at] < 0x80:
+            if distance <= 0:  # else a delta could be its own base
+                break
+            return distance, at + 1
+    raise errors.StoreDamaged("it names no base")

@@ -1,0 +1,244 @@
+"""Reads objects back from the store: from packs of ours, packs git has repacked, loose files.
+
+Every object handed out is hash-checked. An object may lie in several places; a damaged
+copy is passed over for a sound one, and what was found damaged is kept in ``damaged``.
+"""
+
+from __future__ import annotations
+
+import os
+
+from takeback import errors
+from takeback.git.loose import LooseObject, loose_path
+from takeback.git.objects import KIND_NAMES, ObjectId, new_hasher
+from takeback.git.packfile import PIECE
+from takeback.git.packlist import ListedPack, PackList
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
+
+class Packs:
+    """The objects below one ``objects`` directory.
+
+    Packs come and go while it is open (a repack replaces them), so a miss lists them
+    again before it is believed. OSError goes through only from listing the directory.
+    """
+
+    def __init__(self, objects_dir: str) -> None:
+        self._objects_dir = objects_dir
+        self._list = PackList(f"{objects_dir}/pack")
+        self.damaged = self._list.damaged
+        """Pack name -> what is wrong with it, as far as it was noticed."""
+
+    def has(self, oid: ObjectId) -> bool:
+        """Tells whether an object is here, by the indexes, in packs that look whole."""
+        if self._locate(oid) is not None or self._has_loose(oid):
+            return True
+        # a miss is the usual answer here, so the listing is renewed only if it is stale
+        if not self._list.is_stale():
+            return False
+        self._list.refresh()
+        return self._locate(oid) is not None or self._has_loose(oid)
+
+    def find(self, oid: ObjectId) -> tuple[str, int] | None:
+        """Returns the pack and the offset of an object, None if it is in no sound pack."""
+        if not self.has(oid):
+            return None
+        found = self._locate(oid)
+        return None if found is None else (found[0].name, found[1])
+
+    def pack_of(self, oid: ObjectId) -> str | None:
+        """Returns the name of a pack that holds an object."""
+        found = self.find(oid)
+        return None if found is None else found[0]
+
+    def names(self) -> list[str]:
+        """Returns the names of all packs listed, damaged ones too."""
+        return sorted(pack.name for pack in self._list.packs())
+
+    def read(self, oid: ObjectId) -> tuple[int, bytes]:
+        """Returns the kind and the bytes of an object, hash-checked.
+
+        Raises ObjectMissing, or StoreDamaged if it is here and no copy reads back.
+        """
+
+        def whole(pack: ListedPack | None, offset: int) -> tuple[int, bytes]:
+            parts: list[bytes] = []
+            kind, _ = self._deliver(oid, pack, offset, parts.append)
+            return kind, parts[0] if len(parts) == 1 else b"".join(parts)
+
+        return self._from_any_copy(oid, whole)
+
+    def size_of(self, oid: ObjectId) -> int:
+        """Returns the size that the head of an object tells, without hashing it.
+
+        Raises as ``read`` does.
+        """
+
+        def size(pack: ListedPack | None, offset: int) -> int:
+            _, size, pieces = self._open(oid, pack, offset)
+            pieces.close()
+            return size
+
+        return self._from_any_copy(oid, size)
+
+    def open_stream(self, oid: ObjectId, write: Callable[[bytes], object]) -> int:
+        """Hands an object to ``write`` in pieces of at most 1 MiB and returns its size.
+
+        Its hash is known only at the end: if this raises StoreDamaged, what was written is
+        to be thrown away. Where there are several copies, one is checked before a byte of
+        it is written.
+        """
+
+        def checked(pack: ListedPack | None, offset: int) -> tuple[ListedPack | None, int]:
+            self._deliver(oid, pack, offset, _drop)
+            return pack, offset
+
+        copies = list(self._copies(oid))
+        if len(copies) == 1:
+            try:
+                return self._deliver(oid, *copies[0], write)[1]
+            except errors.ObjectMissing:
+                pass  # repacked away before its first byte was read
+        place = self._from_any_copy(oid, checked)
+        return self._deliver(oid, *place, write)[1]
+
+    def iterate(self, pack_name: str) -> Iterator[ObjectId]:
+        """Yields the id of every object that a pack's index names, in order."""
+        for pack in self._list.packs():
+            if pack.name == pack_name:
+                index = self._list.index(pack)
+                if index is None:
+                    reason = self.damaged.get(pack_name, "it is gone")
+                    raise errors.StoreDamaged(f"pack {pack_name} cannot be listed: {reason}")
+                yield from index
+                return
+        raise errors.StoreDamaged(f"there is no pack {pack_name}")
+
+    def close(self) -> None:
+        """Gives all descriptors back; the next call lists the packs anew."""
+        self._list.close()
+
+    def _locate(self, oid: ObjectId) -> tuple[ListedPack, int] | None:
+        """Returns a sound pack that holds an object, and where."""
+        first = oid[0]
+        for pack in self._list.packs():
+            # dozens of packs are asked for an object that none has: no call for most of them
+            index = pack.index or self._list.index(pack)
+            if index is None or index.fan_out[first] == index.fan_out[first + 1]:
+                continue
+            if pack.sound and oid not in pack.bad:
+                offset = self._list.offset(pack, oid)
+                if offset is not None:
+                    return pack, offset
+        return None
+
+    def _has_loose(self, oid: ObjectId) -> bool:
+        try:
+            return os.stat(loose_path(self._objects_dir, oid)).st_size > 0
+        except OSError:
+            return False
+
+    def _copies(self, oid: ObjectId) -> Iterator[tuple[ListedPack | None, int]]:
+        """Yields every place of an object: sound packs, loose (None), packs known as damaged.
+
+        The last are worth a try: a pack that lost its end still holds its beginning.
+        """
+        damaged = []
+        for pack in tuple(self._list.packs()):
+            offset = self._list.offset(pack, oid)
+            if offset is not None:
+                if pack.sound and oid not in pack.bad:
+                    yield pack, offset
+                else:
+                    damaged.append((pack, offset))
+        if os.path.lexists(loose_path(self._objects_dir, oid)):
+            yield None, 0
+        yield from damaged
+
+    def _from_any_copy(self, oid: ObjectId, use: Callable[[ListedPack | None, int], T]) -> T:
+        """Returns what ``use`` makes of the first copy on which it does not fail."""
+        failure = None
+        for again in (False, True):
+            if again:  # a repack may have replaced what was listed
+                self._list.refresh()
+            for pack, offset in self._copies(oid):
+                try:
+                    made = use(pack, offset)
+                except errors.ObjectMissing:
+                    continue
+                except errors.StoreDamaged as error:
+                    failure = failure or error
+                    continue
+                if pack is not None:
+                    self._list.prefer(pack)
+                return made
+        if failure is not None:
+            raise failure
+        raise errors.ObjectMissing(f"object {oid.hex()} is not in the store")
+
+    def _deliver(
+        self, oid: ObjectId, pack: ListedPack | None, offset: int, write: Callable[[bytes], object]
+    ) -> tuple[int, int]:
+        """Hands one copy to ``write`` and returns its kind and size if its hash is right."""
+        kind, size, pieces = self._open(oid, pack, offset)
+        hasher = new_hasher(size)
+        hasher.update(b"%s %d\0" % (KIND_NAMES[kind], size))
+        while True:
+            try:
+                piece = next(pieces, None)
+            except errors.StoreDamaged as error:
+                raise self._blame(oid, pack, error.message) from error
+            if piece is None:
+                break
+            hasher.update(piece)
+            write(piece)
+        if hasher.digest() != oid:
+            raise self._blame(oid, pack, "its bytes have another hash")
+        return kind, size
+
+    def _open(
+        self, oid: ObjectId, pack: ListedPack | None, offset: int
+    ) -> tuple[int, int, Generator[bytes, None, None]]:
+        """Returns kind, size and bytes of one copy; ObjectMissing if it went away meanwhile."""
+        try:
+            if pack is None:
+                loose = LooseObject(loose_path(self._objects_dir, oid))
+                return loose.kind, loose.size, loose.pieces()
+            file = self._list.file(pack)
+            entry = file.entry(offset)
+            if entry.base is None:
+                return entry.kind, entry.size, file.pieces(entry)
+            index = self._list.index(pack)
+            if index is None:
+                raise errors.StoreDamaged("its index is gone")
+            kind, data = file.read(offset, index)
+            return kind, len(data), _cut(data)
+        except FileNotFoundError as error:
+            raise errors.ObjectMissing(f"object {oid.hex()} went away") from error
+        except OSError as error:
+            raise self._blame(oid, pack, f"it cannot be opened: {error.strerror}") from error
+        except errors.StoreDamaged as error:
+            raise self._blame(oid, pack, error.message) from error
+
+    def _blame(self, oid: ObjectId, pack: ListedPack | None, reason: str) -> errors.StoreDamaged:
+        """Notes a damaged copy and returns the error that names it."""
+        if pack is None:
+            return errors.StoreDamaged(f"the loose object {oid.hex()} is damaged: {reason}")
+        pack.bad.add(oid)
+        self.damaged.setdefault(pack.name, f"object {oid.hex()}: {reason}")
+        return errors.StoreDamaged(f"object {oid.hex()} in {pack.name} is damaged: {reason}")
+
+
+def _drop(piece: bytes) -> None:
+    """Takes a piece of an object that is only being checked."""
+
+
+def _cut(data: bytes) -> Generator[bytes, None, None]:
+    for start in range(0, len(data), PIECE):
+        yield data[start : start + PIECE]

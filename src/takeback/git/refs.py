@@ -1,0 +1,188 @@
+"""Refs of the store, read and written as files: git itself never writes ours.
+
+A ref is the commit point of a capture, so it is replaced whole and flushed. Refs that git
+has packed (somebody ran ``git gc`` in the store) are still found; a loose one wins.
+"""
+
+from __future__ import annotations
+
+import os
+
+from takeback import durable, errors
+from takeback.git.objects import ObjectId, parse_hex
+
+_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
+
+
+def check_name(name: str) -> None:
+    """Raises ValueError unless every component of a ref's name is safe as a file name."""
+    components = name.split("/")
+    if len(components) < 2 or components[0] != "refs" or not all(map(_is_safe, components)):
+        raise ValueError(f"not a name for a ref: {name!r}")
+
+
+def _is_safe(component: str) -> bool:
+    return (
+        bool(component)
+        and _LETTERS.issuperset(component)
+        and not component.startswith(".")
+        and not component.endswith((".", ".lock"))
+        and ".." not in component
+    )
+
+
+class Refs:
+    """The refs of one store. Whoever writes holds the workspace's lock."""
+
+    def __init__(self, git_dir: str) -> None:
+        self._git_dir = git_dir
+        self._packed_path = f"{git_dir}/packed-refs"
+
+    def read(self, name: str) -> ObjectId | None:
+        """Returns the commit that a ref names, None if there is no such ref.
+
+        Raises StoreDamaged if its file does not hold an id.
+        """
+        check_name(name)
+        found = self._read_loose(name)
+        return self._read_packed().get(name) if found is None else found
+
+    def list(self, prefix: str, *, damaged: dict[str, str] | None = None) -> dict[str, ObjectId]:
+        """Returns all refs in the directory ``prefix`` and below it, by name.
+
+        A damaged ref raises StoreDamaged; with ``damaged`` it is put there (name -> what is
+        wrong) and left out instead, so that one bad file does not hide the others.
+        """
+        prefix = prefix.rstrip("/")
+        check_name(f"{prefix}/any")
+        found = {
+            name: oid
+            for name, oid in self._read_packed().items()
+            if name.startswith(f"{prefix}/") or name == prefix
+        }
+        waiting = [prefix]
+        while waiting:
+            name = waiting.pop()
+            try:
+                with os.scandir(f"{self._git_dir}/{name}") as entries:
+                    # temporaries and git's lock files have no safe name
+                    waiting += [f"{name}/{e.name}" for e in entries if _is_safe(e.name)]
+                continue
+            except FileNotFoundError:
+                continue
+            except NotADirectoryError:
+                pass
+            found.pop(name, None)
+            try:
+                oid = self._read_loose(name)
+            except errors.StoreDamaged as error:
+                if damaged is None:
+                    raise
+                damaged[name] = error.message
+                continue
+            if oid is not None:
+                found[name] = oid
+        return dict(sorted(found.items()))
+
+    def write(self, name: str, new: ObjectId, *, expect: ObjectId | None) -> None:
+        """Sets a ref from ``expect`` (None: it does not exist) to ``new``, durably.
+
+        Raises TakebackError, with nothing changed, if it is at another place by now.
+        """
+        if len(new) != 20:
+            raise ValueError(f"not an object id: {new!r}")
+        self._compare(name, expect)
+        path = f"{self._git_dir}/{name}"
+        self._make_parents(os.path.dirname(path))
+        durable.replace_file(path, new.hex().encode() + b"\n")
+
+    def delete(self, name: str, *, expect: ObjectId) -> None:
+        """Removes a ref that is at ``expect``; raises TakebackError if it is not."""
+        self._compare(name, expect)
+        # packed first: the other way round, a crash between would bring an old value back
+        self._delete_packed(name)
+        path = f"{self._git_dir}/{name}"
+        try:
+            durable.unlink(path)
+        except FileNotFoundError:
+            return
+        durable.sync_directory(os.path.dirname(path))
+
+    def _compare(self, name: str, expect: ObjectId | None) -> None:
+        current = self.read(name)
+        if current != expect:
+            wanted = "not there" if expect is None else expect.hex()
+            raise errors.TakebackError(
+                f"the ref {name} moved meanwhile: it is at"
+                f" {current.hex() if current else 'no commit'}, expected {wanted}",
+                hint="run the command again",
+            )
+
+    def _make_parents(self, directory: str) -> None:
+        """Creates the directory of a ref so that it survives a power loss."""
+        made = []
+        path = directory
+        while not os.path.isdir(path):
+            path = os.path.dirname(path)
+            made.append(path)
+        durable.make_directories(directory)
+        for parent in made:
+            durable.sync_directory(parent)
+
+    def _read_loose(self, name: str) -> ObjectId | None:
+        path = f"{self._git_dir}/{name}"
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise _damaged(name, error.strerror) from error
+        try:
+            text = os.read(fd, 256)
+        except IsADirectoryError:
+            return None
+        except OSError as error:
+            raise _damaged(name, error.strerror) from error
+        finally:
+            os.close(fd)
+        oid = parse_hex(text.removesuffix(b"\n"))
+        if oid is None:
+            raise _damaged(name, "it holds no id" if text else "it is empty")
+        return oid
+
+    def _packed_lines(self) -> tuple[bytes, ...]:
+        try:
+            fd = os.open(self._packed_path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return ()
+        with open(fd, "rb") as file:
+            return tuple(file.read().splitlines())
+
+    def _read_packed(self) -> dict[str, ObjectId]:
+        found = {}
+        for line in self._packed_lines():
+            if line.startswith((b"#", b"^")):
+                continue
+            oid = parse_hex(line[:40])
+            name = line[41:].decode("utf-8", "surrogateescape")
+            if oid is None or line[40:41] != b" " or not name:
+                raise errors.StoreDamaged(f"the packed refs of the store are garbled: {line!r}")
+            found[name] = oid
+        return found
+
+    def _delete_packed(self, name: str) -> None:
+        if name not in self._read_packed():
+            return
+        kept = []
+        dropping = False
+        for line in self._packed_lines():
+            # a line that begins with ^ belongs to the one before it
+            if not line.startswith(b"^"):
+                dropping = line[41:] == name.encode() and not line.startswith(b"#")
+            if not dropping:
+                kept.append(line + b"\n")
+        durable.replace_file(self._packed_path, b"".join(kept))
+
+
+def _damaged(name: str, reason: str | None) -> errors.StoreDamaged:
+    return errors.StoreDamaged(f"the ref {name} is damaged: {reason}")

@@ -1,0 +1,117 @@
+"""Makes and keeps the bare repository of a store."""
+
+from __future__ import annotations
+
+import os
+
+from takeback import durable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.git.process import Git
+
+# What people keep in their directories is not for fsck to judge: a `.gitmodules` that git
+# would refuse is a file like any other here. Only ids that git 2.39 knows may stand in this
+# list, it stops at one that it does not.
+_ACCEPTED = (
+    "badFilemode",  # our trees carry all permission bits
+    "zeroPaddedFilemode",
+    "hasDotgit",  # .GIT, git~1 and the like
+    "gitattributesBlob",
+    "gitattributesLarge",
+    "gitattributesLineLength",
+    "gitattributesMissing",
+    "gitattributesSymlink",
+    "gitignoreSymlink",
+    "gitmodulesBlob",
+    "gitmodulesLarge",
+    "gitmodulesMissing",
+    "gitmodulesName",
+    "gitmodulesParse",
+    "gitmodulesPath",
+    "gitmodulesSymlink",
+    "gitmodulesUpdate",
+    "gitmodulesUrl",
+    "mailmapSymlink",
+)
+
+_CONFIG = """\
+[core]
+\trepositoryformatversion = 0
+\tfilemode = true
+\tbare = true
+\thooksPath = /dev/null
+\tfsmonitor = false
+\tlogAllRefUpdates = false
+\tfsync = all
+\tmultiPackIndex = false
+[gc]
+\tauto = 0
+\tpruneExpire = never
+\treflogExpire = never
+\twriteCommitGraph = false
+[maintenance]
+\tauto = false
+[repack]
+\twriteBitmaps = false
+\tupdateServerInfo = false
+[pack]
+\twindow = 10
+\twriteReverseIndex = false
+[transfer]
+\tfsckObjects = false
+"""
+
+_LONG = 3600.0
+
+
+def init(git: Git, git_dir: str) -> None:
+    """Makes an empty store at ``git_dir``, private to the user; one that is there is kept."""
+    durable.make_directories(git_dir)
+    git.run(
+        [
+            "init",
+            "--quiet",
+            "--bare",
+            "--template=",
+            "--object-format=sha1",
+            "--initial-branch=takeback",
+            git_dir,
+        ],
+        env={"GIT_DEFAULT_REF_FORMAT": "files"},  # git 3 would choose another, 2.39 ignores this
+    )
+    # written again by us: git does not flush these two, and without them it is no repository
+    durable.replace_file(f"{git_dir}/HEAD", b"ref: refs/heads/takeback\n")
+    durable.replace_file(f"{git_dir}/config", config_text().encode())
+    for directory in (f"{git_dir}/objects", git_dir, os.path.dirname(git_dir)):
+        durable.sync_directory(directory)
+
+
+def config_text() -> str:
+    """Returns the configuration file of a store."""
+    accepted = "".join(f"\t{message} = ignore\n" for message in _ACCEPTED)
+    return f"{_CONFIG}[fsck]\n{accepted}"
+
+
+def fsck(git: Git) -> list[str]:
+    """Returns what ``git fsck`` finds wrong with the store, in its own words; empty if nothing."""
+    outcome = git.outcome(
+        ["fsck", "--full", "--no-dangling", "--no-progress", "--no-reflogs"], timeout=_LONG
+    )
+    if outcome.status == 0:
+        return []
+    said = (outcome.stdout + outcome.stderr).decode("utf-8", "replace").splitlines()
+    return [line for line in said if line] or [f"git fsck ended with status {outcome.status}"]
+
+
+def repack_geometric(git: Git) -> None:
+    """Joins small packs so that each is at least twice the size of the next.
+
+    Every object that is in a pack stays, referred to or not. Raises GitFailed and changes
+    nothing if one does not read back.
+    """
+    git.run(
+        ["repack", "--geometric=2", "-d", "-q", "--window=10", "--no-write-bitmap-index"],
+        config=(("repack.writeBitmaps", "false"), ("core.multiPackIndex", "false")),
+        timeout=_LONG,
+    )

@@ -1,0 +1,165 @@
+"""The system calls that Python does not offer: birth times, safe opens, exchange of two names.
+
+``ctypes`` is imported on first use (5 ms): a capture that only looks at known files does
+without. On a system that lacks a call the functions say so by returning None or raising
+``Unsupported``, and the caller takes the longer way that is written there.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import ctypes
+
+_AT_FDCWD = -100
+_AT_SYMLINK_NOFOLLOW = 0x100
+_STATX_BTIME = 0x800
+_SYS_STATX = {"x86_64": 332, "aarch64": 291}
+_SYS_OPENAT2 = 437
+_RESOLVE_BENEATH = 0x08
+_RESOLVE_NO_SYMLINKS = 0x04
+_RESOLVE_NO_MAGICLINKS = 0x02
+_RENAME_NOREPLACE = 1
+_RENAME_EXCHANGE = 2
+_MAC_RENAME_SWAP = 2
+_MAC_RENAME_EXCL = 4
+LINUX = sys.platform.startswith("linux")
+_loaded: ctypes.CDLL | None = None
+_openat2_works = LINUX
+
+
+class Unsupported(Exception):
+    """This kernel or file system cannot exchange two names."""
+
+
+def _libc() -> ctypes.CDLL:
+    global _loaded
+    if _loaded is None:
+        import ctypes
+
+        _loaded = ctypes.CDLL(None, use_errno=True)
+    return _loaded
+
+
+def birth_time(path: bytes) -> int:
+    """Returns when a file was created, in nanoseconds, or 0 where nobody recorded it."""
+    if not LINUX:
+        return int(getattr(os.lstat(path), "st_birthtime", 0) * 1_000_000_000)
+    number = _SYS_STATX.get(os.uname().machine)
+    if number is None:
+        return 0
+    import ctypes
+
+    buffer = ctypes.create_string_buffer(256)
+    answer = _libc().syscall(
+        ctypes.c_long(number),
+        ctypes.c_int(_AT_FDCWD),
+        ctypes.c_char_p(path),
+        ctypes.c_int(_AT_SYMLINK_NOFOLLOW),
+        ctypes.c_uint(_STATX_BTIME),
+        buffer,
+    )
+    raw = buffer.raw
+    if answer != 0 or not int.from_bytes(raw[0:4], sys.byteorder) & _STATX_BTIME:
+        return 0
+    # struct statx: stx_btime is the second of four 16-byte timestamps that begin at byte 64
+    seconds = int.from_bytes(raw[80:88], sys.byteorder, signed=True)
+    return seconds * 1_000_000_000 + int.from_bytes(raw[88:92], sys.byteorder)
+
+
+def open_directory_beneath(root_fd: int, path: bytes) -> int:
+    """Opens the directory ``path`` below ``root_fd``, crossing no symbolic link.
+
+    Raises OSError: ELOOP or ENOTDIR where a link or a file stands in the way, ENOENT.
+    """
+    if not path:
+        return os.dup(root_fd)
+    if _openat2_works:
+        fd = _openat2(root_fd, path)
+        if fd is not None:
+            return fd
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    current = os.dup(root_fd)
+    for component in path.split(b"/"):
+        if component in (b"", b".", b".."):
+            os.close(current)
+            raise OSError(errno.EINVAL, "not a plain relative path", path)
+        try:
+            following = os.open(component, flags, dir_fd=current)
+        finally:
+            os.close(current)
+        current = following
+    return current
+
+
+def _openat2(root_fd: int, path: bytes) -> int | None:
+    global _openat2_works
+    import ctypes
+
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    resolve = _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS
+    how = b"".join(n.to_bytes(8, sys.byteorder) for n in (flags, 0, resolve))
+    while True:
+        fd = int(
+            _libc().syscall(
+                ctypes.c_long(_SYS_OPENAT2),
+                ctypes.c_int(root_fd),
+                ctypes.c_char_p(path),
+                ctypes.c_char_p(how),
+                ctypes.c_size_t(len(how)),
+            )
+        )
+        if fd >= 0:
+            return fd
+        number = ctypes.get_errno()
+        if number in (errno.EAGAIN, errno.EINTR):  # a rename elsewhere raced with ".."
+            continue
+        if number in (errno.ENOSYS, errno.EPERM, errno.EINVAL):
+            _openat2_works = False
+            return None
+        raise OSError(number, os.strerror(number), path)
+
+
+def exchange(dir_fd: int, one: bytes, other: bytes) -> None:
+    """Swaps two names of one directory in one instant; raises Unsupported or OSError."""
+    _rename_with(dir_fd, one, other, _RENAME_EXCHANGE if LINUX else _MAC_RENAME_SWAP)
+
+
+def rename_to_free_name(dir_fd: int, old: bytes, new: bytes) -> None:
+    """Renames only if ``new`` is free (FileExistsError otherwise); raises Unsupported too."""
+    _rename_with(dir_fd, old, new, _RENAME_NOREPLACE if LINUX else _MAC_RENAME_EXCL)
+
+
+def _rename_with(dir_fd: int, old: bytes, new: bytes, flag: int) -> None:
+    import ctypes
+
+    function = getattr(_libc(), "renameat2" if LINUX else "renameatx_np", None)
+    if function is None:
+        raise Unsupported
+    answer = function(
+        ctypes.c_int(dir_fd),
+        ctypes.c_char_p(old),
+        ctypes.c_int(dir_fd),
+        ctypes.c_char_p(new),
+        ctypes.c_uint(flag),
+    )
+    if answer == 0:
+        return
+    number = ctypes.get_errno()
+    if number in (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP):
+        raise Unsupported
+    raise OSError(number, os.strerror(number), old)
+
+
+def flush_file_system(fd: int) -> bool:
+    """Flushes the whole file system of ``fd``; False where there is no such call."""
+    function = getattr(_libc(), "syncfs", None)
+    if function is None:
+        return False
+    import ctypes
+
+    return int(function(ctypes.c_int(fd))) == 0

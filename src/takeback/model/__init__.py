@@ -1,0 +1,1 @@
+"""Frozen values and pure functions: the nouns of takeback. Nothing here touches a disk."""

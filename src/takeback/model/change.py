@@ -1,0 +1,43 @@
+"""Differences between two states, path by path."""
+
+from __future__ import annotations
+
+from takeback.model.snapshot import Entry
+from takeback.model.value import Value
+
+ADDED = "added"
+DELETED = "deleted"
+MODIFIED = "modified"
+MODE = "mode"
+TYPE = "type"
+
+
+class Change(Value):
+    """One path that is not the same in two snapshots. None stands for "not there"."""
+
+    path: bytes
+    old: Entry | None
+    new: Entry | None
+
+    @property
+    def kind(self) -> str:
+        """Returns added, deleted, modified, mode (only the permission bits) or type."""
+        if self.old is None:
+            return ADDED
+        if self.new is None:
+            return DELETED
+        if self.old.mode & 0o170000 != self.new.mode & 0o170000:
+            return TYPE
+        return MODE if self.old.oid == self.new.oid or self.new.is_directory else MODIFIED
+
+
+class CountedChange(Value):
+    """A change as people read it: the path, what happened, lines added and deleted.
+
+    The counts are None where lines mean nothing: a binary, a link, a directory, a mode.
+    """
+
+    path: bytes
+    kind: str
+    added: int | None
+    deleted: int | None

@@ -1,0 +1,96 @@
+"""Coverage: what a snapshot does not hold, path by path, with the reason."""
+
+from __future__ import annotations
+
+from takeback.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+IGNORED = "ignored"
+EXCLUDED = "excluded"
+OVERSIZED = "oversized"
+UNREADABLE = "unreadable"
+UNSTABLE = "unstable"
+SPECIAL = "special"
+MOUNT = "mount"
+OTHER_WORKSPACE = "other workspace"
+
+REASONS = (
+    IGNORED,
+    EXCLUDED,
+    OVERSIZED,
+    UNREADABLE,
+    UNSTABLE,
+    SPECIAL,
+    MOUNT,
+    OTHER_WORKSPACE,
+)
+_BY_CHOICE = frozenset((IGNORED, EXCLUDED, SPECIAL, OTHER_WORKSPACE))
+"""Left out by a rule that the user knows; the others are content that we wanted and lack."""
+
+
+class NotHeld(Value):
+    """One path, or a directory and all below it, that a snapshot does not hold."""
+
+    path: bytes
+    reason: str
+
+
+class Coverage:
+    """What a snapshot names as not held. Everything else that existed is in the snapshot."""
+
+    __slots__ = ("_reasons",)
+
+    def __init__(self, not_held: Iterable[NotHeld] = ()) -> None:
+        self._reasons = {item.path: item.reason for item in not_held}
+
+    @property
+    def not_held(self) -> tuple[NotHeld, ...]:
+        return tuple(NotHeld(path, reason) for path, reason in sorted(self._reasons.items()))
+
+    @property
+    def skipped(self) -> tuple[NotHeld, ...]:
+        """What we wanted and could not have: unreadable, oversized, unstable, a mount."""
+        return tuple(item for item in self.not_held if item.reason not in _BY_CHOICE)
+
+    @property
+    def complete(self) -> bool:
+        return all(reason in _BY_CHOICE for reason in self._reasons.values())
+
+    def reason_for(self, path: bytes) -> str | None:
+        """Returns why ``path`` is not held (its own entry or a parent's), or None if it is.
+
+        None for a path that is not in the snapshot means: it was not there. This is the
+        only ground on which a rewind deletes anything.
+        """
+        reasons = self._reasons
+        while path:
+            if path in reasons:
+                return reasons[path]
+            path = path.rpartition(b"/")[0]
+        return reasons.get(b"")
+
+    def encode(self) -> bytes:
+        """Returns the bytes kept beside a snapshot; equal coverages give equal bytes."""
+        return b"".join(
+            b"%s\t%s\0" % (reason.encode(), path) for path, reason in sorted(self._reasons.items())
+        )
+
+    @classmethod
+    def decode(cls, data: bytes) -> Coverage:
+        """Reads ``encode``'s bytes; raises ValueError on anything else."""
+        items = []
+        for record in data.split(b"\0")[:-1]:
+            reason, tab, path = record.partition(b"\t")
+            if not tab:
+                raise ValueError("not a coverage record")
+            items.append(NotHeld(path, reason.decode()))
+        return cls(items)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Coverage) and other._reasons == self._reasons
+
+    def __hash__(self) -> int:
+        return hash(self.encode())

@@ -1,0 +1,49 @@
+"""Names of things. Each is a distinct type, so that one cannot be passed for another."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NewType
+
+    SnapshotId = NewType("SnapshotId", str)
+    CheckpointId = NewType("CheckpointId", str)
+    SessionId = NewType("SessionId", str)
+    OperationId = NewType("OperationId", str)
+else:
+    SnapshotId = CheckpointId = SessionId = OperationId = str
+
+ID_LENGTH = 12
+_LETTERS = "abcdefghjkmnpqrstvwxyz"
+_LETTERS_AND_DIGITS = _LETTERS + "23456789"
+
+WORKSPACE_SESSION = SessionId("workspace")
+"""The session that checkpoints made by hand belong to."""
+
+
+def _random_id() -> str:
+    """Returns twelve characters that begin with a letter, so that no id looks like a time."""
+    noise = os.urandom(ID_LENGTH)
+    first = _LETTERS[noise[0] % len(_LETTERS)]
+    return first + "".join(_LETTERS_AND_DIGITS[b % len(_LETTERS_AND_DIGITS)] for b in noise[1:])
+
+
+def new_checkpoint_id() -> CheckpointId:
+    """Returns a fresh random id; it never depends on what the checkpoint holds."""
+    return CheckpointId(_random_id())
+
+
+def new_operation_id() -> OperationId:
+    """Returns a fresh random id for one line of the operation log."""
+    return OperationId(_random_id())
+
+
+def looks_like_id(text: str) -> bool:
+    """Tells whether ``text`` could be an id or the beginning of one."""
+    return (
+        0 < len(text) <= ID_LENGTH
+        and text[0] in _LETTERS
+        and all(c in _LETTERS_AND_DIGITS for c in text)
+    )

@@ -1,0 +1,20 @@
+"""Paths are bytes inside and text outside; one way to go between the two, on every locale."""
+
+from __future__ import annotations
+
+
+def to_text(path: bytes) -> str:
+    """Returns a path as text; bytes that are not UTF-8 survive as lone surrogates."""
+    return path.decode("utf-8", "surrogateescape")
+
+
+def to_bytes(text: str) -> bytes:
+    """Returns the bytes that ``to_text`` came from."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def covers(scope: tuple[bytes, ...], path: bytes) -> bool:
+    """Tells whether ``path`` is one of ``scope`` or below one of them; an empty scope is all."""
+    return not scope or any(
+        path == inner or inner == b"" or path.startswith(inner + b"/") for inner in scope
+    )

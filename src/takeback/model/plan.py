@@ -1,0 +1,66 @@
+"""The plan: every change that a rewind would make, before it is made."""
+
+from __future__ import annotations
+
+from takeback.model.change import Change
+from takeback.model.checkpoint import Checkpoint
+from takeback.model.value import Value
+
+
+class LeftAlone(Value):
+    """A path that differs from the target and is not touched, and why."""
+
+    path: bytes
+    reason: str
+
+
+class Refusal(Value):
+    """A precondition that does not hold. ``flag`` overrides it; an empty one means nothing does."""
+
+    code: str
+    message: str
+    flag: str
+
+
+class Plan(Value):
+    """What going to ``target`` means now.
+
+    ``writes`` and ``deletes`` are ordered by path. ``outside`` are those of them that the
+    user changed since the target by their own hand, ``others`` those that another session
+    changed. ``saved`` are the paths outside the snapshot (ignored, oversized, unreadable
+    to the scan) whose bytes must be saved before they are replaced.
+    """
+
+    target: Checkpoint
+    writes: tuple[Change, ...]
+    deletes: tuple[Change, ...]
+    left_alone: tuple[LeftAlone, ...] = ()
+    outside: tuple[bytes, ...] = ()
+    others: tuple[bytes, ...] = ()
+    warnings: tuple[str, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+    saved: tuple[bytes, ...] = ()
+    paths: tuple[bytes, ...] = ()
+    ignored: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.writes and not self.deletes
+
+    def same_changes(self, other: Plan) -> bool:
+        """Tells whether both plans do the same to the files."""
+        return self.writes == other.writes and self.deletes == other.deletes
+
+
+class Outcome(Value):
+    """What an operation did. ``undo`` is the checkpoint that brings back what it replaced."""
+
+    operation: str | None
+    kind: str
+    target: Checkpoint
+    undo: str | None
+    written: tuple[bytes, ...]
+    deleted: tuple[bytes, ...]
+    left_alone: tuple[LeftAlone, ...]
+    verified: bool
+    recovered: bool = False

@@ -1,0 +1,36 @@
+"""The rules a capture and a rewind follow, as values that the settings fill."""
+
+from __future__ import annotations
+
+from takeback.model.value import Value
+
+MIB = 1 << 20
+
+
+class Policy(Value):
+    """What is captured, what is refused, and where the disk's end is. Sizes are bytes."""
+
+    size_limit: int = 100 * MIB
+    ignored: str = "save"
+    ignored_file_limit: int = 1 * MIB
+    ignored_total_limit: int = 50 * MIB
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    entries_limit: int = 500_000
+    bytes_limit: int = 5 << 30
+    disk_floor: int = 100 * MIB
+    store_budget: int = 2 << 30
+    lock_wait: float = 10.0
+    rehash_hours: int = 24
+
+
+class Overrides(Value):
+    """Which preconditions of a rewind the user has waived, one flag each."""
+
+    mass_delete: bool = False
+    during_git: bool = False
+    other_branch: bool = False
+
+    @classmethod
+    def all(cls) -> Overrides:
+        return cls(mass_delete=True, during_git=True, other_branch=True)

@@ -1,0 +1,88 @@
+"""The base of every value: frozen, slotted, compared by its fields.
+
+A stand-in for ``dataclasses`` on the hook path: importing that module costs 20 ms, more
+than a whole capture of a small workspace, because it pulls in ``inspect``. Type
+checkers see an ordinary frozen dataclass.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Self, dataclass_transform
+
+    @dataclass_transform(frozen_default=True)
+    class _ValueType(type): ...
+
+else:
+
+    class _ValueType(type):
+        """Turns the annotations of a class body into slots, in order."""
+
+        def __new__(mcs, name, bases, namespace):
+            own = tuple(namespace.get("__annotations__", ()))
+            defaults = {field: namespace.pop(field) for field in own if field in namespace}
+            namespace["__slots__"] = own
+            cls = super().__new__(mcs, name, bases, namespace)
+            inherited = tuple(f for base in reversed(bases) for f in getattr(base, "_fields", ()))
+            cls._fields = inherited + own
+            cls._defaults = {
+                **{k: v for base in bases for k, v in getattr(base, "_defaults", {}).items()},
+                **defaults,
+            }
+            return cls
+
+
+class Value(metaclass=_ValueType):
+    """A frozen record whose fields are the annotations of the class body.
+
+    Subclasses need ``from __future__ import annotations`` in their module and may give
+    defaults that are immutable; there is no default factory on purpose.
+    """
+
+    if TYPE_CHECKING:
+
+        def replace(self, **changes: Any) -> Self: ...
+
+    else:
+
+        def __init__(self, *args, **kwargs):
+            fields = self._fields
+            if len(args) > len(fields):
+                raise TypeError(f"{type(self).__name__} takes {len(fields)} fields")
+            given = dict(zip(fields, args))
+            for name in kwargs:
+                if name not in fields or name in given:
+                    raise TypeError(f"{type(self).__name__}: unexpected or repeated field {name!r}")
+            given.update(kwargs)
+            for name in fields:
+                if name not in given:
+                    if name not in self._defaults:
+                        raise TypeError(f"{type(self).__name__}: missing field {name!r}")
+                    given[name] = self._defaults[name]
+                object.__setattr__(self, name, given[name])
+
+        def __setattr__(self, name, value):
+            raise AttributeError(f"{type(self).__name__} is frozen")
+
+        def __delattr__(self, name):
+            raise AttributeError(f"{type(self).__name__} is frozen")
+
+        def __eq__(self, other):
+            if type(other) is not type(self):
+                return NotImplemented
+            return all(getattr(self, f) == getattr(other, f) for f in self._fields)
+
+        def __hash__(self):
+            return hash((type(self), *(getattr(self, f) for f in self._fields)))
+
+        def __repr__(self):
+            body = ", ".join(f"{f}={getattr(self, f)!r}" for f in self._fields)
+            return f"{type(self).__name__}({body})"
+
+        def __reduce__(self):
+            return (type(self), tuple(getattr(self, f) for f in self._fields))
+
+        def replace(self, **changes):
+            """Returns a copy with some fields changed."""
+            return type(self)(**{**{f: getattr(self, f) for f in self._fields}, **changes})

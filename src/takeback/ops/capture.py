@@ -1,0 +1,157 @@
+"""Capture: make a snapshot of the workspace as it is now."""
+
+from __future__ import annotations
+
+from takeback.git.objects import EMPTY_TREE
+from takeback.git.objects import TREE as TREE_KIND
+from takeback.model.checkpoint import Checkpoint
+from takeback.model.ids import SnapshotId, new_checkpoint_id
+from takeback.model.value import Value
+from takeback.ops.failures import Translated
+from takeback.store import trees
+from takeback.store.checkpoints import write_checkpoint
+from takeback.store.sink import PackSink
+from takeback.store.trust import Trust
+from takeback.worktree import project
+from takeback.worktree.ignore import IgnoreRaced, IgnoreRules
+from takeback.worktree.rules import Rules
+from takeback.worktree.scan import Scan
+from takeback.worktree.statcache import StatCache
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.model.coverage import Coverage
+    from takeback.model.ids import SessionId
+    from takeback.model.snapshot import Entry
+    from takeback.ops.context import Context
+
+_ATTEMPTS = 3
+_HOUR_NS = 3600 * 1_000_000_000
+
+
+class Captured(Value):
+    """A snapshot whose objects are in the sink; ``keep`` or ``record`` makes them durable."""
+
+    tree: bytes
+    saved: dict[bytes, Entry]
+    coverage: Coverage
+    files: int
+    scan: Scan
+    sink: PackSink
+
+    @property
+    def snapshot(self) -> SnapshotId:
+        return SnapshotId(self.tree.hex())
+
+    def keep(self) -> None:
+        """Makes the objects durable and readable without a checkpoint, as a plan or diff needs."""
+        with Translated("the capture", undo=self.sink.discard):
+            self.sink.publish()
+            self.scan.remember()
+
+
+def capture(context: Context, *, allow_large: bool = False) -> Captured:
+    """Looks at the workspace. The caller holds the lock.
+
+    Raises CaptureFailed, Refused (too large) or WriteFailed; then there is no snapshot and
+    nothing of it is left in the store.
+    """
+    store = context.store
+    trust = Trust(store)
+    if not trust.recheck_after_restart():
+        store.raise_epoch()
+        context.reporter.note("A pack was damaged by the last stop; everything is read anew.")
+    sink = PackSink(store, disk_floor=context.policy.disk_floor, trust=trust)
+    with Translated("the capture", undo=sink.discard):
+        for attempt in range(_ATTEMPTS):
+            scan = _scan(context, sink, allow_large=allow_large)
+            try:
+                scanned = scan.run()
+                break
+            except IgnoreRaced:  # a directory became a link while git was asked about it
+                if attempt == _ATTEMPTS - 1:
+                    raise
+        if scanned.tree == EMPTY_TREE:
+            sink.add(TREE_KIND, b"")
+        return Captured(scanned.tree, scanned.saved, scanned.coverage, scanned.files, scan, sink)
+
+
+def _scan(context: Context, sink: PackSink, *, allow_large: bool) -> Scan:
+    store, workspace = context.store, context.workspace
+    cache = StatCache.load(store.path("stat"))
+    if cache.facts.tree and not store.packs.has(cache.facts.tree):
+        cache = StatCache(store.path("stat"))  # the store is not the one it was made from
+
+    def ignore_rules(excludes_file: bytes | None, exclude_info: bytes) -> IgnoreRules:
+        import os
+
+        return IgnoreRules(
+            store.git,
+            os.fsdecode(workspace.root),
+            excludes_file=excludes_file,
+            exclude_info=exclude_info,
+        )
+
+    return Scan(
+        workspace,
+        cache,
+        sink,
+        Rules(workspace.root, context.policy, context.environ, ignore_rules),
+        context.policy,
+        context.reporter,
+        epoch=store.epoch,
+        in_child=store.lock.forget_in_child,
+        rehash=_rehash_is_due(context, cache),
+        allow_large=allow_large,
+    )
+
+
+def _rehash_is_due(context: Context, cache: StatCache) -> bool:
+    """Reads every file anew from time to time: a mapped file can change without a new time."""
+    hours = context.policy.rehash_hours
+    age = context.clock.now() * 1_000_000_000 - cache.facts.read_at
+    return hours > 0 and cache.facts.read_at > 0 and age > hours * _HOUR_NS
+
+
+def record(
+    context: Context,
+    captured: Captured,
+    *,
+    kind: str,
+    session: SessionId,
+    prompt: str | None = None,
+    operation: str | None = None,
+    extra: dict[bytes, Entry] | None = None,
+) -> Checkpoint:
+    """Makes a checkpoint of a capture: durable when it returns.
+
+    ``extra`` are files that an operation is about to replace and that no snapshot holds.
+    """
+    store, sink = context.store, captured.sink
+    git = project.git_directory(context.workspace.root)
+    head = project.head(git) if git is not None else project.Head()
+    with Translated("the capture", undo=sink.discard):
+        saved = {**captured.saved, **(extra or {})}
+        tree = trees.build(sink, saved).hex() if saved else None
+        checkpoint = write_checkpoint(
+            store,
+            sink,
+            Checkpoint(
+                id=new_checkpoint_id(),
+                session=session,
+                kind=kind,
+                time=context.clock.now(),
+                snapshot=captured.snapshot,
+                commit=b"",
+                complete=captured.coverage.complete,
+                files=captured.files,
+                saved=tree,
+                prompt=prompt,
+                branch=head.branch,
+                head=head.commit,
+                operation=operation,
+            ),
+            captured.coverage,
+        )
+        captured.scan.remember()
+    return checkpoint

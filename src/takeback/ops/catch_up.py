@@ -1,0 +1,118 @@
+"""Brings the ledger up to what the refs say; makes it anew if it is damaged."""
+
+from __future__ import annotations
+
+from takeback.errors import StoreDamaged
+from takeback.ledger.ledger import Ledger, LedgerDamaged, remove
+from takeback.ops.compare import counted_changes
+from takeback.store.checkpoints import SESSIONS, checkpoint_of
+from takeback.store.labels import LABELS, read_labels
+from takeback.store.records import chain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.model.change import CountedChange
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.ports import Reporter
+    from takeback.store.store import Store
+
+
+def open_ledger(store: Store, reporter: Reporter) -> Ledger:
+    """Opens the ledger, caught up."""
+    path = store.path("ledger.db")
+    try:
+        ledger = Ledger(path)
+        catch_up(store, ledger, reporter)
+    except LedgerDamaged as error:
+        reporter.note(f"The ledger was damaged ({error}) and is made anew from the store.")
+        return rebuild_ledger(store, reporter)
+    return ledger
+
+
+def rebuild_ledger(store: Store, reporter: Reporter) -> Ledger:
+    """Deletes the ledger and reads it anew from the store."""
+    path = store.path("ledger.db")
+    remove(path)
+    ledger = Ledger(path)
+    catch_up(store, ledger, reporter)
+    return ledger
+
+
+def catch_up(store: Store, ledger: Ledger, reporter: Reporter) -> None:
+    """Indexes what is new on each ref. Costs a listing of the refs when nothing is."""
+    sessions = store.refs.list(SESSIONS)
+    labels = store.refs.list(LABELS)
+    wanted = {ref: tip.hex() for ref, tip in {**sessions, **labels}.items()}
+    if ledger.tips() == wanted:
+        return
+    ledger.begin()
+    try:
+        known = ledger.tips()
+        for ref, tip in sessions.items():
+            if known.get(ref) != tip.hex():
+                _index_session(store, ledger, reporter, ref, tip, known.get(ref))
+        for ref in known:
+            if ref.startswith(SESSIONS) and ref not in sessions:
+                ledger.forget_session(ref.removeprefix(SESSIONS))
+            if ref not in wanted:
+                ledger.forget_tip(ref)
+        if {r: t for r, t in known.items() if r.startswith(LABELS)} != {
+            ref: tip.hex() for ref, tip in labels.items()
+        }:
+            ledger.set_labels(read_labels(store).items())
+        for ref, tip_hex in wanted.items():
+            ledger.set_tip(ref, tip_hex)
+        ledger.commit()
+    except BaseException:
+        ledger.rollback()
+        raise
+
+
+def _index_session(
+    store: Store,
+    ledger: Ledger,
+    reporter: Reporter,
+    ref: str,
+    tip: bytes,
+    indexed: str | None,
+) -> None:
+    until = bytes.fromhex(indexed) if indexed else None
+    session = ref.removeprefix(SESSIONS)
+    records = []
+    try:
+        for record in chain(store, tip, until):
+            records.append(record)
+    except StoreDamaged as error:
+        reporter.note(f"Session {session} cannot be read further back: {error.message}.")
+    if not records:
+        return
+    oldest = records[-1].commit
+    if until is not None and until not in oldest.parents:  # the chain was written anew
+        ledger.forget_session(session)
+    checkpoints = [checkpoint_of(record) for record in reversed(records)]
+    before = _before(store, oldest.parents)
+    place = ledger.next_place(session)
+    changes = _changes(store, before, checkpoints)
+    for number, checkpoint in enumerate(checkpoints):
+        ledger.add(checkpoint, place + number, changes[number])
+
+
+def _before(store: Store, parents: tuple[bytes, ...]) -> Checkpoint | None:
+    if not parents:
+        return None
+    try:
+        return checkpoint_of(next(chain(store, parents[0])))
+    except StoreDamaged:
+        return None
+
+
+def _changes(
+    store: Store, before: Checkpoint | None, checkpoints: list[Checkpoint]
+) -> list[list[CountedChange]]:
+    """Compares each with the one before; a first one has nothing to be compared with."""
+    line = [before or checkpoints[0], *checkpoints]
+    pairs = [
+        (bytes.fromhex(old.snapshot), bytes.fromhex(new.snapshot))
+        for old, new in zip(line, line[1:], strict=False)
+    ]
+    return counted_changes(store, pairs)

@@ -1,0 +1,45 @@
+"""Checkpoint: capture the workspace and keep it as a place to go back to."""
+
+from __future__ import annotations
+
+from takeback.model.checkpoint import MANUAL
+from takeback.model.ids import WORKSPACE_SESSION
+from takeback.model.value import Value
+from takeback.ops.capture import capture, record
+from takeback.store import maintenance
+from takeback.store.labels import write_label
+from takeback.store.sink import PackSink
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.coverage import NotHeld
+    from takeback.ops.context import Context
+
+
+class Made(Value):
+    """A new checkpoint, and what it could not capture."""
+
+    checkpoint: Checkpoint
+    skipped: tuple[NotHeld, ...]
+
+
+def checkpoint(
+    context: Context,
+    *,
+    label: str | None = None,
+    prompt: str | None = None,
+    allow_large: bool = False,
+) -> Made:
+    """Makes a checkpoint by hand. It is durable when this returns."""
+    with context.locked():
+        captured = capture(context, allow_large=allow_large)
+        made = record(
+            context, captured, kind=MANUAL, session=WORKSPACE_SESSION, prompt=prompt
+        )
+        if label is not None:
+            write_label(context.store, PackSink(context.store), made, label, context.clock.now())
+            made = made.replace(label=label)
+    if maintenance.is_due(context.store):
+        maintenance.start_detached(context.store)
+    return Made(made, captured.coverage.skipped)

@@ -1,0 +1,52 @@
+"""Diff: what is different between two states, as a patch that people read."""
+
+from __future__ import annotations
+
+from takeback.git.diff import unified
+from takeback.model.change import MODE
+from takeback.model.path_text import covers, to_text
+from takeback.ops.capture import capture
+from takeback.ops.compare import counted_changes
+from takeback.store import trees
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.model.change import CountedChange
+    from takeback.ops.context import Context
+
+
+def present_tree(context: Context) -> bytes:
+    """Captures the workspace without a checkpoint and returns its tree."""
+    with context.locked():
+        captured = capture(context)
+        captured.keep()
+    return captured.tree
+
+
+def patch(
+    context: Context, old: bytes, new: bytes, *, paths: tuple[bytes, ...] = (), color: bool = False
+) -> bytes:
+    """Returns a unified diff; permission bits that git does not see are said in words after it."""
+    text = unified(context.store.git, old, new, paths=paths, color=color)
+    return text + b"".join(_mode_lines(context, old, new, paths))
+
+
+def _mode_lines(context: Context, old: bytes, new: bytes, paths: tuple[bytes, ...]) -> list[bytes]:
+    lines = []
+    for change in trees.diff(context.store, old, new):
+        if not covers(paths, change.path) or change.kind != MODE:
+            continue
+        if change.old is not None and change.new is not None:
+            was, now = change.old.mode & 0o777, change.new.mode & 0o777
+            if was != now:
+                line = f"mode {was:04o} -> {now:04o} {to_text(change.path)}\n"
+                lines.append(line.encode("utf-8", "surrogateescape"))
+    return lines
+
+
+def changes(
+    context: Context, old: bytes, new: bytes, *, paths: tuple[bytes, ...] = ()
+) -> list[CountedChange]:
+    """Returns the changed paths with their line counts."""
+    (found,) = counted_changes(context.store, [(old, new)])
+    return [change for change in found if covers(paths, change.path)]

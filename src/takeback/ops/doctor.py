@@ -1,0 +1,126 @@
+"""Doctor: name what is wrong and mend what can safely be mended."""
+
+from __future__ import annotations
+
+import os
+
+from takeback.errors import GitUnusable, StoreDamaged
+from takeback.git.pack import TEMPORARY
+from takeback.git.process import check_version, find_git
+from takeback.model.path_text import to_text
+from takeback.model.value import Value
+from takeback.store import journal, log, maintenance, place
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.ops.context import Context
+
+OK = "ok"
+MENDED = "mended"
+BROKEN = "broken"
+OFFER = "offer"
+
+
+class Finding(Value):
+    """One thing that was looked at. ``state`` is ok, mended, broken or offer."""
+
+    about: str
+    state: str
+    message: str
+    hint: str = ""
+
+
+def doctor(context: Context, *, home: str) -> list[Finding]:
+    """Looks at everything, mends leftovers of dead processes, and says what it found."""
+    found = [_git(context), _journal(context), _disk(context), _private(context)]
+    with context.locked():
+        found.append(_leftovers(context))
+    found.append(_packs(context))
+    found += _earlier(context, home)
+    failures = log.read(context.store)
+    if failures:
+        found.append(Finding("log", BROKEN, f"{len(failures)} failures, the last: {failures[-1]}"))
+    return found
+
+
+def _git(context: Context) -> Finding:
+    try:
+        program = find_git(context.environ)
+        version = check_version(program)
+    except GitUnusable as error:
+        return Finding("git", BROKEN, error.message, error.hint)
+    return Finding("git", OK, f"{program}, version {'.'.join(map(str, version))}")
+
+
+def _journal(context: Context) -> Finding:
+    try:
+        entry = journal.read(context.store)
+    except StoreDamaged:
+        with context.locked():
+            aside = journal.set_aside(context.store)
+        message = f"the journal of an interrupted operation was not readable; kept as {aside}"
+        return Finding(
+            "journal", MENDED, message, "compare the files with: takeback diff @"
+        )
+    if entry is not None:
+        return Finding("journal", BROKEN, "an operation was interrupted", "run: takeback undo")
+    return Finding("journal", OK, "no operation was interrupted")
+
+
+def _disk(context: Context) -> Finding:
+    status = os.statvfs(context.store.directory)
+    free = status.f_bavail * status.f_frsize
+    if free < context.policy.disk_floor:
+        return Finding(
+            "disk",
+            BROKEN,
+            f"{free >> 20} MB are free on the disk of the store; captures stop at "
+            f"{context.policy.disk_floor >> 20} MB",
+            "free some space, or lower the floor: takeback config disk_floor_mb",
+        )
+    return Finding("disk", OK, f"{free >> 20} MB are free")
+
+
+def _private(context: Context) -> Finding:
+    mode = os.stat(context.store.directory).st_mode & 0o777
+    if mode & 0o077:
+        os.chmod(context.store.directory, 0o700)
+        return Finding("store", MENDED, f"others could read the store (mode {mode:03o}); now 700")
+    return Finding("store", OK, f"{context.store.directory} is private")
+
+
+def _leftovers(context: Context) -> Finding:
+    """Removes temporary packs of dead processes; the lock says that no live one has any."""
+    directory = os.path.join(context.store.git_dir, "objects", "pack")
+    removed = 0
+    for name in os.listdir(directory):
+        if name.startswith((TEMPORARY, "tmp_pack_", "tmp_idx_")):
+            os.unlink(os.path.join(directory, name))
+            removed += 1
+    if removed:
+        return Finding("packs", MENDED, f"{removed} temporary files of dead processes removed")
+    return Finding("packs", OK, "no temporary files are left over")
+
+
+def _packs(context: Context) -> Finding:
+    count = len(context.store.packs.names())
+    if maintenance.is_due(context.store):
+        done = maintenance.combine_packs(context.store)
+        now = len(context.store.packs.names())
+        how = f"{count} packs combined into {now}" if done else "another process combines packs"
+        return Finding("packs", MENDED, how)
+    return Finding("packs", OK, f"{count} packs")
+
+
+def _earlier(context: Context, home: str) -> list[Finding]:
+    """Offers the stores of what stood at this path before."""
+    return [
+        Finding(
+            "earlier workspace",
+            OFFER,
+            f"another directory stood at {to_text(other.root)} before; its checkpoints are in "
+            f"{other.directory}",
+            f"take them over: takeback doctor --adopt {os.path.basename(other.directory)}",
+        )
+        for other in place.strangers(home, context.store.place)
+    ]

@@ -1,0 +1,128 @@
+"""Finds the checkpoint that a person means.
+
+In this order: exact id, label, ``@`` and ``@~N``, a time, the beginning of an id (four
+characters at least). ``SESSION/CP`` looks in one session only.
+"""
+
+from __future__ import annotations
+
+import time as clock_time
+from datetime import datetime, timedelta
+
+from takeback.errors import NoSuchCheckpoint, UsageError
+from takeback.model.ids import ID_LENGTH, looks_like_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.ledger.ledger import Ledger
+    from takeback.model.checkpoint import Checkpoint
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_SHORTEST_PREFIX = 4
+_NEAR = 5
+
+
+def find(ledger: Ledger, text: str, *, now: float, session: str | None = None) -> Checkpoint:
+    """Returns the checkpoint named by ``text``; raises NoSuchCheckpoint with near ones."""
+    wanted = text.strip()
+    if "/" in wanted:
+        session, _, wanted = wanted.partition("/")
+    exact = ledger.by_id(wanted)
+    if exact is not None:
+        return exact
+    labelled = ledger.by_label(wanted)
+    if len(labelled) == 1:
+        return labelled[0]
+    if len(labelled) > 1:
+        raise _ambiguous(text, labelled)
+    if wanted.startswith("@"):
+        return _from_newest(ledger, wanted, session)
+    moment = parse_time(wanted, now)
+    if moment is not None:
+        found = ledger.at_or_before(moment)
+        if found is None:
+            raise NoSuchCheckpoint(f"there is no checkpoint at or before {text}", hint=_LIST)
+        return found
+    return _by_prefix(ledger, wanted)
+
+
+_LIST = "the checkpoints: takeback log"
+
+
+def _from_newest(ledger: Ledger, text: str, session: str | None) -> Checkpoint:
+    back = 0
+    if text != "@":
+        number = text.removeprefix("@~")
+        if not text.startswith("@~") or not (number.isascii() and number.isdigit()):
+            raise NoSuchCheckpoint(f"{text!r} is not a checkpoint; write @ or @~3", hint=_LIST)
+        back = int(number)
+    found = ledger.checkpoints(session=session, undo=False, limit=back + 1)
+    if len(found) <= back:
+        raise NoSuchCheckpoint(
+            f"there are only {len(found)} checkpoints, so {text} is before the first", hint=_LIST
+        )
+    return found[back]
+
+
+def _by_prefix(ledger: Ledger, text: str) -> Checkpoint:
+    if looks_like_id(text) and len(text) >= _SHORTEST_PREFIX:
+        found = ledger.by_prefix(text)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise _ambiguous(text, found)
+    near = _near(ledger, text)
+    hint = f"near it: {', '.join(near)}" if near else _LIST
+    if looks_like_id(text) and len(text) < _SHORTEST_PREFIX:
+        hint = f"the beginning of an id needs {_SHORTEST_PREFIX} characters; {_LIST}"
+    raise NoSuchCheckpoint(f"there is no checkpoint {text!r}", hint=hint)
+
+
+def _ambiguous(text: str, found: list[Checkpoint]) -> NoSuchCheckpoint:
+    ids = ", ".join(checkpoint.id for checkpoint in found[:_NEAR])
+    return NoSuchCheckpoint(f"{text!r} names {len(found)} checkpoints", hint=f"say which: {ids}")
+
+
+def _near(ledger: Ledger, text: str) -> list[str]:
+    """Returns ids and labels that a slip of the finger may have meant."""
+    from difflib import get_close_matches
+
+    checkpoints = ledger.checkpoints(undo=False, limit=500)
+    words = [c.label for c in checkpoints if c.label] + [c.id for c in checkpoints]
+    short = {word[: max(len(text), _SHORTEST_PREFIX)]: word for word in reversed(words)}
+    return [short[match] for match in get_close_matches(text, short, n=3, cutoff=0.6)]
+
+
+def parse_time(text: str, now: float) -> float | None:
+    """Returns the moment meant by ``10m``, ``2h``, ``14:05`` or ``2026-11-15T14:05``, else None."""
+    if len(text) >= 2 and text[-1] in _UNITS and text[:-1].isascii() and text[:-1].isdigit():
+        return now - int(text[:-1]) * _UNITS[text[-1]]
+    local = datetime.fromtimestamp(now).astimezone()
+    for form in ("%H:%M", "%H:%M:%S"):
+        try:
+            hour = datetime.strptime(text, form)  # noqa: DTZ007 (only the time of day is read)
+        except ValueError:
+            continue
+        moment = local.replace(
+            hour=hour.hour, minute=hour.minute, second=hour.second, microsecond=0
+        )
+        return (moment if moment <= local else moment - timedelta(days=1)).timestamp()
+    if "-" not in text or not text[:4].isdigit():
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment.timestamp() if moment.tzinfo else clock_time.mktime(moment.timetuple())
+
+
+def check_label(ledger: Ledger, name: str, now: float) -> None:
+    """Raises UsageError for a label that could be taken for another form of naming."""
+    if not name or name != name.strip() or "/" in name or "\n" in name:
+        raise UsageError(f"{name!r} cannot be a label: no slash, no blank at the ends")
+    if name.startswith(("@", "-")) or name.startswith("turn:"):
+        raise UsageError(f"{name!r} cannot be a label: it looks like another way to name one")
+    if parse_time(name, now) is not None:
+        raise UsageError(f"{name!r} cannot be a label: it looks like a time")
+    if len(name) == ID_LENGTH and looks_like_id(name) and ledger.by_id(name) is not None:
+        raise UsageError(f"{name!r} cannot be a label: it is the id of a checkpoint")

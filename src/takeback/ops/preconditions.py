@@ -1,0 +1,138 @@
+"""What must hold before a rewind; each refusal has its reason and, mostly, its own flag."""
+
+from __future__ import annotations
+
+import os
+
+from takeback.model.path_text import to_text
+from takeback.model.plan import Refusal
+from takeback.worktree import project
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from takeback.model.change import Change
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.policy import Overrides
+    from takeback.ops.capture import Captured
+    from takeback.ops.context import Context
+    from takeback.ops.prepare import Preparation
+
+_A_FEW = 20
+
+
+def refusals(
+    context: Context,
+    captured: Captured,
+    target: Checkpoint,
+    changes: Preparation,
+    overrides: Overrides,
+) -> tuple[Refusal, ...]:
+    """Returns every precondition that does not hold and is not waived."""
+    found = [
+        *_mass_deletion(captured, changes, overrides),
+        *_git_busy(context, overrides),
+        *_other_branch(context, target, overrides),
+        *_colliding_names(context, changes.writes),
+        *_disk_space(context, changes.writes),
+    ]
+    return tuple(found)
+
+
+def _mass_deletion(
+    captured: Captured, changes: Preparation, overrides: Overrides
+) -> Iterator[Refusal]:
+    gone = sum(1 for c in changes.deletes if c.old is not None and not c.old.is_directory)
+    everything = gone > 0 and gone >= captured.files
+    most = gone > _A_FEW and gone * 2 > captured.files
+    if (everything or most) and not overrides.mass_delete:
+        yield Refusal(
+            "mass_delete",
+            f"this would delete {gone} of {captured.files} files",
+            "--allow-mass-delete",
+        )
+
+
+def _git_busy(context: Context, overrides: Overrides) -> Iterator[Refusal]:
+    git = project.git_directory(context.workspace.root)
+    doing = project.in_progress(git) if git is not None else None
+    if doing is not None and not overrides.during_git:
+        yield Refusal("during_git", f"a git {doing} is in progress here", "--during-git")
+
+
+def branch_line(context: Context, target: Checkpoint) -> str | None:
+    """Says what was checked out then and what is now, if that is not the same."""
+    git = project.git_directory(context.workspace.root)
+    if git is None or (target.branch is None and target.head is None):
+        return None
+    now = project.head(git)
+    if (now.branch, now.commit) == (target.branch, target.head):
+        return None
+    return (
+        f"then {_checked_out(target.branch, target.head)}, "
+        f"now {_checked_out(now.branch, now.commit)}: "
+        "files go back; commits, branch and staged changes stay"
+    )
+
+
+def _checked_out(branch: str | None, commit: str | None) -> str:
+    return f"{branch or 'detached'}@{commit[:7] if commit else 'unborn'}"
+
+
+def _other_branch(
+    context: Context, target: Checkpoint, overrides: Overrides
+) -> Iterator[Refusal]:
+    git = project.git_directory(context.workspace.root)
+    if git is None or overrides.other_branch or (target.branch is None and target.head is None):
+        return
+    now = project.head(git)
+    if now.branch != target.branch:
+        line = branch_line(context, target) or ""
+        yield Refusal("other_branch", f"another branch is checked out: {line}", "--other-branch")
+
+
+def _colliding_names(context: Context, writes: list[Change]) -> Iterator[Refusal]:
+    """Refuses names that are one name to a file system that folds case or composes accents."""
+    if not writes or not _names_fold(context.workspace.fd):
+        return
+    import unicodedata
+
+    seen: dict[str, bytes] = {}
+    for change in writes:
+        folded = unicodedata.normalize("NFC", to_text(change.path)).casefold()
+        other = seen.setdefault(folded, change.path)
+        if other != change.path or ".git" in folded.split("/") or "git~1" in folded.split("/"):
+            yield Refusal(
+                "colliding_names",
+                f"{to_text(change.path)} and {to_text(other)} are one name on this file system",
+                "",
+            )
+
+
+def _names_fold(root_fd: int) -> bool:
+    """Looks up an existing name in the other case; writes nothing."""
+    with os.scandir(root_fd) as listing:
+        names = {entry.name for entry in listing}
+    for name in names:
+        other = name.swapcase()
+        if other not in names and other.casefold() == name.casefold():
+            return os.access(other, os.F_OK, dir_fd=root_fd, follow_symlinks=False)
+    return False
+
+
+def _disk_space(context: Context, writes: list[Change]) -> Iterator[Refusal]:
+    """Refuses what would not fit: every new version is written before the first change."""
+    sizes = context.store.packs
+    needed = 0
+    for change in writes:
+        if change.new is not None and change.new.is_file and sizes.has(change.new.oid):
+            needed += sizes.size_of(change.new.oid)
+    status = os.fstatvfs(context.workspace.fd)
+    free = status.f_bavail * status.f_frsize
+    if needed > free:
+        yield Refusal(
+            "disk_space",
+            f"the files need {needed >> 20} MB and {free >> 20} MB are free",
+            "",
+        )

@@ -1,0 +1,278 @@
+"""Works out what going to a checkpoint means for each path, and saves what would be lost.
+
+The undo snapshot holds what the capture held. Whatever else stands in the way (an ignored
+file, one above the size limit, a whole ignored directory where the target has a file) is
+saved beside it first; what cannot be saved is left alone and named.
+"""
+
+from __future__ import annotations
+
+import os
+from stat import S_ISDIR
+
+from takeback import kernel
+from takeback.durable import is_scratch_name
+from takeback.model.change import Change
+from takeback.model.path_text import covers
+from takeback.model.plan import LeftAlone
+from takeback.model.snapshot import Entry, entry_mode
+from takeback.store import trees
+from takeback.store.checkpoints import read_coverage
+from takeback.worktree import ondisk
+from takeback.worktree.reading import Kept, keep
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.ops.capture import Captured
+    from takeback.ops.context import Context
+    from takeback.worktree.unit import Inside
+
+_NOT_ASKED = "ignored by git; restored only if asked: --ignored"
+
+
+class Scope:
+    """What of the target is wanted: all of it or some paths, with or without ignored files.
+
+    ``also`` are paths of ignored files that are wanted whatever the rest says: those that the
+    operation which is being undone replaced or removed.
+    """
+
+    def __init__(
+        self, paths: tuple[bytes, ...] = (), *, ignored: bool = False, also: tuple[bytes, ...] = ()
+    ) -> None:
+        self.paths = paths
+        self.ignored = ignored
+        self._named = frozenset(paths) | frozenset(also)
+        self._also = also
+
+    def holds(self, path: bytes) -> bool:
+        return covers(self.paths, path) or path in self._named
+
+    def wants_ignored(self, path: bytes) -> bool:
+        if path in self._named or (self._also and covers(self._also, path)):
+            return True
+        return self.ignored and covers(self.paths, path)
+
+
+class Preparation:
+    """The changes, sorted into what is done and what is left alone. Reads, and saves if asked."""
+
+    def __init__(
+        self,
+        context: Context,
+        captured: Captured,
+        target: Checkpoint,
+        scope: Scope,
+        *,
+        save: bool,
+    ) -> None:
+        self._context = context
+        self._captured = captured
+        self._store = context.store
+        self._target_tree = bytes.fromhex(target.snapshot)
+        self._coverage = read_coverage(context.store, target.commit)
+        self._target_saved = self._saved_of(target)
+        self._scope = scope
+        self._save = save
+        self.writes: list[Change] = []
+        self.deletes: list[Change] = []
+        self.left_alone: dict[bytes, str] = {}
+        self.displaced: dict[bytes, Inside] = {}
+        self.extra: dict[bytes, Entry] = {}
+        self.ignored_paths: list[bytes] = []
+        self._work_out()
+
+    def _saved_of(self, target: Checkpoint) -> dict[bytes, Entry]:
+        if target.saved is None:
+            return {}
+        return dict(trees.walk(self._store, bytes.fromhex(target.saved)))
+
+    def _work_out(self) -> None:
+        changes = {
+            change.path: change
+            for change in trees.diff(self._store, self._captured.tree, self._target_tree)
+            if self._scope.holds(change.path) or self._leads_to_scope(change)
+        }
+        for change in self._ignored_changes():
+            changes[change.path] = change
+        blocked: bytes | None = None
+        for path in sorted(changes):
+            if blocked is not None and path.startswith(blocked + b"/"):
+                continue
+            reason = self._decide(changes[path])
+            blocked = None
+            if reason is not None:
+                self.left_alone[path] = reason
+                blocked = path
+
+    def _leads_to_scope(self, change: Change) -> bool:
+        """A directory that must exist for a wanted path to be written into it."""
+        if change.new is None or not change.new.is_directory:
+            return False
+        below = change.path + b"/"
+        return any(
+            path.startswith(below) and trees.lookup(self._store, self._target_tree, path)
+            for path in self._scope.paths
+        )
+
+    def _ignored_changes(self) -> Iterator[Change]:
+        present, target = self._captured.saved, self._target_saved
+        for path in sorted(present.keys() | target.keys()):
+            now, then = present.get(path), target.get(path)
+            held_then = trees.lookup(self._store, self._target_tree, path)
+            held_now = trees.lookup(self._store, self._captured.tree, path)
+            if held_then is not None:
+                continue  # the snapshot itself says what it should be
+            if then is not None and then.is_directory:
+                if self._has_wanted_below(path) and not self._is_directory(path):
+                    yield Change(path, held_now or now, then)
+                continue
+            if now == then or (then is None and held_now is not None):
+                continue
+            if self._scope.wants_ignored(path):
+                self.ignored_paths.append(path)
+                yield Change(path, held_now or now, then)
+            elif self._scope.holds(path):
+                self.left_alone[path] = _NOT_ASKED
+
+    def _has_wanted_below(self, path: bytes) -> bool:
+        below = path + b"/"
+        return any(
+            other.startswith(below) and self._scope.wants_ignored(other)
+            for other in self._target_saved
+        )
+
+    def _is_directory(self, path: bytes) -> bool:
+        found = self._status(path)
+        return found is not None and S_ISDIR(found.st_mode)
+
+    def _status(self, path: bytes) -> os.stat_result | None:
+        try:
+            return os.stat(path, dir_fd=self._context.workspace.fd, follow_symlinks=False)
+        except OSError:
+            return None
+
+    def _decide(self, change: Change) -> str | None:
+        """Puts one change where it belongs; returns the reason if it is left alone."""
+        if b".git" in change.path.split(b"/"):
+            return "takeback does not write to .git"
+        if change.new is None:
+            return self._decide_deletion(change)
+        found = self._status(change.path)
+        if found is None:
+            self.writes.append(change.replace(old=None))
+            return None
+        if S_ISDIR(found.st_mode) and change.new.is_directory:
+            present = Entry(entry_mode(found.st_mode), b"")
+            if present.mode != change.new.mode:
+                self.writes.append(Change(change.path, present, change.new))
+            return None
+        if S_ISDIR(found.st_mode):
+            return self._decide_displaced(change)
+        return self._decide_replacement(change)
+
+    def _decide_deletion(self, change: Change) -> str | None:
+        reason = self._coverage.reason_for(change.path)
+        if reason is not None:
+            return f"the target does not hold it ({reason} then)"
+        if change.path in self.ignored_paths:
+            saved = self._kept(change.path)
+            if saved is None:
+                return "its content cannot be saved"
+            change = change.replace(old=saved)
+        self.deletes.append(change)
+        return None
+
+    def _decide_replacement(self, change: Change) -> str | None:
+        if trees.lookup(self._store, self._captured.tree, change.path) is None:
+            saved = self._kept(change.path)
+            if saved is None:
+                return "in the way, and its content cannot be saved"
+            change = change.replace(old=saved)
+        self.writes.append(change)
+        return None
+
+    def _kept(self, path: bytes) -> Entry | None:
+        """Saves a file that no snapshot holds (or only hashes it, for a plan)."""
+        parent, _, name = path.rpartition(b"/")
+        try:
+            fd = kernel.open_directory_beneath(self._context.workspace.fd, parent)
+        except OSError:
+            return None
+        try:
+            entry = self._kept_at(fd, name)
+        finally:
+            os.close(fd)
+        if entry is not None:
+            self.extra[path] = entry
+        return entry
+
+    def _kept_at(self, fd: int, name: bytes) -> Entry | None:
+        if not self._save:
+            try:
+                entry = ondisk.entry_at(fd, name)
+            except OSError:
+                return None
+            return None if entry is None or entry.is_directory else entry
+        kept = keep(fd, name, self._captured.sink, size_limit=None)
+        if not isinstance(kept, Kept):
+            return None
+        return Entry(entry_mode(kept.status.st_mode), kept.oid)
+
+    def _decide_displaced(self, change: Change) -> str | None:
+        """A directory makes way for a file or link: all of it must be saved."""
+        try:
+            fd = kernel.open_directory_beneath(self._context.workspace.fd, change.path)
+        except OSError:
+            return "in the way, and it cannot be read"
+        try:
+            mode = entry_mode(os.fstat(fd).st_mode)
+            inside = list(self._save_inside(fd, change.path))
+        except (OSError, _Unsavable) as error:
+            return f"in the way, and not all in it can be saved: {error}"
+        finally:
+            os.close(fd)
+        base = len(change.path) + 1
+        for path, entry, held in inside:
+            if not held:
+                self.extra[path] = entry
+        if trees.lookup(self._store, self._captured.tree, change.path) is None:
+            self.extra[change.path] = Entry(mode, b"")
+        self.displaced[change.path] = tuple((path[base:], entry) for path, entry, _ in inside)
+        self.writes.append(change.replace(old=Entry(mode, b"")))
+        return None
+
+    def _save_inside(self, fd: int, path: bytes) -> Iterator[tuple[bytes, Entry, bool]]:
+        """Yields (path, entry, held by the snapshot) of all below a directory, saving the rest."""
+        with os.scandir(fd) as listing:
+            names = sorted(os.fsencode(entry.name) for entry in listing)
+        for name in names:
+            full = path + b"/" + name
+            held = trees.lookup(self._store, self._captured.tree, full)
+            found = ondisk.status(fd, name)
+            if name == b".git" or is_scratch_name(name) or found is None:
+                raise _Unsavable(os.fsdecode(full))
+            if S_ISDIR(found.st_mode):
+                directory = Entry(entry_mode(found.st_mode), b"")
+                yield full, directory, held is not None
+                flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+                inner = os.open(name, flags, dir_fd=fd)
+                try:
+                    yield from self._save_inside(inner, full)
+                finally:
+                    os.close(inner)
+                continue
+            entry = held if held is not None else self._kept_at(fd, name)
+            if entry is None:
+                raise _Unsavable(os.fsdecode(full))
+            yield full, entry, held is not None
+
+    def named(self) -> tuple[LeftAlone, ...]:
+        return tuple(LeftAlone(path, reason) for path, reason in sorted(self.left_alone.items()))
+
+
+class _Unsavable(Exception):
+    """Something that takeback never reads: a FIFO, a device, a repository's .git."""

@@ -1,0 +1,138 @@
+"""Recovery: an interrupted operation is finished, or rolled back if it cannot be.
+
+Forward when every blob that is still to be written reads back; else back to the state of the
+undo snapshot. Both can be killed and run again.
+"""
+
+from __future__ import annotations
+
+from takeback.errors import StoreDamaged
+from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
+from takeback.model.operation import Operation
+from takeback.model.path_text import to_bytes
+from takeback.model.plan import LeftAlone
+from takeback.model.value import Value
+from takeback.ops.failures import Translated, write_failed
+from takeback.ops.rewind import StoreBlobs, finish
+from takeback.store import journal
+from takeback.store.operations import read_operations
+from takeback.worktree.apply import Apply
+from takeback.worktree.unit import decode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.ops.context import Context
+    from takeback.worktree.apply import Applied
+    from takeback.worktree.unit import Unit
+
+
+class Recovered(Value):
+    """What recovery did with the operation that it found."""
+
+    kind: str
+    finished: bool
+    left_alone: tuple[LeftAlone, ...]
+
+    def sentence(self) -> str:
+        """Says it in one sentence."""
+        how = "finished" if self.finished else "rolled back"
+        rest = f"; {len(self.left_alone)} paths were left alone" if self.left_alone else ""
+        return f"An interrupted {self.kind} was found and {how}{rest}."
+
+
+def recover(
+    context: Context, find: Callable[[CheckpointId], Checkpoint]
+) -> Recovered | None:
+    """Finishes or rolls back what was interrupted; None if nothing was."""
+    if not journal.exists(context.store):
+        return None
+    with context.locked():
+        entry = journal.read(context.store)
+        if entry is None:
+            return None
+        try:
+            operation, units, planned = _decode(entry)
+        except (KeyError, TypeError, ValueError):
+            raise StoreDamaged(
+                f"the journal {context.store.path('journal')} is not readable",
+                hint="run: takeback doctor",
+            ) from None
+        if any(done.id == operation.id for done in read_operations(context.store)):
+            with Translated("the recovery"):
+                journal.remove(context.store)
+            return Recovered(operation.kind, True, ())
+        forward = not entry["back"] and _all_readable(context, units)
+        if not forward and not entry["back"]:
+            with Translated("the recovery"):
+                journal.write(context.store, {**entry, "back": True})
+        if forward:
+            return _finish(context, operation, units, planned, find)
+        return _roll_back(context, operation, units)
+
+
+def _decode(
+    entry: dict[str, Any],
+) -> tuple[Operation, list[Unit], tuple[LeftAlone, ...]]:
+    of = entry["of"]
+    operation = Operation(
+        id=OperationId(entry["id"]),
+        kind=entry["kind"],
+        session=SessionId(entry["session"]),
+        time=float(entry["time"]),
+        target=CheckpointId(entry["target"]),
+        before=CheckpointId(entry["before"]),
+        after=SnapshotId(""),
+        paths=tuple(to_bytes(path) for path in entry["paths"]),
+        saved=tuple(to_bytes(path) for path in entry["saved"]),
+        of=None if of is None else OperationId(of),
+    )
+    planned = tuple(LeftAlone(to_bytes(path), reason) for path, reason in entry["left_alone"])
+    return operation, [decode(unit) for unit in entry["units"]], planned
+
+
+def _all_readable(context: Context, units: list[Unit]) -> bool:
+    for unit in units:
+        entries = [entry for _, entry in unit.inside_new]
+        if unit.new is not None:
+            entries.append(unit.new)
+        for entry in entries:
+            if not entry.is_directory and not context.store.reads_back(entry.oid):
+                return False
+    return True
+
+
+def _finish(
+    context: Context,
+    operation: Operation,
+    units: list[Unit],
+    planned: tuple[LeftAlone, ...],
+    find: Callable[[CheckpointId], Checkpoint],
+) -> Recovered:
+    applied = _apply(context, units, operation.id)
+    outcome = finish(
+        context, operation, find(operation.target), applied, planned, recovered=True
+    )
+    return Recovered(operation.kind, True, outcome.left_alone)
+
+
+def _roll_back(context: Context, operation: Operation, units: list[Unit]) -> Recovered:
+    """Makes every path its old version again; temporary files of the way forward go first."""
+    blobs = StoreBlobs(context.store)
+    with Translated("the recovery"):
+        Apply(context.workspace.fd, units, operation.id, blobs, context.reporter).settle()
+    applied = _apply(context, [unit.reversed() for unit in units], operation.id)
+    with Translated("the recovery"):
+        journal.remove(context.store)
+    return Recovered(operation.kind, False, applied.left_alone)
+
+
+def _apply(context: Context, units: list[Unit], token: str) -> Applied:
+    apply = Apply(context.workspace.fd, units, token, StoreBlobs(context.store), context.reporter)
+    try:
+        return apply.run(recovering=True)
+    except OSError as error:
+        raise write_failed("the recovery", error) from error

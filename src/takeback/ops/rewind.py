@@ -1,0 +1,230 @@
+"""Rewind: bring the files back to a checkpoint.
+
+        lock                     one operation at a time
+        capture                  what is there now
+        prepare                  every change decided, all that stands in the way saved
+        undo snapshot   durable  from here on nothing can be lost
+        journal         durable  from here on the operation is finished or rolled back
+        apply                    worktree/apply.py
+        capture                  compared with the target
+        operation log   durable  undo finds it here
+        journal removed
+"""
+
+from __future__ import annotations
+
+from takeback.errors import Refused
+from takeback.model.checkpoint import UNDO, Checkpoint
+from takeback.model.ids import new_operation_id
+from takeback.model.operation import REWIND, Operation
+from takeback.model.path_text import covers
+from takeback.model.plan import LeftAlone, Outcome
+from takeback.ops.capture import capture, record
+from takeback.ops.failures import Translated, write_failed
+from takeback.ops.plan import describe
+from takeback.ops.prepare import Preparation
+from takeback.store import journal, trees
+from takeback.store.operations import write_operation
+from takeback.worktree.apply import Apply
+from takeback.worktree.unit import encode, make_units
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from takeback.model.ids import OperationId
+    from takeback.model.plan import Plan
+    from takeback.model.policy import Overrides
+    from takeback.ops.capture import Captured
+    from takeback.ops.context import Context
+    from takeback.ops.prepare import Scope
+    from takeback.store.store import Store
+    from takeback.worktree.apply import Applied
+
+
+class StoreBlobs:
+    """The bytes of a store's blobs, hash-checked, for the code that writes files."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def blob(self, oid: bytes) -> bytes:
+        return self._store.blob(oid)
+
+    def size_of(self, oid: bytes) -> int:
+        return self._store.packs.size_of(oid)
+
+    def stream(self, oid: bytes, write: Callable[[bytes], None]) -> None:
+        self._store.packs.open_stream(oid, write)
+
+
+def rewind(
+    context: Context,
+    target: Checkpoint,
+    scope: Scope,
+    overrides: Overrides,
+    *,
+    shown: Plan | None = None,
+    newest: Checkpoint | None = None,
+    kind: str = REWIND,
+    of: OperationId | None = None,
+) -> Outcome:
+    """Carries out a plan. The caller has recovered an interrupted operation before.
+
+    ``shown`` is the plan that a person said yes to; if the workspace has changed so much
+    that another one would be carried out, it is refused. Raises Refused or WriteFailed; the
+    outcome names what was left alone.
+    """
+    with context.locked():
+        captured = capture(context)
+        captured.keep()
+        changes = Preparation(context, captured, target, scope, save=True)
+        made = describe(context, captured, target, scope, changes, overrides, newest)
+        if shown is not None and not made.same_changes(shown):
+            captured.sink.discard()
+            raise Refused(
+                "the workspace changed since the plan was shown",
+                hint="run the command again to see the new plan",
+            )
+        if made.refused:
+            captured.sink.discard()
+            raise refused(made)
+        if made.is_empty and kind == REWIND:
+            return Outcome(None, kind, target, None, (), (), made.left_alone, verified=True)
+        return _carry_out(context, captured, changes, made, kind, of)
+
+
+def refused(plan: Plan) -> Refused:
+    """Returns the error for the first refusal of a plan."""
+    first = plan.refused[0]
+    flags = " ".join(r.flag for r in plan.refused if r.flag)
+    hint = f"to do it all the same: {flags}" if first.flag else "nothing was changed"
+    return Refused(first.message, hint=hint, flag=first.flag)
+
+
+def _carry_out(
+    context: Context,
+    captured: Captured,
+    changes: Preparation,
+    made: Plan,
+    kind: str,
+    of: OperationId | None,
+) -> Outcome:
+    store, target = context.store, made.target
+    units = make_units(changes.writes, changes.deletes, changes.displaced)
+    token = new_operation_id()
+    before = record(
+        context,
+        captured,
+        kind=UNDO,
+        session=target.session,
+        prompt=f"before {kind} to {target.id}",
+        operation=token,
+        extra=changes.extra,
+    )
+    operation = Operation(
+        id=token,
+        kind=kind,
+        session=target.session,
+        time=context.clock.now(),
+        target=target.id,
+        before=before.id,
+        after=target.snapshot,
+        paths=made.paths,
+        saved=tuple(sorted({*changes.extra, *changes.ignored_paths})),
+        of=of,
+    )
+    entry = journal_record(operation, units, made.left_alone)
+    with Translated(f"the {kind}"):
+        journal.write(store, entry)
+    apply = Apply(context.workspace.fd, units, token, StoreBlobs(store), context.reporter)
+    try:
+        applied = apply.run()
+    except OSError as error:
+        if apply.changed_nothing:
+            apply.discard_staged()
+            with Translated(f"the {kind}"):
+                journal.remove(store)
+        raise write_failed(f"the {kind}", error) from error
+    return finish(context, operation, target, applied, made.left_alone)
+
+
+def journal_record(
+    operation: Operation, units: list[Any], left_alone: tuple[LeftAlone, ...]
+) -> dict[str, Any]:
+    """Returns all that recovery needs to finish the operation or roll it back."""
+    from takeback.model.path_text import to_text
+
+    return {
+        "id": operation.id,
+        "kind": operation.kind,
+        "session": operation.session,
+        "time": operation.time,
+        "target": operation.target,
+        "before": operation.before,
+        "paths": [to_text(path) for path in operation.paths],
+        "saved": [to_text(path) for path in operation.saved],
+        "of": operation.of,
+        "left_alone": [[to_text(item.path), item.reason] for item in left_alone],
+        "back": False,
+        "units": [encode(unit) for unit in units],
+    }
+
+
+def finish(
+    context: Context,
+    operation: Operation,
+    target: Checkpoint,
+    applied: Applied,
+    planned: tuple[LeftAlone, ...],
+    *,
+    recovered: bool = False,
+) -> Outcome:
+    """Looks at the result, writes the log and ends the journal. The caller holds the lock."""
+    after = capture(context)
+    after.keep()
+    left = {item.path: item for item in (*planned, *applied.left_alone)}
+    verified = _is_at_target(context, after.tree, target, operation, set(left))
+    with Translated(f"the {operation.kind}", undo=after.sink.discard):
+        write_operation(
+            context.store,
+            after.sink,
+            operation.replace(
+                after=after.snapshot,
+                written=len(applied.written),
+                deleted=len(applied.deleted),
+                left_alone=len(left),
+                recovered=recovered,
+            ),
+        )
+        journal.remove(context.store)
+    return Outcome(
+        operation=operation.id,
+        kind=operation.kind,
+        target=target,
+        undo=operation.before,
+        written=applied.written,
+        deleted=applied.deleted,
+        left_alone=tuple(item for _, item in sorted(left.items())),
+        verified=verified,
+        recovered=recovered,
+    )
+
+
+def _is_at_target(
+    context: Context, tree: bytes, target: Checkpoint, operation: Operation, left: set[bytes]
+) -> bool:
+    """Compares the workspace with the target, leaving out what was left alone and its parents."""
+    allowed = tuple(left)
+    for change in trees.diff(context.store, tree, bytes.fromhex(target.snapshot)):
+        if not covers(operation.paths, change.path):
+            continue
+        if allowed and covers(allowed, change.path):
+            continue
+        if any(path.startswith(change.path + b"/") for path in left):
+            continue
+        if change.path in operation.saved:
+            continue  # an ignored file that came back beside the snapshot
+        return False
+    return True

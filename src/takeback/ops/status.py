@@ -1,0 +1,80 @@
+"""Status: what is kept, where, how large, and what went wrong."""
+
+from __future__ import annotations
+
+import os
+
+from takeback.model.operation import history
+from takeback.model.value import Value
+from takeback.store import journal, log
+from takeback.store.operations import read_operations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.ledger.ledger import Ledger
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.ops.context import Context
+
+_DAY = 86400
+
+
+class Status(Value):
+    """``growth`` is what the store's packs gained in the last day, in bytes."""
+
+    root: bytes
+    store: str
+    checkpoints: int
+    snapshots: int
+    sessions: int
+    bytes: int
+    growth: int
+    budget: int
+    newest: Checkpoint | None
+    can_undo: int
+    can_redo: int
+    interrupted: bool
+    failures: tuple[str, ...]
+
+    @property
+    def over_budget(self) -> bool:
+        return self.bytes > self.budget
+
+
+def status(context: Context, ledger: Ledger) -> Status:
+    """Reads; changes nothing."""
+    store = context.store
+    checkpoints, snapshots, sessions = ledger.counts()
+    size, growth = _size(store.directory, context.clock.now() - _DAY)
+    stacks = history(read_operations(store))
+    newest = ledger.checkpoints(undo=False, limit=1)
+    return Status(
+        root=context.workspace.root,
+        store=store.directory,
+        checkpoints=checkpoints,
+        snapshots=snapshots,
+        sessions=sessions,
+        bytes=size,
+        growth=growth,
+        budget=context.policy.store_budget,
+        newest=newest[0] if newest else None,
+        can_undo=len(stacks.undo),
+        can_redo=len(stacks.redo),
+        interrupted=journal.exists(store),
+        failures=tuple(log.read(store)),
+    )
+
+
+def _size(directory: str, since: float) -> tuple[int, int]:
+    """Returns the bytes on disk, and those of packs younger than ``since``."""
+    total = young = 0
+    for base, _, names in os.walk(directory):
+        for name in names:
+            try:
+                found = os.lstat(os.path.join(base, name))
+            except OSError:
+                continue
+            used = found.st_blocks * 512
+            total += used
+            if name.endswith((".pack", ".idx")) and found.st_mtime > since:
+                young += used
+    return total, young

@@ -1,0 +1,100 @@
+"""Verify: does everything that was kept read back?"""
+
+from __future__ import annotations
+
+import os
+
+from takeback.errors import StoreDamaged
+from takeback.git.repository import fsck
+from takeback.model.value import Value
+from takeback.store import trees
+from takeback.store.checkpoints import SESSIONS, checkpoint_of, read_coverage
+from takeback.store.records import chain
+from takeback.store.trust import checksum_holds
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.ops.context import Context
+
+
+class Problem(Value):
+    """One thing that does not read back, and what it means for the user."""
+
+    what: str
+    detail: str
+
+
+class Verified(Value):
+    """What was looked at, and every problem found."""
+
+    checkpoints: int
+    objects: int
+    problems: tuple[Problem, ...]
+
+
+def verify(context: Context, *, read_data: bool) -> Verified:
+    """Checks refs, checkpoints and trees; with ``read_data`` every byte of every object."""
+    store = context.store
+    problems: list[Problem] = []
+    damaged: dict[str, str] = {}
+    sessions = store.refs.list(SESSIONS, damaged=damaged)
+    problems += [Problem(ref, reason) for ref, reason in sorted(damaged.items())]
+    checkpoints = 0
+    seen: set[bytes] = set()
+    for ref, tip in sessions.items():
+        try:
+            for record in chain(store, tip):
+                checkpoint = checkpoint_of(record)
+                checkpoints += 1
+                context.reporter.progress("checking checkpoints", checkpoints, 0)
+                problems += _check_trees(context, checkpoint.id, checkpoint.snapshot, seen)
+                if checkpoint.saved:
+                    problems += _check_trees(context, checkpoint.id, checkpoint.saved, seen)
+                read_coverage(store, record.oid)
+        except StoreDamaged as error:
+            problems.append(Problem(f"session {ref.removeprefix(SESSIONS)}", error.message))
+    objects = 0
+    if read_data:
+        objects, found = _read_everything(context)
+        problems += found
+        problems += [Problem("git fsck", line) for line in fsck(store.git)] if found else []
+    problems += [
+        Problem(f"pack {name}", reason) for name, reason in sorted(store.packs.damaged.items())
+    ]
+    return Verified(checkpoints, objects, tuple(dict.fromkeys(problems)))
+
+
+def _check_trees(context: Context, name: str, root: str, seen: set[bytes]) -> list[Problem]:
+    oid = bytes.fromhex(root)
+    if oid in seen:
+        return []
+    seen.add(oid)
+    problems = []
+    try:
+        for path, missing in trees.missing_objects(context.store, oid, seen):
+            text = f"{os.fsdecode(path)}: object {missing.hex()} is missing or damaged"
+            problems.append(Problem(f"checkpoint {name}", text))
+    except StoreDamaged as error:
+        problems.append(Problem(f"checkpoint {name}", error.message))
+    return problems
+
+
+def _read_everything(context: Context) -> tuple[int, list[Problem]]:
+    """Reads and hashes every object of every pack, and each pack as a whole."""
+    store = context.store
+    problems = []
+    count = 0
+    names = store.packs.names()
+    for number, pack in enumerate(names):
+        context.reporter.progress("reading packs", number, len(names))
+        path = os.path.join(store.git_dir, "objects", "pack", pack + ".pack")
+        if not checksum_holds(path):
+            problems.append(Problem(f"pack {pack}", "its checksum does not match its bytes"))
+        try:
+            for oid in store.packs.iterate(pack):
+                count += 1
+                if not store.reads_back(oid):
+                    problems.append(Problem(f"object {oid.hex()}", f"damaged in pack {pack}"))
+        except StoreDamaged as error:
+            problems.append(Problem(f"pack {pack}", error.message))
+    return count, problems

@@ -1,0 +1,33 @@
+"""Where takeback keeps things, by the XDG rules. The only module that knows the places."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def _home(environ: Mapping[str, str]) -> str:
+    return environ.get("HOME") or os.path.expanduser("~")
+
+
+def takeback_home(environ: Mapping[str, str]) -> str:
+    """Returns ``$TAKEBACK_HOME``, or ``$XDG_DATA_HOME/takeback``, or its default."""
+    explicit = environ.get("TAKEBACK_HOME")
+    if explicit:
+        return os.path.abspath(explicit)
+    data = environ.get("XDG_DATA_HOME") or os.path.join(_home(environ), ".local", "share")
+    return os.path.join(os.path.abspath(data), "takeback")
+
+
+def config_file(environ: Mapping[str, str]) -> str:
+    """Returns ``$XDG_CONFIG_HOME/takeback/config.toml``, or its default."""
+    base = environ.get("XDG_CONFIG_HOME") or os.path.join(_home(environ), ".config")
+    return os.path.join(os.path.abspath(base), "takeback", "config.toml")
+
+
+def user_home(environ: Mapping[str, str]) -> bytes:
+    """Returns the real path of the user's home directory."""
+    return os.path.realpath(os.fsencode(_home(environ)))

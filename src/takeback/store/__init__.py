@@ -1,0 +1,1 @@
+"""Where snapshots' bytes live: one bare git repository per workspace, ours alone."""

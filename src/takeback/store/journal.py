@@ -1,0 +1,63 @@
+"""The journal: what an operation is doing to the files, kept until it is done.
+
+It is one JSON file, flushed before the first file is touched and removed after the operation
+is in the log. While it is there, every command says so.
+"""
+
+from __future__ import annotations
+
+import os
+
+from takeback import durable
+from takeback.errors import StoreDamaged
+from takeback.model import json_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from takeback.store.store import Store
+
+
+def exists(store: Store) -> bool:
+    """Tells whether an operation was interrupted, or is under way in another process."""
+    return os.path.exists(store.path("journal"))
+
+
+def write(store: Store, record: dict[str, Any]) -> None:
+    """Keeps the journal, flushed. The caller holds the lock."""
+    data = json_text.dumps({"v": 1, **record}).encode()
+    durable.replace_file(store.path("journal"), data)
+
+
+def read(store: Store) -> dict[str, Any] | None:
+    """Returns the journal, None if there is none; raises StoreDamaged if it does not read back."""
+    path = store.path("journal")
+    try:
+        with open(path, encoding="utf-8") as file:
+            record = json_text.loads(file.read())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):
+        record = None
+    if not isinstance(record, dict) or record.get("v") != 1:
+        raise StoreDamaged(
+            f"the journal {path} of an interrupted operation is not readable",
+            hint="run: takeback doctor",
+        )
+    return record
+
+
+def remove(store: Store) -> None:
+    """Ends the operation. The caller holds the lock."""
+    durable.unlink(store.path("journal"))
+    durable.sync_directory(store.directory)
+
+
+def set_aside(store: Store) -> str:
+    """Keeps an unreadable journal under another name, so that work can go on; returns it."""
+    path = store.path("journal")
+    aside = f"{path}.unreadable"
+    durable.rename(path, aside)
+    durable.sync_directory(store.directory)
+    return aside

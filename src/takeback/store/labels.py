@@ -1,0 +1,48 @@
+"""Labels: a name on a checkpoint. The ref pins the checkpoint against pruning."""
+
+from __future__ import annotations
+
+from takeback.model.ids import CheckpointId
+from takeback.store.records import read_record, write_record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.ports import ObjectSink
+    from takeback.store.store import Store
+
+LABELS = "refs/takeback/labels/"
+
+
+def write_label(
+    store: Store, sink: ObjectSink, checkpoint: Checkpoint, name: str, time: float
+) -> None:
+    """Names a checkpoint, replacing its former name. The caller holds the lock."""
+    ref = LABELS + checkpoint.id
+    commit = write_record(
+        sink,
+        {"type": "label", "checkpoint": checkpoint.id, "name": name},
+        parents=(checkpoint.commit,),
+        time=time,
+        message=f"label {name}",
+    )
+    sink.publish()
+    store.refs.write(ref, commit, expect=store.refs.read(ref))
+
+
+def remove_label(store: Store, checkpoint: CheckpointId) -> bool:
+    """Takes the name off a checkpoint; False if it had none. The caller holds the lock."""
+    ref = LABELS + checkpoint
+    tip = store.refs.read(ref)
+    if tip is None:
+        return False
+    store.refs.delete(ref, expect=tip)
+    return True
+
+
+def read_labels(store: Store) -> dict[CheckpointId, str]:
+    """Returns the name of each labelled checkpoint."""
+    return {
+        CheckpointId(ref.removeprefix(LABELS)): read_record(store, oid).text("name")
+        for ref, oid in store.refs.list(LABELS).items()
+    }

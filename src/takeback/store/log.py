@@ -1,0 +1,46 @@
+"""The store's log: one line a failure, so that ``status`` can show what went wrong unseen."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from takeback import durable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.store.store import Store
+
+_KEPT = 1 << 18
+
+
+def append(store: Store, text: str) -> None:
+    """Adds a line with the time. A log that cannot be written must not stop the work."""
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    line = f"{stamp} {' '.join(text.split())}\n".encode(errors="replace")
+    path = store.path("log")
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            durable.append(fd, line)
+        finally:
+            os.close(fd)
+        if os.path.getsize(path) > _KEPT:
+            _shorten(path)
+    except OSError:
+        return
+
+
+def _shorten(path: str) -> None:
+    with open(path, "rb") as file:
+        data = file.read()
+    durable.replace_file(path, data[-_KEPT // 2 :].partition(b"\n")[2], flush=False)
+
+
+def read(store: Store, *, last: int = 20) -> list[str]:
+    """Returns the newest lines, oldest first."""
+    try:
+        with open(store.path("log"), encoding="utf-8", errors="replace") as file:
+            return file.read().splitlines()[-last:]
+    except OSError:
+        return []

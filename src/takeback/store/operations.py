@@ -1,0 +1,75 @@
+"""The operation log: one commit a line on ``refs/takeback/operations``."""
+
+from __future__ import annotations
+
+
+
+from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
+from takeback.model.operation import Operation
+from takeback.model.path_text import to_bytes, to_text
+from takeback.store.records import chain, write_record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.ports import ObjectSink
+    from takeback.store.records import Record
+    from takeback.store.store import Store
+
+OPERATIONS = "refs/takeback/operations"
+
+
+def write_operation(store: Store, sink: ObjectSink, operation: Operation) -> None:
+    """Appends a line; durable when it returns. The caller holds the lock."""
+    tip = store.refs.read(OPERATIONS)
+    commit = write_record(
+        sink,
+        {
+            "type": "operation",
+            "id": operation.id,
+            "kind": operation.kind,
+            "session": operation.session,
+            "time": operation.time,
+            "target": operation.target,
+            "before": operation.before,
+            "after": operation.after,
+            "paths": [to_text(path) for path in operation.paths],
+            "saved": [to_text(path) for path in operation.saved],
+            "of": operation.of,
+            "written": operation.written,
+            "deleted": operation.deleted,
+            "left_alone": operation.left_alone,
+            "recovered": operation.recovered,
+        },
+        parents=() if tip is None else (tip,),
+        time=operation.time,
+        message=f"{operation.kind} to {operation.target}",
+    )
+    sink.publish()
+    store.refs.write(OPERATIONS, commit, expect=tip)
+
+
+def operation_of(record: Record) -> Operation:
+    """Returns the operation that a record describes; raises StoreDamaged."""
+    of = record.optional_text("of")
+    return Operation(
+        id=OperationId(record.text("id")),
+        kind=record.text("kind"),
+        session=SessionId(record.text("session")),
+        time=record.number("time"),
+        target=CheckpointId(record.text("target")),
+        before=CheckpointId(record.text("before")),
+        after=SnapshotId(record.text("after")),
+        paths=tuple(to_bytes(path) for path in record.texts("paths")),
+        saved=tuple(to_bytes(path) for path in record.texts("saved")),
+        of=OperationId(of) if of else None,
+        written=int(record.number("written")),
+        deleted=int(record.number("deleted")),
+        left_alone=int(record.number("left_alone")),
+        recovered=record.meta.get("recovered") is True,
+    )
+
+
+def read_operations(store: Store) -> list[Operation]:
+    """Returns the whole log, oldest first."""
+    records = chain(store, store.refs.read(OPERATIONS))
+    return [operation_of(record) for record in records][::-1]

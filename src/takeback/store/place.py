@@ -1,0 +1,165 @@
+"""Finds the directory that holds a workspace's store.
+
+    $TAKEBACK_HOME/workspaces/<name>-<hash of the path>/<identity of the root>/
+        format        the version of this layout
+        workspace.json   path and identity, for people and for moves
+        store.git/    snapshots       ledger.db   index of the refs
+        stat/         stat cache      journal     an operation under way
+        lock          flock           log         failures, for `status`
+
+The identity is the inode and birth time of the root: the same path made anew is another
+workspace, the same directory at another path is a move. The device number is left out on
+purpose: it changes with reboots (btrfs, device mapper, USB). The identity of `.git` is kept
+as second evidence: a root that was made anew around the same `.git` stays what it was. A
+`git init` in a workspace that had no git does not make it another one.
+"""
+
+from __future__ import annotations
+
+import os
+from _sha1 import sha1
+
+from takeback import durable, kernel
+from takeback.model import json_text
+from takeback.model.path_text import to_bytes, to_text
+from takeback.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+
+
+class Identity(Value):
+    """What stays the same when a directory is moved, and differs when it is made anew."""
+
+    root: str
+    git: str
+
+
+class Place(Value):
+    """One store directory and the workspace root it was made for."""
+
+    directory: str
+    root: bytes
+    identity: Identity
+
+
+def _mark(path: bytes) -> str:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return ""
+    return f"{status.st_ino:x}-{kernel.birth_time(path):x}"
+
+
+def identity_of(root: bytes) -> Identity:
+    """Reads the identity of a directory as it is now."""
+    return Identity(_mark(root), _mark(root + b"/.git"))
+
+
+def _places_of_path(home: str, root: bytes) -> str:
+    name = "".join(c if c in _PLAIN else "_" for c in to_text(os.path.basename(root)))
+    digest = sha1(root).hexdigest()[:16]
+    return os.path.join(home, "workspaces", f"{name[:40] or 'root'}-{digest}")
+
+
+def has_place(home: str, root: bytes) -> bool:
+    """Tells whether some workspace at this path was ever kept; one stat, for the hook path."""
+    return os.path.isdir(_places_of_path(home, root))
+
+
+def place_for(home: str, root: bytes) -> Place:
+    """Returns where the store of ``root`` is, or would be made. Writes nothing."""
+    identity = identity_of(root)
+    return Place(os.path.join(_places_of_path(home, root), identity.root), root, identity)
+
+
+def exists(place: Place) -> bool:
+    """Tells whether the store is there."""
+    return os.path.isfile(os.path.join(place.directory, "format"))
+
+
+def all_places(home: str) -> Iterator[Place]:
+    """Yields every store under ``home`` that says whose it is."""
+    base = os.path.join(home, "workspaces")
+    for name in sorted(_listing(base)):
+        for identity in sorted(_listing(os.path.join(base, name))):
+            place = read_place(os.path.join(base, name, identity))
+            if place is not None:
+                yield place
+
+
+def _listing(path: str) -> list[str]:
+    try:
+        return os.listdir(path)
+    except OSError:
+        return []
+
+
+def read_place(directory: str) -> Place | None:
+    """Reads what a store says of its workspace; None if it does not say."""
+    try:
+        with open(os.path.join(directory, "workspace.json"), encoding="utf-8") as file:
+            record = json_text.loads(file.read())
+    except (OSError, ValueError):
+        return None
+    if not isinstance(record, dict):
+        return None
+    path, root, git = (record.get(key) for key in ("path", "root", "git"))
+    if not isinstance(path, str) or not isinstance(root, str) or not isinstance(git, str):
+        return None
+    return Place(directory, to_bytes(path), Identity(root, git))
+
+
+def write_place(place: Place) -> None:
+    """Records in the store whose it is."""
+    record = {
+        "v": 1,
+        "path": to_text(place.root),
+        "root": place.identity.root,
+        "git": place.identity.git,
+    }
+    text = json_text.dumps(record) + "\n"
+    durable.replace_file(os.path.join(place.directory, "workspace.json"), text.encode())
+
+
+def earlier_place(home: str, place: Place) -> Place | None:
+    """Finds the store that the workspace had before it was moved or its root made anew.
+
+    A move: same root identity, and nothing of that identity at the old path any more. A
+    new root: same path, same `.git`. None if there is neither.
+    """
+    for other in all_places(home):
+        if not exists(other) or other.directory == place.directory:
+            continue
+        moved = other.identity.root == place.identity.root and _mark(other.root) != other.identity.root
+        same_git = place.identity.git != "" and other.identity.git == place.identity.git
+        if moved or (same_git and other.root == place.root):
+            return other
+    return None
+
+
+def take_over(old: Place, new: Place) -> None:
+    """Makes the store of ``old`` the store of ``new``. The caller holds its lock."""
+    durable.make_directories(os.path.dirname(new.directory))
+    durable.rename(old.directory, new.directory)
+    durable.sync_directory(os.path.dirname(new.directory))
+    write_place(new)
+
+
+def strangers(home: str, place: Place) -> list[Place]:
+    """Lists stores of the same path with another identity: what stood here before."""
+    parent = os.path.dirname(place.directory)
+    found = (read_place(os.path.join(parent, name)) for name in sorted(_listing(parent)))
+    return [p for p in found if p is not None and p.directory != place.directory and exists(p)]
+
+
+def set_aside(place: Place) -> None:
+    """Keeps a store under another identity, as one that stood at this path before."""
+    number = 1
+    while os.path.exists(f"{place.directory}.{number}"):
+        number += 1
+    durable.rename(place.directory, f"{place.directory}.{number}")
+    durable.sync_directory(os.path.dirname(place.directory))

@@ -1,0 +1,80 @@
+"""Writes new objects into the store: one pack per capture, none when nothing is new."""
+
+from __future__ import annotations
+
+import os
+
+from takeback.errors import WriteFailed
+from takeback.git.pack import PackWriter
+from takeback.store.trust import Trust
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.store.store import Store
+
+
+class PackSink:
+    """The ObjectSink of a store. The caller holds the workspace's lock until publish."""
+
+    def __init__(self, store: Store, *, disk_floor: int = 0, trust: Trust | None = None) -> None:
+        self._store = store
+        self._disk_floor = disk_floor
+        self._trust = trust
+        self._writer: PackWriter | None = None
+        self._child = False
+
+    def _trusted(self) -> Trust:
+        if self._trust is None:
+            self._trust = Trust(self._store)
+        return self._trust
+
+    def _open_writer(self) -> PackWriter:
+        if self._writer is None:
+            self._check_space()
+            self._writer = PackWriter(os.path.join(self._store.git_dir, "objects", "pack"))
+        return self._writer
+
+    def _check_space(self) -> None:
+        if self._disk_floor <= 0:
+            return
+        status = os.statvfs(self._store.directory)
+        free = status.f_bavail * status.f_frsize
+        if free < self._disk_floor:
+            raise WriteFailed(
+                f"only {free >> 20} MB are free on the disk of the store, "
+                f"less than the floor of {self._disk_floor >> 20} MB",
+                hint="free some space, or lower the floor: takeback config disk_floor_mb",
+            )
+
+    def has(self, oid: bytes) -> bool:
+        if self._writer is not None and oid in self._writer:
+            return True
+        pack = self._store.packs.pack_of(oid)
+        if pack is not None and self._trusted().believes(pack):
+            return True
+        return pack is not None and self._store.reads_back(oid)
+
+    def add(self, kind: int, data: bytes, oid: bytes | None = None) -> bytes:
+        return self._open_writer().add(kind, data, oid)
+
+    def add_stream(self, kind: int, fd: int, size: int) -> bytes | None:
+        return self._open_writer().add_stream(kind, fd, size)
+
+    def fork(self) -> PackSink:
+        child = PackSink(self._store, disk_floor=self._disk_floor, trust=self._trust)
+        child._child = True
+        return child
+
+    def publish(self) -> None:
+        """Flushes and shows the pack. A forked child leaves the trust table to its parent."""
+        if self._writer is None:
+            return
+        writer, self._writer = self._writer, None
+        names = writer.finish()
+        if names and not self._child:
+            self._trusted().add(names)
+
+    def discard(self) -> None:
+        if self._writer is not None:
+            self._writer.abort()
+            self._writer = None

@@ -1,0 +1,127 @@
+"""One workspace's store: its repository, its lock, and the reading of what is in it."""
+
+from __future__ import annotations
+
+import os
+
+from takeback import durable
+from takeback.errors import ObjectMissing, StoreDamaged, StoreTooNew
+from takeback.git.objects import BLOB, COMMIT, TREE, Commit, decode_commit, decode_tree
+from takeback.git.packs import Packs
+from takeback.git.refs import Refs
+from takeback.store import place as places
+from takeback.store.lock import Lock
+from takeback.store.place import Place
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from takeback.git.process import Git
+
+FORMAT = 1
+_TREES_KEPT = 4096
+
+
+class Store:
+    """Reads objects and refs; ``sink`` in sink.py writes them. Opening writes nothing."""
+
+    def __init__(self, place: Place, environ: Mapping[str, str]) -> None:
+        self.place = place
+        self.directory = place.directory
+        self.git_dir = os.path.join(place.directory, "store.git")
+        self.packs = Packs(os.path.join(self.git_dir, "objects"))
+        self.refs = Refs(self.git_dir)
+        self.lock = Lock(os.path.join(place.directory, "lock"))
+        self._environ = environ
+        self._git: Git | None = None
+        self._trees: dict[bytes, list[tuple[int, bytes, bytes]]] = {}
+
+    @classmethod
+    def open(cls, place: Place, environ: Mapping[str, str]) -> Store:
+        """Opens an existing store; raises StoreTooNew or StoreDamaged."""
+        path = os.path.join(place.directory, "format")
+        try:
+            with open(path, encoding="ascii") as file:
+                version = int(file.read().strip())
+        except (OSError, ValueError):
+            raise StoreDamaged(f"{path} does not name a format") from None
+        if version > FORMAT:
+            raise StoreTooNew(
+                f"the store has format {version}, this takeback knows format {FORMAT}",
+                hint="upgrade takeback; nothing was changed",
+            )
+        return cls(place, environ)
+
+    @classmethod
+    def create(cls, place: Place, environ: Mapping[str, str]) -> Store:
+        """Makes the store; ``format`` comes last, so a half-made one is made again."""
+        from takeback.git.repository import init
+
+        durable.make_directories(place.directory)
+        store = cls(place, environ)
+        init(store.git, store.git_dir)
+        places.write_place(place)
+        durable.replace_file(os.path.join(place.directory, "format"), b"%d\n" % FORMAT)
+        return store
+
+    @property
+    def git(self) -> Git:
+        """git, bound to this store; found and its version checked on first use."""
+        if self._git is None:
+            from takeback.git.process import Git, find_git
+
+            self._git = Git(find_git(self._environ), self.git_dir)
+        return self._git
+
+    def path(self, *names: str) -> str:
+        """Returns the path of something inside the store's directory."""
+        return os.path.join(self.directory, *names)
+
+    def tree(self, oid: bytes) -> list[tuple[int, bytes, bytes]]:
+        """Returns the (mode, name, oid) entries of a tree, hash-checked."""
+        known = self._trees.get(oid)
+        if known is None:
+            known = decode_tree(self._read(oid, TREE))
+            if len(self._trees) >= _TREES_KEPT:
+                self._trees.clear()
+            self._trees[oid] = known
+        return known
+
+    def blob(self, oid: bytes) -> bytes:
+        """Returns the bytes of a blob, hash-checked."""
+        return self._read(oid, BLOB)
+
+    def commit(self, oid: bytes) -> Commit:
+        """Returns a commit, hash-checked."""
+        return decode_commit(self._read(oid, COMMIT))
+
+    def _read(self, oid: bytes, wanted: int) -> bytes:
+        kind, data = self.packs.read(oid)
+        if kind != wanted:
+            raise StoreDamaged(f"object {oid.hex()} is not of the kind its place asks for")
+        return data
+
+    def reads_back(self, oid: bytes) -> bool:
+        """Tells whether an object is there with the right bytes."""
+        try:
+            self.packs.read(oid)
+        except (ObjectMissing, StoreDamaged):
+            return False
+        return True
+
+    @property
+    def epoch(self) -> int:
+        """Counts the times that objects may have gone; the stat cache of another epoch is void."""
+        try:
+            with open(self.path("epoch"), encoding="ascii") as file:
+                return int(file.read())
+        except (OSError, ValueError):
+            return 0
+
+    def raise_epoch(self) -> None:
+        """Makes every stat cache void. The caller holds the lock."""
+        durable.replace_file(self.path("epoch"), b"%d\n" % (self.epoch + 1))
+
+    def close(self) -> None:
+        self.packs.close()

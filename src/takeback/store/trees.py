@@ -1,0 +1,131 @@
+"""Snapshot trees: looking up a path, walking, comparing two and building small ones."""
+
+from __future__ import annotations
+
+from takeback.errors import StoreDamaged
+from takeback.git.objects import TREE, encode_tree, is_tree
+from takeback.model.change import Change
+from takeback.model.snapshot import DIRECTORY, Entry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from takeback.ports import ObjectSink
+    from takeback.store.store import Store
+
+
+def lookup(store: Store, root: bytes, path: bytes) -> Entry | None:
+    """Returns the entry at ``path`` in the snapshot ``root``, or None."""
+    entry = Entry(DIRECTORY | 0o755, root)
+    for component in path.split(b"/"):
+        if not entry.is_directory:
+            return None
+        for mode, name, oid in store.tree(entry.oid):
+            if name == component:
+                entry = Entry(mode, oid)
+                break
+        else:
+            return None
+    return entry
+
+
+def walk(store: Store, root: bytes, prefix: bytes = b"") -> Iterator[tuple[bytes, Entry]]:
+    """Yields every path below ``root`` with its entry, parents before children."""
+    for mode, name, oid in store.tree(root):
+        path = prefix + name
+        yield path, Entry(mode, oid)
+        if is_tree(mode):
+            yield from walk(store, oid, path + b"/")
+
+
+def count_files(store: Store, root: bytes) -> int:
+    """Counts the files and links of a snapshot."""
+    return sum(1 for _, entry in walk(store, root) if not entry.is_directory)
+
+
+def diff(store: Store, old: bytes, new: bytes, prefix: bytes = b"") -> Iterator[Change]:
+    """Yields every path that differs, descending only where the ids differ.
+
+    Directories are yielded too: added, deleted, of another mode, or of another type.
+    Order: by name within a directory, a directory before what is in it.
+    """
+    if old == new:
+        return
+    before = {name: Entry(mode, oid) for mode, name, oid in store.tree(old)}
+    after = {name: Entry(mode, oid) for mode, name, oid in store.tree(new)}
+    for name in sorted(before.keys() | after.keys()):
+        was, now = before.get(name), after.get(name)
+        if was == now:
+            continue
+        path = prefix + name
+        was_tree = was is not None and was.is_directory
+        now_tree = now is not None and now.is_directory
+        if not (was_tree and now_tree) or (was and now and was.mode != now.mode):
+            yield Change(path, was, now)
+        if was_tree or now_tree:
+            below_old = was.oid if was is not None and was_tree else _NO_TREE
+            below_new = now.oid if now is not None and now_tree else _NO_TREE
+            yield from _diff_below(store, below_old, below_new, path + b"/")
+
+
+_NO_TREE = b""
+
+
+def _diff_below(store: Store, old: bytes, new: bytes, prefix: bytes) -> Iterator[Change]:
+    if old and new:
+        yield from diff(store, old, new, prefix)
+    elif old:
+        for path, entry in walk(store, old, prefix):
+            yield Change(path, entry, None)
+    else:
+        for path, entry in walk(store, new, prefix):
+            yield Change(path, None, entry)
+
+
+def build(sink: ObjectSink, entries: Mapping[bytes, Entry]) -> bytes:
+    """Writes the trees that hold ``entries`` by path and returns the root.
+
+    A directory may be given for its permission bits, or because it is empty; its object id
+    is not looked at. Directories that are not given get 755.
+    """
+    below: dict[bytes, dict[bytes, Entry]] = {}
+    modes: dict[bytes, int] = {}
+    here: list[tuple[int, bytes, bytes]] = []
+    for path, entry in entries.items():
+        first, slash, rest = path.partition(b"/")
+        if slash:
+            below.setdefault(first, {})[rest] = entry
+        elif entry.is_directory:
+            below.setdefault(first, {})
+            modes[first] = entry.mode
+        else:
+            here.append((entry.mode, first, entry.oid))
+    for name, inner in below.items():
+        here.append((modes.get(name, DIRECTORY | 0o755), name, build(sink, inner)))
+    return sink.add(TREE, encode_tree(here))
+
+
+def missing_objects(
+    store: Store, root: bytes, seen: set[bytes]
+) -> Iterator[tuple[bytes, bytes]]:
+    """Yields (path, id) of each object of a snapshot that is not there or does not read back.
+
+    Trees are read, blobs only looked up. Trees in ``seen`` are skipped and new ones added.
+    """
+    stack = [(b"", root)]
+    while stack:
+        prefix, oid = stack.pop()
+        seen.add(oid)
+        try:
+            entries = store.tree(oid)
+        except StoreDamaged:
+            yield prefix, oid
+            continue
+        for mode, name, child in entries:
+            path = prefix + b"/" + name if prefix else name
+            if is_tree(mode):
+                if child not in seen:
+                    stack.append((path, child))
+            elif not store.packs.has(child):
+                yield path, child

@@ -1,0 +1,364 @@
+"""Carries out units on the user's files.
+
+        stage     every new version is written beside its place, nothing is changed yet
+        swap      one exchange per path; the displaced version is checked, then removed
+        clear     deletions: renamed aside, checked, removed; directories if empty
+        finish    permission bits of directories, flush
+
+At every instant each path is its old or its new version. A displaced file is the user's
+until it has been compared with the undo snapshot; if it differs from what was saved (an
+edit came in between), it goes back to its place and the path is named.
+
+After a kill the same units are run again with ``recovering``; resume.py says how each finds
+out how far it came.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from takeback import durable, kernel
+from takeback.errors import StoreDamaged
+from takeback.model.plan import LeftAlone
+from takeback.model.value import Value
+from takeback.worktree import ondisk
+from takeback.worktree.resume import CHANGED, DONE, TO_DO, is_exactly, rename_back, resume
+from takeback.worktree.stage import remove_tree, stage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from takeback.ports import Reporter
+    from takeback.worktree.stage import BlobSource
+    from takeback.worktree.unit import Unit
+
+_MANY = 64
+"""From so many files on one flush of the file system is cheaper than one for each file."""
+_OPEN_DIRECTORIES = 64
+_FATAL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+"""Errors that concern the disk or the machine, not one path: the operation stops."""
+
+
+class Applied(Value):
+    """What was done, by path."""
+
+    written: tuple[bytes, ...]
+    deleted: tuple[bytes, ...]
+    left_alone: tuple[LeftAlone, ...]
+
+
+class Apply:
+    """One run over the units of an operation. ``token`` makes the temporary names its own."""
+
+    def __init__(
+        self,
+        root_fd: int,
+        units: Sequence[Unit],
+        token: str,
+        blobs: BlobSource,
+        reporter: Reporter,
+    ) -> None:
+        self._root_fd = root_fd
+        self._units = units
+        self._token = token
+        self._blobs = blobs
+        self._reporter = reporter
+        self._open: dict[bytes, int] = {}
+        self._written: list[bytes] = []
+        self._deleted: list[bytes] = []
+        self._left: dict[bytes, str] = {}
+        self._ours: set[tuple[int, int]] = set()
+        self._flush_each = len(units) <= _MANY
+        self.changed_nothing = True
+        """Only temporary files were written so far: the operation can simply be dropped."""
+
+    def run(self, *, recovering: bool = False) -> Applied:
+        """Does it all. An OSError out of here means that the disk failed: recover later."""
+        try:
+            self._open_up()
+            if recovering:
+                self.changed_nothing = False
+                pending = [unit for unit in self._units if self._resume(unit)]
+            else:
+                pending = list(self._units)
+            ready = self._stage_all([unit for unit in pending if unit.staged])
+            self.changed_nothing = False
+            for number, unit in enumerate(ready):
+                self._guarded(unit, self._swap)
+                self._progress("putting files in place", number, len(ready))
+            self._clear([unit for unit in pending if unit.new is None])
+            for unit in reversed(self._units):
+                if unit.only_mode:
+                    self._guarded(unit, self._set_mode)
+            self._flush()
+        finally:
+            self._close()
+        left = tuple(LeftAlone(path, reason) for path, reason in sorted(self._left.items()))
+        return Applied(tuple(sorted(self._written)), tuple(sorted(self._deleted)), left)
+
+    def settle(self) -> None:
+        """Puts what a killed run left under temporary names where it belongs, and does no more."""
+        try:
+            for unit in self._units:
+                self._resume(unit)
+        finally:
+            self._close()
+
+    def discard_staged(self) -> None:
+        """Removes temporary files after a failure before the first swap; never raises."""
+        for unit in self._units:
+            try:
+                fd = self._directory(unit.parent)
+                if unit.staged:
+                    remove_tree(fd, self._temporary(unit))
+            except OSError:
+                continue
+        self._close()
+
+    # -- staging
+
+    def _stage_all(self, units: Sequence[Unit]) -> list[Unit]:
+        ready = []
+        for number, unit in enumerate(units):
+            if self._guarded(unit, self._stage):
+                ready.append(unit)
+            self._progress("writing files", number, len(units))
+        if not self._flush_each and not durable.flush_file_system(self._root_fd):
+            os.sync()
+        return ready
+
+    def _stage(self, unit: Unit) -> None:
+        fd = self._directory(unit.parent)
+        try:
+            stage(fd, self._temporary(unit), unit, self._blobs, flush=self._flush_each)
+        except (OSError, StoreDamaged):
+            try:
+                remove_tree(fd, self._temporary(unit))
+            except OSError:
+                pass  # recovery removes it
+            raise
+
+    # -- swapping
+
+    def _swap(self, unit: Unit) -> None:
+        fd, temporary = self._directory(unit.parent), self._temporary(unit)
+        if ondisk.status(fd, unit.name) is None:
+            self._move_in(unit, fd, temporary)
+        elif unit.old is None:  # something appeared where nothing was
+            remove_tree(fd, temporary)
+            self._left[unit.path] = CHANGED
+        else:
+            self._exchange(unit, fd, temporary)
+
+    def _move_in(self, unit: Unit, fd: int, temporary: bytes) -> None:
+        try:
+            rename_back(temporary, unit.name, fd)
+        except FileExistsError:
+            remove_tree(fd, temporary)
+            self._left[unit.path] = CHANGED
+            return
+        self._record_written(unit, fd)
+
+    def _exchange(self, unit: Unit, fd: int, temporary: bytes) -> None:
+        if unit.old is not None and unit.old.is_directory:
+            # A directory is looked at before it is moved: what is in it and not in the undo
+            # snapshot must not even be out of its place for a moment.
+            if not ondisk.matches(fd, unit.name, unit.old, unit.inside_old):
+                remove_tree(fd, temporary)
+                self._left[unit.path] = CHANGED
+                return
+        try:
+            durable.exchange(temporary, unit.name, dir_fd=fd)
+        except kernel.Unsupported:
+            self._replace_without_exchange(unit, fd, temporary)
+            return
+        self._check_displaced(unit, fd, temporary)
+
+    def _check_displaced(self, unit: Unit, fd: int, temporary: bytes) -> None:
+        if is_exactly(fd, temporary, unit.old, unit.inside_old):
+            remove_tree(fd, temporary)
+            self._record_written(unit, fd)
+            return
+        durable.exchange(temporary, unit.name, dir_fd=fd)
+        self._left[unit.path] = CHANGED
+        if is_exactly(fd, temporary, unit.new, unit.inside_new):
+            remove_tree(fd, temporary)
+
+    def _replace_without_exchange(self, unit: Unit, fd: int, temporary: bytes) -> None:
+        """Where two names cannot be exchanged: check, then rename over it, then check the copy.
+
+        A hard link keeps the old file reachable across the rename; a directory cannot be
+        linked and is renamed aside first.
+        """
+        aside = self._aside(unit)
+        directory = unit.old is not None and unit.old.is_directory
+        if directory or (unit.new is not None and unit.new.is_directory):
+            durable.rename(unit.name, aside, dir_fd=fd)
+        else:
+            durable.link(unit.name, aside, dir_fd=fd)
+        if is_exactly(fd, aside, unit.old, unit.inside_old):
+            durable.rename(temporary, unit.name, dir_fd=fd)
+            remove_tree(fd, aside)
+            self._record_written(unit, fd)
+            return
+        durable.rename(aside, unit.name, dir_fd=fd)
+        remove_tree(fd, temporary)
+        self._left[unit.path] = CHANGED
+
+    def _record_written(self, unit: Unit, fd: int) -> None:
+        self._written.append(unit.path)
+        self._written.extend(unit.path + b"/" + path for path, _ in unit.inside_new)
+        self._deleted.extend(
+            unit.path + b"/" + path for path, entry in unit.inside_old if not entry.is_directory
+        )
+        found = ondisk.status(fd, unit.name)
+        if found is not None:
+            self._ours.add((found.st_dev, found.st_ino))
+
+    # -- deleting
+
+    def _clear(self, units: Sequence[Unit]) -> None:
+        files = [unit for unit in units if unit.old is not None and not unit.old.is_directory]
+        for unit in files:
+            self._guarded(unit, self._delete)
+        for unit in reversed(units):
+            if unit.old is not None and unit.old.is_directory:
+                self._guarded(unit, self._remove_directory)
+
+    def _delete(self, unit: Unit) -> None:
+        fd, temporary = self._directory(unit.parent), self._temporary(unit)
+        found = ondisk.status(fd, unit.name)
+        if found is None:
+            self._deleted.append(unit.path)
+            return
+        if (found.st_dev, found.st_ino) in self._ours:
+            return  # names fold here: this is the file that was just written
+        if found.st_mode & 0o170000 != (unit.old.mode if unit.old else 0) & 0o170000:
+            self._left[unit.path] = CHANGED
+            return
+        durable.rename(unit.name, temporary, dir_fd=fd)
+        if is_exactly(fd, temporary, unit.old):
+            durable.unlink(temporary, dir_fd=fd)
+            self._deleted.append(unit.path)
+            return
+        rename_back(temporary, unit.name, fd)
+        self._left[unit.path] = CHANGED
+
+    def _remove_directory(self, unit: Unit) -> None:
+        fd = self._directory(unit.parent)
+        if ondisk.status(fd, unit.name) is None:
+            self._deleted.append(unit.path)
+            return
+        stale = self._open.pop(unit.path, None)
+        if stale is not None:
+            os.close(stale)
+        try:
+            durable.rmdir(unit.name, dir_fd=fd)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            self._left[unit.path] = "not empty: it holds what the target does not know"
+        else:
+            self._deleted.append(unit.path)
+
+    # -- permission bits of directories
+
+    def _open_up(self) -> None:
+        """Gives way first where the present bits would keep us out of a directory."""
+        for unit in self._units:
+            if unit.only_mode and unit.old and unit.new:
+                if unit.old.mode & 0o300 != 0o300 and unit.new.mode & 0o300 == 0o300:
+                    self.changed_nothing = False
+                    self._guarded(unit, self._set_mode)
+
+    def _set_mode(self, unit: Unit) -> None:
+        assert unit.new is not None and unit.old is not None
+        fd = os.open(
+            unit.name,
+            os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC,
+            dir_fd=self._directory(unit.parent),
+        )
+        try:
+            present = os.fstat(fd).st_mode & 0o777
+            if present == unit.new.mode & 0o777:
+                return
+            if present != unit.old.mode & 0o777:
+                self._left[unit.path] = CHANGED
+                return
+            durable.chmod(fd, unit.new.mode)
+            self._written.append(unit.path)
+        finally:
+            os.close(fd)
+
+    def _resume(self, unit: Unit) -> bool:
+        """Settles what a killed run left of one unit; True if the unit is still to be done."""
+        if unit.only_mode:
+            return True
+        outcome = TO_DO
+
+        def settle(unit: Unit) -> None:
+            nonlocal outcome
+            fd = self._directory(unit.parent)
+            outcome = resume(fd, unit, self._temporary(unit), self._aside(unit), self._blobs)
+            if outcome == DONE and unit.staged:
+                self._record_written(unit, fd)
+
+        if not self._guarded(unit, settle):
+            return False
+        if outcome not in (TO_DO, DONE):
+            self._left[unit.path] = outcome
+        return outcome == TO_DO
+
+    # -- the small things
+
+    def _guarded(self, unit: Unit, action: Callable[[Unit], None]) -> bool:
+        """Runs one action; an error of that path alone is noted and the rest goes on."""
+        try:
+            action(unit)
+        except StoreDamaged as error:
+            self._left[unit.path] = f"cannot be restored: {error.message}"
+            return False
+        except OSError as error:
+            if error.errno in _FATAL:
+                raise
+            self._left[unit.path] = os.strerror(error.errno or 0).lower()
+            return False
+        return True
+
+    def _temporary(self, unit: Unit) -> bytes:
+        return durable.scratch_name(self._token, unit.number)
+
+    def _aside(self, unit: Unit) -> bytes:
+        return durable.scratch_name(self._token, unit.number + (1 << 32))
+
+    def _directory(self, path: bytes) -> int:
+        """Returns a descriptor of a directory of the workspace; kept open for its next use."""
+        fd = self._open.get(path)
+        if fd is None:
+            if len(self._open) >= _OPEN_DIRECTORIES:
+                os.close(self._open.pop(next(iter(self._open))))
+            fd = kernel.open_directory_beneath(self._root_fd, path)
+            self._open[path] = fd
+        return fd
+
+    def _flush(self) -> None:
+        if not self._flush_each:
+            if not durable.flush_file_system(self._root_fd):
+                os.sync()
+            return
+        for parent in {unit.parent for unit in self._units}:
+            try:
+                durable.sync(self._directory(parent))
+            except (FileNotFoundError, NotADirectoryError):
+                continue  # the directory went too
+
+    def _progress(self, what: str, number: int, total: int) -> None:
+        if number % _MANY == 0:
+            self._reporter.progress(what, number, total)
+
+    def _close(self) -> None:
+        for fd in self._open.values():
+            os.close(fd)
+        self._open.clear()

@@ -1,0 +1,146 @@
+"""Finds the known directories in which something may have changed.
+
+This is the one part of a capture that looks at every file. Above a few thousand files the
+work is halved between this process and a forked one; two threads would gain nothing,
+because each lstat holds the interpreter for most of its time.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+
+from takeback.worktree.directory import SIGNATURE_SIZE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from takeback.worktree.directory import Directory, Files
+
+_WORTH_A_FORK = 4000
+_NUMBERS = SIGNATURE_SIZE // 8
+
+
+def changed_directories(
+    root_fd: int, directories: Sequence[Directory], *, in_child: Callable[[], None]
+) -> list[Directory]:
+    """Returns those whose own listing or whose files no longer match the cache.
+
+    ``in_child`` runs first in a forked process: it must drop the workspace's lock there.
+    """
+    total = sum(1 + len(d.files) + len(d.saved) for d in directories)
+    if total < _WORTH_A_FORK or not can_fork():
+        return [directories[i] for i in _check(root_fd, directories)]
+    middle = _middle(directories, total)
+    child = _Child(lambda: _check(root_fd, directories[middle:]), in_child)
+    mine = _check(root_fd, directories[:middle])
+    theirs = child.answer()
+    if theirs is None:  # the child died: do its half here
+        theirs = _check(root_fd, directories[middle:])
+    return [directories[i] for i in mine] + [directories[middle + i] for i in theirs]
+
+
+def can_fork() -> bool:
+    """Tells whether this process has one thread only, so that a fork of it is sound."""
+    return len(sys._current_frames()) == 1
+
+
+def _middle(directories: Sequence[Directory], total: int) -> int:
+    seen = 0
+    for position, directory in enumerate(directories):
+        seen += 1 + len(directory.files) + len(directory.saved)
+        if seen * 2 >= total:
+            return position + 1
+    return len(directories)
+
+
+def _check(root_fd: int, directories: Sequence[Directory]) -> list[int]:
+    changed = []
+    stat = os.stat
+    for position, directory in enumerate(directories):
+        path = directory.path
+        try:
+            status = stat(path or b".", dir_fd=root_fd, follow_symlinks=False)
+        except OSError:
+            changed.append(position)
+            continue
+        listed = directory.listed
+        if not listed or status.st_mode != directory.mode:
+            changed.append(position)
+            continue
+        mtime, ctime, inode = memoryview(listed).cast("q")
+        if status.st_mtime_ns != mtime or status.st_ctime_ns != ctime or status.st_ino != inode:
+            changed.append(position)
+            continue
+        prefix = path + b"/" if path else b""
+        if not _same(root_fd, prefix, directory.files) or not _same(
+            root_fd, prefix, directory.saved
+        ):
+            changed.append(position)
+    return changed
+
+
+def _same(root_fd: int, prefix: bytes, files: Files) -> bool:
+    if not files.names:
+        return True
+    stat = os.stat
+    numbers = memoryview(files.signatures).cast("q").tolist()
+    at = 0
+    try:
+        for name in files.names.split(b"/"):
+            s = stat(prefix + name, dir_fd=root_fd, follow_symlinks=False)
+            if (
+                s.st_ctime_ns != numbers[at + 2]
+                or s.st_mtime_ns != numbers[at + 1]
+                or s.st_size != numbers[at]
+                or s.st_ino != numbers[at + 3]
+                or s.st_mode != numbers[at + 4]
+            ):
+                return False
+            at += _NUMBERS
+    except OSError:
+        return False
+    return True
+
+
+class _Child:
+    """A forked process that computes a list and hands it back through a pipe."""
+
+    def __init__(self, work: Callable[[], list[int]], in_child: Callable[[], None]) -> None:
+        self._read, write = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            status = 1
+            try:
+                os.close(self._read)
+                in_child()
+                _write_all(write, marshal.dumps(work()))
+                status = 0
+            finally:
+                os._exit(status)  # never unwind into the parent's frames
+        os.close(write)
+
+    def answer(self) -> list[int] | None:
+        """Returns the list, or None if the child did not finish."""
+        data = read_all(self._read)
+        os.close(self._read)
+        _, status = os.waitpid(self._pid, 0)
+        if status != 0:
+            return None
+        return list(marshal.loads(data))
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def read_all(fd: int) -> bytes:
+    """Reads a descriptor to its end."""
+    pieces = []
+    while piece := os.read(fd, 1 << 16):
+        pieces.append(piece)
+    return b"".join(pieces)

@@ -1,0 +1,156 @@
+"""What the stat cache remembers of one directory, in a form that loads fast.
+
+A hundred thousand files are ten thousand of these. Names, stat signatures and object ids
+stand in flat byte strings, so that loading makes ten objects a directory and not ten a
+file: 12 ms against 150 ms for the whole cache.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator
+
+_FIVE = Struct("=5q")
+_THREE = Struct("=3q")
+SIGNATURE_SIZE = _FIVE.size
+NEVER_TRUSTED = bytes(SIGNATURE_SIZE)
+"""A signature that no file has: the file is read again at the next capture."""
+
+REPOSITORY = 1
+IGNORED_DIRECTORY = "ignored directory"
+"""How a gap is marked here that coverage calls ignored: it may hold tracked files."""
+
+
+def signature(status: os.stat_result) -> bytes:
+    """Returns what must be unchanged for a file to count as unread-since."""
+    return _FIVE.pack(
+        status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_mode
+    )
+
+
+def directory_signature(status: os.stat_result) -> bytes:
+    """Returns what must be unchanged for a directory's listing to be still true."""
+    return _THREE.pack(status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+
+
+class Files:
+    """Names with a signature and an object id each, in flat columns."""
+
+    __slots__ = ("names", "oids", "signatures")
+
+    def __init__(self, names: bytes = b"", signatures: bytes = b"", oids: bytes = b"") -> None:
+        self.names = names
+        self.signatures = signatures
+        self.oids = oids
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[bytes, bytes, bytes]]) -> Files:
+        """Makes the columns from (name, signature, oid) rows."""
+        ordered = sorted(rows)
+        return cls(
+            b"/".join(name for name, _, _ in ordered),
+            b"".join(mark for _, mark, _ in ordered),
+            b"".join(oid for _, _, oid in ordered),
+        )
+
+    def __iter__(self) -> Iterator[tuple[bytes, bytes, bytes]]:
+        if not self.names:
+            return
+        for i, name in enumerate(self.names.split(b"/")):
+            yield (
+                name,
+                self.signatures[i * SIGNATURE_SIZE : (i + 1) * SIGNATURE_SIZE],
+                self.oids[i * 20 : (i + 1) * 20],
+            )
+
+    def __len__(self) -> int:
+        return len(self.oids) // 20
+
+
+class Directory:
+    """One directory: its held files, its saved ignored files, its sub-directories, its gaps.
+
+    ``listed`` is its signature when it was listed, or b"" if it must be listed again.
+    ``subs`` maps a held sub-directory's name to (mode, tree id). ``gaps`` maps a name to the
+    reason why it is not held. ``tracked`` are names held although an ignore rule matches.
+    ``modes`` of files are in their signatures, except for racy ones: ``racy`` maps these.
+    """
+
+    __slots__ = (
+        "files",
+        "flags",
+        "gaps",
+        "listed",
+        "mode",
+        "path",
+        "racy",
+        "saved",
+        "subs",
+        "tracked",
+        "tree",
+    )
+
+    def __init__(self, path: bytes) -> None:
+        self.path = path
+        self.mode = 0o40755
+        self.listed = b""
+        self.files = Files()
+        self.saved = Files()
+        self.subs: dict[bytes, tuple[int, bytes]] = {}
+        self.gaps: dict[bytes, str] = {}
+        self.tracked: tuple[bytes, ...] = ()
+        self.racy: dict[bytes, tuple[int, int]] = {}
+        self.flags = 0
+        self.tree = b""
+
+    def dump(self) -> tuple[object, ...]:
+        """Returns a form that marshal writes."""
+        return (
+            self.path,
+            self.mode,
+            self.listed,
+            self.files.names,
+            self.files.signatures,
+            self.files.oids,
+            self.saved.names,
+            self.saved.signatures,
+            self.saved.oids,
+            self.subs,
+            self.gaps,
+            self.tracked,
+            self.racy,
+            self.flags,
+            self.tree,
+        )
+
+    @classmethod
+    def load(cls, row: tuple[object, ...]) -> Directory:
+        """Reads ``dump``'s form."""
+        self = cls.__new__(cls)
+        f: tuple[bytes, bytes, bytes]
+        (
+            self.path,
+            self.mode,
+            self.listed,
+            *f,
+            self.subs,
+            self.gaps,
+            self.tracked,
+            self.racy,
+            self.flags,
+            self.tree,
+        ) = row  # type: ignore[assignment]
+        self.files = Files(f[0], f[1], f[2])
+        self.saved = Files(f[3], f[4], f[5])
+        return self
+
+    def file_mode(self, name: bytes, mark: bytes) -> tuple[int, int]:
+        """Returns (st_mode, size) of a held or saved file, trusted or not."""
+        if mark == NEVER_TRUSTED:
+            return self.racy[name]
+        five = _FIVE.unpack(mark)
+        return five[4], five[0]

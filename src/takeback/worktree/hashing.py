@@ -1,0 +1,166 @@
+"""Reads the files that the scan found new or changed; many of them in two processes."""
+
+from __future__ import annotations
+
+import errno
+import marshal
+import os
+
+from takeback import kernel
+from takeback.errors import WriteFailed
+from takeback.worktree.detect import can_fork, read_all
+from takeback.worktree.directory import signature
+from takeback.worktree.reading import GONE, Kept, keep
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from takeback.ports import ObjectSink, Reporter
+
+_WORTH_A_FORK_FILES = 1500
+_WORTH_A_FORK_BYTES = 16 << 20
+_REPORT_EVERY = 500
+
+
+class Task:
+    """One file to read: where it is, its expected size, and afterwards what came of it.
+
+    ``outcome`` is (object id, stat signature) or the reason why the file is not held.
+    """
+
+    __slots__ = ("directory", "name", "outcome", "size")
+
+    def __init__(self, directory: bytes, name: bytes, size: int) -> None:
+        self.directory = directory
+        self.name = name
+        self.size = size
+        self.outcome: tuple[bytes, bytes] | str = GONE
+
+
+def read_files(
+    root_fd: int,
+    tasks: list[Task],
+    sink: ObjectSink,
+    *,
+    size_limit: int,
+    reporter: Reporter,
+    in_child: Callable[[], None],
+) -> None:
+    """Fills in the outcome of every task."""
+    tasks.sort(key=lambda task: (task.directory, task.name))
+    total = sum(task.size for task in tasks)
+    worth_it = len(tasks) >= _WORTH_A_FORK_FILES or total >= _WORTH_A_FORK_BYTES
+    if len(tasks) < 2 or not worth_it or not can_fork():
+        _read_all(root_fd, tasks, sink, size_limit, reporter)
+        return
+    middle = _middle(tasks, total)
+    child = _Reader(root_fd, tasks[middle:], sink, size_limit, in_child)
+    try:
+        _read_all(root_fd, tasks[:middle], sink, size_limit, reporter, len(tasks))
+    except BaseException:
+        child.abandon()
+        raise
+    child.collect()
+
+
+def _middle(tasks: Sequence[Task], total: int) -> int:
+    """Splits by bytes, with a charge for each file: opening one costs as much as 20 KB."""
+    cost, half = 0, (total + 20_000 * len(tasks)) // 2
+    for position, task in enumerate(tasks):
+        cost += task.size + 20_000
+        if cost >= half:
+            return position + 1
+    return len(tasks)
+
+
+def _read_all(
+    root_fd: int,
+    tasks: Sequence[Task],
+    sink: ObjectSink,
+    size_limit: int,
+    reporter: Reporter | None,
+    total: int = 0,
+) -> None:
+    current, dir_fd = b"", -1
+    try:
+        for number, task in enumerate(tasks):
+            if dir_fd < 0 or task.directory != current:
+                if dir_fd >= 0:
+                    os.close(dir_fd)
+                current, dir_fd = task.directory, _open(root_fd, task.directory)
+            if dir_fd < 0:
+                task.outcome = GONE
+                continue
+            kept = keep(dir_fd, task.name, sink, size_limit=size_limit)
+            task.outcome = (kept.oid, signature(kept.status)) if isinstance(kept, Kept) else kept
+            if reporter is not None and number % _REPORT_EVERY == _REPORT_EVERY - 1:
+                reporter.progress("reading files", number * (2 if total else 1), total or len(tasks))
+    finally:
+        if dir_fd >= 0:
+            os.close(dir_fd)
+
+
+def _open(root_fd: int, path: bytes) -> int:
+    try:
+        return kernel.open_directory_beneath(root_fd, path)
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+            raise
+        return -1
+
+
+class _Reader:
+    """A forked process that reads its share into packs of its own and reports the outcomes."""
+
+    def __init__(
+        self,
+        root_fd: int,
+        tasks: Sequence[Task],
+        sink: ObjectSink,
+        size_limit: int,
+        in_child: Callable[[], None],
+    ) -> None:
+        self._tasks = tasks
+        self._read, write = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            status = 1
+            try:
+                os.close(self._read)
+                in_child()
+                own = sink.fork()
+                answer: object
+                try:
+                    _read_all(root_fd, tasks, own, size_limit, None)
+                    own.publish()
+                    answer = [task.outcome for task in tasks]
+                except OSError as error:
+                    own.discard()
+                    answer = error.errno
+                data = marshal.dumps(answer)
+                while data:
+                    data = data[os.write(write, data) :]
+                status = 0
+            finally:
+                os._exit(status)  # never unwind into the parent's frames
+        os.close(write)
+
+    def abandon(self) -> None:
+        """Ends the child; what it published is unreferenced and harmless."""
+        os.close(self._read)
+        os.kill(self._pid, 9)
+        os.waitpid(self._pid, 0)
+
+    def collect(self) -> None:
+        """Takes over the outcomes; raises what the child met."""
+        data = read_all(self._read)
+        os.close(self._read)
+        _, status = os.waitpid(self._pid, 0)
+        if status != 0 or not data:
+            raise WriteFailed("the process that read half of the files ended before its time")
+        answer = marshal.loads(data)
+        if isinstance(answer, int):
+            raise OSError(answer, os.strerror(answer))
+        for task, outcome in zip(self._tasks, answer, strict=True):
+            task.outcome = outcome

@@ -1,0 +1,130 @@
+"""Everything that decides whether a path is held: git's rules, the index, the settings."""
+
+from __future__ import annotations
+
+from _sha1 import sha1
+from bisect import bisect_left
+
+from takeback.worktree import project
+from takeback.worktree.directory import REPOSITORY
+from takeback.worktree.patterns import Patterns
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from takeback.model.policy import Policy
+    from takeback.worktree.directory import Directory
+    from takeback.worktree.ignore import IgnoreRules
+
+
+class Rules:
+    """The rules of one workspace at one moment. git starts only when a new name comes up."""
+
+    def __init__(
+        self,
+        root: bytes,
+        policy: Policy,
+        environ: Mapping[str, str],
+        make_ignore_rules: Callable[[bytes | None, bytes], IgnoreRules],
+    ) -> None:
+        self._root = root
+        self._git = project.git_directory(root)
+        self._excludes_file = project.excludes_file(environ, self._git)
+        self._exclude_info = project.exclude_info(self._git) if self._git else b""
+        self._make_ignore_rules = make_ignore_rules
+        self._ignore_rules: IgnoreRules | None = None
+        self._include = Patterns(policy.include)
+        self._exclude = Patterns(policy.exclude)
+        self._tracked: dict[bytes, list[bytes]] = {}
+        self.fingerprint = self._fingerprint(policy)
+
+    def _fingerprint(self, policy: Policy) -> bytes:
+        """Returns what must be the same for earlier verdicts to hold."""
+        digest = sha1(self._exclude_info)
+        digest.update(b"\0" + (self._excludes_file or b""))
+        if self._excludes_file:
+            digest.update(b"\0" + project.read_text_file(self._excludes_file))
+        settings = (
+            policy.size_limit,
+            policy.ignored,
+            policy.ignored_file_limit,
+            policy.include,
+            policy.exclude,
+        )
+        digest.update(repr(settings).encode())
+        return digest.digest()
+
+    def ignored(self, paths: Sequence[bytes]) -> list[bool]:
+        """Tells for each path whether git's rules ignore it; raises IgnoreRaced."""
+        if not paths:
+            return []
+        if self._ignore_rules is None:
+            self._ignore_rules = self._make_ignore_rules(self._excludes_file, self._exclude_info)
+        return self._ignore_rules.ignored(paths)
+
+    def excluded(self, path: bytes) -> bool:
+        return self._exclude.match(path)
+
+    def included(self, path: bytes) -> bool:
+        return self._include.match(path)
+
+    def is_tracked(self, directory: bytes, name: bytes) -> bool:
+        """Tells whether the project, or a repository nested in it, tracks this file."""
+        path = directory + b"/" + name if directory else name
+        for repository in _ancestors(directory):
+            names = self._names(repository)
+            inner = path[len(repository) + 1 :] if repository else path
+            at = bisect_left(names, inner)
+            if at < len(names) and names[at] == inner:
+                return True
+        return False
+
+    def tracked_below(self, directory: bytes) -> list[bytes]:
+        """Returns the tracked paths below a directory."""
+        found = []
+        for repository in _ancestors(directory):
+            names = self._names(repository)
+            prefix = (directory[len(repository) + 1 :] if repository else directory) + b"/"
+            at = bisect_left(names, prefix)
+            while at < len(names) and names[at].startswith(prefix):
+                found.append(repository + b"/" + names[at] if repository else names[at])
+                at += 1
+        return found
+
+    def _names(self, repository: bytes) -> list[bytes]:
+        names = self._tracked.get(repository)
+        if names is None:
+            git = self._git_of(repository)
+            names = project.read_tracked(git) if git else []
+            self._tracked[repository] = names
+        return names
+
+    def _git_of(self, repository: bytes) -> project.GitDirectory | None:
+        if not repository:
+            return self._git
+        return project.git_directory(self._root + b"/" + repository)
+
+    def index_signatures(self, directories: Iterable[Directory]) -> dict[bytes, tuple[int, ...]]:
+        """Returns what must be the same for the indexes to hold the names they held."""
+        found = {}
+        for directory in directories:
+            if directory.flags & REPOSITORY:
+                git = self._git_of(directory.path)
+                signature = project.index_signature(git) if git else None
+                found[directory.path] = signature or ()
+        return found
+
+    def close(self) -> None:
+        if self._ignore_rules is not None:
+            self._ignore_rules.close()
+            self._ignore_rules = None
+
+
+def _ancestors(directory: bytes) -> list[bytes]:
+    """Returns a directory and all above it, up to the root of the workspace."""
+    found = [directory]
+    while directory:
+        directory = directory.rpartition(b"/")[0]
+        found.append(directory)
+    return found

@@ -1,0 +1,229 @@
+"""The scan: from the stat cache and the disk to a snapshot and what it does not hold.
+
+        detect    which known directories changed          (lstat of every known path)
+        survey    list these and new ones, level by level  (asks git only for new names)
+        read      the files that are new or changed        (into the sink)
+        trees     of the changed directories and upwards
+
+One directory is the unit: if anything in it changed it is listed and its files are lstat'ed
+again, and the ids of those that did not change are taken from the cache.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+
+from takeback.git.objects import TREE, encode_tree, object_id
+from takeback.model.coverage import IGNORED, Coverage, NotHeld
+from takeback.model.snapshot import Entry, entry_mode
+from takeback.model.value import Value
+from takeback.worktree.detect import changed_directories
+from takeback.worktree.directory import IGNORED_DIRECTORY
+from takeback.worktree.hashing import read_files
+from takeback.worktree.inside import TrackedInside
+from takeback.worktree.statcache import StatCache
+from takeback.worktree.survey import Survey
+from takeback.worktree.times import Moment, times_distrusted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from takeback.model.policy import Policy
+    from takeback.ports import ObjectSink, Reporter
+    from takeback.worktree.directory import Directory
+    from takeback.worktree.rules import Rules
+    from takeback.worktree.workspace import Workspace
+
+
+class Scanned(Value):
+    """The state of the workspace: all of it is in the sink, none of it is in a ref yet."""
+
+    tree: bytes
+    saved: dict[bytes, Entry]
+    coverage: Coverage
+    files: int
+    changed: int
+
+
+class Scan:
+    """One look at a workspace. Used once; ``remember`` keeps what it learnt for the next."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        cache: StatCache,
+        sink: ObjectSink,
+        rules: Rules,
+        policy: Policy,
+        reporter: Reporter,
+        *,
+        epoch: int,
+        in_child: Callable[[], None],
+        rehash: bool = False,
+        allow_large: bool = False,
+    ) -> None:
+        self._workspace = workspace
+        self._cache = cache
+        self._sink = sink
+        self._rules = rules
+        self._policy = policy
+        self._reporter = reporter
+        self._epoch = epoch
+        self._in_child = in_child
+        self._rehash = rehash
+        self._allow_large = allow_large
+        self._touched: set[bytes] | None = set()
+        now = time.time_ns()
+        root = os.fstat(workspace.fd)
+        self._moment = Moment(now, distrusted=times_distrusted(root.st_dev))
+        self._began = now
+
+    def run(self) -> Scanned:
+        """Looks at everything and returns the state; nothing is remembered yet."""
+        collecting = gc.isenabled()
+        gc.disable()  # a capture is short and makes many small values that all stay
+        try:
+            return self._run()
+        finally:
+            self._rules.close()
+            if collecting:
+                gc.enable()
+
+    def _run(self) -> Scanned:
+        facts = self._cache.facts
+        fingerprint = self._rules.fingerprint
+        if facts.epoch != self._epoch or self._rehash:
+            self._cache = StatCache(self._cache.place)
+            facts = self._cache.facts
+            self._touched = None
+            facts.read_at = self._began
+        known = self._cache.directories
+        survey = Survey(
+            self._workspace, known, self._rules, self._policy, self._moment, self._allow_large
+        )
+        inside = TrackedInside(self._workspace.fd, facts, self._sink, self._moment)
+        if facts.rules != fingerprint or b"" not in known:
+            survey.begin_anew()
+            self._touched = None
+        else:
+            ordered = [known[path] for path in sorted(known)]
+            if self._moment.distrusted:
+                changed: Iterable[Directory] = ordered
+            else:
+                changed = changed_directories(self._workspace.fd, ordered, in_child=self._in_child)
+            survey.look_again(changed)
+            if self._index_changed(facts.index):
+                survey.look_again(_touched_by_index(known.values(), self._rules))
+        survey.finish()
+        read_files(
+            self._workspace.fd,
+            survey.tasks,
+            self._sink,
+            size_limit=self._policy.size_limit,
+            reporter=self._reporter,
+            in_child=self._in_child,
+        )
+        fresh = survey.settle()
+        inside.find(known.values(), self._rules, index_changed=self._index_changed(facts.index))
+        stale = inside.refresh(known)
+        dirty = {d.path for d in fresh} | stale | survey.removed_from
+        count = self._write_trees(dirty)
+        facts.rules = fingerprint
+        facts.epoch = self._epoch
+        facts.index = self._rules.index_signatures(known.values())
+        facts.tree = known[b""].tree
+        if self._touched is not None:
+            self._touched |= dirty | survey.removed
+        return Scanned(
+            tree=known[b""].tree,
+            saved=self._saved(),
+            coverage=self._coverage(),
+            files=sum(len(d.files) for d in known.values()) + len(facts.inside),
+            changed=count,
+        )
+
+    def _index_changed(self, known: dict[bytes, tuple[int, ...]]) -> bool:
+        return known != self._rules.index_signatures(self._cache.directories.values())
+
+    def _write_trees(self, dirty: set[bytes]) -> int:
+        """Writes the trees of changed directories, deepest first, up to the root."""
+        known = self._cache.directories
+        pending = {path for path in dirty if path in known}
+        for path in list(pending):
+            while path:
+                path = path.rpartition(b"/")[0]
+                pending.add(path)
+        written = 0
+        for path in sorted(pending, key=lambda p: (-p.count(b"/") if p else 1, p)):
+            directory = known[path]
+            oid = self._tree_of(directory)
+            if oid != directory.tree:
+                written += 1
+            directory.tree = oid
+            if path:
+                parent, _, name = path.rpartition(b"/")
+                known[parent].subs[name] = (entry_mode(directory.mode), oid)
+        if self._touched is not None:
+            self._touched |= pending
+        return written
+
+    def _tree_of(self, directory: Directory) -> bytes:
+        entries = [
+            (entry_mode(directory.file_mode(name, mark)[0]), name, oid)
+            for name, mark, oid in directory.files
+        ]
+        entries += [(mode, name, oid) for name, (mode, oid) in directory.subs.items()]
+        data = encode_tree(entries)
+        oid = object_id(TREE, data)
+        if not self._sink.has(oid):
+            self._sink.add(TREE, data, oid)
+        return oid
+
+    def _saved(self) -> dict[bytes, Entry]:
+        """Returns the small ignored files, up to the limit in all, first come first kept."""
+        saved: dict[bytes, Entry] = {}
+        left = self._policy.ignored_total_limit
+        for path in sorted(p for p, d in self._cache.directories.items() if d.saved.names):
+            directory = self._cache.directories[path]
+            for name, mark, oid in directory.saved:
+                mode, size = directory.file_mode(name, mark)
+                left -= size
+                if left >= 0:
+                    full = path + b"/" + name if path else name
+                    saved[full] = Entry(entry_mode(mode), oid)
+        return saved
+
+    def _coverage(self) -> Coverage:
+        items = []
+        for path, directory in self._cache.directories.items():
+            prefix = path + b"/" if path else b""
+            for name, reason in directory.gaps.items():
+                reason = IGNORED if reason == IGNORED_DIRECTORY else reason
+                items.append(NotHeld(prefix + name, reason))
+            for name, _, _ in directory.saved:
+                items.append(NotHeld(prefix + name, IGNORED))
+        return Coverage(items)
+
+    def remember(self) -> None:
+        """Keeps the stat cache for the next scan; call it when all objects are durable."""
+        if self._touched is None or self._touched:
+            self._cache.save(self._touched)
+
+
+def _touched_by_index(directories: Iterable[Directory], rules: Rules) -> list[Directory]:
+    """Returns the directories where a change of the project's index may change what is held."""
+    return [
+        directory
+        for directory in directories
+        if directory.tracked
+        or any(
+            reason == IGNORED and rules.is_tracked(directory.path, name)
+            for name, reason in directory.gaps.items()
+        )
+        or any(rules.is_tracked(directory.path, name) for name, _, _ in directory.saved)
+    ]
+
+

@@ -1,0 +1,395 @@
+"""Lists directories and sorts what is in them: held, saved, or not held and why.
+
+New directories are found level by level, so that git is asked about all new names of one
+depth in one go, and never about what lies below an ignored directory.
+"""
+
+from __future__ import annotations
+
+import os
+from stat import S_ISDIR, S_ISLNK, S_ISREG
+
+from takeback import kernel
+from takeback.durable import is_scratch_name
+from takeback.errors import Refused
+from takeback.model.coverage import (
+    EXCLUDED,
+    IGNORED,
+    MOUNT,
+    OTHER_WORKSPACE,
+    OVERSIZED,
+    SPECIAL,
+    UNREADABLE,
+)
+from takeback.model.snapshot import entry_mode
+from takeback.worktree.directory import (
+    IGNORED_DIRECTORY,
+    NEVER_TRUSTED,
+    REPOSITORY,
+    Directory,
+    Files,
+    directory_signature,
+    signature,
+)
+from takeback.worktree.hashing import Task
+from takeback.worktree.project import git_directory
+from takeback.worktree.reading import GONE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from takeback.model.policy import Policy
+    from takeback.worktree.rules import Rules
+    from takeback.worktree.times import Moment
+    from takeback.worktree.workspace import Workspace
+
+_STAYS = frozenset((IGNORED, IGNORED_DIRECTORY, EXCLUDED, SPECIAL))
+"""Gaps that cannot close without a change of the directory or of the rules."""
+_IGNORE_FILE = b".gitignore"
+
+
+class _Draft:
+    """A directory that is being listed: every entry with its status, before it is judged."""
+
+    def __init__(self, path: bytes, known: Directory | None, *, ask_again: bool) -> None:
+        self.path = path
+        self.known = known
+        self.ask_again = ask_again
+        self.result = Directory(path)
+        self.marks = _marks(known) if known is not None else {}
+        self.entries: dict[bytes, os.stat_result] = {}
+        self.held: dict[bytes, tuple[bytes, bytes] | Task] = {}
+        self.saved: dict[bytes, tuple[bytes, bytes] | Task] = {}
+        self.settled = True
+        self.questions: list[bytes] = []
+
+
+class Survey:
+    """Finds what is there now. ``tasks`` are the files to read before ``settle``."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        known: dict[bytes, Directory],
+        rules: Rules,
+        policy: Policy,
+        moment: Moment,
+        allow_large: bool,
+    ) -> None:
+        self._workspace = workspace
+        self._known = known
+        self._rules = rules
+        self._policy = policy
+        self._moment = moment
+        self._device = os.fstat(workspace.fd).st_dev
+        self._queue: dict[bytes, bool] = {}
+        self._drafts: dict[bytes, _Draft] = {}
+        self._entries_left = policy.entries_limit if not allow_large else 1 << 62
+        self._bytes_left = policy.bytes_limit if not allow_large else 1 << 62
+        self.tasks: list[Task] = []
+        self.removed: set[bytes] = set()
+        self.removed_from: set[bytes] = set()
+
+    def begin_anew(self) -> None:
+        """Lists everything; what is known of unchanged files is still used."""
+        self._queue[b""] = True
+
+    def look_again(self, directories: Iterable[Directory]) -> None:
+        """Lists these known directories again."""
+        for directory in directories:
+            self._queue.setdefault(directory.path, False)
+
+    def finish(self) -> None:
+        """Lists what is queued and every new directory below it."""
+        while self._queue:
+            level = self._next_level()
+            drafts = [self._list(path, ask_again) for path, ask_again in level]
+            whole = [draft for draft in drafts if draft is not None]
+            self._judge(whole)
+
+    def _next_level(self) -> list[tuple[bytes, bool]]:
+        """Takes the shallowest queued paths: a parent may find that a child is gone."""
+        depth = min(_depth(path) for path in self._queue)
+        level = sorted(path for path in self._queue if _depth(path) == depth)
+        return [(path, self._queue.pop(path)) for path in level]
+
+    def _list(self, path: bytes, ask_again: bool) -> _Draft | None:
+        known = self._known.get(path)
+        draft = _Draft(path, known, ask_again=ask_again)
+        try:
+            fd = kernel.open_directory_beneath(self._workspace.fd, path)
+        except OSError:
+            self._drop_unlistable(path)
+            return None
+        try:
+            status = os.fstat(fd)
+            draft.result.mode = status.st_mode
+            draft.result.listed = directory_signature(status)
+            draft.settled = self._moment.settled(status.st_mtime_ns, status.st_ctime_ns)
+            with os.scandir(fd) as listing:
+                names = [os.fsencode(entry.name) for entry in listing]
+            for name in names:
+                self._look(draft, fd, name)
+        except OSError:
+            self._drop_unlistable(path)
+            return None
+        finally:
+            os.close(fd)
+        ignore_file = draft.entries.get(_IGNORE_FILE)
+        if ignore_file is not None and not _harmless_ignore_file(ignore_file.st_mode):
+            # git would wait on a FIFO for ever: the whole directory is named, not guessed at
+            self._drop_unlistable(path)
+            return None
+        if self._ignore_file_changed(draft):
+            draft.ask_again = True
+        self._drafts[path] = draft
+        return draft
+
+    def _look(self, draft: _Draft, fd: int, name: bytes) -> None:
+        if name == b".git":
+            draft.result.flags |= REPOSITORY
+            return
+        if is_scratch_name(name):  # of an operation that was interrupted
+            draft.result.gaps[name] = EXCLUDED
+            draft.settled = False
+            return
+        try:
+            draft.entries[name] = os.stat(name, dir_fd=fd, follow_symlinks=False)
+        except FileNotFoundError:
+            draft.settled = False
+        except OSError:
+            draft.result.gaps[name] = UNREADABLE
+            draft.settled = False
+
+    def _drop_unlistable(self, path: bytes) -> None:
+        """Marks a directory that cannot be listed in its parent, which was listed before it."""
+        self._forget_below(path)
+        if not path:
+            root = Directory(b"")
+            root.gaps[b""] = UNREADABLE
+            self._known[b""] = root
+            self._drafts[b""] = draft = _Draft(b"", None, ask_again=False)
+            draft.result.gaps[b""] = UNREADABLE
+            draft.settled = False
+            return
+        parent, _, name = path.rpartition(b"/")
+        draft_of_parent = self._drafts.get(parent)
+        if draft_of_parent is not None:
+            draft_of_parent.result.subs.pop(name, None)
+            gaps, draft_of_parent.settled = draft_of_parent.result.gaps, False
+        else:
+            directory = self._known[parent]
+            directory.subs.pop(name, None)
+            gaps, directory.listed = directory.gaps, b""
+            self.removed_from.add(parent)
+        status = self._status(path)
+        if status is not None and S_ISDIR(status.st_mode):
+            gaps[name] = UNREADABLE
+        elif status is not None:
+            self._queue.setdefault(parent, False)
+
+    def _status(self, path: bytes) -> os.stat_result | None:
+        try:
+            return os.stat(path, dir_fd=self._workspace.fd, follow_symlinks=False)
+        except OSError:
+            return None
+
+    def _ignore_file_changed(self, draft: _Draft) -> bool:
+        status = draft.entries.get(_IGNORE_FILE)
+        if draft.known is None:
+            return False
+        before = draft.marks.get(_IGNORE_FILE)
+        if before is None:
+            return status is not None
+        return status is None or before[0] != signature(status)
+
+    def _judge(self, drafts: list[_Draft]) -> None:
+        """Asks git about all new names of one level and sorts the entries."""
+        paths = []
+        for draft in drafts:
+            draft.questions = [name for name in draft.entries if self._must_ask(draft, name)]
+            prefix = draft.path + b"/" if draft.path else b""
+            paths.extend(prefix + name for name in draft.questions)
+        answers = iter(self._rules.ignored(paths))
+        for draft in drafts:
+            verdicts = {name: next(answers) for name in draft.questions}
+            for name, status in draft.entries.items():
+                ignored = verdicts.get(name)
+                if ignored is None:
+                    ignored = _was_ignored(draft.known, name)
+                self._sort(draft, name, status, ignored)
+            self._forget_vanished(draft)
+
+    def _must_ask(self, draft: _Draft, name: bytes) -> bool:
+        if draft.known is None or draft.ask_again:
+            return True
+        directory = S_ISDIR(draft.entries[name].st_mode)
+        gap = draft.known.gaps.get(name)
+        if directory:
+            return name not in draft.known.subs and gap != IGNORED_DIRECTORY
+        return name not in draft.marks and gap != IGNORED
+
+    def _sort(self, draft: _Draft, name: bytes, status: os.stat_result, ignored: bool) -> None:
+        result, mode = draft.result, status.st_mode
+        path = draft.path + b"/" + name if draft.path else name
+        if self._rules.excluded(path):
+            result.gaps[name] = EXCLUDED
+        elif not (S_ISDIR(mode) or S_ISREG(mode) or S_ISLNK(mode)):
+            result.gaps[name] = SPECIAL
+        elif ignored and not self._rules.included(path):
+            if not S_ISDIR(mode) and self._rules.is_tracked(draft.path, name):
+                result.tracked += (name,)
+                self._hold(draft, draft.held, name, status)
+            elif S_ISDIR(mode):
+                result.gaps[name] = IGNORED_DIRECTORY
+            elif status.st_size > self._policy.ignored_file_limit or self._policy.ignored == "off":
+                result.gaps[name] = IGNORED
+            else:
+                self._hold(draft, draft.saved, name, status)
+        elif S_ISDIR(mode):
+            self._descend(draft, name, path, status)
+        elif S_ISREG(mode) and status.st_size > self._policy.size_limit:
+            result.gaps[name] = OVERSIZED
+        else:
+            self._hold(draft, draft.held, name, status)
+
+    def _descend(self, draft: _Draft, name: bytes, path: bytes, status: os.stat_result) -> None:
+        if status.st_dev != self._device:
+            draft.result.gaps[name] = MOUNT
+            return
+        if self._is_linked_worktree(path):
+            draft.result.gaps[name] = OTHER_WORKSPACE
+            return
+        known = self._known.get(path)
+        draft.result.subs[name] = (0, known.tree if known is not None else b"")
+        if known is None or draft.ask_again:
+            self._queue[path] = draft.ask_again
+
+    def _is_linked_worktree(self, path: bytes) -> bool:
+        status = self._status(path + b"/.git")
+        if status is None or not S_ISREG(status.st_mode):
+            return False
+        git = git_directory(os.path.join(self._workspace.root, path))
+        return git is not None and git.linked
+
+    def _hold(
+        self,
+        draft: _Draft,
+        into: dict[bytes, tuple[bytes, bytes] | Task],
+        name: bytes,
+        status: os.stat_result,
+    ) -> None:
+        known = draft.marks.get(name)
+        if known is not None and known[0] == signature(status):
+            into[name] = known
+            return
+        task = Task(draft.path, name, status.st_size if S_ISREG(status.st_mode) else 0)
+        into[name] = task
+        self.tasks.append(task)
+        self._entries_left -= 1
+        self._bytes_left -= task.size
+        if self._entries_left < 0 or self._bytes_left < 0:
+            raise Refused(
+                f"the workspace {os.fsdecode(self._workspace.root)} has more than "
+                f"{self._policy.entries_limit} files or "
+                f"{self._policy.bytes_limit >> 30} GB to read",
+                hint="say so once: takeback checkpoint --allow-large; or ignore what is not yours",
+                flag="--allow-large",
+            )
+
+    def _forget_vanished(self, draft: _Draft) -> None:
+        if draft.known is None:
+            return
+        for name in draft.known.subs:
+            if name not in draft.result.subs:
+                self._forget_below(draft.path + b"/" + name if draft.path else name)
+
+    def _forget_below(self, path: bytes) -> None:
+        """Drops what was known of a directory that is gone, with all below it."""
+        stack = [path]
+        while stack:
+            gone = stack.pop()
+            self._queue.pop(gone, None)
+            self._drafts.pop(gone, None)
+            directory = self._known.pop(gone, None)
+            if directory is not None:
+                self.removed.add(gone)
+                prefix = gone + b"/" if gone else b""
+                stack.extend(prefix + name for name in directory.subs)
+
+    def settle(self) -> list[Directory]:
+        """Turns what was listed and read into directories; call it when all tasks are done."""
+        fresh = []
+        for path, draft in self._drafts.items():
+            result = draft.result
+            result.files = Files.of(self._rows(draft, draft.held))
+            result.saved = Files.of(self._rows(draft, draft.saved))
+            open_gap = any(reason not in _STAYS for reason in result.gaps.values())
+            if open_gap or not draft.settled:
+                result.listed = b""
+            if draft.known is not None:
+                result.tree = draft.known.tree
+            self._known[path] = result
+            fresh.append(result)
+        for directory in fresh:
+            prefix = directory.path + b"/" if directory.path else b""
+            for name in list(directory.subs):
+                child = self._known.get(prefix + name)
+                if child is None:
+                    del directory.subs[name]
+                else:
+                    directory.subs[name] = (entry_mode(child.mode), child.tree)
+        return fresh
+
+    def _rows(
+        self, draft: _Draft, held: dict[bytes, tuple[bytes, bytes] | Task]
+    ) -> list[tuple[bytes, bytes, bytes]]:
+        rows = []
+        for name, kept in held.items():
+            if isinstance(kept, Task):
+                if isinstance(kept.outcome, str):
+                    if kept.outcome != GONE:
+                        draft.result.gaps[name] = kept.outcome
+                    draft.settled = False
+                    continue
+                oid, mark = kept.outcome
+                mark = self._believed(draft, name, mark)
+            else:
+                mark, oid = kept
+            rows.append((name, mark, oid))
+        return rows
+
+    def _believed(self, draft: _Draft, name: bytes, mark: bytes) -> bytes:
+        """Returns the signature, or one that never matches if the file's times are too young."""
+        size, mtime, ctime, _, mode = memoryview(mark).cast("q")
+        if self._moment.settled(mtime, ctime):
+            return mark
+        draft.result.racy[name] = (mode, size)
+        return NEVER_TRUSTED
+
+
+def _depth(path: bytes) -> int:
+    return path.count(b"/") + 1 if path else 0
+
+
+def _harmless_ignore_file(mode: int) -> bool:
+    return S_ISREG(mode) or S_ISLNK(mode) or S_ISDIR(mode)
+
+
+def _marks(known: Directory) -> dict[bytes, tuple[bytes, bytes]]:
+    """Returns (signature, oid) of every held or saved file of a directory."""
+    found = {name: (mark, oid) for name, mark, oid in known.files}
+    found.update((name, (mark, oid)) for name, mark, oid in known.saved)
+    return found
+
+
+def _was_ignored(known: Directory | None, name: bytes) -> bool:
+    """Returns the verdict that git gave when the entry was new."""
+    if known is None:
+        return False
+    return (
+        known.gaps.get(name) in (IGNORED, IGNORED_DIRECTORY)
+        or name in known.tracked
+        or (known.saved.names != b"" and name in known.saved.names.split(b"/"))
+    )

@@ -1,0 +1,147 @@
+"""Units: the smallest things that a rewind does, each of them all or nothing.
+
+        old      new      what happens
+        -        file     staged beside its place, renamed into it if the name is free
+        file     file     staged, exchanged with the old one, which is checked, then removed
+        file     dir      the whole new directory is staged, then exchanged
+        dir      file     exchanged; everything in the old directory is checked, then removed
+        dir      dir      only the permission bits change
+        file     -        renamed aside, checked, removed
+        dir      -        removed if it is empty by then
+
+"file" stands for symbolic links too. ``inside_new`` and ``inside_old`` list what a directory
+that appears or goes as a whole holds, by path relative to it, parents first.
+"""
+
+from __future__ import annotations
+
+from takeback.model.path_text import to_bytes, to_text
+from takeback.model.snapshot import Entry
+from takeback.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from takeback.model.change import Change
+
+Inside = tuple[tuple[bytes, Entry], ...]
+_BACKWARD = 1 << 33
+
+
+class Unit(Value):
+    """One path and what becomes of it. ``number`` names its temporary file."""
+
+    number: int
+    path: bytes
+    old: Entry | None
+    new: Entry | None
+    inside_old: Inside = ()
+    inside_new: Inside = ()
+
+    @property
+    def parent(self) -> bytes:
+        return self.path.rpartition(b"/")[0]
+
+    @property
+    def name(self) -> bytes:
+        return self.path.rpartition(b"/")[2]
+
+    @property
+    def only_mode(self) -> bool:
+        """Both are directories: the place stays, its permission bits change."""
+        return (
+            self.old is not None
+            and self.new is not None
+            and self.old.is_directory
+            and self.new.is_directory
+        )
+
+    @property
+    def staged(self) -> bool:
+        return self.new is not None and not self.only_mode
+
+    def reversed(self) -> Unit:
+        """Returns the unit that takes this one back; its temporary name is another one."""
+        number = self.number + _BACKWARD
+        return Unit(number, self.path, self.new, self.old, self.inside_new, self.inside_old)
+
+
+def make_units(
+    writes: Iterable[Change],
+    deletes: Iterable[Change],
+    displaced: Mapping[bytes, Inside],
+) -> list[Unit]:
+    """Groups changes into units. ``displaced`` is what is in each directory that makes way."""
+    units: list[Unit] = []
+    tops: dict[bytes, tuple[Change, list[tuple[bytes, Entry]]]] = {}
+    for change in sorted(writes, key=lambda c: c.path):
+        top = _top_above(change.path, tops)
+        if top is not None and change.new is not None:
+            tops[top][1].append((change.path[len(top) + 1 :], change.new))
+            continue
+        was_directory = change.old is not None and change.old.is_directory
+        if change.new is not None and change.new.is_directory and not was_directory:
+            tops[change.path] = (change, [])
+            continue
+        inside = displaced.get(change.path, ())
+        units.append(Unit(0, change.path, change.old, change.new, inside_old=inside))
+    for path, (change, inside_new) in tops.items():
+        units.append(Unit(0, path, change.old, change.new, inside_new=tuple(inside_new)))
+    for change in deletes:
+        if _top_above(change.path, displaced) is None:
+            units.append(Unit(0, change.path, change.old, None))
+    units.sort(key=lambda unit: unit.path)
+    return [unit.replace(number=number) for number, unit in enumerate(units)]
+
+
+def _top_above(path: bytes, tops: Mapping[bytes, object]) -> bytes | None:
+    at = path.find(b"/")
+    while at >= 0:
+        if path[:at] in tops:
+            return path[:at]
+        at = path.find(b"/", at + 1)
+    return None
+
+
+def encode(unit: Unit) -> dict[str, Any]:
+    """Returns the JSON form that the journal keeps."""
+    return {
+        "number": unit.number,
+        "path": to_text(unit.path),
+        "old": _encode_entry(unit.old),
+        "new": _encode_entry(unit.new),
+        "inside_old": [[to_text(p), _encode_entry(e)] for p, e in unit.inside_old],
+        "inside_new": [[to_text(p), _encode_entry(e)] for p, e in unit.inside_new],
+    }
+
+
+def decode(record: dict[str, Any]) -> Unit:
+    """Reads ``encode``'s form; raises KeyError, TypeError or ValueError on anything else."""
+    return Unit(
+        number=int(record["number"]),
+        path=to_bytes(record["path"]),
+        old=_decode_entry(record["old"]),
+        new=_decode_entry(record["new"]),
+        inside_old=_decode_inside(record["inside_old"]),
+        inside_new=_decode_inside(record["inside_new"]),
+    )
+
+
+def _encode_entry(entry: Entry | None) -> list[Any] | None:
+    return None if entry is None else [entry.mode, entry.oid.hex()]
+
+
+def _decode_entry(value: list[Any] | None) -> Entry | None:
+    return None if value is None else Entry(int(value[0]), bytes.fromhex(value[1]))
+
+
+def _decode_inside(rows: list[Any]) -> Inside:
+    found = []
+    for path, value in rows:
+        entry = _decode_entry(value)
+        if entry is None:
+            raise ValueError("an entry without content")
+        found.append((to_bytes(path), entry))
+    return tuple(found)

@@ -1,0 +1,63 @@
+"""What every test has: a sealed environment, a fresh workspace, takeback as a process."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.support.cli import Cli
+from tests.support.git import git
+from tests.support.sealed import sealed_environment
+
+# Examples run git and fsync: how long one takes says nothing about the code.
+_UNTIMED = (HealthCheck.too_slow, HealthCheck.data_too_large)
+settings.register_profile(
+    "ci",
+    max_examples=300,
+    deadline=None,
+    derandomize=False,
+    print_blob=True,
+    suppress_health_check=_UNTIMED,
+)
+settings.register_profile("soak", settings.get_profile("ci"), max_examples=20_000)
+settings.load_profile("soak" if os.environ.get("TAKEBACK_SOAK") == "1" else "ci")
+
+
+@pytest.fixture(autouse=True)
+def sealed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Replaces the whole environment; HOME, XDG_* and TAKEBACK_HOME are in ``tmp_path``."""
+    environment = sealed_environment(tmp_path)
+    for name in set(os.environ) - set(environment):
+        monkeypatch.delenv(name)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.fixture
+def soak() -> bool:
+    """True in the long campaigns: a test multiplies its counts."""
+    return os.environ.get("TAKEBACK_SOAK") == "1"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A fresh directory with an empty git repository on branch main."""
+    directory = tmp_path / "workspace"
+    directory.mkdir()
+    git(directory, "init", "--quiet", "--initial-branch=main")
+    return directory
+
+
+@pytest.fixture
+def cli(workspace: Path) -> Cli:
+    """takeback in ``workspace``."""
+    return Cli(workspace)

@@ -1,0 +1,122 @@
+"""The house rules that a machine can hold."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LINES_AT_MOST = 400
+
+# A place on somebody's machine. Not after a word character: `src/work/` is a relative path.
+MACHINE_PATH = re.compile(r"(?<![\w.~$}-])/(?:root|work|home/[\w.-]+|Users/[\w.-]+)/")
+# Where packages are downloaded from. In parts, so that this file does not name them either.
+REGISTRY = re.compile("|".join(["py" + r"pi\.org", "python" + "hosted", "registry" + r"\.npm"]))
+UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX)\b")
+LINK = re.compile(r"!?\[[^\]]*\]\(\s*<?([^)>\s]+)>?(?:\s+\"[^\"]*\")?\s*\)")
+FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+
+
+def project_files() -> list[Path]:
+    """Returns the files that git tracks or would track; a copy without git is walked."""
+    listed = subprocess.run(
+        ["git", "-c", "safe.directory=*", "ls-files", "-z", "-co", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    if listed.returncode == 0:
+        found = [ROOT / name.decode() for name in listed.stdout.split(b"\0") if name]
+    else:
+        found = [
+            path
+            for folder in ("src", "tests", "docs", "scripts", ".ci")
+            for path in (ROOT / folder).rglob("*")
+            if "__pycache__" not in path.parts
+        ] + list(ROOT.glob("*.*"))
+    return sorted(path for path in found if path.is_file())
+
+
+def text_of(path: Path) -> str:
+    """Returns the text of a file; a binary file has none."""
+    data = path.read_bytes()
+    return "" if b"\0" in data else data.decode("utf-8", "replace")
+
+
+def places(pattern: re.Pattern[str], files: list[Path]) -> list[str]:
+    return [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in files
+        for number, line in enumerate(text_of(path).splitlines(), start=1)
+        if pattern.search(line)
+    ]
+
+
+def source_modules() -> list[Path]:
+    return sorted((ROOT / "src").rglob("*.py"))
+
+
+def markdown_pages() -> list[Path]:
+    return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+
+def anchors(page: Path) -> set[str]:
+    """Returns the anchors that a page's headings have on the usual forges."""
+    found = set()
+    for heading in re.findall(r"^#+\s+(.*?)\s*#*$", FENCE.sub("", text_of(page)), re.MULTILINE):
+        kept = re.sub(r"[^\w\- ]", "", heading.lower())
+        found.add(kept.replace(" ", "-"))
+    return found
+
+
+def test_files_name_no_path_of_a_machine() -> None:
+    assert places(MACHINE_PATH, project_files()) == []
+
+
+def test_files_name_no_package_registry() -> None:
+    assert places(REGISTRY, project_files()) == []
+
+
+def test_source_has_nothing_left_to_do() -> None:
+    assert places(UNFINISHED, source_modules()) == []
+
+
+def test_source_modules_are_short() -> None:
+    lengths = {
+        str(path.relative_to(ROOT)): len(text_of(path).splitlines()) for path in source_modules()
+    }
+    assert {name: lines for name, lines in lengths.items() if lines > LINES_AT_MOST} == {}
+
+
+@pytest.mark.parametrize("page", markdown_pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_resolve(page: Path) -> None:
+    broken = []
+    for target in LINK.findall(FENCE.sub("", text_of(page))):
+        if re.match(r"[a-z][a-z0-9+.-]*:", target):
+            continue
+        name, _, fragment = target.partition("#")
+        linked = (page.parent / unquote(name)) if name else page
+        if not linked.exists() or (
+            fragment and linked.suffix == ".md" and fragment not in anchors(linked)
+        ):
+            broken.append(target)
+    assert broken == []
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("cd /" + "work/main", True),
+        ("HOME=/" + "home/ada/x", True),
+        ("file:///" + "root/x", True),
+        ("src/work/x", False),
+        ("https://example.org/work/x", False),
+        ("$HOME/work/x", False),
+    ],
+)
+def test_machine_paths_are_told_from_relative_ones(line: str, found: bool) -> None:
+    assert bool(MACHINE_PATH.search(line)) is found

@@ -1,0 +1,25 @@
+"""A real store, made by real git."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from takeback.git import repository
+from takeback.git.process import Git, find_git
+
+
+@pytest.fixture
+def program() -> str:
+    return find_git(os.environ)
+
+
+@pytest.fixture
+def git(tmp_path: Path, program: str) -> Git:
+    """git on a new, empty store."""
+    git_dir = str(tmp_path / "store.git")
+    made = Git(program, git_dir)
+    repository.init(made, git_dir)
+    return made
