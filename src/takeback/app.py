@@ -1,13 +1,13 @@
 """``Takeback``: the one place where everything is wired together, and the public Python API.
 
-    from takeback import Takeback
+from takeback import Takeback
 
-    with Takeback.open(".") as tb:
-        before = tb.checkpoint(label="before the agent").checkpoint
-        ...
-        plan = tb.plan(before)
-        done = tb.rewind(before)
-        tb.undo()
+with Takeback.open(".") as tb:
+    before = tb.checkpoint(label="before the agent").checkpoint
+    ...
+    plan = tb.plan(before)
+    done = tb.rewind(before)
+    tb.undo()
 """
 
 from __future__ import annotations
@@ -19,27 +19,14 @@ from takeback.errors import RecoveredInstead, UsageError
 from takeback.model import operation as operations
 from takeback.model.path_text import to_text
 from takeback.model.policy import Overrides
-from takeback.ops import cat as cat_op
-from takeback.ops import checkpoint as checkpoint_op
-from takeback.ops import diff as diff_op
-from takeback.ops import doctor as doctor_op
-from takeback.ops import label as label_op
-from takeback.ops import names, timeline
-from takeback.ops import plan as plan_op
-from takeback.ops import rewind as rewind_op
-from takeback.ops import status as status_op
-from takeback.ops import undo as undo_op
-from takeback.ops import verify as verify_op
-from takeback.ops.catch_up import open_ledger, rebuild_ledger
 from takeback.ops.context import Context
-from takeback.ops.forget import forget
-from takeback.ops.open import adopt, locate, open_store, open_workspace
-from takeback.ops.prepare import Scope
-from takeback.ops.recover import recover
+from takeback.ops.open import locate, open_store, open_workspace
 from takeback.paths import config_file, takeback_home
 from takeback.ports import SilentReporter, SystemClock
 from takeback.store import journal
-from takeback.store.operations import read_operations
+
+# Each operation is imported by the method that calls it: opening a workspace and making a
+# checkpoint needs a fifth of them, and sqlite3 and datetime alone cost 15 ms.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +39,13 @@ if TYPE_CHECKING:
     from takeback.model.ids import CheckpointId
     from takeback.model.operation import Operation, Step
     from takeback.model.plan import Outcome, Plan
+    from takeback.ops.checkpoint import Made
+    from takeback.ops.doctor import Finding
+    from takeback.ops.prepare import Scope
     from takeback.ops.recover import Recovered
+    from takeback.ops.status import Status
+    from takeback.ops.timeline import Shown, TimelineEntry
+    from takeback.ops.verify import Verified
     from takeback.ports import Clock, Reporter
 
     CheckpointLike = str | Checkpoint
@@ -84,9 +77,7 @@ class Takeback:
         environ = os.environ if environ is None else environ
         reporter = reporter or SilentReporter()
         user_settings = config.load([config_file(environ)])
-        place = locate(
-            os.fsencode(path), environ, foreign_owner=user_settings["foreign_owner"]
-        )
+        place = locate(os.fsencode(path), environ, foreign_owner=user_settings["foreign_owner"])
         store = open_store(place, environ, reporter, create=create)
         settings = config.load([config_file(environ), store.path("config.toml")])
         context = Context(
@@ -132,40 +123,52 @@ class Takeback:
         return self._context.store.directory
 
     def _index(self) -> Ledger:
+        from takeback.ops.catch_up import catch_up, open_ledger
+
         if self._ledger is None:
             self._ledger = open_ledger(self._context.store, self._context.reporter)
         else:
-            from takeback.ops.catch_up import catch_up
-
             catch_up(self._context.store, self._ledger, self._context.reporter)
         return self._ledger
 
     def find(self, name: CheckpointLike) -> Checkpoint:
         """Returns the checkpoint that a name means; raises NoSuchCheckpoint."""
+        from takeback.ops import names
+
         if not isinstance(name, str):
             return name
         return names.find(self._index(), name, now=self._context.clock.now())
 
     def _by_id(self, checkpoint: CheckpointId) -> Checkpoint:
+        from takeback.ops import names
+
         return names.find(self._index(), checkpoint, now=self._context.clock.now())
 
     def checkpoints(
         self, *, session: str | None = None, undo: bool = False, limit: int = -1
-    ) -> list[timeline.TimelineEntry]:
+    ) -> list[TimelineEntry]:
         """Returns checkpoints with what changed in each, newest first."""
-        return timeline.timeline(self._index(), session=session, undo=undo, limit=limit)
+        from takeback.ops.timeline import timeline
 
-    def show(self, checkpoint: CheckpointLike) -> timeline.Shown:
+        return timeline(self._index(), session=session, undo=undo, limit=limit)
+
+    def show(self, checkpoint: CheckpointLike) -> Shown:
         """Returns one checkpoint in full, with what it does not hold."""
-        return timeline.show(self._context.store, self._index(), self.find(checkpoint))
+        from takeback.ops.timeline import show
+
+        return show(self._context.store, self._index(), self.find(checkpoint))
 
     def operations(self) -> list[Operation]:
         """Returns the operation log, oldest first."""
+        from takeback.store.operations import read_operations
+
         return read_operations(self._context.store)
 
     def cat(self, checkpoint: CheckpointLike, path: str | bytes) -> bytes:
         """Returns the bytes of one file as a checkpoint has them."""
-        return cat_op.cat(self._context, self.find(checkpoint), self.path(path))
+        from takeback.ops.cat import cat
+
+        return cat(self._context, self.find(checkpoint), self.path(path))
 
     def diff(
         self,
@@ -176,8 +179,10 @@ class Takeback:
         color: bool = False,
     ) -> bytes:
         """Returns a unified diff from ``old`` to ``new``, or to the files as they are now."""
+        from takeback.ops.diff import patch
+
         a, b = self._trees(old, new)
-        return diff_op.patch(self._context, a, b, paths=self._paths(paths), color=color)
+        return patch(self._context, a, b, paths=self._paths(paths), color=color)
 
     def changes(
         self,
@@ -186,22 +191,30 @@ class Takeback:
         paths: Iterable[str | bytes] = (),
     ) -> list[CountedChange]:
         """Returns the paths that differ from ``old`` to ``new`` or now, with line counts."""
+        from takeback.ops.diff import changes
+
         a, b = self._trees(old, new)
-        return diff_op.changes(self._context, a, b, paths=self._paths(paths))
+        return changes(self._context, a, b, paths=self._paths(paths))
 
     def _trees(self, old: CheckpointLike, new: CheckpointLike | None) -> tuple[bytes, bytes]:
+        from takeback.ops.diff import present_tree
+
         a = bytes.fromhex(self.find(old).snapshot)
         if new is None:
-            return a, diff_op.present_tree(self._context)
+            return a, present_tree(self._context)
         return a, bytes.fromhex(self.find(new).snapshot)
 
-    def status(self) -> status_op.Status:
+    def status(self) -> Status:
         """Returns what is kept, where, how large, and what went wrong."""
-        return status_op.status(self._context, self._index())
+        from takeback.ops.status import status
 
-    def verify(self, *, read_data: bool = False) -> verify_op.Verified:
+        return status(self._context, self._index())
+
+    def verify(self, *, read_data: bool = False) -> Verified:
         """Checks that everything kept reads back."""
-        return verify_op.verify(self._context, read_data=read_data)
+        from takeback.ops.verify import verify
+
+        return verify(self._context, read_data=read_data)
 
     @property
     def interrupted(self) -> bool:
@@ -212,9 +225,13 @@ class Takeback:
 
     def recover(self) -> Recovered | None:
         """Finishes or rolls back an interrupted operation; None if there is none."""
+        from takeback.ops.recover import recover
+
         return recover(self._context, self._by_id)
 
     def _recover_and_say(self) -> Recovered | None:
+        if not self.interrupted:
+            return None
         done = self.recover()
         if done is not None:
             self._context.reporter.note(done.sentence())
@@ -222,18 +239,22 @@ class Takeback:
 
     def checkpoint(
         self, label: str | None = None, *, message: str | None = None, allow_large: bool = False
-    ) -> checkpoint_op.Made:
+    ) -> Made:
         """Makes a checkpoint of the files as they are now."""
+        from takeback.ops.checkpoint import checkpoint
+
         self._recover_and_say()
         if label is not None:
-            label_op.check_new_label(self._context, self._index(), label)
-        return checkpoint_op.checkpoint(
-            self._context, label=label, prompt=message, allow_large=allow_large
-        )
+            from takeback.ops.label import check_new_label
+
+            check_new_label(self._context, self._index(), label)
+        return checkpoint(self._context, label=label, prompt=message, allow_large=allow_large)
 
     def label(self, checkpoint: CheckpointLike, name: str | None) -> Checkpoint:
         """Gives a checkpoint a name, or takes it off (None)."""
-        return label_op.label(self._context, self._index(), self.find(checkpoint), name)
+        from takeback.ops.label import label
+
+        return label(self._context, self._index(), self.find(checkpoint), name)
 
     def plan(
         self,
@@ -244,7 +265,9 @@ class Takeback:
         overrides: Overrides | None = None,
     ) -> Plan:
         """Returns what a rewind would change; changes nothing."""
-        return plan_op.plan(
+        from takeback.ops.plan import plan
+
+        return plan(
             self._context,
             self.find(checkpoint),
             self._scope(paths, ignored),
@@ -262,8 +285,10 @@ class Takeback:
         shown: Plan | None = None,
     ) -> Outcome:
         """Brings the files back to a checkpoint. ``shown`` is the plan a person agreed to."""
+        from takeback.ops.rewind import rewind
+
         self._recover_and_say()
-        return rewind_op.rewind(
+        return rewind(
             self._context,
             self.find(checkpoint),
             self._scope(paths, ignored),
@@ -278,11 +303,15 @@ class Takeback:
 
     def next_undo(self) -> Step:
         """Returns the operation that undo would take back; raises Refused."""
-        return undo_op.next_step(self._context, operations.UNDO)
+        from takeback.ops.undo import next_step
+
+        return next_step(self._context, operations.UNDO)
 
     def next_redo(self) -> Step:
         """Returns the operation that redo would do again; raises Refused."""
-        return undo_op.next_step(self._context, operations.REDO)
+        from takeback.ops.undo import next_step
+
+        return next_step(self._context, operations.REDO)
 
     def plan_undo(self, *, overrides: Overrides | None = None) -> Plan:
         """Returns what ``undo`` would change; changes nothing."""
@@ -293,8 +322,10 @@ class Takeback:
         return self._plan_step(operations.REDO, overrides)
 
     def _plan_step(self, kind: str, overrides: Overrides | None) -> Plan:
-        step = undo_op.next_step(self._context, kind)
-        return undo_op.plan_step(
+        from takeback.ops.undo import next_step, plan_step
+
+        step = next_step(self._context, kind)
+        return plan_step(
             self._context, step, self._by_id, overrides or Overrides(), newest=self._newest()
         )
 
@@ -306,16 +337,25 @@ class Takeback:
         """Does again what the last undo took back."""
         return self._step(operations.REDO, overrides, shown)
 
-    def _step(self, kind: str, overrides: Overrides | None, shown: Plan | None) -> Outcome:
+    def recover_instead_of(self, kind: str) -> None:
+        """Recovers what was interrupted, if anything, and then raises RecoveredInstead.
+
+        After a recovery ``undo`` and ``redo`` mean another operation than the caller saw.
+        """
         if self._recover_and_say() is not None:
             raise RecoveredInstead(
                 f"an interrupted operation was recovered first, so {kind} now means something else",
                 hint=f"look at the files, then run it again: takeback {kind}",
             )
-        return undo_op.take_step(
+
+    def _step(self, kind: str, overrides: Overrides | None, shown: Plan | None) -> Outcome:
+        from takeback.ops.undo import next_step, take_step
+
+        self.recover_instead_of(kind)
+        return take_step(
             self._context,
             kind,
-            undo_op.next_step(self._context, kind),
+            next_step(self._context, kind),
             self._by_id,
             overrides or Overrides(),
             shown=shown,
@@ -324,36 +364,54 @@ class Takeback:
 
     # -- keeping house
 
-    def doctor(self, *, rebuild: bool = False) -> list[doctor_op.Finding]:
+    def doctor(self, *, rebuild: bool = False) -> list[Finding]:
         """Names what is wrong and mends what can safely be mended."""
-        found = doctor_op.doctor(self._context, home=takeback_home(self._context.environ))
+        from takeback.ops.catch_up import rebuild_ledger
+        from takeback.ops.doctor import MENDED, Finding, doctor
+
+        found = doctor(self._context, home=takeback_home(self._context.environ))
         if rebuild:
             if self._ledger is not None:
                 self._ledger.close()
             self._ledger = rebuild_ledger(self._context.store, self._context.reporter)
             checkpoints, _, _ = self._ledger.counts()
             message = f"made anew from the store: {checkpoints} checkpoints"
-            found.append(doctor_op.Finding("ledger", doctor_op.MENDED, message))
+            found.append(Finding("ledger", MENDED, message))
         return found
 
-    def adopt(self, name: str) -> None:
-        """Takes over the store of what stood at this path before; then open it again."""
-        adopt(self._context.store.place, name, self._context.environ)
+    @classmethod
+    def adopt(
+        cls,
+        name: str,
+        path: str | os.PathLike[str] = ".",
+        *,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        """Takes over the store of what stood at this path before; the present one is set aside."""
+        from takeback.ops.open import adopt
+
+        environ = os.environ if environ is None else environ
+        foreign_owner = config.load([config_file(environ)])["foreign_owner"]
+        adopt(locate(os.fsencode(path), environ, foreign_owner=foreign_owner), name, environ)
 
     def forget(self) -> None:
         """Deletes every checkpoint of this workspace for good; its files are not touched."""
+        from takeback.ops.forget import forget
+
         forget(self._context.store)
 
     # -- paths
 
     def _scope(self, paths: Iterable[str | bytes], ignored: bool) -> Scope:
+        from takeback.ops.prepare import Scope
+
         return Scope(self._paths(paths), ignored=ignored)
 
     def _paths(self, paths: Iterable[str | bytes]) -> tuple[bytes, ...]:
         return tuple(self.path(path) for path in paths)
 
     def path(self, path: str | bytes) -> bytes:
-        """Returns a path relative to the root; a relative one is taken from the current directory."""
+        """Returns a path relative to the root; a relative one starts at the current directory."""
         given = os.fsencode(path)
         try:
             return self._context.workspace.relative(given, base=os.getcwdb())

@@ -116,7 +116,7 @@ def rename(old: Name, new: Name, *, dir_fd: int | None = None) -> None:
 
 
 def exchange(one: bytes, other: bytes, *, dir_fd: int) -> None:
-    """Swaps two names of one directory in one instant; raises kernel.Unsupported where it cannot."""
+    """Swaps two names of one directory in one instant, or raises kernel.Unsupported."""
     _step("exchange")
     kernel.exchange(dir_fd, one, other)
 

@@ -3,7 +3,7 @@
     TakebackError                     1   failed
     ├── UsageError                    2   the words of the call are off
     ├── PartlyDone                    3   done, except for the paths it names
-    ├── RecoveredInstead              4   an interrupted operation was recovered; nothing else was done
+    ├── RecoveredInstead              4   an interrupted operation was recovered, nothing else
     ├── NotAWorkspace                10   no workspace, or one that takeback will not protect
     ├── Locked                       11   another process holds the workspace
     ├── NoSuchCheckpoint             12   unknown or ambiguous name

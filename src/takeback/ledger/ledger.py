@@ -46,7 +46,9 @@ class Ledger:
                 hint="upgrade takeback; nothing was changed",
             )
         for number in range(version, len(MIGRATIONS)):
-            script = f"begin immediate; {MIGRATIONS[number]} pragma user_version = {number + 1}; commit;"
+            script = (
+                f"begin immediate; {MIGRATIONS[number]} pragma user_version = {number + 1}; commit;"
+            )
             self._db.executescript(script)
 
     def close(self) -> None:

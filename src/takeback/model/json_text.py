@@ -9,17 +9,19 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     Json = None | bool | int | float | str | list[Any] | tuple[Any, ...] | dict[str, Any]
 
+_quote: Callable[[str], str]
+_make_scanner: Callable[[Any], Callable[[str, int], tuple[Any, int]]] | None
 try:
     from _json import encode_basestring_ascii as _quote
     from _json import make_scanner as _make_scanner
 except ImportError:  # another Python than CPython
-    import json
+    from json import dumps as _quote
 
-    _quote = json.dumps
     _make_scanner = None
 
 _WHITESPACE = " \t\n\r"
@@ -34,7 +36,7 @@ def dumps(value: Json) -> str:
     if value is False:
         return "false"
     if isinstance(value, str):
-        return str(_quote(value))
+        return _quote(value)
     if isinstance(value, (int, float)):
         return repr(value)
     if isinstance(value, dict):
@@ -56,7 +58,9 @@ class _Settings:
 def loads(text: str) -> Json:
     """Returns the one JSON value in ``text``; raises ValueError on anything else."""
     if _make_scanner is None:
-        return json.loads(text)  # type: ignore[no-any-return]
+        from json import loads as decode
+
+        return decode(text)  # type: ignore[no-any-return]
     start = len(text) - len(text.lstrip(_WHITESPACE))
     try:
         value, end = _make_scanner(_Settings)(text, start)

@@ -50,7 +50,7 @@ class Value(metaclass=_ValueType):
             fields = self._fields
             if len(args) > len(fields):
                 raise TypeError(f"{type(self).__name__} takes {len(fields)} fields")
-            given = dict(zip(fields, args))
+            given = dict(zip(fields, args, strict=False))
             for name in kwargs:
                 if name not in fields or name in given:
                     raise TypeError(f"{type(self).__name__}: unexpected or repeated field {name!r}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from takeback.errors import StoreDamaged
 from takeback.ledger.ledger import Ledger, LedgerDamaged, remove
 from takeback.ops.compare import counted_changes
@@ -112,7 +114,6 @@ def _changes(
     """Compares each with the one before; a first one has nothing to be compared with."""
     line = [before or checkpoints[0], *checkpoints]
     pairs = [
-        (bytes.fromhex(old.snapshot), bytes.fromhex(new.snapshot))
-        for old, new in zip(line, line[1:], strict=False)
+        (bytes.fromhex(old.snapshot), bytes.fromhex(new.snapshot)) for old, new in pairwise(line)
     ]
     return counted_changes(store, pairs)

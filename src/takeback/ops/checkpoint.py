@@ -34,9 +34,7 @@ def checkpoint(
     """Makes a checkpoint by hand. It is durable when this returns."""
     with context.locked():
         captured = capture(context, allow_large=allow_large)
-        made = record(
-            context, captured, kind=MANUAL, session=WORKSPACE_SESSION, prompt=prompt
-        )
+        made = record(context, captured, kind=MANUAL, session=WORKSPACE_SESSION, prompt=prompt)
         if label is not None:
             write_label(context.store, PackSink(context.store), made, label, context.clock.now())
             made = made.replace(label=label)

@@ -37,9 +37,7 @@ class Locking:
         self._context = context
 
     def __enter__(self) -> None:
-        self._context.store.lock.acquire(
-            self._context.holder, wait=self._context.policy.lock_wait
-        )
+        self._context.store.lock.acquire(self._context.holder, wait=self._context.policy.lock_wait)
 
     def __exit__(self, *exc: object) -> None:
         self._context.store.lock.release()

@@ -59,9 +59,7 @@ def _journal(context: Context) -> Finding:
         with context.locked():
             aside = journal.set_aside(context.store)
         message = f"the journal of an interrupted operation was not readable; kept as {aside}"
-        return Finding(
-            "journal", MENDED, message, "compare the files with: takeback diff @"
-        )
+        return Finding("journal", MENDED, message, "compare the files with: takeback diff @")
     if entry is not None:
         return Finding("journal", BROKEN, "an operation was interrupted", "run: takeback undo")
     return Finding("journal", OK, "no operation was interrupted")

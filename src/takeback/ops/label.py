@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from takeback.ops.context import Context
 
 
-def label(
-    context: Context, ledger: Ledger, checkpoint: Checkpoint, name: str | None
-) -> Checkpoint:
+def label(context: Context, ledger: Ledger, checkpoint: Checkpoint, name: str | None) -> Checkpoint:
     """Sets or removes (None) the label; returns the checkpoint as it is now."""
     if name is None:
         with context.locked():

@@ -120,7 +120,7 @@ def check_label(ledger: Ledger, name: str, now: float) -> None:
     """Raises UsageError for a label that could be taken for another form of naming."""
     if not name or name != name.strip() or "/" in name or "\n" in name:
         raise UsageError(f"{name!r} cannot be a label: no slash, no blank at the ends")
-    if name.startswith(("@", "-")) or name.startswith("turn:"):
+    if name.startswith(("@", "-", "turn:")):
         raise UsageError(f"{name!r} cannot be a label: it looks like another way to name one")
     if parse_time(name, now) is not None:
         raise UsageError(f"{name!r} cannot be a label: it looks like a time")

@@ -25,8 +25,9 @@ def locate(start: bytes, environ: Mapping[str, str], *, foreign_owner: bool) -> 
     home = takeback_home(environ)
     root = find_root(
         start,
-        has_store=lambda path: places.has_place(home, path)
-        and places.exists(places.place_for(home, path)),
+        has_store=lambda path: (
+            places.has_place(home, path) and places.exists(places.place_for(home, path))
+        ),
         home=user_home(environ),
     )
     check_root(
@@ -69,7 +70,9 @@ def _take_over(old: Place, new: Place, environ: Mapping[str, str], reporter: Rep
     finally:
         store.close()
     if old.root != new.root:
-        reporter.note(f"This workspace was at {to_text(old.root)} before; its checkpoints came along.")
+        reporter.note(
+            f"This workspace was at {to_text(old.root)} before; its checkpoints came along."
+        )
 
 
 def open_workspace(place: Place) -> Workspace:

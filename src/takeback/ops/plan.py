@@ -29,8 +29,7 @@ def plan(
         captured = capture(context)
         captured.keep()
         changes = Preparation(context, captured, target, scope, save=False)
-        made = describe(context, captured, target, scope, changes, overrides, newest)
-    return made
+        return describe(context, captured, target, scope, changes, overrides, newest)
 
 
 def describe(

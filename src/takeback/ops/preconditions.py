@@ -80,9 +80,7 @@ def _checked_out(branch: str | None, commit: str | None) -> str:
     return f"{branch or 'detached'}@{commit[:7] if commit else 'unborn'}"
 
 
-def _other_branch(
-    context: Context, target: Checkpoint, overrides: Overrides
-) -> Iterator[Refusal]:
+def _other_branch(context: Context, target: Checkpoint, overrides: Overrides) -> Iterator[Refusal]:
     git = project.git_directory(context.workspace.root)
     if git is None or overrides.other_branch or (target.branch is None and target.head is None):
         return

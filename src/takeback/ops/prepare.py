@@ -127,7 +127,8 @@ class Preparation:
             if held_then is not None:
                 continue  # the snapshot itself says what it should be
             if then is not None and then.is_directory:
-                if self._has_wanted_below(path) and not self._is_directory(path):
+                wanted = self._scope.wants_ignored(path) or self._has_wanted_below(path)
+                if wanted and not self._is_directory(path):
                     yield Change(path, held_now or now, then)
                 continue
             if now == then or (then is None and held_now is not None):

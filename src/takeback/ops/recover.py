@@ -44,9 +44,7 @@ class Recovered(Value):
         return f"An interrupted {self.kind} was found and {how}{rest}."
 
 
-def recover(
-    context: Context, find: Callable[[CheckpointId], Checkpoint]
-) -> Recovered | None:
+def recover(context: Context, find: Callable[[CheckpointId], Checkpoint]) -> Recovered | None:
     """Finishes or rolls back what was interrupted; None if nothing was."""
     if not journal.exists(context.store):
         return None
@@ -113,9 +111,7 @@ def _finish(
     find: Callable[[CheckpointId], Checkpoint],
 ) -> Recovered:
     applied = _apply(context, units, operation.id)
-    outcome = finish(
-        context, operation, find(operation.target), applied, planned, recovered=True
-    )
+    outcome = finish(context, operation, find(operation.target), applied, planned, recovered=True)
     return Recovered(operation.kind, True, outcome.left_alone)
 
 

@@ -1,14 +1,14 @@
 """Rewind: bring the files back to a checkpoint.
 
-        lock                     one operation at a time
-        capture                  what is there now
-        prepare                  every change decided, all that stands in the way saved
-        undo snapshot   durable  from here on nothing can be lost
-        journal         durable  from here on the operation is finished or rolled back
-        apply                    worktree/apply.py
-        capture                  compared with the target
-        operation log   durable  undo finds it here
-        journal removed
+lock                     one operation at a time
+capture                  what is there now
+prepare                  every change decided, all that stands in the way saved
+undo snapshot   durable  from here on nothing can be lost
+journal         durable  from here on the operation is finished or rolled back
+apply                    worktree/apply.py
+capture                  compared with the target
+operation log   durable  undo finds it here
+journal removed
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from takeback.errors import Locked
 
 
 class Lock:
-    """Held by at most one process; released when its last descriptor is closed, however that happens."""
+    """Held by at most one process; free again when that process ends, however it ends."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -59,7 +59,7 @@ class Lock:
             self._fd = None
 
     def forget_in_child(self) -> None:
-        """Closes a forked child's copy of the descriptor, so that the parent's end frees the lock."""
+        """Closes a forked child's copy, so that the end of the parent frees the lock."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-
-
 from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
 from takeback.model.operation import Operation
 from takeback.model.path_text import to_bytes, to_text

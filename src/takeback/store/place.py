@@ -17,9 +17,9 @@ as second evidence: a root that was made anew around the same `.git` stays what 
 from __future__ import annotations
 
 import os
-from _sha1 import sha1
 
 from takeback import durable, kernel
+from takeback.git.objects import BLOB, object_id
 from takeback.model import json_text
 from takeback.model.path_text import to_bytes, to_text
 from takeback.model.value import Value
@@ -61,7 +61,7 @@ def identity_of(root: bytes) -> Identity:
 
 def _places_of_path(home: str, root: bytes) -> str:
     name = "".join(c if c in _PLAIN else "_" for c in to_text(os.path.basename(root)))
-    digest = sha1(root).hexdigest()[:16]
+    digest = object_id(BLOB, root).hex()[:16]
     return os.path.join(home, "workspaces", f"{name[:40] or 'root'}-{digest}")
 
 
@@ -134,7 +134,9 @@ def earlier_place(home: str, place: Place) -> Place | None:
     for other in all_places(home):
         if not exists(other) or other.directory == place.directory:
             continue
-        moved = other.identity.root == place.identity.root and _mark(other.root) != other.identity.root
+        moved = (
+            other.identity.root == place.identity.root and _mark(other.root) != other.identity.root
+        )
         same_git = place.identity.git != "" and other.identity.git == place.identity.git
         if moved or (same_git and other.root == place.root):
             return other

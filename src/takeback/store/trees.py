@@ -106,9 +106,7 @@ def build(sink: ObjectSink, entries: Mapping[bytes, Entry]) -> bytes:
     return sink.add(TREE, encode_tree(here))
 
 
-def missing_objects(
-    store: Store, root: bytes, seen: set[bytes]
-) -> Iterator[tuple[bytes, bytes]]:
+def missing_objects(store: Store, root: bytes, seen: set[bytes]) -> Iterator[tuple[bytes, bytes]]:
     """Yields (path, id) of each object of a snapshot that is not there or does not read back.
 
     Trees are read, blobs only looked up. Trees in ``seen`` are skipped and new ones added.

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import marshal
 import os
-from _sha1 import sha1
 
 from takeback import durable
+from takeback.git.objects import new_hasher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,10 +109,10 @@ class Trust:
 
 def checksum_holds(path: str) -> bool:
     """Tells whether a pack's trailer is the hash of its bytes."""
-    digest = sha1()
     try:
         with open(path, "rb") as file:
             left = os.fstat(file.fileno()).st_size - 20
+            digest = new_hasher(max(left, 0))
             if left < 12:
                 return False
             while left:

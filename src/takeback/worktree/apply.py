@@ -162,13 +162,13 @@ class Apply:
         self._record_written(unit, fd)
 
     def _exchange(self, unit: Unit, fd: int, temporary: bytes) -> None:
-        if unit.old is not None and unit.old.is_directory:
-            # A directory is looked at before it is moved: what is in it and not in the undo
-            # snapshot must not even be out of its place for a moment.
-            if not ondisk.matches(fd, unit.name, unit.old, unit.inside_old):
-                remove_tree(fd, temporary)
-                self._left[unit.path] = CHANGED
-                return
+        # A directory is looked at before it is moved: what is in it and not in the undo
+        # snapshot must not even be out of its place for a moment.
+        directory = unit.old is not None and unit.old.is_directory
+        if directory and not is_exactly(fd, unit.name, unit.old, unit.inside_old):
+            remove_tree(fd, temporary)
+            self._left[unit.path] = CHANGED
+            return
         try:
             durable.exchange(temporary, unit.name, dir_fd=fd)
         except kernel.Unsupported:
@@ -268,13 +268,15 @@ class Apply:
     def _open_up(self) -> None:
         """Gives way first where the present bits would keep us out of a directory."""
         for unit in self._units:
-            if unit.only_mode and unit.old and unit.new:
-                if unit.old.mode & 0o300 != 0o300 and unit.new.mode & 0o300 == 0o300:
-                    self.changed_nothing = False
-                    self._guarded(unit, self._set_mode)
+            if not unit.only_mode or unit.old is None or unit.new is None:
+                continue
+            if unit.old.mode & 0o300 != 0o300 and unit.new.mode & 0o300 == 0o300:
+                self.changed_nothing = False
+                self._guarded(unit, self._set_mode)
 
     def _set_mode(self, unit: Unit) -> None:
-        assert unit.new is not None and unit.old is not None
+        assert unit.new is not None
+        assert unit.old is not None
         fd = os.open(
             unit.name,
             os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC,

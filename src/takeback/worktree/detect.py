@@ -11,35 +11,45 @@ import marshal
 import os
 import sys
 
-from takeback.worktree.directory import SIGNATURE_SIZE
+from takeback.worktree.directory import (
+    LISTED,
+    MODE,
+    NAMES,
+    OIDS,
+    PATH,
+    SAVED_NAMES,
+    SAVED_SIGNATURES,
+    SIGNATURE_SIZE,
+    SIGNATURES,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from takeback.worktree.directory import Directory, Files
+    from takeback.worktree.directory import Row
 
 _WORTH_A_FORK = 4000
 _NUMBERS = SIGNATURE_SIZE // 8
 
 
 def changed_directories(
-    root_fd: int, directories: Sequence[Directory], *, in_child: Callable[[], None]
-) -> list[Directory]:
-    """Returns those whose own listing or whose files no longer match the cache.
+    root_fd: int, rows: Sequence[Row], *, in_child: Callable[[], None]
+) -> list[bytes]:
+    """Returns the paths of those whose own listing or whose files no longer match the cache.
 
     ``in_child`` runs first in a forked process: it must drop the workspace's lock there.
     """
-    total = sum(1 + len(d.files) + len(d.saved) for d in directories)
+    total = sum([len(row[OIDS]) for row in rows]) // 20
     if total < _WORTH_A_FORK or not can_fork():
-        return [directories[i] for i in _check(root_fd, directories)]
-    middle = _middle(directories, total)
-    child = _Child(lambda: _check(root_fd, directories[middle:]), in_child)
-    mine = _check(root_fd, directories[:middle])
+        return _check(root_fd, rows)
+    middle = _middle(rows, total)
+    child = _Child(lambda: _check(root_fd, rows[middle:]), in_child)
+    mine = _check(root_fd, rows[:middle])
     theirs = child.answer()
     if theirs is None:  # the child died: do its half here
-        theirs = _check(root_fd, directories[middle:])
-    return [directories[i] for i in mine] + [directories[middle + i] for i in theirs]
+        theirs = _check(root_fd, rows[middle:])
+    return mine + theirs
 
 
 def can_fork() -> bool:
@@ -47,49 +57,51 @@ def can_fork() -> bool:
     return len(sys._current_frames()) == 1
 
 
-def _middle(directories: Sequence[Directory], total: int) -> int:
+def _middle(rows: Sequence[Row], total: int) -> int:
     seen = 0
-    for position, directory in enumerate(directories):
-        seen += 1 + len(directory.files) + len(directory.saved)
-        if seen * 2 >= total:
+    for position, row in enumerate(rows):
+        seen += len(row[OIDS])
+        if seen * 2 >= total * 20:
             return position + 1
-    return len(directories)
+    return len(rows)
 
 
-def _check(root_fd: int, directories: Sequence[Directory]) -> list[int]:
+def _check(root_fd: int, rows: Sequence[Row]) -> list[bytes]:
     changed = []
     stat = os.stat
-    for position, directory in enumerate(directories):
-        path = directory.path
+    for row in rows:
+        path = row[PATH]
+        listed = row[LISTED]
+        if not listed:
+            changed.append(path)
+            continue
         try:
             status = stat(path or b".", dir_fd=root_fd, follow_symlinks=False)
         except OSError:
-            changed.append(position)
-            continue
-        listed = directory.listed
-        if not listed or status.st_mode != directory.mode:
-            changed.append(position)
+            changed.append(path)
             continue
         mtime, ctime, inode = memoryview(listed).cast("q")
-        if status.st_mtime_ns != mtime or status.st_ctime_ns != ctime or status.st_ino != inode:
-            changed.append(position)
-            continue
-        prefix = path + b"/" if path else b""
-        if not _same(root_fd, prefix, directory.files) or not _same(
-            root_fd, prefix, directory.saved
+        if (
+            status.st_mtime_ns != mtime
+            or status.st_ctime_ns != ctime
+            or status.st_ino != inode
+            or status.st_mode != row[MODE]
+            or not _same(root_fd, path, row[NAMES], row[SIGNATURES])
+            or not _same(root_fd, path, row[SAVED_NAMES], row[SAVED_SIGNATURES])
         ):
-            changed.append(position)
+            changed.append(path)
     return changed
 
 
-def _same(root_fd: int, prefix: bytes, files: Files) -> bool:
-    if not files.names:
+def _same(root_fd: int, directory: bytes, names: bytes, signatures: bytes) -> bool:
+    if not names:
         return True
     stat = os.stat
-    numbers = memoryview(files.signatures).cast("q").tolist()
+    prefix = directory + b"/" if directory else b""
+    numbers = memoryview(signatures).cast("q").tolist()
     at = 0
     try:
-        for name in files.names.split(b"/"):
+        for name in names.split(b"/"):
             s = stat(prefix + name, dir_fd=root_fd, follow_symlinks=False)
             if (
                 s.st_ctime_ns != numbers[at + 2]
@@ -108,7 +120,7 @@ def _same(root_fd: int, prefix: bytes, files: Files) -> bool:
 class _Child:
     """A forked process that computes a list and hands it back through a pipe."""
 
-    def __init__(self, work: Callable[[], list[int]], in_child: Callable[[], None]) -> None:
+    def __init__(self, work: Callable[[], list[bytes]], in_child: Callable[[], None]) -> None:
         self._read, write = os.pipe()
         self._pid = os.fork()
         if self._pid == 0:
@@ -122,7 +134,7 @@ class _Child:
                 os._exit(status)  # never unwind into the parent's frames
         os.close(write)
 
-    def answer(self) -> list[int] | None:
+    def answer(self) -> list[bytes] | None:
         """Returns the list, or None if the child did not finish."""
         data = read_all(self._read)
         os.close(self._read)

@@ -95,7 +95,9 @@ def _read_all(
             kept = keep(dir_fd, task.name, sink, size_limit=size_limit)
             task.outcome = (kept.oid, signature(kept.status)) if isinstance(kept, Kept) else kept
             if reporter is not None and number % _REPORT_EVERY == _REPORT_EVERY - 1:
-                reporter.progress("reading files", number * (2 if total else 1), total or len(tasks))
+                reporter.progress(
+                    "reading files", number * (2 if total else 1), total or len(tasks)
+                )
     finally:
         if dir_fd >= 0:
             os.close(dir_fd)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from takeback.ports import ObjectSink
-    from takeback.worktree.directory import Directory
+    from takeback.worktree.known import Known
     from takeback.worktree.rules import Rules
     from takeback.worktree.statcache import Facts
     from takeback.worktree.times import Moment
@@ -41,28 +41,25 @@ class TrackedInside:
         self._sink = sink
         self._moment = moment
 
-    def find(
-        self, directories: Iterable[Directory], rules: Rules, *, index_changed: bool
-    ) -> None:
+    def find(self, known: Known, rules: Rules, *, index_changed: bool) -> None:
         """Finds the tracked names again, if the index or the ignored directories changed."""
         now = sorted(
             d.path + b"/" + name if d.path else name
-            for d in directories
-            if d.gaps
+            for d in known.special()
             for name, reason in d.gaps.items()
             if reason == IGNORED_DIRECTORY
         )
         if now == self._facts.ignored_directories and not index_changed:
             return
         self._facts.ignored_directories = now
-        known = {row[0]: row for row in self._facts.inside}
+        before = {row[0]: row for row in self._facts.inside}
         self._facts.inside = [
-            known.get(path, (path, _ABSENT, 0, b""))
+            before.get(path, (path, _ABSENT, 0, b""))
             for directory in now
             for path in rules.tracked_below(directory)
         ]
 
-    def refresh(self, known: dict[bytes, Directory]) -> set[bytes]:
+    def refresh(self, known: Known) -> set[bytes]:
         """Reads what changed, hangs the trees in, returns the directories that got new ones."""
         rows = [self._look(row) for row in self._facts.inside]
         self._facts.inside = rows
@@ -81,7 +78,7 @@ class TrackedInside:
                 stale.add(parent)
         return stale
 
-    def _unhang(self, known: dict[bytes, Directory], wanted: Iterable[bytes]) -> set[bytes]:
+    def _unhang(self, known: Known, wanted: Iterable[bytes]) -> set[bytes]:
         """Takes away the trees of ignored directories that hold nothing tracked any more."""
         stale = set()
         keep_these = set(wanted)
@@ -92,7 +89,7 @@ class TrackedInside:
                 stale.add(parent)
         return stale
 
-    def _top_of(self, path: bytes, known: dict[bytes, Directory]) -> bytes | None:
+    def _top_of(self, path: bytes, known: Known) -> bytes | None:
         """Returns the ignored directory that ``path`` lies in."""
         at = path.find(b"/")
         while at >= 0:

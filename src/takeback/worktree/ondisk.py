@@ -37,9 +37,7 @@ def entry_at(dir_fd: int, name: bytes) -> Entry | None:
     if found is None:
         return None
     if S_ISLNK(found.st_mode):
-        return Entry(
-            entry_mode(found.st_mode), object_id(BLOB, os.readlink(name, dir_fd=dir_fd))
-        )
+        return Entry(entry_mode(found.st_mode), object_id(BLOB, os.readlink(name, dir_fd=dir_fd)))
     if S_ISDIR(found.st_mode):
         return Entry(entry_mode(found.st_mode), b"")
     if not S_ISREG(found.st_mode):

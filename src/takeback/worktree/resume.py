@@ -103,7 +103,7 @@ def is_exactly(fd: int, name: bytes, entry: Entry | None, inside: Inside = ()) -
 
 
 def _is_part_of(fd: int, name: bytes, entry: Entry | None, inside: Inside) -> bool:
-    """Tells whether a name holds ``entry``, or what is left of that directory while it is removed."""
+    """Tells whether a name holds ``entry``, or what is left of it while it is removed."""
     if entry is None or not entry.is_directory:
         return is_exactly(fd, name, entry)
     known = dict(inside)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from _sha1 import sha1
 from bisect import bisect_left
 
+from takeback.git.objects import new_hasher
 from takeback.worktree import project
-from takeback.worktree.directory import REPOSITORY
 from takeback.worktree.patterns import Patterns
 
 TYPE_CHECKING = False
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from takeback.model.policy import Policy
-    from takeback.worktree.directory import Directory
     from takeback.worktree.ignore import IgnoreRules
 
 
@@ -41,7 +39,8 @@ class Rules:
 
     def _fingerprint(self, policy: Policy) -> bytes:
         """Returns what must be the same for earlier verdicts to hold."""
-        digest = sha1(self._exclude_info)
+        digest = new_hasher(len(self._exclude_info))
+        digest.update(self._exclude_info)
         digest.update(b"\0" + (self._excludes_file or b""))
         if self._excludes_file:
             digest.update(b"\0" + project.read_text_file(self._excludes_file))
@@ -105,14 +104,13 @@ class Rules:
             return self._git
         return project.git_directory(self._root + b"/" + repository)
 
-    def index_signatures(self, directories: Iterable[Directory]) -> dict[bytes, tuple[int, ...]]:
+    def index_signatures(self, repositories: Iterable[bytes]) -> dict[bytes, tuple[int, ...]]:
         """Returns what must be the same for the indexes to hold the names they held."""
         found = {}
-        for directory in directories:
-            if directory.flags & REPOSITORY:
-                git = self._git_of(directory.path)
-                signature = project.index_signature(git) if git else None
-                found[directory.path] = signature or ()
+        for path in repositories:
+            git = self._git_of(path)
+            signature = project.index_signature(git) if git else None
+            found[path] = signature or ()
         return found
 
     def close(self) -> None:

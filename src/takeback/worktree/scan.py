@@ -29,11 +29,12 @@ from takeback.worktree.times import Moment, times_distrusted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from takeback.model.policy import Policy
     from takeback.ports import ObjectSink, Reporter
     from takeback.worktree.directory import Directory
+    from takeback.worktree.known import Known
     from takeback.worktree.rules import Rules
     from takeback.worktree.workspace import Workspace
 
@@ -100,7 +101,7 @@ class Scan:
             facts = self._cache.facts
             self._touched = None
             facts.read_at = self._began
-        known = self._cache.directories
+        known = self._cache.known
         survey = Survey(
             self._workspace, known, self._rules, self._policy, self._moment, self._allow_large
         )
@@ -109,14 +110,14 @@ class Scan:
             survey.begin_anew()
             self._touched = None
         else:
-            ordered = [known[path] for path in sorted(known)]
             if self._moment.distrusted:
-                changed: Iterable[Directory] = ordered
+                survey.look_again(list(known.paths()))
             else:
-                changed = changed_directories(self._workspace.fd, ordered, in_child=self._in_child)
-            survey.look_again(changed)
+                survey.look_again(
+                    changed_directories(self._workspace.fd, known.rows(), in_child=self._in_child)
+                )
             if self._index_changed(facts.index):
-                survey.look_again(_touched_by_index(known.values(), self._rules))
+                survey.look_again(_touched_by_index(known, self._rules))
         survey.finish()
         read_files(
             self._workspace.fd,
@@ -127,13 +128,13 @@ class Scan:
             in_child=self._in_child,
         )
         fresh = survey.settle()
-        inside.find(known.values(), self._rules, index_changed=self._index_changed(facts.index))
+        inside.find(known, self._rules, index_changed=self._index_changed(facts.index))
         stale = inside.refresh(known)
         dirty = {d.path for d in fresh} | stale | survey.removed_from
         count = self._write_trees(dirty)
         facts.rules = fingerprint
         facts.epoch = self._epoch
-        facts.index = self._rules.index_signatures(known.values())
+        facts.index = self._rules.index_signatures(known.repositories())
         facts.tree = known[b""].tree
         if self._touched is not None:
             self._touched |= dirty | survey.removed
@@ -141,16 +142,16 @@ class Scan:
             tree=known[b""].tree,
             saved=self._saved(),
             coverage=self._coverage(),
-            files=sum(len(d.files) for d in known.values()) + len(facts.inside),
+            files=known.file_count() + len(facts.inside),
             changed=count,
         )
 
     def _index_changed(self, known: dict[bytes, tuple[int, ...]]) -> bool:
-        return known != self._rules.index_signatures(self._cache.directories.values())
+        return known != self._rules.index_signatures(self._cache.known.repositories())
 
     def _write_trees(self, dirty: set[bytes]) -> int:
         """Writes the trees of changed directories, deepest first, up to the root."""
-        known = self._cache.directories
+        known = self._cache.known
         pending = {path for path in dirty if path in known}
         for path in list(pending):
             while path:
@@ -186,20 +187,19 @@ class Scan:
         """Returns the small ignored files, up to the limit in all, first come first kept."""
         saved: dict[bytes, Entry] = {}
         left = self._policy.ignored_total_limit
-        for path in sorted(p for p, d in self._cache.directories.items() if d.saved.names):
-            directory = self._cache.directories[path]
+        for directory in sorted(self._cache.known.special(), key=lambda d: d.path):
             for name, mark, oid in directory.saved:
                 mode, size = directory.file_mode(name, mark)
                 left -= size
                 if left >= 0:
-                    full = path + b"/" + name if path else name
-                    saved[full] = Entry(entry_mode(mode), oid)
+                    path = directory.path + b"/" + name if directory.path else name
+                    saved[path] = Entry(entry_mode(mode), oid)
         return saved
 
     def _coverage(self) -> Coverage:
         items = []
-        for path, directory in self._cache.directories.items():
-            prefix = path + b"/" if path else b""
+        for directory in self._cache.known.special():
+            prefix = directory.path + b"/" if directory.path else b""
             for name, reason in directory.gaps.items():
                 reason = IGNORED if reason == IGNORED_DIRECTORY else reason
                 items.append(NotHeld(prefix + name, reason))
@@ -213,11 +213,11 @@ class Scan:
             self._cache.save(self._touched)
 
 
-def _touched_by_index(directories: Iterable[Directory], rules: Rules) -> list[Directory]:
+def _touched_by_index(known: Known, rules: Rules) -> list[bytes]:
     """Returns the directories where a change of the project's index may change what is held."""
     return [
-        directory
-        for directory in directories
+        directory.path
+        for directory in known.special()
         if directory.tracked
         or any(
             reason == IGNORED and rules.is_tracked(directory.path, name)
@@ -225,5 +225,3 @@ def _touched_by_index(directories: Iterable[Directory], rules: Rules) -> list[Di
         )
         or any(rules.is_tracked(directory.path, name) for name, _, _ in directory.saved)
     ]
-
-

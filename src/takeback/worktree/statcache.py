@@ -16,7 +16,12 @@ import os
 from bisect import bisect_right
 
 from takeback import durable
-from takeback.worktree.directory import Directory
+from takeback.worktree.directory import OIDS, PATH
+from takeback.worktree.known import Known
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.worktree.directory import Row
 
 _VERSION = 1
 _SHARD_FILES = 4000
@@ -52,14 +57,15 @@ class Facts:
 
 
 class StatCache:
-    """All known directories by path, and what they were made from."""
+    """All known directories, and what they were made from."""
 
     def __init__(self, place: str) -> None:
         self.place = place
         self._generation = 0
         self._shards: list[tuple[bytes, str]] = []
+        self._members: list[list[bytes]] = []
         self.facts = Facts()
-        self.directories: dict[bytes, Directory] = {}
+        self.known = Known()
 
     @classmethod
     def load(cls, place: str) -> StatCache:
@@ -81,16 +87,19 @@ class StatCache:
             version, generation, facts, shards = marshal.loads(file.read())
         if version != _VERSION:
             return
-        loaded: dict[bytes, Directory] = {}
-        for first, name in shards:
+        loaded: list[Row] = []
+        members = []
+        for _, name in shards:
             with open(os.path.join(self.place, name), "rb") as file:
-                for row in marshal.loads(file.read()):
-                    loaded[row[0]] = Directory.load(row)
+                rows = marshal.loads(file.read())
+            members.append([row[PATH] for row in rows])
+            loaded += rows
         for slot, value in zip(Facts.__slots__, facts, strict=True):
             setattr(self.facts, slot, value)
         self._generation = generation
         self._shards = shards
-        self.directories = loaded
+        self._members = members
+        self.known = Known(loaded)
 
     def save(self, changed: set[bytes] | None) -> None:
         """Writes the shards that hold ``changed`` paths (None: all) and switches to them."""
@@ -98,7 +107,8 @@ class StatCache:
         self._generation += 1
         old = [name for _, name in self._shards]
         if changed is None or not self._shards:
-            self._shards = self._write_shards(sorted(self.directories))
+            self._shards, self._members = [], []
+            self._write_shards(sorted(self.known.paths()))
         else:
             self._rewrite(changed)
         facts = [getattr(self.facts, slot) for slot in Facts.__slots__]
@@ -111,37 +121,34 @@ class StatCache:
 
     def _rewrite(self, changed: set[bytes]) -> None:
         firsts = [first for first, _ in self._shards]
-        touched = {max(0, bisect_right(firsts, path) - 1) for path in changed}
-        paths: list[list[bytes]] = [[] for _ in self._shards]
-        for path in self.directories:
+        touched: dict[int, set[bytes]] = {}
+        for path in changed:
             number = max(0, bisect_right(firsts, path) - 1)
+            touched.setdefault(number, set()).add(path)
+        old = list(zip(self._shards, self._members, strict=True))
+        self._shards, self._members = [], []
+        for number, (shard, members) in enumerate(old):
             if number in touched:
-                paths[number].append(path)
-        shards: list[tuple[bytes, str]] = []
-        for number, shard in enumerate(self._shards):
-            if number in touched:
-                shards.extend(self._write_shards(sorted(paths[number]), len(shards)))
+                paths = touched[number].union(members)
+                self._write_shards(sorted(path for path in paths if path in self.known))
             else:
-                shards.append(shard)
-        self._shards = shards
+                self._shards.append(shard)
+                self._members.append(members)
 
-    def _write_shards(self, paths: list[bytes], number: int = 0) -> list[tuple[bytes, str]]:
-        shards = []
-        rows: list[tuple[object, ...]] = []
-        first, files = b"", 0
+    def _write_shards(self, paths: list[bytes]) -> None:
+        rows: list[Row] = []
+        files = 0
         for position, path in enumerate(paths):
-            directory = self.directories[path]
-            if not rows:
-                first = path
-            rows.append(directory.dump())
-            files += 1 + len(directory.files) + len(directory.saved)
+            row = self.known.row(path)
+            rows.append(row)
+            files += 1 + len(row[OIDS]) // 20
             if files >= _SHARD_FILES or position == len(paths) - 1:
-                name = f"{self._generation:x}-{number + len(shards):x}"
+                name = f"{self._generation:x}-{len(self._shards):x}"
                 target = os.path.join(self.place, name)
                 durable.replace_file(target, marshal.dumps(rows), flush=False)
-                shards.append((first, name))
+                self._shards.append((rows[0][PATH], name))
+                self._members.append([row[PATH] for row in rows])
                 rows, files = [], 0
-        return shards
 
     def _remove(self, name: str) -> None:
         try:

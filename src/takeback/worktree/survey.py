@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from takeback.model.policy import Policy
+    from takeback.worktree.known import Known
     from takeback.worktree.rules import Rules
     from takeback.worktree.times import Moment
     from takeback.worktree.workspace import Workspace
@@ -71,7 +72,7 @@ class Survey:
     def __init__(
         self,
         workspace: Workspace,
-        known: dict[bytes, Directory],
+        known: Known,
         rules: Rules,
         policy: Policy,
         moment: Moment,
@@ -95,10 +96,10 @@ class Survey:
         """Lists everything; what is known of unchanged files is still used."""
         self._queue[b""] = True
 
-    def look_again(self, directories: Iterable[Directory]) -> None:
+    def look_again(self, paths: Iterable[bytes]) -> None:
         """Lists these known directories again."""
-        for directory in directories:
-            self._queue.setdefault(directory.path, False)
+        for path in paths:
+            self._queue.setdefault(path, False)
 
     def finish(self) -> None:
         """Lists what is queued and every new directory below it."""
@@ -206,7 +207,7 @@ class Survey:
 
     def _judge(self, drafts: list[_Draft]) -> None:
         """Asks git about all new names of one level and sorts the entries."""
-        paths = []
+        paths: list[bytes] = []
         for draft in drafts:
             draft.questions = [name for name in draft.entries if self._must_ask(draft, name)]
             prefix = draft.path + b"/" if draft.path else b""
@@ -312,7 +313,7 @@ class Survey:
             gone = stack.pop()
             self._queue.pop(gone, None)
             self._drafts.pop(gone, None)
-            directory = self._known.pop(gone, None)
+            directory = self._known.pop(gone)
             if directory is not None:
                 self.removed.add(gone)
                 prefix = gone + b"/" if gone else b""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-
 _TICK = 50_000_000
 """Kernels give out times in steps of up to 10 ms; an edit in the same step is invisible."""
 _COARSE = 2_000_000_000

@@ -1,0 +1,1 @@
+"""Measures takeback against what it replaces, interleaved in one run. ``make bench``."""

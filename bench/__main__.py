@@ -1,0 +1,146 @@
+"""Runs all measurements and prints the tables of docs/performance.md; writes JSON beside."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from bench.contestants import (
+    BarePython,
+    Contestant,
+    EmptyIndex,
+    InProcess,
+    RawWalk,
+    ShadowIndex,
+    WholeProcess,
+)
+from bench.repositories import Turns, repository
+
+_ROUNDS = {1_000: 15, 10_000: 11, 100_000: 7}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="bench")
+    parser.add_argument("--sizes", default="1000,10000,100000")
+    parser.add_argument("--rounds", type=int, default=0, help="0: fewer for larger sizes")
+    parser.add_argument("--json", type=Path, default=Path("build/bench.json"))
+    options = parser.parse_args()
+    results: dict[str, Any] = {"python": sys.version.split()[0], "sizes": {}}
+    for size in map(int, options.sizes.split(",")):
+        rounds = options.rounds or _ROUNDS.get(size, 5)
+        print(f"\n## {size:,} files, {rounds} rounds of 14 changes\n", flush=True)
+        results["sizes"][size] = measure(size, rounds)
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(results, indent=1))
+    print(f"\nwritten to {options.json}")
+
+
+def measure(size: int, rounds: int) -> dict[str, Any]:
+    """Measures everything for one size on a fresh copy of its repository."""
+    original = repository(size)
+    with tempfile.TemporaryDirectory(dir=original.parent, prefix="run-") as name:
+        scratch = Path(name)
+        place = scratch / "project"
+        shutil.copytree(original, place, symlinks=True)
+        first = first_capture(place, scratch)
+        captures = capture_rounds(place, scratch, rounds)
+        rewinds = rewind_rounds(place, scratch, 3 if size >= 100_000 else 5)
+    return {"first": first, "captures": captures, "rewinds": rewinds}
+
+
+def first_capture(place: Path, scratch: Path) -> dict[str, Any]:
+    """Captures a workspace that was never captured, in a whole process."""
+    home = scratch / "first"
+    spent = WholeProcess(place, home).run()
+    size, inodes = _disk(home)
+    seen = sum(f.stat().st_size for f in place.rglob("*.py"))
+    row = {"ms": spent, "bytes": size, "inodes": inodes, "captured_bytes": seen}
+    print(
+        f"first capture: {spent / 1000:.2f} s for {seen >> 20} MB, "
+        f"store {size >> 20} MB, {inodes} files in the store"
+    )
+    shutil.rmtree(home)
+    return row
+
+
+def capture_rounds(place: Path, scratch: Path, rounds: int) -> dict[str, Any]:
+    """Lets every contestant capture each turn, in rotating order, and takes medians."""
+    homes = {"whole": scratch / "whole", "inside": scratch / "inside"}
+    contestants: list[Contestant] = [
+        EmptyIndex(place, scratch),
+        ShadowIndex(place, scratch),
+        RawWalk(place),
+        BarePython(place),
+        WholeProcess(place, homes["whole"]),
+        InProcess(place, homes["inside"]),
+    ]
+    for contestant in contestants:
+        contestant.prepare()
+    time.sleep(0.2)
+    for contestant in contestants:  # the first look after the first capture is a racy one
+        contestant.run()
+    turns = Turns(place)
+    spent: dict[str, list[float]] = {c.name: [] for c in contestants}
+    size_before, files_before = _disk(homes["whole"])
+    for number in range(rounds):
+        turns.play()
+        time.sleep(0.1)
+        shift = number % len(contestants)
+        for contestant in contestants[shift:] + contestants[:shift]:
+            spent[contestant.name].append(contestant.run())
+    size_after, files_after = _disk(homes["whole"])
+    base = median(spent[contestants[0].name])
+    print("| one capture | median ms | min ms | times faster than the first |\n|---|---|---|---|")
+    rows = {}
+    for name, values in spent.items():
+        rows[name] = {"median": median(values), "min": min(values), "ratio": base / median(values)}
+        print(f"| {name} | {median(values):.1f} | {min(values):.1f} | {base / median(values):.1f} |")
+    grown = (size_after - size_before) / rounds
+    inodes = (files_after - files_before) / rounds
+    print(f"\ndisk per turn: {grown / 1024:.0f} KB, {inodes:.1f} inodes")
+    return {"rows": rows, "bytes_per_turn": grown, "inodes_per_turn": inodes}
+
+
+def rewind_rounds(place: Path, scratch: Path, rounds: int) -> dict[str, Any]:
+    """Rewinds edits of 14 and of 1000 files: whole operation, and the apply part alone."""
+    from bench.rewinds import timed_rewind
+
+    inside = InProcess(place, scratch / "rewinds")
+    inside.prepare()
+    turns = Turns(place)
+    rows = {}
+    print("\n| rewind | whole operation ms | writing the files alone ms |\n|---|---|---|")
+    for count in (14, 1000):
+        whole, alone = [], []
+        for _ in range(rounds):
+            before = inside.takeback.checkpoint(allow_large=True).checkpoint
+            time.sleep(0.1)
+            turns.edit(min(count, 900) if count > 14 else count)
+            time.sleep(0.1)
+            took = timed_rewind(inside.takeback, before)
+            whole.append(took.whole)
+            alone.append(took.apply)
+        rows[count] = {"whole": median(whole), "apply": median(alone)}
+        print(f"| {count} files | {median(whole):.0f} | {median(alone):.0f} |", flush=True)
+    return rows
+
+
+def _disk(place: Path) -> tuple[int, int]:
+    """Returns bytes on disk and files of the repository part of a store."""
+    size = inodes = 0
+    for path in place.rglob("*"):
+        status = path.lstat()
+        size += status.st_blocks * 512
+        inodes += 1 if "objects" in path.parts and path.is_file() else 0
+    return size, inodes
+
+
+if __name__ == "__main__":
+    main()

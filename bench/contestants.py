@@ -1,0 +1,144 @@
+"""The ways to capture that are compared: each is prepared once and then runs once a round."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Protocol
+
+
+class Contestant(Protocol):
+    name: str
+
+    def prepare(self) -> None:
+        """Makes the first snapshot, which is not measured here."""
+
+    def run(self) -> float:
+        """Captures the present state; returns milliseconds of wall time."""
+
+
+def _timed(arguments: list[str], place: Path, environ: dict[str, str]) -> float:
+    start = time.perf_counter()
+    subprocess.run(arguments, cwd=place, env=environ, check=True, stdout=subprocess.DEVNULL)
+    return (time.perf_counter() - start) * 1000
+
+
+class _GitContestant:
+    """Captures with git's own commands into an object store of its own."""
+
+    name = ""
+
+    def __init__(self, place: Path, scratch: Path) -> None:
+        self._place = place
+        self._git_dir = scratch / f"{self.name.split()[0]}.git"
+        self._environ = {
+            **os.environ,
+            "GIT_DIR": str(self._git_dir),
+            "GIT_WORK_TREE": str(place),
+            "GIT_INDEX_FILE": str(scratch / f"{self.name.split()[0]}.index"),
+        }
+
+    def prepare(self) -> None:
+        subprocess.run(
+            ["git", "init", "-q", "--bare", str(self._git_dir)],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        self.run()
+
+    def _add(self) -> float:
+        spent = _timed(["git", "-c", "gc.auto=0", "add", "-A"], self._place, self._environ)
+        return spent + _timed(["git", "write-tree"], self._place, self._environ)
+
+
+class EmptyIndex(_GitContestant):
+    """``git add -A`` into an empty index each time, as pi-rewind does."""
+
+    name = "empty-index git add"
+
+    def run(self) -> float:
+        index = Path(self._environ["GIT_INDEX_FILE"])
+        index.unlink(missing_ok=True)
+        return self._add()
+
+
+class ShadowIndex(_GitContestant):
+    """``git add -A`` into an index that is kept, as opencode does."""
+
+    name = "shadow-index git add"
+
+    def run(self) -> float:
+        return self._add()
+
+
+class RawWalk:
+    """``find`` with one lstat a file: what merely looking costs in C, one thread."""
+
+    name = "raw lstat walk (find)"
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+
+    def prepare(self) -> None:
+        self.run()
+
+    def run(self) -> float:
+        prune = ["(", "-name", ".git", "-o", "-name", "node_modules", ")", "-prune"]
+        arguments = ["find", ".", *prune, "-o", "-size", "+900G", "-print"]
+        return _timed(arguments, self._place, dict(os.environ))
+
+
+class WholeProcess:
+    """takeback as a fresh process: interpreter, imports, capture, checkpoint, flushed."""
+
+    name = "takeback, whole process"
+
+    def __init__(self, place: Path, home: Path) -> None:
+        self._place = place
+        self._environ = {**os.environ, "TAKEBACK_HOME": str(home)}
+        code = "from takeback import Takeback; Takeback.open('.').checkpoint(allow_large=True)"
+        self._arguments = [sys.executable, "-I", "-c", code]
+
+    def prepare(self) -> None:
+        self.run()
+
+    def run(self) -> float:
+        return _timed(self._arguments, self._place, self._environ)
+
+
+class InProcess:
+    """takeback in a process that is running already."""
+
+    name = "takeback, in process"
+
+    def __init__(self, place: Path, home: Path) -> None:
+        from takeback import Takeback
+
+        environ = {**os.environ, "TAKEBACK_HOME": str(home)}
+        self.takeback = Takeback.open(place, environ=environ)
+
+    def prepare(self) -> None:
+        self.takeback.checkpoint(allow_large=True)
+
+    def run(self) -> float:
+        start = time.perf_counter()
+        self.takeback.checkpoint(allow_large=True)
+        return (time.perf_counter() - start) * 1000
+
+
+class BarePython:
+    """The interpreter alone: the floor under every fresh process."""
+
+    name = "bare python"
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+
+    def prepare(self) -> None:
+        self.run()
+
+    def run(self) -> float:
+        return _timed([sys.executable, "-I", "-c", "pass"], self._place, dict(os.environ))

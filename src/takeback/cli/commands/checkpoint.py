@@ -1,0 +1,52 @@
+"""takeback checkpoint"""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from takeback.cli import documents
+from takeback.cli.options import Call, verb
+from takeback.cli.text import count, shown_path
+
+
+@verb("checkpoint")
+@click.option("-m", "--label", metavar="LABEL", help="A name for it, used by one checkpoint only.")
+@click.option(
+    "--allow-large", is_flag=True, help="Also when there are more new files or bytes than usual."
+)
+def command(call: Call, label: str | None, allow_large: bool) -> int:
+    """Make a checkpoint of the files as they are now.
+
+    Files that git ignores are not part of it, except small ones, which are kept beside it.
+    """
+    call.refuse_dry_run("checkpoint", hint="what it would hold: takeback diff @ --stat")
+    output = call.output
+    with call.open("checkpoint", create=True, note=False) as tb:
+        start = time.monotonic()
+        made = tb.checkpoint(label, allow_large=allow_large)
+        took = round((time.monotonic() - start) * 1000)
+        changes = tb.show(made.checkpoint).entry.changes
+    checkpoint = made.checkpoint
+    fields = {
+        "id": checkpoint.id,
+        "snapshot": checkpoint.snapshot,
+        "session": checkpoint.session,
+        "turn": checkpoint.turn,
+        "label": checkpoint.label,
+        "complete": checkpoint.complete,
+        "files": checkpoint.files,
+        "changed": len(changes),
+        "skipped": documents.reasons(made.skipped),
+        "ms": took,
+    }
+    output.document("checkpoint", fields)
+    if not call.json:
+        output.aside(f"Not captured: {shown_path(i.path)} ({i.reason})." for i in made.skipped)
+    if call.quiet:
+        output.line(checkpoint.id)
+        return 0
+    files = count(checkpoint.files, "file")
+    output.line(f"Made a checkpoint of {files}, {len(changes):,} changed: {checkpoint.id}")
+    return 0

@@ -1,0 +1,90 @@
+"""takeback config"""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from takeback import config, durable
+from takeback.cli.options import Call, verb
+from takeback.cli.text import shown
+from takeback.errors import NotAWorkspace
+from takeback.ops.failures import Translated
+from takeback.paths import config_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+@verb("config")
+@click.argument("key", metavar="[KEY]", required=False)
+@click.argument("value", metavar="[VALUE]", required=False)
+@click.option("--workspace", is_flag=True, help="For this workspace only, not for all.")
+def command(call: Call, key: str | None, value: str | None, workspace: bool) -> int:
+    """List the settings, show one, or set one.
+
+    A list is written with commas. What the workspace says counts more than what you say for
+    all; nothing is read from the project itself.
+    """
+    if key is not None:
+        config.setting_named(key)
+    if key is not None and value is not None:
+        _set(call, key, value, workspace=workspace)
+    settings = _in_force(call, required=workspace)
+    for setting in config.SETTINGS:
+        if key in (None, setting.name):
+            _print(call, setting, settings, alone=key is not None)
+    return 0
+
+
+def _set(call: Call, key: str, text: str, *, workspace: bool) -> None:
+    value = config.parse_value(key, text)
+    path = os.path.realpath(config_file(os.environ))  # it may be a link into a dotfiles directory
+    if workspace:
+        with call.open("config", create=True, note=False) as tb:
+            path = os.path.join(tb.store_directory, "config.toml")
+    if call.dry_run:
+        call.output.note(f"{key} would be set in {path}.")
+        return
+    with Translated("writing the settings"):
+        durable.make_directories(os.path.dirname(path))
+        durable.replace_file(path, config.written(path, key, value).encode())
+    call.output.note(f"Set in {path}.")
+
+
+def _in_force(call: Call, *, required: bool) -> config.Settings:
+    """Returns the settings of the workspace, or those for all where there is none."""
+    try:
+        with call.open("config", note=False) as tb:
+            return tb.settings
+    except NotAWorkspace:
+        if required:
+            raise
+        return config.load([config_file(os.environ)])
+
+
+def _print(call: Call, setting: config.Setting, settings: config.Settings, *, alone: bool) -> None:
+    value, origin = settings[setting.name], settings.origin(setting.name)
+    fields = {
+        "key": setting.name,
+        "value": list(value) if isinstance(value, tuple) else value,
+        "origin": origin,
+        "kind": setting.kind,
+        "about": setting.about,
+    }
+    call.output.document("setting", fields)
+    if alone:
+        call.output.line(shown(_text(value)))
+    else:
+        name = f"{setting.name} = {shown(_text(value))}"
+        call.output.line(f"{name:<32}  {setting.about} ({shown(origin)})")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (list, tuple)):
+        return ",".join(value)
+    return str(value)

@@ -1,0 +1,45 @@
+"""takeback diff"""
+
+from __future__ import annotations
+
+import click
+
+from takeback.cli import documents
+from takeback.cli.options import Call, verb
+from takeback.cli.text import shown_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from takeback.cli.terminal import Paint
+    from takeback.model.change import CountedChange
+
+
+@verb("diff", paths=True)
+@click.argument("old", metavar="A")
+@click.argument("new", metavar="[B]", required=False)
+@click.option("--stat", is_flag=True, help="Only the paths and how many lines changed.")
+def command(call: Call, old: str, new: str | None, stat: bool, paths: tuple[str, ...]) -> int:
+    """Show what is different from checkpoint A to checkpoint B, or to the files as they are now."""
+    output = call.output
+    with call.open("diff") as tb:
+        if call.json:
+            changes = tb.changes(old, new, paths)
+            fields: dict[str, object] = {"changes": documents.counted(changes)}
+            if not stat:
+                fields["patch"] = tb.diff(old, new, paths).decode("utf-8", "replace")
+            output.document("diff", fields)
+        elif stat:
+            output.lines(_stat_lines(tb.changes(old, new, paths), output.paint))
+        else:
+            output.raw(tb.diff(old, new, paths, color=output.paint.on))
+    return 0
+
+
+def _stat_lines(changes: Iterable[CountedChange], paint: Paint) -> Iterator[str]:
+    for change in changes:
+        counts = ""
+        if change.added is not None and change.deleted is not None:
+            counts = f"  {paint.added(f'+{change.added}')} {paint.deleted(f'-{change.deleted}')}"
+        yield f"{change.kind:<8}  {shown_path(change.path)}{counts}"

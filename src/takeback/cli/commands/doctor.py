@@ -1,0 +1,47 @@
+"""takeback doctor"""
+
+from __future__ import annotations
+
+import click
+
+from takeback.cli.options import Call, verb
+from takeback.cli.text import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.ops.doctor import Finding
+
+
+@verb("doctor")
+@click.option("--rebuild", is_flag=True, help="Make the ledger anew from the store.")
+@click.option("--adopt", metavar="NAME", help="Take over the store of what stood here before.")
+def command(call: Call, rebuild: bool, adopt: str | None) -> int:
+    """Name what is wrong, and mend what can safely be mended."""
+    call.refuse_dry_run("doctor")
+    if adopt is not None:
+        from takeback.app import Takeback
+
+        Takeback.adopt(adopt)
+    with call.open("doctor", note=False) as tb:
+        found = tb.doctor(rebuild=rebuild)
+    for finding in found:
+        _print(call, finding)
+    return 1 if any(finding.state == "broken" for finding in found) else 0
+
+
+def _print(call: Call, finding: Finding) -> None:
+    output = call.output
+    fields = {
+        "about": finding.about,
+        "state": finding.state,
+        "message": finding.message,
+        "hint": finding.hint,
+    }
+    output.document("finding", fields)
+    if call.quiet and finding.state == "ok":
+        return
+    colored = {"ok": output.paint.added, "broken": output.paint.deleted}
+    state = colored.get(finding.state, output.paint.warning)(f"{finding.state:<6}")
+    output.line(f"{state}  {finding.about}: {shown(finding.message)}")
+    if finding.hint:
+        output.line(f"        {shown(finding.hint)}")

@@ -1,0 +1,70 @@
+"""takeback forget"""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from takeback.cli import documents
+from takeback.cli.options import Call, verb
+from takeback.cli.terminal import ask
+from takeback.cli.text import count, shown, shown_path, size
+from takeback.errors import Refused
+from takeback.model.path_text import to_bytes, to_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.app import Takeback
+    from takeback.ops.status import Status
+
+
+@verb("forget", shows=("--yes", "--dry-run"))
+@click.argument("workspace", metavar="DIR")
+@click.option("--name", metavar="NAME", help="The name of the workspace, instead of typing it.")
+def command(call: Call, workspace: str, name: str | None) -> int:
+    """Delete every checkpoint of one workspace, for good. Its files are not touched.
+
+    The name of the workspace's directory has to be typed.
+    """
+    output = call.output
+    with call.open("forget", workspace) as tb:
+        found = tb.status()
+        what = f"{count(found.checkpoints, 'checkpoint')} of {shown_path(tb.root)}"
+        if not call.dry_run:
+            _require_name(call, tb, what, name)
+            tb.forget()
+    fields = _fields(found, deleted=not call.dry_run)
+    output.document("forget", fields)
+    if call.dry_run:
+        output.line(f"Would delete {what} ({size(found.bytes)} in {shown(found.store)}).")
+    else:
+        output.done([f"Deleted {what}. The files are as they were."])
+    return 0
+
+
+def _fields(found: Status, *, deleted: bool) -> documents.Document:
+    return {
+        **documents.path_fields(found.root, "workspace"),
+        **documents.path_fields(to_bytes(found.store), "store"),
+        "checkpoints": found.checkpoints,
+        "bytes": found.bytes,
+        "deleted": deleted,
+    }
+
+
+def _require_name(call: Call, tb: Takeback, what: str, name: str | None) -> None:
+    wanted = to_text(os.path.basename(tb.root))
+    if name is None and call.can_ask:
+        name = ask(f"This deletes {what} for good.\nType its name, {shown(wanted)}, to go on: ")
+    elif name is None or not (call.yes or call.can_ask):
+        raise Refused(
+            f"this deletes {what} for good, and there is no terminal to ask at",
+            hint=f"say --yes --name {wanted}",
+            flag="--yes --name",
+        )
+    if name != wanted:
+        raise Refused(
+            f"{name!r} is not the name of the workspace, which is {wanted!r}",
+            hint="nothing was deleted",
+        )

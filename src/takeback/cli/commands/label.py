@@ -1,0 +1,28 @@
+"""takeback label"""
+
+from __future__ import annotations
+
+import click
+
+from takeback.cli.options import Call, verb
+from takeback.cli.text import shown
+
+
+@verb("label")
+@click.argument("checkpoint", metavar="CP")
+@click.argument("name", metavar="[NAME]", required=False)
+def command(call: Call, checkpoint: str, name: str | None) -> int:
+    """Give a checkpoint a name; without a name, take it off."""
+    call.refuse_dry_run("label")
+    output = call.output
+    with call.open("label") as tb:
+        before = tb.find(checkpoint)
+        after = tb.label(before, name)
+    output.document("label", {"id": after.id, "label": after.label, "before": before.label})
+    if after.label is not None:
+        output.done([f"Labelled {shown(after.label)}: {after.id}"])
+    elif before.label is not None:
+        output.done([f"Took the label {shown(before.label)} off: {after.id}"])
+    else:
+        output.done([f"There was no label on {after.id}"])
+    return 0

@@ -1,0 +1,25 @@
+"""takeback redo"""
+
+from __future__ import annotations
+
+from takeback.cli.options import Call, verb
+from takeback.cli.travel import Journey, override_options, overrides, require_yes
+
+
+@verb("redo", shows=("--yes", "--dry-run"))
+@override_options
+def command(call: Call, **waived: bool) -> int:
+    """Do again what the last undo took back."""
+    allowed = overrides(**waived)
+    with call.open("redo", note=call.dry_run) as tb:
+        if not call.dry_run:
+            require_yes(call, "redo")
+            tb.recover_instead_of("redo")
+        journey = Journey(
+            call,
+            "redo",
+            of=tb.next_redo().operation,
+            plan=lambda: tb.plan_redo(overrides=allowed),
+            go=lambda shown: tb.redo(overrides=allowed, shown=shown),
+        )
+        return journey.show_plan() if call.dry_run else journey.travel()

@@ -1,0 +1,194 @@
+"""The group of commands, and the one place where an exception becomes an exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from takeback.cli.options import Call, global_options
+from takeback.cli.output import prepare_streams
+from takeback.errors import TakebackError, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+COMMANDS = (
+    "status",
+    "checkpoint",
+    "log",
+    "show",
+    "diff",
+    "cat",
+    "rewind",
+    "undo",
+    "redo",
+    "label",
+    "verify",
+    "doctor",
+    "config",
+    "forget",
+    "demo",
+    "completion",
+)
+"""In the order of the help. A command's module has its name."""
+
+FAILED, USAGE, BUG, INTERRUPTED, PIPE_CLOSED = 1, 2, 70, 130, 141
+COMPLETE = "_TAKEBACK_COMPLETE"
+
+
+class Commands(click.Group):
+    """Imports a command when it is asked for: the others cost nothing."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f"takeback.cli.commands.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not ctx.resilient_parsing:
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            hint = f"did you mean: takeback {near[0]}" if near else "the commands: takeback --help"
+            raise UsageError(f"there is no command {args[0]!r}", hint=hint)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    params=[*global_options()],
+    context_settings={"help_option_names": ["-h", "--help"]},
+    subcommand_metavar="[COMMAND] [ARGS]...",
+)
+@click.pass_context
+def takeback(context: click.Context) -> object:
+    """Takes back any turn of a coding agent: the files, exactly, and that too.
+
+    Without a command: status. A checkpoint CP is named by its id or the beginning of it, by
+    its label, by @ (the newest), @~1 (the one before), or by a time such as 10m or 14:05.
+    """
+    if context.invoked_subcommand is not None:
+        return None
+    status = takeback.get_command(context, "status")
+    assert status is not None
+    with status.make_context("status", [], parent=context) as inner:
+        return status.invoke(inner)
+
+
+def run(args: Sequence[str]) -> int:
+    """Runs one call and returns its exit status; no exception leaves it."""
+    prepare_streams()
+    words = list(args)
+    before_paths = words[: words.index("--")] if "--" in words else words
+    # Known before the parsing, which may fail and has to say so in the right form.
+    call = Call(json="--json" in before_paths)
+    try:
+        try:
+            return _finished(_invoke(words, call))
+        finally:
+            call.close()
+    except click.exceptions.Exit as end:
+        return _finished(end.exit_code)
+    except TakebackError as error:
+        return _say(
+            call,
+            error.code,
+            error.message,
+            error.hint,
+            error.exit_status,
+            flag=getattr(error, "flag", ""),
+        )
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx is not None else "takeback"
+        return _say(call, "usage", _sentence(error), f"how it is called: {where} --help", USAGE)
+    except click.ClickException as error:
+        return _say(call, "failed", _sentence(error), "", FAILED)
+    except (KeyboardInterrupt, click.Abort):
+        hint = "an operation that had begun is finished by the next changing command"
+        return _say(call, "interrupted", "interrupted", hint, INTERRUPTED)
+    except BrokenPipeError:
+        return _reader_gone()
+    except Exception as error:
+        return _bug(call, error)
+
+
+def _invoke(words: list[str], call: Call) -> int:
+    if COMPLETE in os.environ:
+        from click.shell_completion import shell_complete
+
+        instruction = os.environ[COMPLETE]
+        return shell_complete(takeback, {"obj": call}, "takeback", COMPLETE, instruction)
+    with takeback.make_context("takeback", words, obj=call) as context:
+        status = takeback.invoke(context)
+    return status if isinstance(status, int) else 0
+
+
+def _finished(status: int) -> int:
+    """Flushes the answer: a full disk or a closed pipe must not look like success."""
+    sys.stdout.flush()
+    return status
+
+
+def _sentence(error: click.ClickException) -> str:
+    text = error.format_message().rstrip(".").replace("\n", " ")
+    return text[:1].lower() + text[1:]
+
+
+def _say(call: Call, code: str, message: str, hint: str, status: int, *, flag: str = "") -> int:
+    try:
+        sys.stdout.flush()
+        call.output.error(code=code, message=message, hint=hint, status=status, flag=flag)
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        _silence()
+    return status
+
+
+def _bug(call: Call, error: Exception) -> int:
+    if isinstance(error, OSError) and error.filename is None and _stdout_is_broken():
+        reason = os.strerror(error.errno or 0)
+        return _say(call, "write_failed", f"the answer could not be written: {reason}", "", FAILED)
+    if call.verbose:
+        import traceback
+
+        sys.stderr.write(traceback.format_exc())
+    message = f"This is a bug in takeback: {type(error).__name__}: {error}".replace("\n", " ")
+    hint = "run it again with -v and report what it prints"
+    return _say(call, "bug", message, hint, BUG)
+
+
+def _stdout_is_broken() -> bool:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _silence()
+        return True
+    return False
+
+
+def _reader_gone() -> int:
+    """The reader of a pipe has read enough (``| head``): no message, the shell's own status."""
+    _silence()
+    return PIPE_CLOSED
+
+
+def _silence() -> None:
+    """Lets the interpreter's last flush go nowhere, so that it cannot fail."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            os.dup2(nowhere, stream.fileno())

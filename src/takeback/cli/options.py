@@ -1,0 +1,187 @@
+"""The options of every command, before or after the verb, and what a command is given."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from takeback._version import __version__
+from takeback.cli.output import Output
+from takeback.cli.terminal import TerminalReporter, is_terminal
+from takeback.cli.text import shown
+from takeback.errors import NotAWorkspace, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from takeback.app import Takeback
+
+INTERRUPTED = "An operation was interrupted here; the next changing command finishes it."
+
+
+class Call:
+    """One call of takeback: the options of every command, the printer, the way to the app."""
+
+    def __init__(self, *, json: bool = False) -> None:
+        self.directory: str | None = None
+        self.json = json
+        self.yes = False
+        self.dry_run = False
+        self.color = "auto"
+        self.quiet = False
+        self.verbose = False
+        self._reporter: TerminalReporter | None = None
+
+    @property
+    def output(self) -> Output:
+        return Output(json=self.json, quiet=self.quiet, color=self.color)
+
+    @property
+    def can_ask(self) -> bool:
+        """True when there is a person to ask; a program that reads JSON is none."""
+        return not self.json and is_terminal(sys.stdin)
+
+    def reporter(self) -> TerminalReporter:
+        if self._reporter is None:
+            bar = not self.json and not self.quiet and is_terminal(sys.stderr)
+            self._reporter = TerminalReporter(self.output.note, bar=bar)
+        return self._reporter
+
+    def open(
+        self, verb: str, path: str = ".", *, create: bool = False, note: bool = True
+    ) -> Takeback:
+        """Opens the workspace; with ``note`` an interrupted operation is mentioned."""
+        from takeback.app import Takeback
+
+        opened = Takeback.open(path, create=create, reporter=self.reporter(), holder=verb)
+        if note and opened.interrupted:
+            self.output.note(INTERRUPTED)
+        return opened
+
+    def refuse_dry_run(self, verb: str, *, hint: str = "") -> None:
+        """Raises UsageError: a command that changes something and cannot pretend must not act."""
+        if self.dry_run:
+            raise UsageError(f"{verb} has no dry run; nothing was done", hint=hint)
+
+    def enter_directory(self) -> None:
+        """Goes to the directory of ``-C``, from which relative paths are meant."""
+        try:
+            if self.directory is not None:
+                os.chdir(self.directory)
+            os.getcwd()
+        except OSError as error:
+            where = self.directory or "the current directory"
+            reason = os.strerror(error.errno or 0)
+            raise NotAWorkspace(f"cannot work in {where}: {reason}") from None
+
+    def close(self) -> None:
+        if self._reporter is not None:
+            self._reporter.close()
+
+
+def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    if value is not None and value is not False and parameter.name is not None:
+        setattr(context.obj, parameter.name, value)
+
+
+def _print_version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value and not context.resilient_parsing:
+        output = context.obj.output
+        output.document("version", {"version": __version__})
+        output.line(f"takeback {__version__}")
+        context.exit()
+
+
+def global_options() -> list[click.Option]:
+    """Returns the options that stand before or after any verb, with nothing set."""
+
+    def option(*names: str, **settings: Any) -> click.Option:
+        return click.Option(list(names), expose_value=False, callback=_keep, **settings)
+
+    color = click.Choice(["auto", "always", "never"])
+    return [
+        option("-C", "directory", metavar="DIR", help="Work as if started in DIR."),
+        option("--json", is_flag=True, help="Answer in JSON (see docs/scripting.md)."),
+        option("-y", "--yes", is_flag=True, help="Do it without a question."),
+        option("--dry-run", is_flag=True, help="Say what would be done, and change nothing."),
+        option("--color", type=color, help="Colour: auto (the default), always, never."),
+        option("-q", "--quiet", is_flag=True, help="Say only what must be said."),
+        option("-v", "--verbose", is_flag=True, help="Say more: long lists whole, bugs in full."),
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_print_version,
+            help="Say the version and end.",
+        ),
+    ]
+
+
+class Verb(click.Command):
+    """A command. Options of every command are taken here too; ``shows`` are in its own help.
+
+    With ``paths``, what follows ``--`` is handed to the function as ``paths``.
+    """
+
+    def __init__(
+        self, *args: Any, shows: Iterable[str] = (), paths: bool = False, **settings: Any
+    ) -> None:
+        super().__init__(*args, **settings)
+        self._takes_paths = paths
+        for option in global_options():
+            option.hidden = option.opts[-1] not in shows
+            self.params.append(option)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        pieces = super().collect_usage_pieces(ctx)
+        return [*pieces, "[-- PATH...]"] if self._takes_paths else pieces
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if self._takes_paths:
+            # By hand: to click the words after "--" are arguments like those before it.
+            at = args.index("--") if "--" in args else len(args)
+            ctx.params["paths"] = tuple(args[at + 1 :])
+            if "" in ctx.params["paths"]:
+                raise UsageError("an empty path names nothing", hint="the whole workspace: .")
+            args = args[:at]
+        return super().parse_args(ctx, args)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_epilog(ctx, formatter)
+        with formatter.section("Options of every command, explained by takeback --help"):
+            hidden = [p for p in self.params if isinstance(p, click.Option) and p.hidden]
+            formatter.write_text(" ".join(option.opts[-1] for option in hidden))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        ctx.obj.enter_directory()
+        return super().invoke(ctx)
+
+
+def verb(
+    name: str, *, shows: Iterable[str] = (), paths: bool = False
+) -> Callable[[Callable[..., int]], Verb]:
+    """Makes a function that is given the call and returns an exit status a command."""
+
+    def made(function: Callable[..., int]) -> Verb:
+        command = click.command(
+            name,
+            cls=Verb,
+            shows=shows,
+            paths=paths,
+            context_settings={"help_option_names": ["-h", "--help"]},
+        )
+        return command(click.pass_obj(function))
+
+    return made
+
+
+def quoted(word: str) -> str:
+    """Returns a word as it can be typed into a shell."""
+    from shlex import quote
+
+    return shown(quote(word))

@@ -1,0 +1,110 @@
+"""The two printers: text for people, JSON for programs. stdout is the answer, stderr the rest."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from takeback.cli.terminal import Paint, wants_color
+from takeback.cli.text import shown
+from takeback.model import json_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any, TextIO
+
+VERSION = 1
+"""Of the JSON documents; within one version fields are only added."""
+
+
+class Output:
+    """Prints what one call of takeback has to say."""
+
+    def __init__(self, *, json: bool, quiet: bool, color: str) -> None:
+        self.json = json
+        self.quiet = quiet
+        self.paint = Paint(on=not json and wants_color(color, sys.stdout))
+        self.paint_stderr = Paint(on=not json and wants_color(color, sys.stderr))
+
+    def document(self, kind: str, fields: Mapping[str, Any]) -> None:
+        """Prints one JSON document as a line on stdout; people get nothing."""
+        if self.json:
+            _write(sys.stdout, _line(kind, fields))
+
+    def lines(self, lines: Iterable[str]) -> None:
+        """Prints text for people on stdout; programs get nothing."""
+        if not self.json:
+            for line in lines:
+                _write(sys.stdout, line + "\n")
+
+    def line(self, text: str) -> None:
+        """Prints one line for people on stdout."""
+        self.lines([text])
+
+    def done(self, lines: Iterable[str]) -> None:
+        """Prints what was done, unless silence was asked for."""
+        if not self.quiet:
+            self.lines(lines)
+
+    def raw(self, data: bytes) -> None:
+        """Prints bytes as they are on stdout."""
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+    def aside(self, lines: Iterable[str]) -> None:
+        """Prints text for people on stderr: a plan before its question."""
+        for line in lines:
+            _write(sys.stderr, line + "\n")
+
+    def note(self, text: str) -> None:
+        """Says one sentence on stderr that is not the answer."""
+        if self.quiet:
+            return
+        if self.json:
+            _write(sys.stderr, _line("note", {"message": text}))
+        else:
+            _write(sys.stderr, shown(text) + "\n")
+
+    def error(self, *, code: str, message: str, hint: str, status: int, flag: str = "") -> None:
+        """Says on stderr what went wrong and what to do about it."""
+        if self.json:
+            fields = {"code": code, "message": message, "hint": hint, "exit": status}
+            if flag:
+                fields["flag"] = flag
+            _write(sys.stderr, _line("error", fields))
+            return
+        paint = self.paint_stderr
+        _write(sys.stderr, f"{paint.deleted('Error:')} {shown(message)}\n")
+        if hint:
+            _write(sys.stderr, f"{paint.warning('Hint:')} {shown(hint)}\n")
+
+
+def _line(kind: str, fields: Mapping[str, Any]) -> str:
+    return json_text.dumps(_clean({"type": kind, "v": VERSION, **fields})) + "\n"
+
+
+def _clean(value: Any) -> Any:
+    """Replaces lone surrogates (bytes that are not UTF-8): no strict JSON reader takes them."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    if isinstance(value, dict):
+        return {key: _clean(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_clean(item) for item in value]
+    return value
+
+
+def _write(stream: TextIO, text: str) -> None:
+    stream.write(text)
+
+
+def prepare_streams() -> None:
+    """Makes stdout and stderr take any character, also where they are closed or ASCII only."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by the caller: python sets it to None
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        else:
+            stream.reconfigure(errors="backslashreplace")

@@ -1,0 +1,130 @@
+"""The terminal: whether there is one, colours, questions, and the progress of long jobs."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TextIO
+
+    from rich.progress import Progress, TaskID
+
+PATIENCE = 1.0
+"""Seconds of silence before a progress bar appears."""
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Tells whether a person sits at the other end."""
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # closed
+        return False
+
+
+def wants_color(choice: str, stream: TextIO) -> bool:
+    """Decides about colour: ``always`` and ``never`` are obeyed, ``auto`` looks around."""
+    if choice != "auto":
+        return choice == "always"
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return is_terminal(stream)
+
+
+class Paint:
+    """Colours text, or leaves it as it is."""
+
+    def __init__(self, *, on: bool) -> None:
+        self.on = on
+
+    def _painted(self, text: str, codes: str) -> str:
+        return f"\x1b[{codes}m{text}\x1b[0m" if self.on and text else text
+
+    def added(self, text: str) -> str:
+        return self._painted(text, "32")
+
+    def deleted(self, text: str) -> str:
+        return self._painted(text, "31")
+
+    def id(self, text: str) -> str:
+        return self._painted(text, "36")
+
+    def strong(self, text: str) -> str:
+        return self._painted(text, "1")
+
+    def faint(self, text: str) -> str:
+        return self._painted(text, "2")
+
+    def warning(self, text: str) -> str:
+        return self._painted(text, "33")
+
+
+def ask(question: str) -> str:
+    """Asks on stderr and returns the line typed; empty at the end of the input."""
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    line = sys.stdin.readline()
+    if not line.endswith("\n"):
+        sys.stderr.write("\n")
+    return line.strip()
+
+
+def agrees(question: str) -> bool:
+    """Asks a question whose default is No."""
+    return ask(f"{question} [y/N] ").lower() in ("y", "yes")
+
+
+class TerminalReporter:
+    """Hears how a long job goes: notes are said, a bar is shown after a second on a terminal.
+
+    The bar has no thread of its own (the scan forks), it moves when the job reports.
+    """
+
+    def __init__(self, say: Callable[[str], None], *, bar: bool) -> None:
+        self._say = say
+        self._wanted = bar
+        self._since = time.monotonic()
+        self._bar: Progress | None = None
+        self._tasks: dict[str, TaskID] = {}
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        if not self._wanted or time.monotonic() - self._since < PATIENCE:
+            return
+        if self._bar is None:
+            self._bar = _new_bar()
+        if what not in self._tasks:
+            self._tasks[what] = self._bar.add_task(what, total=None)
+        self._bar.update(self._tasks[what], completed=done, total=total or None)
+        self._bar.refresh()
+
+    def note(self, text: str) -> None:
+        self.close()
+        self._say(text)
+
+    def close(self) -> None:
+        """Takes the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+            self._tasks.clear()
+            self._since = time.monotonic()
+
+
+def _new_bar() -> Progress:
+    # rich costs 48 ms of start-up: imported only once somebody has waited for a second.
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        auto_refresh=False,
+    )
+    bar.start()
+    return bar

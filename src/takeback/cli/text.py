@@ -1,0 +1,64 @@
+"""Makes names, times and sizes readable, and harmless for a terminal."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from takeback.model.path_text import to_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sized
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+
+
+def shown(text: str) -> str:
+    """Returns text on one line: what would steer a terminal, or is no character, as ``\\xNN``."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that is not UTF-8
+        code -= 0xDC00
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def shown_path(path: bytes) -> str:
+    """Returns a path for people; the root itself is a dot."""
+    return shown(to_text(path)) or "."
+
+
+def count(things: int | Sized, one: str, many: str = "") -> str:
+    """Returns ``1 file`` or ``3 files``."""
+    number = things if isinstance(things, int) else len(things)
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def size(number: int) -> str:
+    """Returns bytes as people read them."""
+    amount = float(number)
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if amount < 1024 or unit == "GB":
+            break
+        amount /= 1024
+    return f"{number} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
+
+
+def age(time: float, now: float) -> str:
+    """Returns how long ago: now, 5m, 3h, 2d."""
+    seconds = max(0, int(now - time))
+    if seconds < _MINUTE:
+        return "now"
+    if seconds < _HOUR:
+        return f"{seconds // _MINUTE}m"
+    return f"{seconds // _HOUR}h" if seconds < _DAY else f"{seconds // _DAY}d"
+
+
+def timestamp(time: float) -> str:
+    """Returns a moment by RFC 3339, in UTC."""
+    moment = datetime.fromtimestamp(time, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

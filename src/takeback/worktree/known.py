@@ -1,0 +1,90 @@
+"""The directories that the stat cache knows, made into objects only when they are needed."""
+
+from __future__ import annotations
+
+from takeback.worktree.directory import (
+    FLAGS,
+    GAPS,
+    OIDS,
+    PATH,
+    REPOSITORY,
+    SAVED_NAMES,
+    TRACKED,
+    Directory,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from takeback.worktree.directory import Row
+
+
+class Known:
+    """A mapping from path to Directory over the rows of the cache."""
+
+    def __init__(self, rows: Iterable[Row] = ()) -> None:
+        self._rows = {row[PATH]: row for row in rows}
+        self._made: dict[bytes, Directory] = {}
+
+    def get(self, path: bytes) -> Directory | None:
+        made = self._made.get(path)
+        if made is None:
+            row = self._rows.pop(path, None)
+            if row is None:
+                return None
+            made = self._made[path] = Directory.load(row)
+        return made
+
+    def __getitem__(self, path: bytes) -> Directory:
+        found = self.get(path)
+        if found is None:
+            raise KeyError(path)
+        return found
+
+    def __setitem__(self, path: bytes, directory: Directory) -> None:
+        self._rows.pop(path, None)
+        self._made[path] = directory
+
+    def __contains__(self, path: bytes) -> bool:
+        return path in self._made or path in self._rows
+
+    def pop(self, path: bytes) -> Directory | None:
+        """Forgets a directory and returns it; None if it was not known."""
+        found = self.get(path)
+        if found is not None:
+            del self._made[path]
+        return found
+
+    def rows(self) -> list[Row]:
+        """Returns all directories as rows, those that were made last."""
+        return [*self._rows.values(), *(made.dump() for made in self._made.values())]
+
+    def row(self, path: bytes) -> Row:
+        """Returns one directory as a row."""
+        made = self._made.get(path)
+        return self._rows[path] if made is None else made.dump()
+
+    def paths(self) -> Iterator[bytes]:
+        yield from self._rows
+        yield from self._made
+
+    def file_count(self) -> int:
+        rows = sum(len(row[OIDS]) for row in self._rows.values()) // 20
+        return rows + sum(len(made.files) for made in self._made.values())
+
+    def special(self) -> list[Directory]:
+        """Returns those with gaps, saved or tracked-but-ignored files, in no order."""
+        wanted = [
+            path
+            for path, row in self._rows.items()
+            if row[GAPS] or row[SAVED_NAMES] or row[TRACKED]
+        ]
+        for path in wanted:
+            self.get(path)
+        return [d for d in self._made.values() if d.gaps or d.saved.names or d.tracked]
+
+    def repositories(self) -> list[bytes]:
+        """Returns the paths of directories that hold a ``.git``."""
+        found = [path for path, row in self._rows.items() if row[FLAGS] & REPOSITORY]
+        return found + [path for path, d in self._made.items() if d.flags & REPOSITORY]

@@ -1,0 +1,454 @@
+"""Random edits, captures, rewinds, undos and redos: the tree is always the one recorded.
+
+Every edit is made with plain system calls, every tree is recorded by tests/support/trees.py,
+and what must come back is worked out by oracle.py. takeback is only asked to do its work.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import settings
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from takeback import Takeback
+from takeback.model.plan import Outcome
+from takeback.model.policy import Overrides
+from tests.property.oracle import (
+    IGNORE_RULES,
+    Recording,
+    ancestors,
+    bare,
+    expected,
+    is_below,
+    record,
+)
+from tests.support.trees import Entry, differences, git_state, tree_state
+
+T = TypeVar("T")
+ROOT_USER = os.geteuid() == 0
+OLD_TIME = 1_500_000_000_123_456_789
+MOST_ENTRIES = 24
+DEEPEST = 3
+
+NAMES = (
+    b"a",
+    b"b",
+    b"d",
+    b"d.x",  # sorts between d and d/...
+    b"d-",
+    b"igndir",
+    b"x.ign",
+    b"keep.ign",
+    b"\xff\xfe",
+    b"new\nline",
+    b"-dash",
+    b":(top)x",
+    b".GIT",
+    b" ",
+)
+CONTENTS = (
+    b"",
+    b"",
+    b"same",
+    b"same",
+    b"same\n",
+    b"Same",
+    b"0",
+    b"1",
+    b"\0\xff\r\n",
+    b"long" * 900,
+)
+
+pick = st.integers(0, 1 << 16)
+names = st.sampled_from(NAMES)
+contents = st.sampled_from(CONTENTS)
+file_modes = st.sampled_from((0o600, 0o644, 0o755, 0o700, 0o400, 0o666)) | st.integers(0o400, 0o777)
+# Without owner rwx only root can go on: what others then meet is tests/worktree's business.
+directory_modes = st.sampled_from((0o755, 0o700, 0o750, 0o711, 0o777)) | st.integers(
+    0o700, 0o777
+).map(lambda mode: mode & 0o577 if ROOT_USER and mode % 8 == 5 else mode)
+
+
+class Place(NamedTuple):
+    """Where undo or redo goes to, and the ignored paths that it puts back."""
+
+    recording: Recording
+    wanted: frozenset[bytes]
+
+
+class Workspace(RuleBasedStateMachine):
+    """One workspace and its store, from empty to the end of an example."""
+
+    repository = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.base = tempfile.mkdtemp(prefix="takeback-state-")
+        self.root = os.fsencode(os.path.join(self.base, "workspace"))
+        self.outside = os.path.join(self.base, "outside")
+        os.mkdir(self.root)
+        os.mkdir(self.outside)
+        Path(self.outside, "precious").write_bytes(b"not ours")
+        self.outside_state = tree_state(Path(self.outside), identity=True)
+        self.environ = {
+            "HOME": os.path.join(self.base, "home"),
+            "TAKEBACK_HOME": os.path.join(self.base, "takeback"),
+            "PATH": os.environ["PATH"],
+        }
+        if self.repository:
+            make_repository(self.root)
+        self.takeback = Takeback.open(os.fsdecode(self.root), environ=self.environ)
+        self.points: list[tuple[str, Recording]] = []
+        self.snapshots: dict[str, dict[bytes, Entry]] = {}
+        self.undoable: list[Place] = []
+        self.redoable: list[Place] = []
+
+    def teardown(self) -> None:
+        try:
+            assert self.takeback.verify(read_data=True).problems == ()
+            assert not self.takeback.interrupted
+            assert tree_state(Path(self.outside), identity=True) == self.outside_state
+        finally:
+            self.takeback.close()
+            shutil.rmtree(self.base, onerror=_open_and_retry)
+
+    # -- edits
+
+    @initialize(contents=st.lists(contents, min_size=2, max_size=2))
+    def begin(self, contents: list[bytes]) -> None:
+        """Starts with something to change."""
+        self.replace(b"a", contents[0])
+        os.mkdir(self.full(b"d"), 0o755)
+        self.replace(b"d/b", contents[1])
+
+    @rule(where=pick, name=names, content=contents, in_place=st.booleans())
+    def write(self, where: int, name: bytes, content: bytes, in_place: bool) -> None:
+        path = self.child(where, name)
+        kind = self.kind(path)
+        if in_place and kind == "file":
+            with open(self.full(path), "r+b") as file:
+                file.truncate()
+                file.write(content)
+        elif kind != "directory":
+            self.replace(path, content)
+
+    @rule(which=pick, content=contents)
+    def append(self, which: int, content: bytes) -> None:
+        if path := self.existing(which, "file"):
+            with open(self.full(path), "ab") as file:
+                file.write(content)
+
+    @rule(which=pick)
+    def edit_and_set_time_back(self, which: int) -> None:
+        """Same size, and the time that the file had before: only the content tells."""
+        if path := self.existing(which, "file"):
+            full = self.full(path)
+            with open(full, "r+b") as file:
+                first = file.read(1)
+                file.seek(0)
+                file.write(bytes(byte ^ 1 for byte in first))
+            os.utime(full, ns=(OLD_TIME, OLD_TIME))
+
+    @rule(which=pick)
+    def set_time_back(self, which: int) -> None:
+        if path := self.existing(which, "file"):
+            os.utime(self.full(path), ns=(OLD_TIME, OLD_TIME))
+
+    @rule(which=pick)
+    def remove(self, which: int) -> None:
+        if path := self.existing(which, "file", "link", "fifo"):
+            os.unlink(self.full(path))
+
+    @rule(which=pick, where=pick, name=names)
+    def rename(self, which: int, where: int, name: bytes) -> None:
+        """Moves a file or a directory with all in it, over a file if one is there."""
+        old, new = self.existing(which), self.child(where, name)
+        if old is None or new == old or is_below(new, old) or is_below(old, new):
+            return
+        if self.kind(new) == "directory" or (
+            self.kind(new) is not None and self.kind(old) == "directory"
+        ):
+            return
+        os.rename(self.full(old), self.full(new))
+
+    @rule(which=pick, mode=file_modes)
+    def chmod_file(self, which: int, mode: int) -> None:
+        if path := self.existing(which, "file"):
+            os.chmod(self.full(path), mode)
+
+    @rule(which=pick, mode=directory_modes)
+    def chmod_directory(self, which: int, mode: int) -> None:
+        if path := self.existing(which, "directory"):
+            os.chmod(self.full(path), mode)
+
+    @rule(where=pick, name=names, to=st.sampled_from(("nowhere", "outside", ".", "self", "a")))
+    def symlink(self, where: int, name: bytes, to: str) -> None:
+        path = self.child(where, name)
+        if self.kind(path) != "directory":
+            self.clear(path)
+            target = {"outside": os.fsencode(self.outside), "self": name}.get(to, to.encode())
+            os.symlink(target, self.full(path))
+
+    @rule(which=pick, where=pick, name=names)
+    def hard_link(self, which: int, where: int, name: bytes) -> None:
+        old, new = self.existing(which, "file"), self.child(where, name)
+        if old is not None and self.kind(new) is None:
+            os.link(self.full(old), self.full(new))
+
+    @rule(where=pick, name=names, mode=directory_modes)
+    def mkdir(self, where: int, name: bytes, mode: int) -> None:
+        path = self.child(where, name)
+        if self.kind(path) is None:
+            os.mkdir(self.full(path))
+            os.chmod(self.full(path), mode)
+
+    @rule(which=pick)
+    def remove_directory(self, which: int) -> None:
+        if path := self.existing(which, "directory"):
+            self.clear(path)
+
+    @rule(where=pick, name=names)
+    def fifo(self, where: int, name: bytes) -> None:
+        path = self.child(where, name)
+        if self.kind(path) is None:
+            os.mkfifo(self.full(path))
+
+    @rule(where=pick, rules=st.lists(st.sampled_from(IGNORE_RULES), max_size=3))
+    def ignore(self, where: int, rules: list[bytes]) -> None:
+        path = self.child(where, b".gitignore")
+        if self.kind(path) in (None, "file"):
+            self.replace(path, b"".join(pattern + b"\n" for pattern in rules))
+
+    @rule(which=pick)
+    def nested_repository(self, which: int) -> None:
+        path = self.existing(which, "directory")
+        if path is not None and not os.path.lexists(self.full(path) + b"/.git"):
+            make_repository(self.full(path))
+
+    @rule(which=pick, content=contents, name=names)
+    def flip_type(self, which: int, content: bytes, name: bytes) -> None:
+        """Makes a directory of a file or link, and a file of a directory."""
+        path = self.existing(which, "file", "link", "directory")
+        if path is None or path.endswith(b".gitignore"):
+            return
+        directory = self.kind(path) == "directory"
+        self.clear(path)
+        if directory:
+            self.replace(path, content)
+        else:
+            os.mkdir(self.full(path))
+            self.replace(path + b"/" + name, content)
+
+    # -- what is tested
+
+    @rule()
+    def restart(self) -> None:
+        self.takeback.close()
+        self.takeback = Takeback.open(os.fsdecode(self.root), environ=self.environ)
+
+    @rule()
+    def checkpoint(self) -> None:
+        before, made, after = self.around(lambda: self.takeback.checkpoint())
+        assert differences(before.state, after.state) == [], "a capture touched the files"
+        assert made.checkpoint.complete
+        assert made.skipped == ()
+        self.points.append((made.checkpoint.id, before))
+        self.compare_with_equal_snapshots(made.checkpoint.snapshot, before)
+
+    @precondition(lambda self: self.points)
+    @rule(which=pick)
+    def rewind(self, which: int) -> None:
+        id, target = self.points[which % len(self.points)]
+        before, outcome, after = self.around(
+            lambda: self.takeback.rewind(id, overrides=Overrides.all())
+        )
+        self.check(target, before, after, outcome)
+        if outcome.operation is None:
+            assert differences(before.state, after.state) == []
+            return
+        self.undoable.append(Place(before, replaced(before, after)))
+        self.redoable.clear()
+        self.keep_undo_snapshot(outcome, before)
+
+    @precondition(lambda self: self.undoable)
+    @rule()
+    def undo(self) -> None:
+        self.step(self.takeback.undo, self.undoable, self.redoable)
+
+    @precondition(lambda self: self.redoable)
+    @rule()
+    def redo(self) -> None:
+        self.step(self.takeback.redo, self.redoable, self.undoable)
+
+    @precondition(lambda self: self.points)
+    @rule(which=pick)
+    def rewind_and_undo(self, which: int) -> None:
+        """Nothing comes in between: every single path is as it was."""
+        before = record(self.root)
+        count = len(self.undoable)
+        self.rewind(which)
+        if len(self.undoable) > count:
+            self.undo()
+        after = record(self.root)
+        assert_same(
+            bare_state(before), {p: bare(after.state[p]) for p in after.state if p in before.state}
+        )
+
+    def step(self, action: Callable[..., Outcome], taken: list[Place], other: list[Place]) -> None:
+        place = taken.pop()
+        before, outcome, after = self.around(lambda: action(overrides=Overrides.all()))
+        self.check(place.recording, before, after, outcome, place.wanted)
+        other.append(Place(before, replaced(before, after)))
+        self.keep_undo_snapshot(outcome, before)
+
+    # -- how it is checked
+
+    def around(self, action: Callable[[], T]) -> tuple[Recording, T, Recording]:
+        """Runs one operation and returns the tree before and after it; no .git is touched."""
+        before = record(self.root)
+        repositories = self.git_states(before)
+        answer = action()
+        after = record(self.root)
+        assert self.git_states(before) == repositories, "a .git was touched"
+        assert tree_state(Path(self.outside), identity=True) == self.outside_state
+        return before, answer, after
+
+    def git_states(self, recording: Recording) -> dict[bytes, dict[bytes, Entry]]:
+        return {path: git_state(self.full(path), identity=True) for path in recording.repositories}
+
+    def check(
+        self,
+        target: Recording,
+        before: Recording,
+        after: Recording,
+        outcome: Outcome,
+        wanted: frozenset[bytes] = frozenset(),
+    ) -> None:
+        assert_same(expected(target, before, wanted), bare_state(after))
+        assert outcome.verified
+        assert_untouched(target, before, after)
+        left = {item.path for item in outcome.left_alone}
+        for path in before.state.keys() | target.state.keys():
+            meant = target.held(path) or (before.held(path) and path in after.state)
+            if meant and _bare(after, path) != _bare(target, path):
+                assert left & {path, *ancestors(path)}, f"{path!r} is left and not named"
+
+    def compare_with_equal_snapshots(self, snapshot: str, recording: Recording) -> None:
+        """Same content, same id; other content, another id."""
+        content = recording.content()
+        assert self.snapshots.setdefault(snapshot, content) == content, "a stale snapshot"
+        assert [id for id, other in self.snapshots.items() if other == content] == [snapshot]
+
+    def keep_undo_snapshot(self, outcome: Outcome, before: Recording) -> None:
+        """An undo snapshot is a place to go back to as any other."""
+        assert outcome.undo is not None
+        self.points.append((outcome.undo, before))
+        self.compare_with_equal_snapshots(self.takeback.find(outcome.undo).snapshot, before)
+
+    # -- the tree
+
+    def full(self, path: bytes) -> bytes:
+        return os.path.join(self.root, path)
+
+    def kind(self, path: bytes) -> str | None:
+        try:
+            return _KINDS.get(os.lstat(self.full(path)).st_mode & 0o170000, "special")
+        except FileNotFoundError:
+            return None
+
+    def listing(self) -> list[bytes]:
+        return sorted(tree_state(self.root))
+
+    def existing(self, which: int, *kinds: str) -> bytes | None:
+        found = [path for path in self.listing() if not kinds or self.kind(path) in kinds]
+        return found[which % len(found)] if found else None
+
+    def child(self, where: int, name: bytes) -> bytes:
+        """Returns a path in one of the directories; a full tree only gets what it has already."""
+        listing = self.listing()
+        parents = [b""] + [
+            path
+            for path in listing
+            if path.count(b"/") < DEEPEST - 1 and self.kind(path) == "directory"
+        ]
+        path = os.path.join(parents[where % len(parents)], name)
+        if len(listing) >= MOST_ENTRIES and path not in listing:
+            return listing[where % len(listing)]
+        return path
+
+    def replace(self, path: bytes, content: bytes) -> None:
+        self.clear(path)
+        with open(self.full(path), "xb") as file:
+            file.write(content)
+
+    def clear(self, path: bytes) -> None:
+        kind = self.kind(path)
+        if kind == "directory":
+            shutil.rmtree(self.full(path), onerror=_open_and_retry)
+        elif kind is not None:
+            os.unlink(self.full(path))
+
+
+class WorkspaceWithGit(Workspace):
+    repository = True
+
+
+_KINDS = {0o100000: "file", 0o040000: "directory", 0o120000: "link", 0o010000: "fifo"}
+
+
+def make_repository(path: bytes) -> None:
+    """Makes the least that git itself takes for a repository."""
+    for directory in (b".git", b".git/objects", b".git/refs"):
+        os.mkdir(os.path.join(path, directory))
+    with open(path + b"/.git/HEAD", "xb") as file:
+        file.write(b"ref: refs/heads/main\n")
+
+
+def replaced(before: Recording, after: Recording) -> frozenset[bytes]:
+    """Returns the ignored paths that an operation changed or removed: its undo brings them back."""
+    return frozenset(path for path in before.ignored if _bare(after, path) != _bare(before, path))
+
+
+def assert_untouched(target: Recording, before: Recording, after: Recording) -> None:
+    """What was the same before is the same file now, not an equal one."""
+    for path, entry in before.state.items():
+        if _bare(target, path) == bare(entry) and _bare(after, path) == bare(entry):
+            assert after.state[path] == entry, f"{path!r} was touched"
+
+
+def assert_same(wanted: dict[bytes, Entry], found: dict[bytes, Entry]) -> None:
+    assert not differences(wanted, found), "\n".join(
+        ["expected -> found", *differences(wanted, found)]
+    )
+
+
+def bare_state(recording: Recording) -> dict[bytes, Entry]:
+    return {path: bare(entry) for path, entry in recording.state.items()}
+
+
+def _bare(recording: Recording, path: bytes) -> Entry | None:
+    entry = recording.state.get(path)
+    return None if entry is None else bare(entry)
+
+
+def _open_and_retry(function: Callable[..., object], path: object, _: object) -> None:
+    os.chmod(os.path.dirname(os.fsencode(str(path))), 0o700)
+
+
+@pytest.mark.parametrize("machine", [Workspace, WorkspaceWithGit])
+def test_every_tree_comes_back(machine: type[Workspace]) -> None:
+    run_state_machine_as_test(machine, settings=settings(stateful_step_count=20))
