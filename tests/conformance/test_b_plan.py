@@ -226,9 +226,7 @@ def test_21_without_a_terminal_yes_has_to_be_said(cli: Cli, workspace: Path) -> 
 # -- 29
 
 
-def test_29_an_edit_after_the_plan_was_shown_is_not_overwritten(
-    cli: Cli, workspace: Path
-) -> None:
+def test_29_an_edit_after_the_plan_was_shown_is_not_overwritten(cli: Cli, workspace: Path) -> None:
     """An edit made between the plan and the apply is not overwritten: yes to the old plan is
     not a yes to the new one."""
     for name in ("file", "other", "same"):

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import hypothesis.strategies as st
 import pytest
@@ -83,6 +83,36 @@ directory_modes = st.sampled_from((0o755, 0o700, 0o750, 0o711, 0o777)) | st.inte
 ).map(lambda mode: mode & 0o577 if ROOT_USER and mode % 8 == 5 else mode)
 
 
+def _edit(name: str, *arguments: st.SearchStrategy[Any]) -> st.SearchStrategy[Edit]:
+    return st.tuples(st.just(name), *arguments)
+
+
+# A tuple is the name of a method of Workspace and its arguments.
+Edit = tuple[Any, ...]
+edits = st.lists(
+    st.one_of(
+        _edit("write", pick, names, contents, st.booleans()),
+        _edit("append", pick, contents),
+        _edit("edit_and_set_time_back", pick),
+        _edit("set_time_back", pick),
+        _edit("remove", pick),
+        _edit("rename", pick, pick, names),
+        _edit("chmod_file", pick, file_modes),
+        _edit("chmod_directory", pick, directory_modes),
+        _edit("symlink", pick, names, st.sampled_from(("nowhere", "outside", ".", "self", "a"))),
+        _edit("hard_link", pick, pick, names),
+        _edit("mkdir", pick, names, directory_modes),
+        _edit("remove_directory", pick),
+        _edit("fifo", pick, names),
+        _edit("ignore", pick, st.lists(st.sampled_from(IGNORE_RULES), max_size=3)),
+        _edit("nested_repository", pick),
+        _edit("flip_type", pick, contents, names),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
 class Place(NamedTuple):
     """Where undo or redo goes to, and the ignored paths that it puts back."""
 
@@ -128,14 +158,20 @@ class Workspace(RuleBasedStateMachine):
 
     # -- edits
 
-    @initialize(contents=st.lists(contents, min_size=2, max_size=2))
-    def begin(self, contents: list[bytes]) -> None:
-        """Starts with something to change."""
-        self.replace(b"a", contents[0])
+    @initialize(edits=edits)
+    def begin(self, edits: list[Edit]) -> None:
+        """Starts with something to change, and a place to go back to."""
+        self.replace(b"a", b"same")
         os.mkdir(self.full(b"d"), 0o755)
-        self.replace(b"d/b", contents[1])
+        self.replace(b"d/b", b"")
+        self.edit(edits)
+        self.checkpoint()
 
-    @rule(where=pick, name=names, content=contents, in_place=st.booleans())
+    @rule(edits=edits)
+    def edit(self, edits: list[Edit]) -> None:
+        for edit, *arguments in edits:
+            getattr(self, edit)(*arguments)
+
     def write(self, where: int, name: bytes, content: bytes, in_place: bool) -> None:
         path = self.child(where, name)
         kind = self.kind(path)
@@ -146,13 +182,11 @@ class Workspace(RuleBasedStateMachine):
         elif kind != "directory":
             self.replace(path, content)
 
-    @rule(which=pick, content=contents)
     def append(self, which: int, content: bytes) -> None:
         if path := self.existing(which, "file"):
             with open(self.full(path), "ab") as file:
                 file.write(content)
 
-    @rule(which=pick)
     def edit_and_set_time_back(self, which: int) -> None:
         """Same size, and the time that the file had before: only the content tells."""
         if path := self.existing(which, "file"):
@@ -163,17 +197,14 @@ class Workspace(RuleBasedStateMachine):
                 file.write(bytes(byte ^ 1 for byte in first))
             os.utime(full, ns=(OLD_TIME, OLD_TIME))
 
-    @rule(which=pick)
     def set_time_back(self, which: int) -> None:
         if path := self.existing(which, "file"):
             os.utime(self.full(path), ns=(OLD_TIME, OLD_TIME))
 
-    @rule(which=pick)
     def remove(self, which: int) -> None:
         if path := self.existing(which, "file", "link", "fifo"):
             os.unlink(self.full(path))
 
-    @rule(which=pick, where=pick, name=names)
     def rename(self, which: int, where: int, name: bytes) -> None:
         """Moves a file or a directory with all in it, over a file if one is there."""
         old, new = self.existing(which), self.child(where, name)
@@ -185,17 +216,14 @@ class Workspace(RuleBasedStateMachine):
             return
         os.rename(self.full(old), self.full(new))
 
-    @rule(which=pick, mode=file_modes)
     def chmod_file(self, which: int, mode: int) -> None:
         if path := self.existing(which, "file"):
             os.chmod(self.full(path), mode)
 
-    @rule(which=pick, mode=directory_modes)
     def chmod_directory(self, which: int, mode: int) -> None:
         if path := self.existing(which, "directory"):
             os.chmod(self.full(path), mode)
 
-    @rule(where=pick, name=names, to=st.sampled_from(("nowhere", "outside", ".", "self", "a")))
     def symlink(self, where: int, name: bytes, to: str) -> None:
         path = self.child(where, name)
         if self.kind(path) != "directory":
@@ -203,43 +231,36 @@ class Workspace(RuleBasedStateMachine):
             target = {"outside": os.fsencode(self.outside), "self": name}.get(to, to.encode())
             os.symlink(target, self.full(path))
 
-    @rule(which=pick, where=pick, name=names)
     def hard_link(self, which: int, where: int, name: bytes) -> None:
         old, new = self.existing(which, "file"), self.child(where, name)
         if old is not None and self.kind(new) is None:
             os.link(self.full(old), self.full(new))
 
-    @rule(where=pick, name=names, mode=directory_modes)
     def mkdir(self, where: int, name: bytes, mode: int) -> None:
         path = self.child(where, name)
         if self.kind(path) is None:
             os.mkdir(self.full(path))
             os.chmod(self.full(path), mode)
 
-    @rule(which=pick)
     def remove_directory(self, which: int) -> None:
         if path := self.existing(which, "directory"):
             self.clear(path)
 
-    @rule(where=pick, name=names)
     def fifo(self, where: int, name: bytes) -> None:
         path = self.child(where, name)
         if self.kind(path) is None:
             os.mkfifo(self.full(path))
 
-    @rule(where=pick, rules=st.lists(st.sampled_from(IGNORE_RULES), max_size=3))
     def ignore(self, where: int, rules: list[bytes]) -> None:
         path = self.child(where, b".gitignore")
         if self.kind(path) in (None, "file"):
             self.replace(path, b"".join(pattern + b"\n" for pattern in rules))
 
-    @rule(which=pick)
     def nested_repository(self, which: int) -> None:
         path = self.existing(which, "directory")
         if path is not None and not os.path.lexists(self.full(path) + b"/.git"):
             make_repository(self.full(path))
 
-    @rule(which=pick, content=contents, name=names)
     def flip_type(self, which: int, content: bytes, name: bytes) -> None:
         """Makes a directory of a file or link, and a file of a directory."""
         path = self.existing(which, "file", "link", "directory")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from takeback.model.plan import Plan
 from takeback.ops.capture import capture
+from takeback.ops.failures import Translated
 from takeback.ops.preconditions import branch_line, refusals
 from takeback.ops.prepare import Preparation, Scope
 from takeback.store import trees
@@ -28,8 +29,9 @@ def plan(
     with context.locked():
         captured = capture(context)
         captured.keep()
-        changes = Preparation(context, captured, target, scope, save=False)
-        return describe(context, captured, target, scope, changes, overrides, newest)
+        with Translated("the plan"):
+            changes = Preparation(context, captured, target, scope, save=False)
+            return describe(context, captured, target, scope, changes, overrides, newest)
 
 
 def describe(

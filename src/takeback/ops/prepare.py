@@ -12,8 +12,9 @@ from stat import S_ISDIR
 
 from takeback import kernel
 from takeback.durable import is_scratch_name
+from takeback.errors import UsageError
 from takeback.model.change import Change
-from takeback.model.path_text import covers
+from takeback.model.path_text import covers, to_text
 from takeback.model.plan import LeftAlone
 from takeback.model.snapshot import Entry, entry_mode
 from takeback.store import trees
@@ -83,7 +84,21 @@ class Preparation:
         self.displaced: dict[bytes, Inside] = {}
         self.extra: dict[bytes, Entry] = {}
         self.ignored_paths: list[bytes] = []
+        for path in scope.paths:
+            self._check_known(path, target)
         self._work_out()
+
+    def _check_known(self, path: bytes, target: Checkpoint) -> None:
+        """Raises UsageError for a path that is nowhere: a slip must not read as "nothing to do"."""
+        held = (self._captured.tree, self._target_tree)
+        if path and not (
+            any(trees.lookup(self._store, tree, path) for tree in held)
+            or path in self._target_saved
+            or self._status(path) is not None
+        ):
+            raise UsageError(
+                f"{to_text(path)} is neither in the workspace nor in checkpoint {target.id}"
+            )
 
     def _saved_of(self, target: Checkpoint) -> dict[bytes, Entry]:
         if target.saved is None:
@@ -151,10 +166,16 @@ class Preparation:
         return found is not None and S_ISDIR(found.st_mode)
 
     def _status(self, path: bytes) -> os.stat_result | None:
+        """Looks at a path without following a link at any of its components."""
+        parent, _, name = path.rpartition(b"/")
         try:
-            return os.stat(path, dir_fd=self._context.workspace.fd, follow_symlinks=False)
+            fd = kernel.open_directory_beneath(self._context.workspace.fd, parent)
         except OSError:
             return None
+        try:
+            return ondisk.status(fd, name)
+        finally:
+            os.close(fd)
 
     def _decide(self, change: Change) -> str | None:
         """Puts one change where it belongs; returns the reason if it is left alone."""
@@ -192,6 +213,9 @@ class Preparation:
             saved = self._kept(change.path)
             if saved is None:
                 return "in the way, and its content cannot be saved"
+            if saved == change.new:  # it is only ignored now; what is right is not touched
+                del self.extra[change.path]
+                return None
             change = change.replace(old=saved)
         self.writes.append(change)
         return None

@@ -79,8 +79,9 @@ def rewind(
     with context.locked():
         captured = capture(context)
         captured.keep()
-        changes = Preparation(context, captured, target, scope, save=True)
-        made = describe(context, captured, target, scope, changes, overrides, newest)
+        with Translated(f"the {kind}", undo=captured.sink.discard):
+            changes = Preparation(context, captured, target, scope, save=True)
+            made = describe(context, captured, target, scope, changes, overrides, newest)
         if shown is not None and not made.same_changes(shown):
             captured.sink.discard()
             raise Refused(

@@ -56,13 +56,20 @@ class Store:
     @classmethod
     def create(cls, place: Place, environ: Mapping[str, str]) -> Store:
         """Makes the store; ``format`` comes last, so a half-made one is made again."""
+        from takeback.git.process import check_version
         from takeback.git.repository import init
 
         durable.make_directories(place.directory)
         store = cls(place, environ)
-        init(store.git, store.git_dir)
-        places.write_place(place)
-        durable.replace_file(os.path.join(place.directory, "format"), b"%d\n" % FORMAT)
+        check_version(store.git.program)
+        store.lock.acquire("making the store", wait=30)
+        try:
+            if not places.exists(place):  # another process may have been faster
+                init(store.git, store.git_dir)
+                places.write_place(place)
+                durable.replace_file(store.path("format"), b"%d\n" % FORMAT)
+        finally:
+            store.lock.release()
         return store
 
     @property

@@ -107,6 +107,7 @@ class StatCache:
         self._generation += 1
         old = [name for _, name in self._shards]
         if changed is None or not self._shards:
+            old = os.listdir(self.place)
             self._shards, self._members = [], []
             self._write_shards(sorted(self.known.paths()))
         else:
@@ -114,7 +115,7 @@ class StatCache:
         facts = [getattr(self.facts, slot) for slot in Facts.__slots__]
         manifest = marshal.dumps((_VERSION, self._generation, facts, self._shards))
         durable.replace_file(os.path.join(self.place, "manifest"), manifest, flush=False)
-        kept = {name for _, name in self._shards}
+        kept = {"manifest", *(name for _, name in self._shards)}
         for name in old:
             if name not in kept:
                 self._remove(name)

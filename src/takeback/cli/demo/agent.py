@@ -1,0 +1,128 @@
+"""A scripted agent: three turns on a small project, by writing files and by the shell."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+from takeback.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_APP = """\
+from todo.store import load, save
+
+items = load("todo.txt")
+items.append("write more tests")
+save("todo.txt", items)
+"""
+
+_STORE = """\
+def load(path):
+    with open(path) as file:
+        return file.read().splitlines()
+
+
+def save(path, items):
+    with open(path, "w") as file:
+        file.write("\\n".join(items))
+"""
+
+_TEST = """\
+from todo.store import load, save
+
+
+def test_round_trip(tmp_path):
+    save(tmp_path / "x", ["a", "b"])
+    assert load(tmp_path / "x") == ["a", "b"]
+"""
+
+_SHELL_WORK = r"""
+mkdir -p docs uploads
+mv tests/test_store.py tests/test_todo.py
+printf 'buy milk\ncall Ada\n' > todo.txt
+printf '\211PNG\r\n\032\n\000\001\002\377\376' > docs/logo.png
+umask 077
+printf 'TOKEN=not-a-real-one\n' > .secret
+printf '#!/bin/sh\nexec python3 app.py\n' > run
+chmod 755 run
+ln -s docs/logo.png logo
+"""
+
+_SHELL_DISASTER = r"""
+rm -rf todo tests docs uploads
+chmod 644 .secret run
+echo > notes.txt
+echo 'print("works on my machine")' > app.py
+ln -sf /dev/null logo
+"""
+
+
+class Turn(Value):
+    """What the person asked for, and what the agent then does in the project's directory."""
+
+    prompt: str
+    work: Callable[[str], None]
+    story: tuple[str, ...]
+
+
+def _write(project: str, name: str, text: str) -> None:
+    path = os.path.join(project, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _shell(project: str, script: str) -> None:
+    subprocess.run(["sh", "-euc", script], cwd=project, stdin=subprocess.DEVNULL, check=True)
+
+
+def set_the_stage(project: str) -> None:
+    """Writes what the person had before any agent came: a README, and notes of their own."""
+    _write(project, "README.md", "# To-do\n\nA list that does itself.\n")
+    _write(project, "notes.txt", "Ideas, only here:\n- repeat every Monday\n- share with Ada\n")
+
+
+def _build(project: str) -> None:
+    _write(project, "app.py", _APP)
+    _write(project, "todo/__init__.py", "")
+    _write(project, "todo/store.py", _STORE)
+    _write(project, "tests/test_store.py", _TEST)
+
+
+def _extend(project: str) -> None:
+    _write(project, "todo/store.py", _STORE + "\n\ndef count(path):\n    return len(load(path))\n")
+    _shell(project, _SHELL_WORK)
+
+
+def _ruin(project: str) -> None:
+    _shell(project, _SHELL_DISASTER)
+
+
+TURNS = (
+    Turn(
+        "build a small to-do app",
+        _build,
+        ("wrote app.py, todo/ and a test",),
+    ),
+    Turn(
+        "count the items, add a logo and a start script",
+        _extend,
+        (
+            "edited todo/store.py",
+            "by shell: renamed the test, wrote a binary, a script, a link, an empty directory",
+            "and .secret, which only its owner may read",
+        ),
+    ),
+    Turn(
+        "clean up the project",
+        _ruin,
+        (
+            "by shell: rm -rf todo tests docs uploads",
+            "overwrote app.py and notes.txt, which no commit ever held",
+            "made .secret readable by everyone, and the script not executable",
+        ),
+    ),
+)

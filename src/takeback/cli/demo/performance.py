@@ -1,0 +1,172 @@
+"""The play itself: three turns, two rewinds, two undos, a redo, and a proof after each."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import time
+
+from takeback.app import Takeback
+from takeback.cli.demo.agent import TURNS, set_the_stage
+from takeback.cli.demo.recording import bytes_in, differences, files_in, record
+from takeback.cli.text import count, shown, shown_path, size
+from takeback.errors import Refused
+from takeback.git.process import find_git
+from takeback.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from takeback.cli.demo.recording import Recording
+    from takeback.cli.terminal import Paint
+    from takeback.model.plan import Outcome
+
+
+class Proof(Value):
+    """One claim, how many paths were compared for it, and those that spoke against it."""
+
+    what: str
+    compared: int
+    differing: tuple[bytes, ...]
+
+    @property
+    def held(self) -> bool:
+        return not self.differing
+
+
+def make_stage(directory: str | None) -> str:
+    """Returns an empty directory for everything the demo makes; raises Refused if it is not."""
+    if directory is None:
+        return os.path.realpath(tempfile.mkdtemp(prefix="takeback-demo-"))
+    os.makedirs(directory, exist_ok=True)
+    if os.listdir(directory):
+        raise Refused(f"{directory} is not empty", hint="give the demo a new directory: --dir DIR")
+    return os.path.realpath(directory)
+
+
+class Performance:
+    """Plays the demo in ``base``. ``say`` is given lines, ``pause`` is called between scenes."""
+
+    def __init__(
+        self, base: str, say: Callable[[str], None], pause: Callable[[], None], paint: Paint
+    ) -> None:
+        self.project = os.path.join(base, "project")
+        self.store_home = os.path.join(base, "store")
+        self.proofs: list[Proof] = []
+        self.checkpoints: list[str] = []
+        self.project_bytes = 0
+        self.store_bytes = 0
+        self._base = base
+        self._say = say
+        self._pause = pause
+        self._paint = paint
+        # A home and settings of its own: the person's stores and settings stay out of it.
+        self._environ = {
+            **os.environ,
+            "TAKEBACK_HOME": self.store_home,
+            "XDG_CONFIG_HOME": os.path.join(base, "settings"),
+        }
+        self._states: list[Recording] = []
+
+    def play(self) -> bool:
+        """Plays it all; True if every proof held."""
+        self._open_the_project()
+        with Takeback.open(self.project, environ=self._environ, holder="demo") as tb:
+            for number in range(len(TURNS)):
+                self._turn(tb, number)
+            ruined, git = record(self.project), self._git_directory()
+            before_two, before_three = self._states[1], self._states[2]
+            _, second, third = self.checkpoints
+            self._go("Rewind to before turn 3", lambda: tb.rewind(third), before_three)
+            self._go("Rewind to before turn 2", lambda: tb.rewind(second), before_two)
+            self._go("Undo that rewind", tb.undo, before_three)
+            self._go("Undo the other one too: even the mess can be had back", tb.undo, ruined)
+            self._go("Redo: out of the mess again", tb.redo, before_three)
+            self._prove("the project's .git is as it was", git, self._git_directory())
+            self.project_bytes = bytes_in(record(self.project))
+            self.store_bytes = tb.status().bytes
+        return all(proof.held for proof in self.proofs)
+
+    def _git_directory(self) -> Recording:
+        return record(os.path.join(self.project, ".git"), skip=b"")
+
+    def _open_the_project(self) -> None:
+        os.mkdir(self.project)
+        set_the_stage(self.project)
+        self._git("init", "--quiet")
+        self._git("add", "README.md")
+        self._git("commit", "--quiet", "--no-verify", "--message", "begin")
+        self._say(f"A scratch project with a commit: {shown(self.project)}")
+        self._say("Your own files, stores and settings are not touched.")
+        self._pause()
+
+    def _git(self, *args: str) -> None:
+        """Runs git as the owner of the scratch project, with nobody's configuration."""
+        who = {"NAME": "Demo", "EMAIL": "demo@example.org"}
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+        identity = {
+            f"GIT_{role}_{k}": v for role in ("AUTHOR", "COMMITTER") for k, v in who.items()
+        }
+        sealed = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+        subprocess.run(
+            [find_git(os.environ), *args],
+            cwd=self.project,
+            env={**clean, **identity, **sealed},
+            stdin=subprocess.DEVNULL,
+            check=True,
+        )
+
+    def _turn(self, tb: Takeback, number: int) -> None:
+        turn = TURNS[number]
+        self._say("")
+        self._say(self._paint.strong(f'Turn {number + 1}: "{turn.prompt}"'))
+        self._states.append(record(self.project))
+        made = tb.checkpoint(message=turn.prompt).checkpoint
+        self.checkpoints.append(made.id)
+        self._say(f"  checkpoint before it, of {count(made.files, 'file')}: {made.id}")
+        turn.work(self.project)
+        for line in turn.story:
+            self._say(f"  the agent {line}" if line is turn.story[0] else f"            {line}")
+        self._say(f"  now there are {count(files_in(record(self.project)), 'file')}")
+        self._pause()
+
+    def _go(self, title: str, move: Callable[[], Outcome], wanted: Recording) -> None:
+        self._say("")
+        self._say(self._paint.strong(title))
+        start = time.monotonic()
+        outcome = move()
+        took = round((time.monotonic() - start) * 1000)
+        self._say(f"  {len(outcome.written)} written, {len(outcome.deleted)} deleted, {took} ms")
+        self._prove(f"{title[0].lower()}{title[1:]}", wanted, record(self.project))
+        self._pause()
+
+    def _prove(self, what: str, then: Recording, now: Recording) -> None:
+        proof = Proof(what, len(then), tuple(differences(then, now)))
+        self.proofs.append(proof)
+        if proof.held:
+            same = f"proof: {count(then, 'path')} compared, type, mode and every byte the same"
+            self._say(f"  {self._paint.added(same)}")
+            return
+        self._say(f"  {self._paint.deleted('NOT the same:')}")
+        for path in proof.differing:
+            self._say(f"    {shown_path(path)}")
+
+    def closing(self) -> list[str]:
+        """Returns the sizes and what to try next."""
+        from takeback.cli.options import quoted
+
+        return [
+            "",
+            f"{size(self.project_bytes)} of files, {size(self.store_bytes)} in the store.",
+            "",
+            "Look around:",
+            f"  cd {quoted(self.project)}",
+            f"  export TAKEBACK_HOME={quoted(self.store_home)}",
+            "  takeback log",
+            "  takeback diff @",
+            "  takeback rewind @~2 --dry-run",
+            "  takeback undo",
+            f"Remove it all: rm -r {quoted(self._base)}",
+        ]
