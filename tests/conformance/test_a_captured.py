@@ -14,38 +14,25 @@ from tests.support.git import git
 from tests.support.journey import (
     checkpoint,
     comes_back,
+    commit_all,
     not_held,
     paths,
     reasons,
     rewind,
     same,
+    shell,
     undo,
+    write_files,
 )
 from tests.support.trees import Entry, git_state, tree_state
 
 _EVERY_BYTE = bytes(range(256)) * 40
 
 
-def _write(root: Path, files: dict[str, bytes]) -> None:
-    for name, content in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-
-
-def _shell(root: Path, script: str) -> None:
-    subprocess.run(["sh", "-eu", "-c", script], cwd=root, check=True, capture_output=True)
-
-
-def _commit(root: Path) -> None:
-    git(root, "add", "--all")
-    git(root, "commit", "--quiet", "--message=all")
-
-
 def test_01_every_kind_of_file_comes_back_byte_for_byte(cli: Cli, workspace: Path) -> None:
     """Tracked, untracked, deleted, renamed, binary and empty files come back byte for byte,
     whichever tool or shell command changed them."""
-    _write(
+    write_files(
         workspace,
         {
             "edited.txt": b"one\ntwo\n",
@@ -61,8 +48,8 @@ def test_01_every_kind_of_file_comes_back_byte_for_byte(cli: Cli, workspace: Pat
             "deep/a/b/c/d.txt": b"deep\n",
         },
     )
-    _commit(workspace)
-    _write(
+    commit_all(workspace)
+    write_files(
         workspace,
         {
             "untracked.txt": b"untracked, edited\n",
@@ -74,7 +61,7 @@ def test_01_every_kind_of_file_comes_back_byte_for_byte(cli: Cli, workspace: Pat
     git(workspace, "add", "staged.txt")
 
     def change() -> None:
-        _shell(
+        shell(
             workspace,
             """
             sed -i.orig s/one/1/ edited.txt
@@ -100,9 +87,7 @@ def test_01_every_kind_of_file_comes_back_byte_for_byte(cli: Cli, workspace: Pat
     comes_back(cli, workspace, change)
 
 
-def test_02_no_conversion_of_git_changes_a_byte(
-    cli: Cli, workspace: Path, tmp_path: Path
-) -> None:
+def test_02_no_conversion_of_git_changes_a_byte(cli: Cli, workspace: Path, tmp_path: Path) -> None:
     """CRLF, text=auto, eol=, ident, working-tree-encoding, LFS and any clean/smudge filter do
     not change a byte; a required filter that is not installed does not stop a capture."""
     canary = tmp_path / "canary"
@@ -156,7 +141,7 @@ def test_02_no_conversion_of_git_changes_a_byte(
         "sub/.gitattributes": b"* text=auto eol=crlf ident\n",
         "sub/mixed": mixed,
     }
-    _write(workspace, files)
+    write_files(workspace, files)
 
     def change() -> None:
         for name in files:
@@ -176,9 +161,7 @@ def test_02_no_conversion_of_git_changes_a_byte(
     [("true", 0o000), ("false", 0o077)],
     ids=["umask-000", "fileMode-false-umask-077"],
 )
-def test_03_modes_come_back_in_full(
-    cli: Cli, workspace: Path, file_mode: str, umask: int
-) -> None:
+def test_03_modes_come_back_in_full(cli: Cli, workspace: Path, file_mode: str, umask: int) -> None:
     """Modes of files and directories come back in full (0600 stays 0600, 0700 stays 0700, +x
     both ways) also with core.fileMode=false; setuid is never created."""
     git(workspace, "config", "core.fileMode", file_mode)
@@ -186,12 +169,12 @@ def test_03_modes_come_back_in_full(
     directory_modes = (0o700, 0o711, 0o750, 0o755, 0o775, 0o777)
     for what in ("changed", "deleted"):
         for mode in file_modes:
-            _write(workspace, {f"{what}-{mode:o}": b"%o" % mode})
+            write_files(workspace, {f"{what}-{mode:o}": b"%o" % mode})
             (workspace / f"{what}-{mode:o}").chmod(mode)
         for mode in directory_modes:
-            _write(workspace, {f"{what}-dir-{mode:o}/file": b"%o" % mode})
+            write_files(workspace, {f"{what}-dir-{mode:o}/file": b"%o" % mode})
             (workspace / f"{what}-dir-{mode:o}").chmod(mode)
-    _write(workspace, {"closed/file": b"in a directory that takes no new names"})
+    write_files(workspace, {"closed/file": b"in a directory that takes no new names"})
     (workspace / "closed").chmod(0o555)
 
     def change() -> None:
@@ -201,7 +184,7 @@ def test_03_modes_come_back_in_full(
         for mode in directory_modes:
             (workspace / f"changed-dir-{mode:o}").chmod(0o700 if mode != 0o700 else 0o755)
         (workspace / "closed").chmod(0o755)
-        _shell(workspace, "chmod -R u+w deleted-*; rm -r deleted-*")
+        shell(workspace, "chmod -R u+w deleted-*; rm -r deleted-*")
 
     before = os.umask(umask)
     try:
@@ -214,7 +197,7 @@ def test_03_modes_come_back_in_full(
 def _privilege_bits_never_come_back(cli: Cli, workspace: Path) -> None:
     modes = (0o4755, 0o2755, 0o6711, 0o1644)
     for mode in modes:
-        _write(workspace, {f"deleted-{mode:o}": b"a program", f"changed-{mode:o}": b"another"})
+        write_files(workspace, {f"deleted-{mode:o}": b"a program", f"changed-{mode:o}": b"another"})
         (workspace / f"deleted-{mode:o}").chmod(mode)
         (workspace / f"changed-{mode:o}").chmod(mode)
     at = checkpoint(cli)
@@ -233,8 +216,8 @@ def test_04_links_come_back_as_links_and_are_never_followed(
     """Symlinks come back as links, whatever they point to (dangling, outside, a directory,
     themselves), and are never followed."""
     outside = tmp_path / "outside"
-    _write(outside, {"secret.txt": b"outside", "directory/inside.txt": b"outside too"})
-    _write(workspace, {"target.txt": b"target", "real/inside.txt": b"inside"})
+    write_files(outside, {"secret.txt": b"outside", "directory/inside.txt": b"outside too"})
+    write_files(workspace, {"target.txt": b"target", "real/inside.txt": b"inside"})
     links: dict[str, str | bytes] = {
         "dangling": "no/such/file",
         "to-file": "target.txt",
@@ -252,7 +235,7 @@ def test_04_links_come_back_as_links_and_are_never_followed(
     }
     for name, target in links.items():
         os.symlink(os.fsencode(target), os.fsencode(workspace / name))
-    _write(
+    write_files(
         workspace,
         {"was-a-file": b"a file", "was-a-directory/file": b"a file in it", "goes": b"goes"},
     )
@@ -268,13 +251,13 @@ def test_04_links_come_back_as_links_and_are_never_followed(
             elif number % 3 == 1:
                 os.symlink("changed/target", workspace / name)
         # A directory replaced by a link to one outside: a rewind that follows it writes there.
-        _shell(workspace, "rm -r was-a-file was-a-directory goes real")
+        shell(workspace, "rm -r was-a-file was-a-directory goes real")
         for name in ("was-a-file", "was-a-directory", "real", "new"):
             os.symlink(outside / "directory", workspace / name)
         (workspace / "becomes-a-file").unlink()
         (workspace / "becomes-a-file").write_bytes(b"file")
         (workspace / "becomes-a-directory").unlink()
-        _write(workspace, {"becomes-a-directory/deep/file": b"deep"})
+        write_files(workspace, {"becomes-a-directory/deep/file": b"deep"})
 
     comes_back(cli, workspace, change)
     same(outside_before, tree_state(outside, identity=True))
@@ -285,10 +268,10 @@ def test_05_empty_directories_come_back_and_new_ones_go(cli: Cli, workspace: Pat
     for name in ("removed", "nested/empty/ones", "filled", "replaced-by-a-file", "private"):
         (workspace / name).mkdir(parents=True)
     (workspace / "private").chmod(0o700)
-    _write(workspace, {"emptied/file": b"alone here", "emptied/sub/file": b"x"})
+    write_files(workspace, {"emptied/file": b"alone here", "emptied/sub/file": b"x"})
 
     def change() -> None:
-        _shell(
+        shell(
             workspace,
             """
             rmdir removed nested/empty/ones nested/empty nested private replaced-by-a-file
@@ -301,7 +284,7 @@ def test_05_empty_directories_come_back_and_new_ones_go(cli: Cli, workspace: Pat
 
     comes_back(cli, workspace, change, "--allow-mass-delete")
     # A workspace with nothing in it but an empty directory, and with nothing at all.
-    _shell(workspace, "rm -rf ./*; mkdir only")
+    shell(workspace, "rm -rf ./*; mkdir only")
     only = checkpoint(cli)
     (workspace / "only").rmdir()
     nothing = checkpoint(cli)
@@ -319,7 +302,7 @@ _NAMES = (
     b"new\nline",
     b"\n",
     b"tab\there",
-    b'quote"and\'tick',
+    b"quote\"and'tick",
     b"back\\slash",
     b"\\",
     b"-n",
@@ -460,10 +443,10 @@ def _longer_than_a_path_may_be(cli: Cli, workspace: Path) -> None:
 def _nested_repository(path: Path, *, commits: bool) -> None:
     path.mkdir(parents=True)
     git(path, "init", "--quiet", "--initial-branch=main")
-    _write(path, {"tracked.txt": b"tracked there\n", "deep/file.txt": b"deep\n"})
+    write_files(path, {"tracked.txt": b"tracked there\n", "deep/file.txt": b"deep\n"})
     if commits:
-        _commit(path)
-    _write(path, {"untracked.txt": b"untracked there\n"})
+        commit_all(path)
+    write_files(path, {"untracked.txt": b"untracked there\n"})
 
 
 def test_07_nested_repositories_are_files_and_their_git_is_never_touched(
@@ -472,8 +455,8 @@ def test_07_nested_repositories_are_files_and_their_git_is_never_touched(
     """A nested git repository's files are captured and restored, with or without commits; its
     .git is never touched, never deleted; submodules alike; `git init` in a sub-folder does not
     stop captures."""
-    _write(workspace, {"file.txt": b"outer\n", "plain/file.txt": b"becomes a repository\n"})
-    _commit(workspace)
+    write_files(workspace, {"file.txt": b"outer\n", "plain/file.txt": b"becomes a repository\n"})
+    commit_all(workspace)
     library = tmp_path / "library"
     _nested_repository(library, commits=True)
     allowed = ("-c", "protocol.file.allow=always")
@@ -487,7 +470,7 @@ def test_07_nested_repositories_are_files_and_their_git_is_never_touched(
         for name in nested:
             (workspace / name / "tracked.txt").write_bytes(b"changed\n")
             (workspace / name / "new.txt").write_bytes(b"new\n")
-            _shell(workspace / name, "rm -rf deep untracked.txt")
+            shell(workspace / name, "rm -rf deep untracked.txt")
         git(workspace / "plain", "init", "--quiet")
         (workspace / "plain" / "file.txt").write_bytes(b"changed\n")
 
@@ -513,7 +496,7 @@ def test_07_nested_repositories_are_files_and_their_git_is_never_touched(
     same(new_git, git_state(workspace / "new", identity=True))
 
     # One that stands where the target has a file: all of it stays.
-    _write(workspace, {"place": b"a file"})
+    write_files(workspace, {"place": b"a file"})
     at = checkpoint(cli)
     (workspace / "place").unlink()
     _nested_repository(workspace / "place", commits=True)
@@ -529,7 +512,7 @@ def test_08_tracked_but_ignored_files_are_captured_restored_and_never_deleted(
     cli: Cli, workspace: Path
 ) -> None:
     """A tracked-but-ignored file is captured, restored, never deleted."""
-    _write(
+    write_files(
         workspace,
         {
             ".gitignore": b"*.log\nbuild/\n/vendor/*\n",
@@ -554,7 +537,7 @@ def test_08_tracked_but_ignored_files_are_captured_restored_and_never_deleted(
     (workspace / "kept.log").unlink()
     (workspace / "build" / "kept.txt").write_bytes(b"changed\n")
     (workspace / "build" / "kept.txt").chmod(0o600)
-    _shell(workspace, "rm -r build/deep vendor")
+    shell(workspace, "rm -r build/deep vendor")
     changed = tree_state(workspace)
     rewind(cli, at)
     same(before, tree_state(workspace))
@@ -577,7 +560,7 @@ def test_08_tracked_but_ignored_files_are_captured_restored_and_never_deleted(
     same(before, tree_state(workspace))
 
     # The whole ignored directory gone: what was tracked in it is back, and undo takes it away.
-    _shell(workspace, "rm -r build kept.log")
+    shell(workspace, "rm -r build kept.log")
     gone = tree_state(workspace)
     rewind(cli, newer)
     for name in ("kept.log", "build/kept.txt", "build/deep/er/kept.txt", "build/later.txt"):

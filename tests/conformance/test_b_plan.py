@@ -9,7 +9,6 @@ import random
 import re
 import select
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -482,6 +481,7 @@ def test_37_an_operation_of_git_in_progress_refuses(
     assert_same(now, tree_state(workspace))
     assert_same(repository, git_state(workspace))
 
-    # git itself finds everything in place
+    # git itself finds everything in place, once it has looked at the new inodes
+    git(workspace, "status")
     git(workspace, word, "--abort")
     cli.ok("--json", "rewind", earlier, "--yes")

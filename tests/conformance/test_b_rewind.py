@@ -551,6 +551,7 @@ def test_27_a_rewind_limited_to_paths_touches_only_these(cli: Cli, workspace: Pa
     (workspace / "later").write_text("l\n")
     now = tree_state(workspace, identity=True)
 
+    below = {b"sub/one", b"sub/two/three", b"sub/[a-z]", b"sub/later"}
     scopes: list[tuple[list[bytes], set[bytes]]] = [
         ([b"a.txt"], {b"a.txt"}),
         ([b"deleted"], {b"deleted"}),

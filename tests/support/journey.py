@@ -3,12 +3,34 @@
 from __future__ import annotations
 
 import base64
+import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from tests.support.cli import Answer, Cli
+from tests.support.git import git
 from tests.support.trees import Entry, differences, git_state, tree_state
+
+
+def write_files(root: Path, files: Mapping[str, bytes]) -> None:
+    """Writes files and the directories they are in."""
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def shell(root: Path, script: str) -> None:
+    """Runs a shell script in a directory; fails the test if any line of it fails."""
+    done = subprocess.run(["sh", "-eu", "-c", script], cwd=root, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
+
+
+def commit_all(root: Path) -> None:
+    """Commits everything that is not ignored to the project's own repository."""
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message=all")
 
 
 def checkpoint(cli: Cli, *args: str, env: Mapping[str, str] | None = None) -> str:
@@ -20,7 +42,7 @@ def checkpoint(cli: Cli, *args: str, env: Mapping[str, str] | None = None) -> st
 
 
 def rewind(cli: Cli, to: str, *args: str | bytes, status: int = 0) -> dict[str, Any]:
-    """Rewinds without questions and returns the JSON answer; ``status`` is what it must end with."""
+    """Rewinds without questions and returns the JSON answer; it must end with ``status``."""
     answer = cli.run("--json", "rewind", to, "--yes", *args)
     assert answer.status == status, str(answer)
     return answer.json

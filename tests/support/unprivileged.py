@@ -31,7 +31,7 @@ class UnprivilegedCli(Cli):
     """takeback as a process for which permission bits count."""
 
     def argv(self, *args: str | bytes) -> list[str | bytes]:
-        # Not super(): a slotted dataclass is a class made anew, which the zero-argument form misses.
+        # Not super(): a slotted dataclass is a class made anew, and the short form misses it.
         return [*_prefix(), *Cli.argv(self, *args)]
 
 

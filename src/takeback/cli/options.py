@@ -10,7 +10,6 @@ import click
 from takeback._version import __version__
 from takeback.cli.output import Output
 from takeback.cli.terminal import TerminalReporter, is_terminal
-from takeback.cli.text import shown
 from takeback.errors import NotAWorkspace, UsageError
 
 TYPE_CHECKING = False
@@ -178,10 +177,3 @@ def verb(
         return command(click.pass_obj(function))
 
     return made
-
-
-def quoted(word: str) -> str:
-    """Returns a word as it can be typed into a shell."""
-    from shlex import quote
-
-    return shown(quote(word))

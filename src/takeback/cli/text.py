@@ -32,6 +32,13 @@ def shown_path(path: bytes) -> str:
     return shown(to_text(path)) or "."
 
 
+def quoted(word: str) -> str:
+    """Returns a word as it can be typed into a shell."""
+    from shlex import quote
+
+    return shown(quote(word))
+
+
 def count(things: int | Sized, one: str, many: str = "") -> str:
     """Returns ``1 file`` or ``3 files``."""
     number = things if isinstance(things, int) else len(things)

@@ -72,7 +72,7 @@ class Journey:
             self._output.line(f"Nothing to do: the files are already at {plan.target.id}.")
         else:
             question = render.question(self._kind, plan, self._of).rstrip("?")
-            self._output.line(f"{question} would:")
+            self._output.line(f"Plan: {question[0].lower()}{question[1:]}.")
         paint = self._output.paint
         self._output.lines(render.plan_lines(plan, paint, whole=self._call.verbose))
         return 0

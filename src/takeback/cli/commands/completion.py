@@ -11,7 +11,7 @@ from takeback.cli.options import Call, verb
 @verb("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(call: Call, shell: str) -> int:
-    """Print the script that teaches a shell to complete takeback's words.
+    """Print the completion script of a shell.
 
     For bash, in ~/.bashrc:  eval "$(takeback completion bash)"
     """

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 @click.argument("new", metavar="[B]", required=False)
 @click.option("--stat", is_flag=True, help="Only the paths and how many lines changed.")
 def command(call: Call, old: str, new: str | None, stat: bool, paths: tuple[str, ...]) -> int:
-    """Show what is different from checkpoint A to checkpoint B, or to the files as they are now."""
+    """Show what is different between two checkpoints.
+
+    From A to B, or from A to the files as they are now.
+    """
     output = call.output
     with call.open("diff") as tb:
         if call.json:

@@ -13,7 +13,10 @@ from takeback.cli.options import Call, verb
 @verb("show")
 @click.argument("checkpoint", metavar="[CP]", default="@")
 def command(call: Call, checkpoint: str) -> int:
-    """Show one checkpoint in full: what changed in it, and what it does not hold."""
+    """Show one checkpoint in full, by default the newest.
+
+    What changed in it, what was checked out then, and what it does not hold.
+    """
     with call.open("show") as tb:
         found = tb.show(checkpoint)
     output = call.output

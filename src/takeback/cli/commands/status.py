@@ -10,7 +10,7 @@ from takeback.cli.options import Call, verb
 
 @verb("status")
 def command(call: Call) -> int:
-    """Say what is kept, where, how large it is, and what went wrong."""
+    """Say what is kept, where, and what went wrong."""
     with call.open("status", note=False) as tb:
         found = tb.status()
     output = call.output

@@ -76,7 +76,8 @@ def _write(project: str, name: str, text: str) -> None:
 
 
 def _shell(project: str, script: str) -> None:
-    subprocess.run(["sh", "-euc", script], cwd=project, stdin=subprocess.DEVNULL, check=True)
+    quiet = subprocess.DEVNULL
+    subprocess.run(["sh", "-euc", script], cwd=project, stdin=quiet, stdout=quiet, check=True)
 
 
 def set_the_stage(project: str) -> None:
@@ -120,7 +121,7 @@ TURNS = (
         "clean up the project",
         _ruin,
         (
-            "by shell: rm -rf todo tests docs uploads",
+            "ran: rm -rf todo tests docs uploads",
             "overwrote app.py and notes.txt, which no commit ever held",
             "made .secret readable by everyone, and the script not executable",
         ),

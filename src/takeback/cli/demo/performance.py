@@ -10,10 +10,11 @@ import time
 from takeback.app import Takeback
 from takeback.cli.demo.agent import TURNS, set_the_stage
 from takeback.cli.demo.recording import bytes_in, differences, files_in, record
-from takeback.cli.text import count, shown, shown_path, size
+from takeback.cli.text import count, quoted, shown, shown_path, size
 from takeback.errors import Refused
 from takeback.git.process import find_git
 from takeback.model.value import Value
+from takeback.ops.failures import Translated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,8 +41,10 @@ def make_stage(directory: str | None) -> str:
     """Returns an empty directory for everything the demo makes; raises Refused if it is not."""
     if directory is None:
         return os.path.realpath(tempfile.mkdtemp(prefix="takeback-demo-"))
-    os.makedirs(directory, exist_ok=True)
-    if os.listdir(directory):
+    with Translated("making the directory of the demo"):
+        os.makedirs(directory, exist_ok=True)
+        taken = os.listdir(directory)
+    if taken:
         raise Refused(f"{directory} is not empty", hint="give the demo a new directory: --dir DIR")
     return os.path.realpath(directory)
 
@@ -84,6 +87,8 @@ class Performance:
             self._go("Undo that rewind", tb.undo, before_three)
             self._go("Undo the other one too: even the mess can be had back", tb.undo, ruined)
             self._go("Redo: out of the mess again", tb.redo, before_three)
+            self._say("")
+            self._say(self._paint.strong("The project's .git, after all that"))
             self._prove("the project's .git is as it was", git, self._git_directory())
             self.project_bytes = bytes_in(record(self.project))
             self.store_bytes = tb.status().bytes
@@ -115,6 +120,7 @@ class Performance:
             cwd=self.project,
             env={**clean, **identity, **sealed},
             stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
             check=True,
         )
 
@@ -155,8 +161,6 @@ class Performance:
 
     def closing(self) -> list[str]:
         """Returns the sizes and what to try next."""
-        from takeback.cli.options import quoted
-
         return [
             "",
             f"{size(self.project_bytes)} of files, {size(self.store_bytes)} in the store.",

@@ -1,0 +1,67 @@
+"""Runs takeback at a terminal: a pseudo-terminal is its stdin, stdout and stderr."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tests.support.cli import Cli
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was on the screen, and how it ended."""
+
+    status: int
+    screen: str
+
+
+def at_a_terminal(
+    cli: Cli,
+    *args: str,
+    answers: tuple[str | Callable[[], str], ...] = (),
+    env: Mapping[str, str] | None = None,
+) -> Seen:
+    """Runs takeback and types one answer each time that it asks (its line ends in ``] `` or ``: ``).
+
+    An answer may be a function, which is called when the question is on the screen.
+    """
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        cli.argv(*args),
+        cwd=cli.directory,
+        env=cli.environment({"TERM": "xterm", **(env or {})}),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    screen = b""
+    pending = list(answers)
+    deadline = time.monotonic() + cli.timeout
+    try:
+        while time.monotonic() < deadline:
+            if not select.select([ours], [], [], 0.2)[0]:
+                continue
+            try:
+                data = os.read(ours, 65536)
+            except OSError:  # Linux says EIO when the other side is closed
+                break
+            if not data:
+                break
+            screen += data
+            if pending and screen.endswith((b"[y/N] ", b"to go on: ")):
+                answer = pending.pop(0)
+                os.write(ours, (answer if isinstance(answer, str) else answer()).encode())
+        status = process.wait(timeout=cli.timeout)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    return Seen(status, screen.decode().replace("\r\n", "\n"))
