@@ -23,6 +23,7 @@ _SYS_OPENAT2 = 437
 _RESOLVE_BENEATH = 0x08
 _RESOLVE_NO_SYMLINKS = 0x04
 _RESOLVE_NO_MAGICLINKS = 0x02
+_LONGEST_PATH = 4096  # one call takes no more; component by component there is no limit
 _RENAME_NOREPLACE = 1
 _RENAME_EXCHANGE = 2
 _MAC_RENAME_SWAP = 2
@@ -78,7 +79,7 @@ def open_directory_beneath(root_fd: int, path: bytes) -> int:
     """
     if not path:
         return os.dup(root_fd)
-    if _openat2_works:
+    if _openat2_works and len(path) < _LONGEST_PATH:
         fd = _openat2(root_fd, path)
         if fd is not None:
             return fd

@@ -121,7 +121,7 @@ class Survey:
         try:
             fd = kernel.open_directory_beneath(self._workspace.fd, path)
         except OSError:
-            self._drop_unlistable(path)
+            self._drop(path, UNREADABLE)
             return None
         try:
             status = os.fstat(fd)
@@ -133,14 +133,17 @@ class Survey:
             for name in names:
                 self._look(draft, fd, name)
         except OSError:
-            self._drop_unlistable(path)
+            self._drop(path, UNREADABLE)
             return None
         finally:
             os.close(fd)
+        if path and draft.result.flags & REPOSITORY and self._is_linked_worktree(path):
+            self._drop(path, OTHER_WORKSPACE)
+            return None
         ignore_file = draft.entries.get(_IGNORE_FILE)
         if ignore_file is not None and not _harmless_ignore_file(ignore_file.st_mode):
             # git would wait on a FIFO for ever: the whole directory is named, not guessed at
-            self._drop_unlistable(path)
+            self._drop(path, UNREADABLE)
             return None
         if self._ignore_file_changed(draft):
             draft.ask_again = True
@@ -163,15 +166,15 @@ class Survey:
             draft.result.gaps[name] = UNREADABLE
             draft.settled = False
 
-    def _drop_unlistable(self, path: bytes) -> None:
-        """Marks a directory that cannot be listed in its parent, which was listed before it."""
+    def _drop(self, path: bytes, reason: str) -> None:
+        """Makes a directory a gap of its parent, which was listed before it."""
         self._forget_below(path)
         if not path:
             root = Directory(b"")
-            root.gaps[b""] = UNREADABLE
+            root.gaps[b""] = reason
             self._known[b""] = root
             self._drafts[b""] = draft = _Draft(b"", None, ask_again=False)
-            draft.result.gaps[b""] = UNREADABLE
+            draft.result.gaps[b""] = reason
             draft.settled = False
             return
         parent, _, name = path.rpartition(b"/")
@@ -184,17 +187,23 @@ class Survey:
             directory.subs.pop(name, None)
             gaps, directory.listed = directory.gaps, b""
             self.removed_from.add(parent)
-        status = self._status(path)
+        status = self._status(parent, name)
         if status is not None and S_ISDIR(status.st_mode):
-            gaps[name] = UNREADABLE
+            gaps[name] = reason
         elif status is not None:
             self._queue.setdefault(parent, False)
 
-    def _status(self, path: bytes) -> os.stat_result | None:
+    def _status(self, directory: bytes, name: bytes) -> os.stat_result | None:
         try:
-            return os.stat(path, dir_fd=self._workspace.fd, follow_symlinks=False)
+            fd = kernel.open_directory_beneath(self._workspace.fd, directory)
         except OSError:
             return None
+        try:
+            return os.stat(name, dir_fd=fd, follow_symlinks=False)
+        except OSError:
+            return None
+        finally:
+            os.close(fd)
 
     def _ignore_file_changed(self, draft: _Draft) -> bool:
         status = draft.entries.get(_IGNORE_FILE)
@@ -259,18 +268,12 @@ class Survey:
         if status.st_dev != self._device:
             draft.result.gaps[name] = MOUNT
             return
-        if self._is_linked_worktree(path):
-            draft.result.gaps[name] = OTHER_WORKSPACE
-            return
         known = self._known.get(path)
         draft.result.subs[name] = (0, known.tree if known is not None else b"")
         if known is None or draft.ask_again:
             self._queue[path] = draft.ask_again
 
     def _is_linked_worktree(self, path: bytes) -> bool:
-        status = self._status(path + b"/.git")
-        if status is None or not S_ISREG(status.st_mode):
-            return False
         git = git_directory(os.path.join(self._workspace.root, path))
         return git is not None and git.linked
 
