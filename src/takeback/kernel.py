@@ -21,6 +21,7 @@ _STATX_BTIME = 0x800
 _SYS_STATX = {"x86_64": 332, "aarch64": 291}
 _SYS_OPENAT2 = 437
 _RESOLVE_BENEATH = 0x08
+_RESOLVE_NO_XDEV = 0x01
 _RESOLVE_NO_SYMLINKS = 0x04
 _RESOLVE_NO_MAGICLINKS = 0x02
 _LONGEST_PATH = 4096  # one call takes no more; component by component there is no limit
@@ -73,9 +74,10 @@ def birth_time(path: bytes) -> int:
 
 
 def open_directory_beneath(root_fd: int, path: bytes) -> int:
-    """Opens the directory ``path`` below ``root_fd``, crossing no symbolic link.
+    """Opens the directory ``path`` below ``root_fd``, crossing no symbolic link and no mount.
 
-    Raises OSError: ELOOP or ENOTDIR where a link or a file stands in the way, ENOENT.
+    Raises OSError: ELOOP or ENOTDIR where a link or a file stands in the way, EXDEV where
+    something is mounted (without openat2: unless it is of the same file system), ENOENT.
     """
     if not path:
         return os.dup(root_fd)
@@ -84,6 +86,7 @@ def open_directory_beneath(root_fd: int, path: bytes) -> int:
         if fd is not None:
             return fd
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    device = os.fstat(root_fd).st_dev
     current = os.dup(root_fd)
     for component in path.split(b"/"):
         if component in (b"", b".", b".."):
@@ -94,6 +97,9 @@ def open_directory_beneath(root_fd: int, path: bytes) -> int:
         finally:
             os.close(current)
         current = following
+        if os.fstat(current).st_dev != device:
+            os.close(current)
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path)
     return current
 
 
@@ -102,7 +108,7 @@ def _openat2(root_fd: int, path: bytes) -> int | None:
     import ctypes
 
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    resolve = _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS
+    resolve = _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS | _RESOLVE_NO_XDEV
     how = b"".join(n.to_bytes(8, sys.byteorder) for n in (flags, 0, resolve))
     while True:
         fd = int(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from takeback.cli.options import Call
     from takeback.model.operation import Operation
-    from takeback.model.plan import LeftAlone, Outcome, Plan
+    from takeback.model.plan import Outcome, Plan
 
 DECLINED = 1
 # A path left for one of these was never meant to change; any other makes the exit status 3.
@@ -111,11 +111,12 @@ class Journey:
         if self._call.quiet:
             lines = render.left_alone_lines(outcome.left_alone, "Left alone")
         self._output.lines(lines)
-        return PartlyDone.exit_status if _was_cut_short(outcome.left_alone) else 0
+        return PartlyDone.exit_status if _was_cut_short(outcome) else 0
 
 
-def _was_cut_short(left_alone: tuple[LeftAlone, ...]) -> bool:
-    return any(not item.reason.startswith(_BY_CHOICE) for item in left_alone)
+def _was_cut_short(outcome: Outcome) -> bool:
+    left = any(not item.reason.startswith(_BY_CHOICE) for item in outcome.left_alone)
+    return left or not outcome.verified
 
 
 def require_yes(call: Call, what: str) -> None:

@@ -8,18 +8,28 @@ from __future__ import annotations
 import os
 
 from takeback import errors
-from takeback.git.objects import KINDS, ObjectId
+from takeback.git.objects import KINDS, ObjectId, parse_hex
 from takeback.git.packfile import inflate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterator
 
 
 def loose_path(objects_dir: str, oid: ObjectId) -> str:
     """Returns where git keeps an object that is in no pack."""
     name = oid.hex()
     return f"{objects_dir}/{name[:2]}/{name[2:]}"
+
+
+def loose_objects(objects_dir: str) -> Iterator[ObjectId]:
+    """Yields the ids of all loose objects, as their names say."""
+    for directory in sorted(os.listdir(objects_dir)):
+        if len(directory) == 2 and os.path.isdir(f"{objects_dir}/{directory}"):
+            for name in sorted(os.listdir(f"{objects_dir}/{directory}")):
+                oid = parse_hex((directory + name).encode())
+                if oid is not None:
+                    yield oid
 
 
 class LooseObject:

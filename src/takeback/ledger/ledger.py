@@ -12,6 +12,8 @@ from takeback.model.change import CountedChange
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
 
+IN_MEMORY = ":memory:"
+"""A ledger for one command, where the disk takes none."""
 _COLUMNS = (
     "id, session, kind, time, snapshot, commit_id, complete, files, saved, prompt, turn, "
     "branch, head, operation, (select name from labels where checkpoint = checkpoints.id)"
@@ -23,20 +25,40 @@ class LedgerDamaged(Exception):
     """The file is not a ledger any more; it is made anew from the store."""
 
 
+class LedgerUnwritable(Exception):
+    """The disk does not take it now: full, read-only, no permission. Nothing is damaged."""
+
+
+def _translated(error: sqlite3.DatabaseError) -> LedgerDamaged | LedgerUnwritable:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    unwritable = (
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_PERM,
+    )
+    return (LedgerUnwritable if code in unwritable else LedgerDamaged)(str(error))
+
+
 class Ledger:
-    """One SQLite file. Every method may raise LedgerDamaged."""
+    """One SQLite file. Every method may raise LedgerDamaged or LedgerUnwritable."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         try:
             self._db = sqlite3.connect(path, timeout=30, isolation_level=None)
-            os.chmod(path, 0o600)
+            if path != IN_MEMORY:
+                os.chmod(path, 0o600)
             self._db.execute("pragma journal_mode = wal")
             self._db.execute("pragma synchronous = normal")
             self._db.execute("pragma foreign_keys = on")
             self._migrate()
         except sqlite3.DatabaseError as error:
-            raise LedgerDamaged(str(error)) from error
+            raise _translated(error) from error
+        except OSError as error:
+            raise LedgerUnwritable(str(error)) from error
 
     def _migrate(self) -> None:
         (version,) = self._db.execute("pragma user_version").fetchone()
@@ -58,7 +80,7 @@ class Ledger:
         try:
             return self._db.execute(query, values).fetchall()
         except sqlite3.DatabaseError as error:
-            raise LedgerDamaged(str(error)) from error
+            raise _translated(error) from error
 
     # -- catching up
 

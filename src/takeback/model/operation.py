@@ -41,10 +41,14 @@ class Operation(Value):
 
 
 class Step(Value):
-    """One move that undo or redo can make: go to ``goes_to``, in the scope of ``operation``."""
+    """One move that undo or redo can make: go to ``goes_to``, in the scope of ``operation``.
+
+    ``saved`` are the ignored paths that were replaced or removed after ``goes_to``.
+    """
 
     operation: Operation
     goes_to: CheckpointId
+    saved: tuple[bytes, ...]
 
 
 class History(Value):
@@ -71,10 +75,10 @@ def history(log: Iterable[Operation]) -> History:
     redo: list[Step] = []
     for operation in log:
         if operation.kind in UNDOABLE:
-            undo.append(Step(operation, operation.before))
+            undo.append(Step(operation, operation.before, operation.saved))
             redo.clear()
         elif operation.kind == UNDO and undo:
-            redo.append(Step(undo.pop().operation, operation.before))
+            redo.append(Step(undo.pop().operation, operation.before, operation.saved))
         elif operation.kind == REDO and redo:
-            undo.append(Step(redo.pop().operation, operation.before))
+            undo.append(Step(redo.pop().operation, operation.before, operation.saved))
     return History(tuple(undo), tuple(redo))

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from takeback.errors import StoreDamaged
-from takeback.ledger.ledger import Ledger, LedgerDamaged, remove
+from takeback.errors import GitFailed, StoreDamaged
+from takeback.ledger.ledger import (
+    IN_MEMORY,
+    Ledger,
+    LedgerDamaged,
+    LedgerUnwritable,
+    remove,
+)
 from takeback.ops.compare import counted_changes
 from takeback.store.checkpoints import SESSIONS, checkpoint_of
 from takeback.store.labels import LABELS, read_labels
@@ -23,11 +29,16 @@ def open_ledger(store: Store, reporter: Reporter) -> Ledger:
     """Opens the ledger, caught up."""
     path = store.path("ledger.db")
     try:
-        ledger = Ledger(path)
+        try:
+            ledger = Ledger(path)
+            catch_up(store, ledger, reporter)
+        except LedgerDamaged as error:
+            reporter.note(f"The ledger was damaged ({error}) and is made anew from the store.")
+            return rebuild_ledger(store, reporter)
+    except (LedgerUnwritable, OSError) as error:
+        reporter.note(f"The ledger cannot be written ({error}); this command does without.")
+        ledger = Ledger(IN_MEMORY)
         catch_up(store, ledger, reporter)
-    except LedgerDamaged as error:
-        reporter.note(f"The ledger was damaged ({error}) and is made anew from the store.")
-        return rebuild_ledger(store, reporter)
     return ledger
 
 
@@ -116,4 +127,14 @@ def _changes(
     pairs = [
         (bytes.fromhex(old.snapshot), bytes.fromhex(new.snapshot)) for old, new in pairwise(line)
     ]
-    return counted_changes(store, pairs)
+    try:
+        return counted_changes(store, pairs)
+    except (StoreDamaged, GitFailed):  # one damaged tree must not hide the other checkpoints
+        return [_changes_if_readable(store, pair) for pair in pairs]
+
+
+def _changes_if_readable(store: Store, pair: tuple[bytes, bytes]) -> list[CountedChange]:
+    try:
+        return counted_changes(store, [pair])[0]
+    except (StoreDamaged, GitFailed):
+        return []

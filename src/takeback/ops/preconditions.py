@@ -43,7 +43,12 @@ def refusals(
 def _mass_deletion(
     captured: Captured, changes: Preparation, overrides: Overrides
 ) -> Iterator[Refusal]:
-    gone = sum(1 for c in changes.deletes if c.old is not None and not c.old.is_directory)
+    ignored = frozenset(changes.ignored_paths)
+    gone = sum(
+        1
+        for change in changes.deletes
+        if change.old is not None and not change.old.is_directory and change.path not in ignored
+    )
     everything = gone > 0 and gone >= captured.files
     most = gone > _A_FEW and gone * 2 > captured.files
     if (everything or most) and not overrides.mass_delete:

@@ -12,8 +12,9 @@ from stat import S_ISDIR
 
 from takeback import kernel
 from takeback.durable import is_scratch_name
-from takeback.errors import UsageError
+from takeback.errors import StoreDamaged, UsageError
 from takeback.model.change import Change
+from takeback.model.coverage import MOUNT, OTHER_WORKSPACE, Coverage, NotHeld
 from takeback.model.path_text import covers, to_text
 from takeback.model.plan import LeftAlone
 from takeback.model.snapshot import Entry, entry_mode
@@ -74,7 +75,7 @@ class Preparation:
         self._captured = captured
         self._store = context.store
         self._target_tree = bytes.fromhex(target.snapshot)
-        self._coverage = read_coverage(context.store, target.commit)
+        self._coverage = self._coverage_of(target)
         self._target_saved = self._saved_of(target)
         self._scope = scope
         self._save = save
@@ -100,6 +101,13 @@ class Preparation:
                 f"{to_text(path)} is neither in the workspace nor in checkpoint {target.id}"
             )
 
+    def _coverage_of(self, target: Checkpoint) -> Coverage:
+        """Returns the target's coverage; if it is damaged, one that vouches for nothing."""
+        try:
+            return read_coverage(self._store, target.commit)
+        except StoreDamaged:
+            return Coverage([NotHeld(b"", "its coverage is damaged, so unknown")])
+
     def _saved_of(self, target: Checkpoint) -> dict[bytes, Entry]:
         if target.saved is None:
             return {}
@@ -108,7 +116,9 @@ class Preparation:
     def _work_out(self) -> None:
         changes = {
             change.path: change
-            for change in trees.diff(self._store, self._captured.tree, self._target_tree)
+            for change in trees.diff(
+                self._store, self._captured.tree, self._target_tree, on_damage=self._damaged
+            )
             if self._scope.holds(change.path) or self._leads_to_scope(change)
         }
         for change in self._ignored_changes():
@@ -122,6 +132,11 @@ class Preparation:
             if reason is not None:
                 self.left_alone[path] = reason
                 blocked = path
+
+    def _damaged(self, path: bytes, error: StoreDamaged) -> None:
+        """A directory of the target cannot be read: nothing in it is touched."""
+        if self._scope.holds(path):
+            self.left_alone[path] = f"cannot be restored: {error.message}"
 
     def _leads_to_scope(self, change: Change) -> bool:
         """A directory that must exist for a wanted path to be written into it."""
@@ -137,6 +152,8 @@ class Preparation:
         present, target = self._captured.saved, self._target_saved
         for path in sorted(present.keys() | target.keys()):
             now, then = present.get(path), target.get(path)
+            if covers(tuple(self.left_alone), path) and self.left_alone:
+                continue  # in a directory that cannot be read
             held_then = trees.lookup(self._store, self._target_tree, path)
             held_now = trees.lookup(self._store, self._captured.tree, path)
             if held_then is not None:
@@ -181,6 +198,9 @@ class Preparation:
         """Puts one change where it belongs; returns the reason if it is left alone."""
         if b".git" in change.path.split(b"/"):
             return "takeback does not write to .git"
+        elsewhere = self._captured.coverage.reason_for(change.path)
+        if elsewhere in (MOUNT, OTHER_WORKSPACE):
+            return f"not part of the workspace now ({elsewhere})"
         if change.new is None:
             return self._decide_deletion(change)
         found = self._status(change.path)

@@ -187,6 +187,10 @@ def finish(
     after.keep()
     left = {item.path: item for item in (*planned, *applied.left_alone)}
     verified = _is_at_target(context, after.tree, target, operation, set(left))
+    if operation.kind == REWIND and not applied.written and not applied.deleted:
+        with Translated(f"the {operation.kind}"):
+            journal.remove(context.store)
+        return _nothing_done(operation, target, left, verified)
     with Translated(f"the {operation.kind}", undo=after.sink.discard):
         write_operation(
             context.store,
@@ -213,12 +217,21 @@ def finish(
     )
 
 
+def _nothing_done(
+    operation: Operation, target: Checkpoint, left: dict[bytes, LeftAlone], verified: bool
+) -> Outcome:
+    """Every path that should have changed had to be left alone: there is nothing to undo."""
+    named = tuple(item for _, item in sorted(left.items()))
+    return Outcome(None, operation.kind, target, None, (), (), named, verified=verified)
+
+
 def _is_at_target(
     context: Context, tree: bytes, target: Checkpoint, operation: Operation, left: set[bytes]
 ) -> bool:
     """Compares the workspace with the target, leaving out what was left alone and its parents."""
     allowed = tuple(left)
-    for change in trees.diff(context.store, tree, bytes.fromhex(target.snapshot)):
+    wanted = bytes.fromhex(target.snapshot)
+    for change in trees.diff(context.store, tree, wanted, on_damage=lambda path, error: None):
         if not covers(operation.paths, change.path):
             continue
         if allowed and covers(allowed, change.path):

@@ -35,7 +35,7 @@ def next_step(context: Context, kind: str) -> Step:
 
 def _scope(step: Step) -> Scope:
     """Keeps to the scope of the operation, with the ignored files that it replaced or removed."""
-    return Scope(step.operation.paths, also=step.operation.saved)
+    return Scope(step.operation.paths, also=step.saved)
 
 
 def plan_step(

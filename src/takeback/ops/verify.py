@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from takeback.errors import StoreDamaged
+from takeback.git.loose import loose_objects
 from takeback.git.repository import fsck
 from takeback.model.value import Value
 from takeback.store import trees
@@ -97,4 +98,8 @@ def _read_everything(context: Context) -> tuple[int, list[Problem]]:
                     problems.append(Problem(f"object {oid.hex()}", f"damaged in pack {pack}"))
         except StoreDamaged as error:
             problems.append(Problem(f"pack {pack}", error.message))
+    for oid in loose_objects(os.path.join(store.git_dir, "objects")):
+        count += 1
+        if not store.reads_back(oid):
+            problems.append(Problem(f"object {oid.hex()}", "damaged, and in no pack"))
     return count, problems

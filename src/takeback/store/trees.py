@@ -9,10 +9,15 @@ from takeback.model.snapshot import DIRECTORY, Entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from takeback.ports import ObjectSink
     from takeback.store.store import Store
+
+    OnDamage = Callable[[bytes, StoreDamaged], None]
+
+
+_NO_TREE = b""
 
 
 def lookup(store: Store, root: bytes, path: bytes) -> Entry | None:
@@ -44,20 +49,35 @@ def count_files(store: Store, root: bytes) -> int:
     return sum(1 for _, entry in walk(store, root) if not entry.is_directory)
 
 
-def diff(store: Store, old: bytes, new: bytes, prefix: bytes = b"") -> Iterator[Change]:
+def diff(
+    store: Store,
+    old: bytes,
+    new: bytes,
+    prefix: bytes = b"",
+    *,
+    on_damage: OnDamage | None = None,
+) -> Iterator[Change]:
     """Yields every path that differs, descending only where the ids differ.
 
     Directories are yielded too: added, deleted, of another mode, or of another type.
-    Order: by name within a directory, a directory before what is in it.
+    Order: by name within a directory, a directory before what is in it. With ``on_damage``
+    a directory that cannot be read is told there, with all below it, and passed over.
     """
     if old == new:
         return
-    before = {name: Entry(mode, oid) for mode, name, oid in store.tree(old)}
-    after = {name: Entry(mode, oid) for mode, name, oid in store.tree(new)}
+    try:
+        before = {name: (mode, oid) for mode, name, oid in store.tree(old)} if old else {}
+        after = {name: (mode, oid) for mode, name, oid in store.tree(new)} if new else {}
+    except StoreDamaged as error:
+        if on_damage is None:
+            raise
+        on_damage(prefix.rstrip(b"/"), error)
+        return
     for name in sorted(before.keys() | after.keys()):
-        was, now = before.get(name), after.get(name)
-        if was == now:
+        if before.get(name) == after.get(name):
             continue
+        was = Entry(*before[name]) if name in before else None
+        now = Entry(*after[name]) if name in after else None
         path = prefix + name
         was_tree = was is not None and was.is_directory
         now_tree = now is not None and now.is_directory
@@ -66,21 +86,7 @@ def diff(store: Store, old: bytes, new: bytes, prefix: bytes = b"") -> Iterator[
         if was_tree or now_tree:
             below_old = was.oid if was is not None and was_tree else _NO_TREE
             below_new = now.oid if now is not None and now_tree else _NO_TREE
-            yield from _diff_below(store, below_old, below_new, path + b"/")
-
-
-_NO_TREE = b""
-
-
-def _diff_below(store: Store, old: bytes, new: bytes, prefix: bytes) -> Iterator[Change]:
-    if old and new:
-        yield from diff(store, old, new, prefix)
-    elif old:
-        for path, entry in walk(store, old, prefix):
-            yield Change(path, entry, None)
-    else:
-        for path, entry in walk(store, new, prefix):
-            yield Change(path, None, entry)
+            yield from diff(store, below_old, below_new, path + b"/", on_damage=on_damage)
 
 
 def build(sink: ObjectSink, entries: Mapping[bytes, Entry]) -> bytes:

@@ -159,6 +159,9 @@ class Apply:
             remove_tree(fd, temporary)
             self._left[unit.path] = CHANGED
             return
+        except OSError:
+            remove_tree(fd, temporary)
+            raise
         self._record_written(unit, fd)
 
     def _exchange(self, unit: Unit, fd: int, temporary: bytes) -> None:
@@ -174,6 +177,9 @@ class Apply:
         except kernel.Unsupported:
             self._replace_without_exchange(unit, fd, temporary)
             return
+        except OSError:  # nothing was exchanged, so the temporary file is ours
+            remove_tree(fd, temporary)
+            raise
         self._check_displaced(unit, fd, temporary)
 
     def _check_displaced(self, unit: Unit, fd: int, temporary: bytes) -> None:

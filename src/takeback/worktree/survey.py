@@ -6,6 +6,7 @@ depth in one go, and never about what lies below an ignored directory.
 
 from __future__ import annotations
 
+import errno
 import os
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
@@ -83,7 +84,6 @@ class Survey:
         self._rules = rules
         self._policy = policy
         self._moment = moment
-        self._device = os.fstat(workspace.fd).st_dev
         self._queue: dict[bytes, bool] = {}
         self._drafts: dict[bytes, _Draft] = {}
         self._entries_left = policy.entries_limit if not allow_large else 1 << 62
@@ -120,8 +120,8 @@ class Survey:
         draft = _Draft(path, known, ask_again=ask_again)
         try:
             fd = kernel.open_directory_beneath(self._workspace.fd, path)
-        except OSError:
-            self._drop(path, UNREADABLE)
+        except OSError as error:
+            self._drop(path, MOUNT if error.errno == errno.EXDEV else UNREADABLE)
             return None
         try:
             status = os.fstat(fd)
@@ -258,16 +258,13 @@ class Survey:
             else:
                 self._hold(draft, draft.saved, name, status)
         elif S_ISDIR(mode):
-            self._descend(draft, name, path, status)
+            self._descend(draft, name, path)
         elif S_ISREG(mode) and status.st_size > self._policy.size_limit:
             result.gaps[name] = OVERSIZED
         else:
             self._hold(draft, draft.held, name, status)
 
-    def _descend(self, draft: _Draft, name: bytes, path: bytes, status: os.stat_result) -> None:
-        if status.st_dev != self._device:
-            draft.result.gaps[name] = MOUNT
-            return
+    def _descend(self, draft: _Draft, name: bytes, path: bytes) -> None:
         known = self._known.get(path)
         draft.result.subs[name] = (0, known.tree if known is not None else b"")
         if known is None or draft.ask_again:
@@ -325,7 +322,10 @@ class Survey:
     def settle(self) -> list[Directory]:
         """Turns what was listed and read into directories; call it when all tasks are done."""
         fresh = []
-        for path, draft in self._drafts.items():
+        for path, draft in sorted(self._drafts.items()):
+            if not self._still_listed(path):  # its parent was listed again and found it gone
+                self._known.pop(path)
+                continue
             result = draft.result
             result.files = Files.of(self._rows(draft, draft.held))
             result.saved = Files.of(self._rows(draft, draft.saved))
@@ -345,6 +345,11 @@ class Survey:
                 else:
                     directory.subs[name] = (entry_mode(child.mode), child.tree)
         return fresh
+
+    def _still_listed(self, path: bytes) -> bool:
+        parent, _, name = path.rpartition(b"/")
+        above = self._known.get(parent)  # settled already: parents come first
+        return path == b"" or (above is not None and name in above.subs)
 
     def _rows(
         self, draft: _Draft, held: dict[bytes, tuple[bytes, bytes] | Task]

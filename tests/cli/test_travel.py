@@ -1,0 +1,228 @@
+"""Rewind, undo and redo as a script calls them and as a person does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from inline_snapshot import snapshot
+
+from tests.cli.conftest import FIRST, NOW, SECOND, Story
+from tests.cli.transcript import settled
+from tests.cli.typing_person import at_a_terminal
+from tests.support.cli import Cli
+from tests.support.git import git
+
+# -- without a terminal
+
+
+def test_a_transcript(story: Story) -> None:
+    calls = [
+        ("rewind", "start", "--dry-run"),
+        ("rewind", "start", "--yes"),
+        ("rewind", "start", "--yes"),
+        ("undo", "--yes"),
+        ("redo", "--yes"),
+        ("undo", "--yes"),
+        ("rewind", "--yes"),
+        ("log", "--operations"),
+    ]
+    text = ""
+    for words in calls:
+        answer = story.cli.ok(*words)
+        text += f"$ takeback {' '.join(words)}\n{answer.stdout}{answer.stderr}"
+    assert settled(text, first=story.first, second=story.second) == snapshot()
+
+
+def test_the_json_of_a_rewind(story: Story) -> None:
+    done = story.cli.ok("--json", "rewind", "start", "--yes").json
+    assert done == {
+        "type": "rewind",
+        "v": 1,
+        "operation": done["operation"],
+        "undo": done["undo"],
+        "written": [{"path": "a"}, {"path": "b"}],
+        "deleted": [{"path": "c"}, {"path": "d"}],
+        "left_alone": [],
+        "verified": True,
+        "recovered": False,
+        "session": "workspace",
+        "resume": None,
+        "prompt": None,
+        "target": story.first,
+    }
+    assert story.files() == FIRST
+    nothing = story.cli.ok("--json", "rewind", "start", "--yes").json
+    assert (nothing["operation"], nothing["undo"], nothing["written"]) == (None, None, [])
+    undone = story.cli.ok("--json", "undo", "--yes").json
+    assert (undone["type"], undone["target"]) == ("undo", done["undo"])
+    assert story.files() == NOW
+    assert story.cli.ok("--json", "redo", "--yes").json["type"] == "redo"
+    assert story.files() == FIRST
+
+
+def test_the_json_of_a_plan(story: Story) -> None:
+    plan = story.cli.ok("--json", "rewind", "start", "--dry-run").json
+    assert plan == {
+        "type": "plan",
+        "v": 1,
+        "target": story.first,
+        "written": [{"path": "a", "kind": "modified"}, {"path": "b", "kind": "added"}],
+        "deleted": [{"path": "c", "kind": "deleted"}, {"path": "d", "kind": "deleted"}],
+        "left_alone": [],
+        "outside": [{"path": "d"}],
+        "others": [],
+        "warnings": [],
+        "refused": [],
+        "saved": [],
+    }
+    assert story.files() == NOW
+
+
+def test_without_a_checkpoint_it_goes_to_the_newest(story: Story) -> None:
+    assert story.cli.ok("--json", "rewind", "--yes", "--files").json["target"] == story.second
+    assert story.files() == SECOND
+
+
+def test_paths_limit_it(story: Story) -> None:
+    story.cli.ok("rewind", "start", "--yes", "--", "a", "c")
+    assert story.files() == {"a": "a\n", "d": "mine\n"}
+
+
+def test_nobody_to_ask_is_a_refusal(story: Story) -> None:
+    for words in (("rewind", "start"), ("--json", "rewind", "start")):
+        answer = story.cli.run(*words, stdin=b"y\n")
+        assert answer.status == 13
+        assert "--yes" in answer.stderr
+    assert story.files() == NOW
+
+
+def test_silence(story: Story) -> None:
+    for words in (("rewind", "start"), ("undo",), ("redo",)):
+        answer = story.cli.ok(*words, "--yes", "-q")
+        assert (answer.stdout, answer.stderr) == ("", "")
+
+
+@pytest.mark.parametrize("flag", ["--allow-mass-delete", "--force"])
+def test_a_refusal_names_the_flag_and_the_flag_answers_it(
+    cli: Cli, workspace: Path, flag: str
+) -> None:
+    cli.ok("checkpoint", "-m", "empty")
+    (workspace / "a").write_text("a")
+    refused = cli.run("--json", "rewind", "empty", "--yes")
+    assert (refused.status, refused.error["flag"]) == (13, "--allow-mass-delete")
+    assert "--allow-mass-delete" in refused.error["hint"]
+    plan = cli.ok("--json", "rewind", "empty", "--dry-run").json
+    assert [(item["code"], item["flag"]) for item in plan["refused"]] == [
+        ("mass_delete", "--allow-mass-delete")
+    ]
+    assert (
+        "refused: this would delete 1 of 1 files" in cli.ok("rewind", "empty", "--dry-run").stdout
+    )
+    cli.ok("rewind", "empty", "--yes", flag)
+    assert not (workspace / "a").exists()
+
+
+def test_a_path_that_was_meant_and_left_makes_it_3(cli: Cli, workspace: Path) -> None:
+    (workspace / "a").write_text("a")
+    cli.ok("checkpoint", "-m", "start")
+    (workspace / "a").unlink()
+    (workspace / "a").mkdir()
+    git(workspace / "a", "init", "--quiet")  # takeback neither reads nor removes a .git
+    answer = cli.run("--json", "rewind", "start", "--yes")
+    assert answer.status == 3, str(answer)
+    assert [item["path"] for item in answer.json["left_alone"]] == ["a"]
+    human = cli.run("rewind", "start", "--yes", "-q")
+    assert human.status == 3
+    assert human.stdout.startswith("Left alone:\n  a: ")
+
+
+def test_ignored_files_that_nobody_asked_for_leave_it_0(cli: Cli, workspace: Path) -> None:
+    (workspace / ".gitignore").write_text("*.log\n")
+    (workspace / "x.log").write_text("1")
+    cli.ok("checkpoint", "-m", "start")
+    (workspace / "x.log").write_text("2")
+    (workspace / "new").write_text("")
+    done = cli.ok("--json", "rewind", "start", "--yes").json
+    assert [item["path"] for item in done["left_alone"]] == ["x.log"]
+    assert (workspace / "x.log").read_text() == "2"
+    cli.ok("rewind", "start", "--yes", "--ignored")
+    assert (workspace / "x.log").read_text() == "1"
+
+
+# -- at a terminal
+
+
+def test_yes_at_a_terminal(story: Story) -> None:
+    seen = at_a_terminal(story.cli, "rewind", "start", answers=("y\n",), env={"NO_COLOR": "1"})
+    assert seen.status == 0
+    assert settled(seen.screen, first=story.first) == snapshot()
+    assert story.files() == FIRST
+
+
+@pytest.mark.parametrize("answer", ["n\n", "\n", "nonsense\n", "\x04"])
+def test_anything_else_is_no(story: Story, answer: str) -> None:
+    seen = at_a_terminal(story.cli, "rewind", "start", answers=(answer,))
+    assert seen.status == 1
+    assert seen.screen.endswith("Nothing was changed.\n")
+    assert story.files() == NOW
+
+
+def test_control_c_at_the_question(story: Story) -> None:
+    seen = at_a_terminal(story.cli, "rewind", "start", answers=("\x03",))
+    assert seen.status in (130, -2)
+    assert story.files() == NOW
+
+
+def test_yes_is_not_asked(story: Story) -> None:
+    seen = at_a_terminal(story.cli, "rewind", "start", "--yes", env={"NO_COLOR": "1"})
+    assert (seen.status, "?" in seen.screen) == (0, False)
+    assert story.files() == FIRST
+
+
+def test_undo_and_redo_ask_too(story: Story) -> None:
+    story.cli.ok("rewind", "start", "--yes")
+    seen = at_a_terminal(story.cli, "undo", answers=("y\n",), env={"NO_COLOR": "1"})
+    assert f"Undo the rewind to {story.first} (4 files)? [y/N] " in seen.screen
+    assert story.files() == NOW
+    seen = at_a_terminal(story.cli, "redo", answers=("y\n",), env={"NO_COLOR": "1"})
+    assert f"Redo the rewind to {story.first} (4 files)? [y/N] " in seen.screen
+    assert story.files() == FIRST
+
+
+def test_files_that_changed_at_the_question_are_asked_about_again(story: Story) -> None:
+    def edit_and_agree() -> str:
+        (story.workspace / "e").write_text("late\n")
+        return "y\n"
+
+    seen = at_a_terminal(story.cli, "rewind", "start", answers=(edit_and_agree, "n\n"))
+    assert seen.screen.count("[y/N]") == 2
+    assert "The files changed meanwhile; this is the new plan." in seen.screen
+    assert seen.status == 1
+    assert story.files() == {**NOW, "e": "late\n"}
+    seen = at_a_terminal(story.cli, "rewind", "start", answers=("y\n",))
+    assert story.files() == FIRST
+
+
+def test_refusals_at_a_terminal_are_named_with_their_flags(cli: Cli, workspace: Path) -> None:
+    cli.ok("checkpoint", "-m", "empty")
+    (workspace / "a").write_text("a")
+    seen = at_a_terminal(cli, "rewind", "empty", env={"NO_COLOR": "1"})
+    assert seen.status == 13
+    assert "to do it all the same: --allow-mass-delete" in seen.screen
+    assert "[y/N]" not in seen.screen
+    assert (workspace / "a").exists()
+
+
+def test_nothing_to_do_is_not_asked(story: Story) -> None:
+    (story.workspace / "d").unlink()
+    seen = at_a_terminal(story.cli, "rewind", "@")
+    assert (seen.status, seen.screen) == (
+        0,
+        f"Nothing to do: the files are already at {story.second}.\n",
+    )
+
+
+def test_json_never_asks(story: Story) -> None:
+    seen = at_a_terminal(story.cli, "--json", "rewind", "start")
+    assert (seen.status, "[y/N]" in seen.screen) == (13, False)

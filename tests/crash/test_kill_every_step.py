@@ -1,0 +1,200 @@
+"""kill -9 at every durable step: each file old or new, nothing lost, the next command goes on."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.crash import world as worlds
+from tests.crash.world import World
+from tests.support.faults import Faults
+
+SHARES = 4
+"""Each scenario is cut into so many tests, which take every fourth step each."""
+MET_BY = ("recover", "checkpoint", "undo")
+
+share = pytest.mark.parametrize("share", range(SHARES))
+OPERATIONS: dict[str, tuple[Callable[[World], World], Callable[[World], None]]] = {
+    "rewind": (worlds.prepare_rewind, World.rewind),
+    "undo": (worlds.prepare_undo, World.undo),
+    "redo": (worlds.prepare_redo, World.redo),
+}
+operation = pytest.mark.parametrize("operation", OPERATIONS)
+
+
+def every(share: int) -> Iterator[int]:
+    """Yields every step of a share; the caller stops when the operation ends before it."""
+    yield from range(1 + share, 10_000, SHARES)
+
+
+def count_steps(tmp_path: Path, operation: str, *, exchange: bool = True) -> tuple[str, ...]:
+    """Returns the names of the durable steps of an operation that nothing disturbs."""
+    prepare, act = OPERATIONS[operation]
+    world = prepare(World(tmp_path / "counted", exchange=exchange))
+    ran = world.run(lambda: act(world))
+    assert ran.done, ran.text
+    world.check_is(world.new)
+    world.remove()
+    return ran.steps
+
+
+@share
+@operation
+def test_operation_killed(
+    tmp_path: Path, operation: str, share: int, record_property: Callable[[str, object], None]
+) -> None:
+    prepare, act = OPERATIONS[operation]
+    for at in every(share):
+        world = prepare(World(tmp_path / str(at)))
+        ran = world.run(lambda: act(world), Faults(at))
+        world.check_paths()
+        world.check_operation(lambda: act(world), by=MET_BY[at % len(MET_BY)])
+        world.remove()
+        if not ran.killed:
+            assert ran.done, ran.text
+            record_property("steps", len(ran.steps))
+            return
+
+
+@share
+def test_capture_killed(
+    tmp_path: Path, share: int, record_property: Callable[[str, object], None]
+) -> None:
+    for at in every(share):
+        world = worlds.prepare_rewind(World(tmp_path / str(at)))
+        ran = world.run(world.checkpoint, Faults(at))
+        check_capture(world)
+        world.remove()
+        if not ran.killed:
+            assert ran.done, ran.text
+            record_property("steps", len(ran.steps))
+            return
+
+
+@share
+def test_first_capture_killed(
+    tmp_path: Path, share: int, record_property: Callable[[str, object], None]
+) -> None:
+    """The store itself is being made."""
+    for at in every(share):
+        world = World(tmp_path / str(at))
+        worlds.make_target_tree(world)
+        world.old = world.new = world.state()
+        ran = world.run(world.checkpoint, Faults(at))
+        check_capture(world)
+        world.remove()
+        if not ran.killed:
+            assert ran.done, ran.text
+            record_property("steps", len(ran.steps))
+            return
+
+
+def check_capture(world: World) -> None:
+    """A capture that was killed touched nothing, and the next one holds everything."""
+    assert world.state() == world.old, "a capture touched the files"
+    with world.open() as takeback:
+        assert not takeback.interrupted
+        world.check_store(takeback)
+        made = takeback.checkpoint()
+        assert made.skipped == ()
+        world.checkpoints.append(made.checkpoint.id)
+        world.check_store(takeback)
+    world.target = made.checkpoint.id
+    for path in (world.root / "edited", world.root / "mode"):
+        worlds.write(path, b"after the capture")
+    world.rewind()
+    world.check_is(world.old)
+    world.check_outside()
+
+
+@pytest.mark.parametrize("operation", ["rewind", "undo"])
+def test_operation_killed_in_the_middle_of_a_write(tmp_path: Path, operation: str) -> None:
+    """Half of the bytes are in the file: it is never one with a name of the user's."""
+    prepare, act = OPERATIONS[operation]
+    names = count_steps(tmp_path, operation)
+    for at in (number for number, name in enumerate(names, 1) if name == "write"):
+        world = prepare(World(tmp_path / str(at)))
+        world.run(lambda: act(world), Faults(at, tear=True))
+        world.check_paths()
+        world.check_operation(lambda: act(world), by=MET_BY[at % len(MET_BY)])
+        world.remove()
+
+
+@share
+@pytest.mark.parametrize("operation", ["rewind", "undo"])
+def test_operation_killed_where_names_cannot_be_exchanged(
+    tmp_path: Path, operation: str, share: int
+) -> None:
+    prepare, act = OPERATIONS[operation]
+    for at in every(share):
+        world = prepare(World(tmp_path / str(at), exchange=False))
+        ran = world.run(lambda: act(world), Faults(at))
+        world.check_paths(gaps=True)
+        recovered = world.run(world.recover)
+        assert recovered.done, recovered.text
+        world.check_operation(lambda: act(world), by="recover")
+        world.remove()
+        if not ran.killed:
+            assert ran.done, ran.text
+            return
+
+
+def recovery_steps(tmp_path: Path, operation: str, at: int) -> tuple[str, ...]:
+    """Returns the durable steps of the recovery after a kill at step ``at``."""
+    prepare, act = OPERATIONS[operation]
+    world = prepare(World(tmp_path / "recovered"))
+    world.run(lambda: act(world), Faults(at))
+    ran = world.run(world.recover)
+    assert ran.done, ran.text
+    world.remove()
+    return ran.steps
+
+
+def kill_twice(tmp_path: Path, operation: str, first: int, second: int) -> bool:
+    """Kills the operation, then its recovery; False if the recovery ended before ``second``."""
+    prepare, act = OPERATIONS[operation]
+    world = prepare(World(tmp_path / f"{first}-{second}"))
+    world.run(lambda: act(world), Faults(first))
+    ran = world.run(world.recover, Faults(second))
+    world.check_paths()
+    world.check_operation(lambda: act(world), by=MET_BY[second % len(MET_BY)])
+    world.remove()
+    return ran.killed
+
+
+def changing_steps(names: tuple[str, ...]) -> list[int]:
+    """Returns the numbers of the steps from the first changed file to the last."""
+    swaps = [number for number, name in enumerate(names, 1) if name in ("exchange", "rmdir")]
+    return list(range(swaps[0], swaps[-1] + 2))
+
+
+@share
+@pytest.mark.parametrize("operation", ["rewind", "undo"])
+def test_recovery_killed_at_every_step(
+    tmp_path: Path, operation: str, share: int, soak: bool
+) -> None:
+    names = count_steps(tmp_path, operation)
+    steps = changing_steps(names)
+    for first in steps if soak else (steps[0] + 1, steps[len(steps) // 2], steps[-1] - 3):
+        for second in every(share):
+            if not kill_twice(tmp_path, operation, first, second):
+                break
+
+
+@share
+def test_killed_twice(tmp_path: Path, share: int, soak: bool) -> None:
+    """Sampled pairs of (step of the operation, step of its recovery); all of them in a soak."""
+    names = count_steps(tmp_path, "rewind")
+    if soak:
+        for first in range(1 + share, len(names) + 1, SHARES):
+            for second in range(1, len(recovery_steps(tmp_path, "rewind", first)) + 1):
+                kill_twice(tmp_path, "rewind", first, second)
+        return
+    chance = random.Random(20261115 + share)
+    for _ in range(15):
+        first = chance.randint(1, len(names))
+        second = chance.randint(1, max(1, len(recovery_steps(tmp_path, "rewind", first))))
+        kill_twice(tmp_path, "rewind", first, second)

@@ -1,0 +1,154 @@
+"""takeback's parts put together in the test's own process, with a clock that tests can move."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from takeback.git.objects import BLOB, object_id
+from takeback.model.checkpoint import Checkpoint
+from takeback.model.policy import Policy
+from takeback.model.snapshot import FILE, LINK, Entry
+from takeback.ops import checkpoint as checkpoints
+from takeback.ops.context import Context
+from takeback.ops.open import locate, open_store, open_workspace
+from takeback.store.store import Store
+
+NOON = 1_794_744_000.0
+"""2026-11-15 12:00 UTC, when a test's clock starts."""
+TICK = 0.06
+"""Longer than the time in which an edit may be invisible in a file's times."""
+
+
+class TestClock:
+    """Stands still until a test moves it."""
+
+    __test__ = False
+
+    def __init__(self, now: float = NOON) -> None:
+        self.time = now
+
+    def now(self) -> float:
+        return self.time
+
+
+class Heard:
+    """A reporter that remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.steps: list[tuple[str, int, int]] = []
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        self.steps.append((what, done, total))
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+@contextmanager
+def opened(
+    root: Path, *, policy: Policy | None = None, reporter: Heard | None = None
+) -> Iterator[Context]:
+    """Opens a workspace with its store, as ``Takeback.open`` does, and closes both."""
+    heard = reporter or Heard()
+    place = locate(os.fsencode(root), os.environ, foreign_owner=False)
+    context = Context(
+        workspace=open_workspace(place),
+        store=open_store(place, os.environ, heard, create=True),
+        policy=policy or Policy(lock_wait=5),
+        clock=TestClock(),
+        reporter=heard,
+        environ=os.environ,
+        holder="a test",
+    )
+    try:
+        yield context
+    finally:
+        context.store.close()
+        context.workspace.close()
+
+
+def clock_of(context: Context) -> TestClock:
+    assert isinstance(context.clock, TestClock)
+    return context.clock
+
+
+def heard_by(context: Context) -> Heard:
+    assert isinstance(context.reporter, Heard)
+    return context.reporter
+
+
+def checkpoint(context: Context, **options: str) -> Checkpoint:
+    """Makes a checkpoint, one second after the one before it."""
+    clock_of(context).time += 1
+    return checkpoints.checkpoint(context, **options).checkpoint  # type: ignore[arg-type]
+
+
+def settle() -> None:
+    """Waits until what was just written is old enough for its times to be believed."""
+    time.sleep(TICK)
+
+
+def packs_of(store: Store) -> list[Path]:
+    """Returns the pack files of a store, oldest first."""
+    found = Path(store.git_dir, "objects", "pack").glob("*.pack")
+    return sorted(found, key=lambda path: path.stat().st_mtime_ns)
+
+
+def garble(store: Store, oid: bytes) -> None:
+    """Overwrites the bytes of one object in its pack; the pack's size stays the same."""
+    place = store.packs.find(oid)
+    assert place is not None
+    path = Path(store.git_dir, "objects", "pack", place[0] + ".pack")
+    path.chmod(0o600)
+    data = bytearray(path.read_bytes())
+    for at in range(place[1] + 2, place[1] + 6):
+        data[at] ^= 0xFF
+    path.write_bytes(data)
+
+
+def file_entry(data: bytes, mode: int = 0o644) -> Entry:
+    """Returns the entry of a file with these bytes."""
+    return Entry(FILE | mode, object_id(BLOB, data))
+
+
+def link_entry(target: bytes) -> Entry:
+    """Returns the entry of a symbolic link."""
+    return Entry(LINK, object_id(BLOB, target))
+
+
+class Blobs:
+    """The bytes of some blobs, as a store would hand them out."""
+
+    def __init__(self, *known: bytes) -> None:
+        self._known = {object_id(BLOB, data): data for data in known}
+
+    def blob(self, oid: bytes) -> bytes:
+        return self._known[oid]
+
+    def size_of(self, oid: bytes) -> int:
+        return len(self._known[oid])
+
+    def stream(self, oid: bytes, write: object) -> None:
+        raise AssertionError("small files are not streamed")
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Makes permission bits count, also when the tests run as root.
+
+    Only what is reached through a descriptor that is open already can be used inside: the
+    test's own directory is closed to others.
+    """
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)

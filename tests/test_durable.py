@@ -1,0 +1,158 @@
+"""Steps that change a disk: what each leaves behind, and what it refuses to follow."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from takeback import durable
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Iterator[int]:
+    fd = os.open(tmp_path, os.O_RDONLY)
+    yield fd
+    os.close(fd)
+
+
+class Recorder:
+    """Writes down the steps, and fails the one that it is told."""
+
+    def __init__(self, fail: str = "") -> None:
+        self.steps: list[str] = []
+        self._fail = fail
+
+    def step(self, name: str) -> None:
+        self.steps.append(name)
+        if name == self._fail:
+            raise OSError(errno.EIO, "injected")
+
+
+def test_a_scratch_name_is_known_as_one() -> None:
+    assert durable.is_scratch_name(durable.scratch_name("abcdefghjkmn", 0))
+    assert durable.is_scratch_name(durable.scratch_name("abcdefghjkmn", (1 << 33) + 255))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        b".takeback-",
+        b".takeback-notes.txt",
+        b".takeback-abcdefghjkmn",
+        b".takeback-abcdefghjkmn-",
+        b".takeback-abcdefghjkmn-xyz",
+        b".takeback-abc-1",
+        b"takeback-abcdefghjkmn-1",
+    ],
+)
+def test_a_file_of_the_users_is_not_taken_for_scratch(name: bytes) -> None:
+    assert not durable.is_scratch_name(name)
+
+
+@pytest.mark.parametrize("taken", [lambda p: p.touch(), lambda p: p.symlink_to("elsewhere")])
+def test_create_never_opens_what_is_there(
+    tmp_path: Path, directory: int, taken: Callable[[Path], None]
+) -> None:
+    taken(tmp_path / "name")
+    with pytest.raises(FileExistsError):
+        durable.create(b"name", dir_fd=directory)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_create_makes_a_file_that_is_private_and_not_inherited(tmp_path: Path) -> None:
+    fd = durable.create(str(tmp_path / "new"))
+    assert os.fstat(fd).st_mode & 0o777 == 0o600
+    assert not os.get_inheritable(fd)
+    os.close(fd)
+
+
+def test_chmod_never_gives_setuid(tmp_path: Path) -> None:
+    fd = durable.create(str(tmp_path / "new"))
+    durable.chmod(fd, 0o106755)
+    assert os.fstat(fd).st_mode & 0o7777 == 0o755
+    os.close(fd)
+
+
+def test_link_takes_the_link_itself_and_no_name_that_is_taken(
+    tmp_path: Path, directory: int
+) -> None:
+    (tmp_path / "target").write_text("x")
+    durable.symlink(b"target", b"a", dir_fd=directory)
+    durable.link(b"a", b"b", dir_fd=directory)
+    assert os.readlink(tmp_path / "b") == "target"
+    with pytest.raises(FileExistsError):
+        durable.link(b"target", b"b", dir_fd=directory)
+
+
+def test_overwrite_and_truncate_change_a_file_in_place(tmp_path: Path) -> None:
+    fd = durable.create(str(tmp_path / "f"))
+    durable.write(fd, b"0123456789")
+    durable.overwrite(fd, 2, b"xx")
+    durable.truncate(fd, 6)
+    durable.write(fd, memoryview(b"end"))
+    os.close(fd)
+    assert (tmp_path / "f").read_bytes() == b"01xx45end"
+
+
+def test_replace_file_gives_new_bytes_under_a_new_inode(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    (place / "f").write_bytes(b"old")
+    with open(place / "f", "rb") as reader:
+        durable.replace_file(str(place / "f"), b"new")
+        assert reader.read() == b"old"
+    assert {path.name: path.read_bytes() for path in place.iterdir()} == {"f": b"new"}
+
+
+def test_replace_file_replaces_a_link_and_leaves_its_target(tmp_path: Path) -> None:
+    (tmp_path / "target").write_bytes(b"theirs")
+    (tmp_path / "f").symlink_to("target")
+    durable.replace_file(str(tmp_path / "f"), b"ours")
+    assert not (tmp_path / "f").is_symlink()
+    assert (tmp_path / "target").read_bytes() == b"theirs"
+
+
+def test_replace_file_takes_over_what_a_dead_process_of_its_number_left(tmp_path: Path) -> None:
+    (tmp_path / f".f.{os.getpid()}.tmp").write_bytes(b"half")
+    durable.replace_file(str(tmp_path / "f"), b"whole")
+    assert (tmp_path / "f").read_bytes() == b"whole"
+
+
+@pytest.mark.parametrize("step", ["create", "write", "sync", "rename"])
+def test_a_failed_replace_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    (place / "f").write_bytes(b"old")
+    monkeypatch.setattr(durable, "faults", Recorder(fail=step))
+    with pytest.raises(OSError, match="injected"):
+        durable.replace_file(str(place / "f"), b"new")
+    assert {path.name: path.read_bytes() for path in place.iterdir()} == {"f": b"old"}
+
+
+def test_replace_file_flushes_the_bytes_before_the_name_and_the_name_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = Recorder()
+    monkeypatch.setattr(durable, "faults", steps)
+    durable.replace_file(str(tmp_path / "f"), b"new")
+    assert steps.steps == ["create", "write", "sync", "rename", "sync"]
+    steps.steps.clear()
+    durable.replace_file(str(tmp_path / "f"), b"new", flush=False)
+    assert steps.steps == ["create", "write", "rename"]
+
+
+def test_directories_of_the_store_are_private_at_every_level(tmp_path: Path) -> None:
+    old = os.umask(0)
+    try:
+        durable.make_directories(str(tmp_path / "a" / "b" / "c"))
+    finally:
+        os.umask(old)
+    modes = [(tmp_path / name).stat().st_mode & 0o777 for name in ("a", "a/b", "a/b/c")]
+    assert modes == [0o700] * 3
+    durable.make_directories(str(tmp_path / "a" / "b" / "c"))
