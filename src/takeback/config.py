@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _MIB = 1 << 20
+_LARGEST = 1 << 40
 
 
 class Setting(Value):
@@ -106,7 +107,9 @@ def _read(path: str) -> dict[str, Any]:
 def _checked(name: str, value: Any, path: str) -> Any:
     setting = setting_named(name, path)
     ok = {
-        "number": isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0,
+        "number": isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and 0 <= value < _LARGEST,
         "yes|no": isinstance(value, bool),
         "list": isinstance(value, list) and all(isinstance(item, str) for item in value),
     }.get(setting.kind, value in setting.kind.split("|"))
@@ -155,11 +158,24 @@ def written(path: str, name: str, value: Any) -> str:
         lines = []
     for number, old in enumerate(lines):
         if old.partition("=")[0].strip() == name:
-            lines[number] = line
+            lines[number : _end_of_value(lines, number)] = [line]
             break
     else:
         lines.append(line)
     return "\n".join(lines) + "\n"
+
+
+def _end_of_value(lines: list[str], start: int) -> int:
+    """Returns the line after an assignment, which may go over several lines."""
+    import tomllib
+
+    for end in range(start + 1, len(lines) + 1):
+        try:
+            tomllib.loads("\n".join(lines[start:end]))
+        except ValueError:
+            continue
+        return end
+    return start + 1
 
 
 def _toml(value: Any) -> str:
@@ -168,5 +184,13 @@ def _toml(value: Any) -> str:
     if isinstance(value, (int, float)):
         return repr(value)
     if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        return '"' + "".join(_toml_character(c) for c in value) + '"'
     return "[" + ", ".join(_toml(item) for item in value) + "]"
+
+
+def _toml_character(character: str) -> str:
+    if character in '"\\':
+        return "\\" + character
+    if ord(character) < 0x20 or ord(character) == 0x7F:
+        return f"\\u{ord(character):04x}"
+    return character

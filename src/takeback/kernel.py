@@ -81,6 +81,9 @@ def open_directory_beneath(root_fd: int, path: bytes) -> int:
     """
     if not path:
         return os.dup(root_fd)
+    components = path.split(b"/")
+    if any(component in (b"", b".", b"..") for component in components):
+        raise OSError(errno.EINVAL, "not a plain relative path", path)
     if _openat2_works and len(path) < _LONGEST_PATH:
         fd = _openat2(root_fd, path)
         if fd is not None:
@@ -88,10 +91,7 @@ def open_directory_beneath(root_fd: int, path: bytes) -> int:
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     device = os.fstat(root_fd).st_dev
     current = os.dup(root_fd)
-    for component in path.split(b"/"):
-        if component in (b"", b".", b".."):
-            os.close(current)
-            raise OSError(errno.EINVAL, "not a plain relative path", path)
+    for component in components:
         try:
             following = os.open(component, flags, dir_fd=current)
         finally:

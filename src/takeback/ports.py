@@ -35,8 +35,11 @@ if TYPE_CHECKING:
         def fork(self) -> ObjectSink:
             """Returns a sink for a forked process, which publishes by itself."""
 
-        def publish(self) -> None:
-            """Makes what was added durable and visible to readers."""
+        def publish(self) -> list[str]:
+            """Makes what was added durable and visible to readers; names what it wrote."""
+
+        def adopt(self, names: list[str]) -> None:
+            """Takes over what a forked sink has published."""
 
         def discard(self) -> None:
             """Forgets what was added since the last publish."""

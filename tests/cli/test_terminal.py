@@ -19,6 +19,7 @@ def test_a_bar_after_a_second_goes_to_stderr(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(terminal, "PATIENCE", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
     said: list[str] = []
     reporter = TerminalReporter(said.append, bar=True)
     reporter.progress("reading files", 1, 0)

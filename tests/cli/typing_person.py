@@ -27,7 +27,7 @@ def at_a_terminal(
     answers: tuple[str | Callable[[], str], ...] = (),
     env: Mapping[str, str] | None = None,
 ) -> Seen:
-    """Runs takeback and types one answer each time that it asks (its line ends in ``] `` or ``: ``).
+    """Runs takeback and types one answer each time that it asks.
 
     An answer may be a function, which is called when the question is on the screen.
     """
@@ -36,10 +36,8 @@ def at_a_terminal(
         cli.argv(*args),
         cwd=cli.directory,
         env=cli.environment({"TERM": "xterm", **(env or {})}),
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
+        preexec_fn=lambda: os.login_tty(theirs),
+        pass_fds=(theirs,),
     )
     os.close(theirs)
     screen = b""

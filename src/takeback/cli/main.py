@@ -96,11 +96,9 @@ def run(args: Sequence[str]) -> int:
     call = Call(json="--json" in before_paths)
     try:
         try:
-            return _finished(_invoke(words, call))
+            return _answered(words, call)
         finally:
             call.close()
-    except click.exceptions.Exit as end:
-        return _finished(end.exit_code)
     except TakebackError as error:
         return _say(
             call,
@@ -124,6 +122,16 @@ def run(args: Sequence[str]) -> int:
         return _bug(call, error)
 
 
+def _answered(words: list[str], call: Call) -> int:
+    """Runs the command and flushes: a full disk or a closed pipe must not look like success."""
+    try:
+        status = _invoke(words, call)
+    except click.exceptions.Exit as end:
+        status = end.exit_code
+    sys.stdout.flush()
+    return status
+
+
 def _invoke(words: list[str], call: Call) -> int:
     if COMPLETE in os.environ:
         from click.shell_completion import shell_complete
@@ -133,12 +141,6 @@ def _invoke(words: list[str], call: Call) -> int:
     with takeback.make_context("takeback", words, obj=call) as context:
         status = takeback.invoke(context)
     return status if isinstance(status, int) else 0
-
-
-def _finished(status: int) -> int:
-    """Flushes the answer: a full disk or a closed pipe must not look like success."""
-    sys.stdout.flush()
-    return status
 
 
 def _sentence(error: click.ClickException) -> str:

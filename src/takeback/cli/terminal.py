@@ -122,7 +122,7 @@ def _new_bar() -> Progress:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        console=Console(stderr=True),
+        console=Console(stderr=True, force_terminal=True),  # the caller has looked
         transient=True,
         auto_refresh=False,
     )

@@ -168,9 +168,18 @@ class Ledger:
     def by_label(self, name: str) -> list[Checkpoint]:
         return self._select("id in (select checkpoint from labels where name = ?1)", name)
 
-    def at_or_before(self, time: float) -> Checkpoint | None:
+    def sessions(self) -> list[str]:
+        """Returns the ids of all sessions."""
+        return [str(row[0]) for row in self._rows("select distinct session from checkpoints")]
+
+    def at_or_before(self, time: float, *, session: str | None = None) -> Checkpoint | None:
         """Returns the newest checkpoint that is not younger than ``time``."""
-        found = self._select("time <= ?1 and kind != 'undo'", time, limit=1)
+        found = self._select(
+            "time <= ?1 and kind != 'undo' and (?2 is null or session = ?2)",
+            time,
+            session,
+            limit=1,
+        )
         return found[0] if found else None
 
     def changes(self, checkpoint: CheckpointId) -> list[CountedChange]:

@@ -82,6 +82,8 @@ class Coverage:
     def decode(cls, data: bytes) -> Coverage:
         """Reads ``encode``'s bytes; raises ValueError on anything else."""
         items = []
+        if data and not data.endswith(b"\0"):
+            raise ValueError("a coverage record is cut off")
         for record in data.split(b"\0")[:-1]:
             reason, tab, path = record.partition(b"\t")
             if not tab:

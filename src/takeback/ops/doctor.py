@@ -101,10 +101,10 @@ def _leftovers(context: Context) -> Finding:
 
 
 def _packs(context: Context) -> Finding:
-    count = len(context.store.packs.names())
+    count = maintenance.count_packs(context.store)
     if maintenance.is_due(context.store):
         done = maintenance.combine_packs(context.store)
-        now = len(context.store.packs.names())
+        now = maintenance.count_packs(context.store)
         how = f"{count} packs combined into {now}" if done else "another process combines packs"
         return Finding("packs", MENDED, how)
     return Finding("packs", OK, f"{count} packs")

@@ -26,11 +26,12 @@ def find(ledger: Ledger, text: str, *, now: float, session: str | None = None) -
     """Returns the checkpoint named by ``text``; raises NoSuchCheckpoint with near ones."""
     wanted = text.strip()
     if "/" in wanted:
-        session, _, wanted = wanted.partition("/")
+        prefix, _, wanted = wanted.partition("/")
+        session = _session(ledger, prefix)
     exact = ledger.by_id(wanted)
-    if exact is not None:
+    if exact is not None and session in (None, exact.session):
         return exact
-    labelled = ledger.by_label(wanted)
+    labelled = [c for c in ledger.by_label(wanted) if session in (None, c.session)]
     if len(labelled) == 1:
         return labelled[0]
     if len(labelled) > 1:
@@ -39,11 +40,19 @@ def find(ledger: Ledger, text: str, *, now: float, session: str | None = None) -
         return _from_newest(ledger, wanted, session)
     moment = parse_time(wanted, now)
     if moment is not None:
-        found = ledger.at_or_before(moment)
+        found = ledger.at_or_before(moment, session=session)
         if found is None:
             raise NoSuchCheckpoint(f"there is no checkpoint at or before {text}", hint=_LIST)
         return found
-    return _by_prefix(ledger, wanted)
+    return _by_prefix(ledger, wanted, session)
+
+
+def _session(ledger: Ledger, prefix: str) -> str:
+    found = [name for name in ledger.sessions() if prefix and name.startswith(prefix)]
+    if len(found) != 1:
+        known = ", ".join(ledger.sessions())
+        raise NoSuchCheckpoint(f"{prefix!r} does not name one session", hint=f"sessions: {known}")
+    return found[0]
 
 
 _LIST = "the checkpoints: takeback log"
@@ -55,7 +64,7 @@ def _from_newest(ledger: Ledger, text: str, session: str | None) -> Checkpoint:
         number = text.removeprefix("@~")
         if not text.startswith("@~") or not (number.isascii() and number.isdigit()):
             raise NoSuchCheckpoint(f"{text!r} is not a checkpoint; write @ or @~3", hint=_LIST)
-        back = int(number)
+        back = int(number[:9])  # nobody has a billion, and SQLite counts to 2^63
     found = ledger.checkpoints(session=session, undo=False, limit=back + 1)
     if len(found) <= back:
         raise NoSuchCheckpoint(
@@ -64,9 +73,9 @@ def _from_newest(ledger: Ledger, text: str, session: str | None) -> Checkpoint:
     return found[back]
 
 
-def _by_prefix(ledger: Ledger, text: str) -> Checkpoint:
+def _by_prefix(ledger: Ledger, text: str, session: str | None) -> Checkpoint:
     if looks_like_id(text) and len(text) >= _SHORTEST_PREFIX:
-        found = ledger.by_prefix(text)
+        found = [c for c in ledger.by_prefix(text) if session in (None, c.session)]
         if len(found) == 1:
             return found[0]
         if found:
@@ -95,7 +104,7 @@ def _near(ledger: Ledger, text: str) -> list[str]:
 
 def parse_time(text: str, now: float) -> float | None:
     """Returns the moment meant by ``10m``, ``2h``, ``14:05`` or ``2026-11-15T14:05``, else None."""
-    if len(text) >= 2 and text[-1] in _UNITS and text[:-1].isascii() and text[:-1].isdigit():
+    if 2 <= len(text) <= 9 and text[-1] in _UNITS and text[:-1].isascii() and text[:-1].isdigit():
         return now - int(text[:-1]) * _UNITS[text[-1]]
     local = datetime.fromtimestamp(now).astimezone()
     for form in ("%H:%M", "%H:%M:%S"):

@@ -30,6 +30,8 @@ def locate(start: bytes, environ: Mapping[str, str], *, foreign_owner: bool) -> 
         ),
         home=user_home(environ),
     )
+    if not places.has_place(home, root):
+        root = places.moved_root(home, os.path.realpath(start)) or root
     check_root(
         root,
         home=user_home(environ),
@@ -50,7 +52,10 @@ def open_store(
             if earlier is not None:
                 _take_over(earlier, place, environ, reporter)
         if places.exists(place):
-            return Store.open(place, environ)
+            store = Store.open(place, environ)
+            if places.read_place(place.directory) != place:  # it has a new .git, say
+                places.write_place(place)
+            return store
         if not create:
             raise NotAWorkspace(
                 f"{to_text(place.root)} has no checkpoints yet",

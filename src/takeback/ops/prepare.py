@@ -7,6 +7,7 @@ saved beside it first; what cannot be saved is left alone and named.
 
 from __future__ import annotations
 
+import errno
 import os
 from stat import S_ISDIR
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from takeback.ops.context import Context
     from takeback.worktree.unit import Inside
 
+_NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _NOT_ASKED = "ignored by git; restored only if asked: --ignored"
 
 
@@ -95,6 +97,7 @@ class Preparation:
         if path and not (
             any(trees.lookup(self._store, tree, path) for tree in held)
             or path in self._target_saved
+            or self._captured.coverage.reason_for(path) is not None
             or self._status(path) is not None
         ):
             raise UsageError(
@@ -123,15 +126,17 @@ class Preparation:
         }
         for change in self._ignored_changes():
             changes[change.path] = change
-        blocked: bytes | None = None
+        blocked: set[bytes] = set()
         for path in sorted(changes):
-            if blocked is not None and path.startswith(blocked + b"/"):
+            if any(above in blocked for above in _above(path)):
                 continue
-            reason = self._decide(changes[path])
-            blocked = None
+            try:
+                reason = self._decide(changes[path])
+            except OSError as error:
+                reason = f"cannot be looked at: {os.strerror(error.errno or 0).lower()}"
             if reason is not None:
                 self.left_alone[path] = reason
-                blocked = path
+                blocked.add(path)
 
     def _damaged(self, path: bytes, error: StoreDamaged) -> None:
         """A directory of the target cannot be read: nothing in it is touched."""
@@ -179,16 +184,24 @@ class Preparation:
         )
 
     def _is_directory(self, path: bytes) -> bool:
-        found = self._status(path)
+        try:
+            found = self._status(path)
+        except OSError:
+            return False
         return found is not None and S_ISDIR(found.st_mode)
 
     def _status(self, path: bytes) -> os.stat_result | None:
-        """Looks at a path without following a link at any of its components."""
+        """Looks at a path without following a link at any of its components.
+
+        None if nothing is there. Raises OSError where we may not look: then nobody knows.
+        """
         parent, _, name = path.rpartition(b"/")
         try:
             fd = kernel.open_directory_beneath(self._context.workspace.fd, parent)
-        except OSError:
-            return None
+        except OSError as error:
+            if error.errno in _NOT_THERE:
+                return None
+            raise
         try:
             return ondisk.status(fd, name)
         finally:
@@ -317,6 +330,13 @@ class Preparation:
 
     def named(self) -> tuple[LeftAlone, ...]:
         return tuple(LeftAlone(path, reason) for path, reason in sorted(self.left_alone.items()))
+
+
+def _above(path: bytes) -> Iterator[bytes]:
+    """Yields the directories above a path, nearest first."""
+    while b"/" in path:
+        path = path.rpartition(b"/")[0]
+        yield path
 
 
 class _Unsavable(Exception):

@@ -111,7 +111,15 @@ def _finish(
     find: Callable[[CheckpointId], Checkpoint],
 ) -> Recovered:
     applied = _apply(context, units, operation.id)
-    outcome = finish(context, operation, find(operation.target), applied, planned, recovered=True)
+    outcome = finish(
+        context,
+        operation,
+        find(operation.before),
+        find(operation.target),
+        applied,
+        planned,
+        recovered=True,
+    )
     return Recovered(operation.kind, True, outcome.left_alone)
 
 

@@ -24,6 +24,7 @@ from takeback.ops.failures import Translated, write_failed
 from takeback.ops.plan import describe
 from takeback.ops.prepare import Preparation
 from takeback.store import journal, trees
+from takeback.store.checkpoints import read_coverage
 from takeback.store.operations import write_operation
 from takeback.worktree.apply import Apply
 from takeback.worktree.unit import encode, make_units
@@ -148,7 +149,7 @@ def _carry_out(
             with Translated(f"the {kind}"):
                 journal.remove(store)
         raise write_failed(f"the {kind}", error) from error
-    return finish(context, operation, target, applied, made.left_alone)
+    return finish(context, operation, before, target, applied, made.left_alone)
 
 
 def journal_record(
@@ -176,6 +177,7 @@ def journal_record(
 def finish(
     context: Context,
     operation: Operation,
+    before: Checkpoint,
     target: Checkpoint,
     applied: Applied,
     planned: tuple[LeftAlone, ...],
@@ -186,6 +188,8 @@ def finish(
     after = capture(context)
     after.keep()
     left = {item.path: item for item in (*planned, *applied.left_alone)}
+    surfaced = _surfaced(context, after.tree, target, before)
+    left.update((item.path, item) for item in surfaced)
     verified = _is_at_target(context, after.tree, target, operation, set(left))
     if operation.kind == REWIND and not applied.written and not applied.deleted:
         with Translated(f"the {operation.kind}"):
@@ -215,6 +219,25 @@ def finish(
         verified=verified,
         recovered=recovered,
     )
+
+
+def _surfaced(
+    context: Context, tree: bytes, target: Checkpoint, before: Checkpoint
+) -> list[LeftAlone]:
+    """Names what no snapshot held when the rewind began and what the target does not know.
+
+    An ignored directory, say, whose ignore rule the rewind took back: it stays, and shows now.
+    """
+    hidden = {
+        item.path: item.reason for item in read_coverage(context.store, before.commit).not_held
+    }
+    wanted = bytes.fromhex(target.snapshot)
+    changes = trees.diff(context.store, tree, wanted, on_damage=lambda path, error: None)
+    return [
+        LeftAlone(change.path, f"it was not captured when the rewind began ({hidden[change.path]})")
+        for change in changes
+        if change.new is None and change.path in hidden
+    ]
 
 
 def _nothing_done(

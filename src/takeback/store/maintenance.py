@@ -20,11 +20,28 @@ if TYPE_CHECKING:
     from takeback.store.store import Store
 
 MOST_PACKS = 50
+_PROGRAM = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+os.chdir(sys.argv[2])
+from takeback.store.maintenance import main
+main(sys.argv[2])
+"""
 
 
 def is_due(store: Store) -> bool:
     """Tells whether there are so many packs that reading slows down."""
-    return len(store.packs.names()) > MOST_PACKS
+    return count_packs(store) > MOST_PACKS
+
+
+def count_packs(store: Store) -> int:
+    return len(_pack_names(store))
+
+
+def _pack_names(store: Store) -> list[str]:
+    """Lists the packs that are there now; a reader's own list may be older."""
+    names = os.listdir(os.path.join(store.git_dir, "objects", "pack"))
+    return [name.removesuffix(".pack") for name in names if name.endswith(".pack")]
 
 
 def start_detached(store: Store) -> None:
@@ -33,8 +50,8 @@ def start_detached(store: Store) -> None:
     try:
         os.posix_spawn(
             sys.executable,
-            [sys.executable, "-m", "takeback.store.maintenance", store.directory],
-            {**_environment(), "PYTHONPATH": os.pathsep.join(sys.path)},
+            [sys.executable, "-I", "-c", _PROGRAM, _package_directory(), store.directory],
+            _environment(),
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, null, 0),
                 (os.POSIX_SPAWN_DUP2, null, 1),
@@ -46,6 +63,11 @@ def start_detached(store: Store) -> None:
         log.append(store, f"maintenance could not be started: {error}")
     finally:
         os.close(null)
+
+
+def _package_directory() -> str:
+    """Returns where this takeback was imported from; -I looks neither there nor in the cwd."""
+    return os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 def _environment() -> dict[str, str]:
@@ -60,9 +82,9 @@ def combine_packs(store: Store) -> bool:
     except Locked:
         return False
     with lock:
-        before = set(store.packs.names())
+        before = set(_pack_names(store))
         repack_geometric(store.git)
-        after = set(store.packs.names())
+        after = set(_pack_names(store))
         sound = [name for name in after - before if checksum_holds(_pack_path(store, name))]
         store.lock.acquire("maintenance", wait=60)
         try:
@@ -76,7 +98,8 @@ def _pack_path(store: Store, name: str) -> str:
     return os.path.join(store.git_dir, "objects", "pack", name + ".pack")
 
 
-def _main(directory: str) -> None:
+def main(directory: str) -> None:
+    """What the detached process runs."""
     from takeback.store.place import read_place
     from takeback.store.store import Store
 
@@ -90,7 +113,3 @@ def _main(directory: str) -> None:
         log.append(store, f"maintenance failed: {error}")
     finally:
         store.close()
-
-
-if __name__ == "__main__":
-    _main(sys.argv[1])

@@ -165,3 +165,18 @@ def set_aside(place: Place) -> None:
         number += 1
     durable.rename(place.directory, f"{place.directory}.{number}")
     durable.sync_directory(os.path.dirname(place.directory))
+
+
+def moved_root(home: str, start: bytes) -> bytes | None:
+    """Returns the nearest ancestor that had a store at another path, where it is no more."""
+    had = {place.identity.root: place.root for place in all_places(home) if exists(place)}
+    path = start
+    while had:
+        mark = _mark(path)
+        if mark in had and _mark(had[mark]) != mark:
+            return path
+        parent = os.path.dirname(path)
+        if parent == path:
+            break
+        path = parent
+    return None

@@ -65,13 +65,18 @@ class PackSink:
         child._child = True
         return child
 
-    def publish(self) -> None:
+    def publish(self) -> list[str]:
         """Flushes and shows the pack. A forked child leaves the trust table to its parent."""
         if self._writer is None:
-            return
+            return []
         writer, self._writer = self._writer, None
         names = writer.finish()
-        if names and not self._child:
+        if not self._child:
+            self.adopt(names)
+        return names
+
+    def adopt(self, names: list[str]) -> None:
+        if names:
             self._trusted().add(names)
 
     def discard(self) -> None:

@@ -86,6 +86,16 @@ class Trust:
         data = marshal.dumps((self._boot or _boot_id(), here))
         durable.replace_file(self._store.path("trust"), data, flush=False)
 
+    def _on_disk(self) -> dict[str, Signature]:
+        found = {}
+        for name in os.listdir(self._pack_dir):
+            if name.startswith("pack-") and name.endswith(".pack"):
+                pack = name.removesuffix(".pack")
+                signature = _signature(self._path(pack))
+                if signature is not None:
+                    found[pack] = signature
+        return found
+
     def recheck_after_restart(self) -> bool:
         """Reads the packs of the last minutes before a restart; False if one is damaged.
 
@@ -94,14 +104,15 @@ class Trust:
         boot = _boot_id()
         if boot == self._boot:
             return True
-        newest = max((time for _, time, _ in self._packs.values()), default=0)
+        here = self._on_disk()
+        newest = max((time for _, time, _ in here.values()), default=0)
         sound = {}
-        for pack, signature in self._packs.items():
+        for pack, signature in here.items():
             recent = signature[1] > newest - _UNFLUSHED_NS
-            same = _signature(self._path(pack)) == signature
-            if same and (not recent or checksum_holds(self._path(pack))):
+            known = self._packs.get(pack) == signature
+            if checksum_holds(self._path(pack)) if recent or not known else True:
                 sound[pack] = signature
-        all_sound = len(sound) == len(self._packs)
+        all_sound = sound.keys() >= here.keys() | self._packs.keys()
         self._boot, self._packs, self._checked = boot, sound, {}
         self._save()
         return all_sound

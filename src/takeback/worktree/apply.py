@@ -209,7 +209,10 @@ class Apply:
             remove_tree(fd, aside)
             self._record_written(unit, fd)
             return
-        durable.rename(aside, unit.name, dir_fd=fd)
+        if ondisk.status(fd, unit.name) is None:
+            rename_back(aside, unit.name, fd)
+        else:  # a second name of the file that is in its place still
+            durable.unlink(aside, dir_fd=fd)
         remove_tree(fd, temporary)
         self._left[unit.path] = CHANGED
 

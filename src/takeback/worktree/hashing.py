@@ -124,6 +124,7 @@ class _Reader:
         in_child: Callable[[], None],
     ) -> None:
         self._tasks = tasks
+        self._sink = sink
         self._read, write = os.pipe()
         self._pid = os.fork()
         if self._pid == 0:
@@ -135,8 +136,8 @@ class _Reader:
                 answer: object
                 try:
                     _read_all(root_fd, tasks, own, size_limit, None)
-                    own.publish()
-                    answer = [task.outcome for task in tasks]
+                    packs = own.publish()
+                    answer = (packs, [task.outcome for task in tasks])
                 except OSError as error:
                     own.discard()
                     answer = error.errno
@@ -164,5 +165,7 @@ class _Reader:
         answer = marshal.loads(data)
         if isinstance(answer, int):
             raise OSError(answer, os.strerror(answer))
-        for task, outcome in zip(self._tasks, answer, strict=True):
+        packs, outcomes = answer
+        self._sink.adopt(packs)
+        for task, outcome in zip(self._tasks, outcomes, strict=True):
             task.outcome = outcome

@@ -34,7 +34,9 @@ def _compile(pattern: str) -> Pattern[bytes]:
     anywhere = "/" not in text and not pattern.startswith("/")
     parts = []
     for piece in re.split(r"(\*\*/?|\*|\?)", text):
-        if piece.startswith("**"):
+        if piece == "**/":
+            parts.append("(?:.*/)?")
+        elif piece == "**":
             parts.append(".*")
         elif piece == "*":
             parts.append("[^/]*")

@@ -89,7 +89,7 @@ class Rules:
             while at < len(names) and names[at].startswith(prefix):
                 found.append(repository + b"/" + names[at] if repository else names[at])
                 at += 1
-        return found
+        return list(dict.fromkeys(found))  # two repositories may track the same file
 
     def _names(self, repository: bytes) -> list[bytes]:
         names = self._tracked.get(repository)

@@ -1,0 +1,66 @@
+"""Plans and the changes that they are made of."""
+
+from __future__ import annotations
+
+import pytest
+
+from takeback.model.change import Change
+from takeback.model.checkpoint import Checkpoint
+from takeback.model.ids import CheckpointId, SessionId, SnapshotId
+from takeback.model.plan import LeftAlone, Plan
+from takeback.model.snapshot import DIRECTORY, Entry, entry_mode
+from tests.support.engine import file_entry, link_entry
+
+TARGET = Checkpoint(
+    CheckpointId("c"), SessionId("s"), "manual", 0.0, SnapshotId(""), b"", complete=True, files=1
+)
+ONE, OTHER = file_entry(b"1"), file_entry(b"2")
+
+
+def test_a_plan_is_empty_when_it_writes_and_deletes_nothing() -> None:
+    left = (LeftAlone(b"x", "ignored"),)
+    assert Plan(TARGET, (), (), left_alone=left).is_empty
+    assert not Plan(TARGET, (Change(b"a", None, ONE),), ()).is_empty
+    assert not Plan(TARGET, (), (Change(b"a", ONE, None),)).is_empty
+
+
+def test_two_plans_do_the_same_if_they_change_the_same_paths_in_the_same_way() -> None:
+    write, delete = Change(b"a", ONE, OTHER), Change(b"b", ONE, None)
+    plan = Plan(TARGET, (write,), (delete,))
+    assert plan.same_changes(plan.replace(warnings=("another branch",)))
+    assert not plan.same_changes(plan.replace(writes=()))
+    assert not plan.same_changes(plan.replace(deletes=()))
+    edited = Change(b"a", file_entry(b"edited meanwhile"), OTHER)
+    assert not plan.same_changes(plan.replace(writes=(edited,)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        (None, ONE, "added"),
+        (ONE, None, "deleted"),
+        (ONE, OTHER, "modified"),
+        (ONE, file_entry(b"1", 0o755), "mode"),
+        (ONE, file_entry(b"2", 0o755), "modified"),
+        (ONE, link_entry(b"1"), "type"),
+        (ONE, Entry(DIRECTORY | 0o755, b""), "type"),
+        (Entry(DIRECTORY | 0o755, b"t" * 20), Entry(DIRECTORY | 0o700, b"u" * 20), "mode"),
+        (link_entry(b"1"), link_entry(b"2"), "modified"),
+    ],
+)
+def test_a_change_says_what_kind_it_is(old: Entry | None, new: Entry | None, kind: str) -> None:
+    assert Change(b"p", old, new).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("st_mode", "kept"),
+    [
+        (0o100644, 0o100644),
+        (0o106755, 0o100755),
+        (0o041777, 0o040777),
+        (0o120777, 0o120000),
+        (0o100000, 0o100000),
+    ],
+)
+def test_all_permission_bits_are_kept_and_nothing_else(st_mode: int, kept: int) -> None:
+    assert entry_mode(st_mode) == kept
