@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _MIB = 1 << 20
-_LARGEST = 1 << 40
+_LARGEST = 1 << 53
 
 
 class Setting(Value):

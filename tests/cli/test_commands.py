@@ -34,7 +34,9 @@ def test_checkpoint(cli: Cli, workspace: Path) -> None:
         "ms": made["ms"],
     }
     (workspace / "b").write_text("b\n")
-    assert settled(cli.ok("checkpoint").stdout) == snapshot()
+    assert settled(cli.ok("checkpoint").stdout) == snapshot(
+        "Made a checkpoint of 2 files, 1 changed: ID\n"
+    )
 
 
 def test_checkpoint_names_what_it_could_not_capture(cli: Cli, workspace: Path) -> None:
@@ -49,7 +51,10 @@ def test_checkpoint_names_what_it_could_not_capture(cli: Cli, workspace: Path) -
 
 def test_log(story: Story) -> None:
     text = story.cli.ok("log").stdout
-    assert settled(text, first=story.first, second=story.second) == snapshot()
+    assert settled(text, first=story.first, second=story.second) == snapshot("""\
+SECOND   now  manual  a, b, c  +2 -2
+FIRST   now  manual  start  no changes
+""")
     newest, oldest = story.cli.ok("--json", "log").json_lines
     assert newest == {
         "type": "checkpoint",
@@ -120,7 +125,20 @@ def test_show(story: Story) -> None:
     text = story.cli.ok("show", "@").stdout
     text = text.replace(story.cli.ok("--json", "show").json["snapshot"], "SNAPSHOT")
     text = text.replace(text.split("(")[1].split(")")[0], "TIME")
-    assert settled(text, second=story.second) == snapshot()
+    assert settled(text, second=story.second) == snapshot("""\
+checkpoint SECOND
+  made      now (TIME)
+  kind      manual
+  branch    main
+  session   workspace
+  snapshot  SNAPSHOT
+  files     2
+  complete  yes
+changed since the checkpoint before:
+  modified  a  +1 -1
+  deleted   b  +0 -1
+  added     c  +1 -0
+""")
     shown = story.cli.ok("--json", "show", "start").json
     assert (shown["type"], shown["id"], shown["label"]) == ("checkpoint", story.first, "start")
     assert (shown["files"], shown["branch"], shown["head"], shown["not_held"]) == (
@@ -132,8 +150,21 @@ def test_show(story: Story) -> None:
 
 
 def test_diff(story: Story) -> None:
-    assert story.cli.ok("diff", "start", "@", "--", "b").stdout == snapshot()
-    assert story.cli.ok("diff", "start", "--stat").stdout == snapshot()
+    assert story.cli.ok("diff", "start", "@", "--", "b").stdout == snapshot("""\
+diff --git a/b b/b
+deleted file mode 100644
+index 6178079..0000000
+--- a/b
++++ /dev/null
+@@ -1 +0,0 @@
+-b
+""")
+    assert story.cli.ok("diff", "start", "--stat").stdout == snapshot("""\
+modified  a  +1 -1
+deleted   b  +0 -1
+added     c  +1 -0
+added     d  +1 -0
+""")
     found = story.cli.ok("--json", "diff", "start", "@", "--", "b").json
     assert found["changes"] == [{"path": "b", "kind": "deleted", "added": 0, "deleted": 1}]
     assert found["patch"] == story.cli.ok("diff", "start", "@", "--", "b").stdout
@@ -155,7 +186,12 @@ def test_label(story: Story) -> None:
     text = ""
     for words in (("@", "good"), ("good", "better"), ("better",), ("@",)):
         text += story.cli.ok("label", *words).stdout
-    assert settled(text, second=story.second) == snapshot()
+    assert settled(text, second=story.second) == snapshot("""\
+Labelled good: SECOND
+Labelled better: SECOND
+Took the label better off: SECOND
+There was no label on SECOND
+""")
     assert story.cli.ok("--json", "label", "@", "x").json == {
         "type": "label",
         "v": 1,
@@ -168,7 +204,14 @@ def test_label(story: Story) -> None:
 def test_status(story: Story) -> None:
     story.cli.ok("rewind", "start", "--yes")
     text = story.cli.ok("status").stdout
-    assert settled(text, second=story.second, workspace=str(story.workspace)) == snapshot()
+    assert settled(text, second=story.second, workspace=str(story.workspace)) == snapshot("""\
+◆ 3 checkpoints / 3 snapshots
+N KB in the store, N KB of it from the last day
+workspace WORKSPACE
+store     $TAKEBACK_HOME/workspaces/STORE
+newest    SECOND, now
+1 to undo, 0 to redo
+""")
     found = story.cli.ok("--json", "status").json
     assert found == {
         "type": "status",

@@ -31,7 +31,39 @@ def test_a_transcript(story: Story) -> None:
     for words in calls:
         answer = story.cli.ok(*words)
         text += f"$ takeback {' '.join(words)}\n{answer.stdout}{answer.stderr}"
-    assert settled(text, first=story.first, second=story.second) == snapshot()
+    assert settled(text, first=story.first, second=story.second) == snapshot("""\
+$ takeback rewind start --dry-run
+Plan: rewind 4 files to FIRST (start).
+  write a
+  create b
+  delete c
+  delete d
+your own edits since the last checkpoint, taken back too (undo brings them back; `takeback checkpoint` first keeps them):
+  d
+$ takeback rewind start --yes
+Rewound 4 files to FIRST (start).
+Take it back: takeback undo
+$ takeback rewind start --yes
+Nothing to do: the files are already at FIRST.
+$ takeback undo --yes
+Undid the rewind to FIRST (4 files).
+Take it back: takeback redo
+$ takeback redo --yes
+Redid the rewind to FIRST (4 files).
+Take it back: takeback undo
+$ takeback undo --yes
+Undid the rewind to FIRST (4 files).
+Take it back: takeback redo
+$ takeback rewind --yes
+Rewound 1 file to SECOND.
+Take it back: takeback undo
+$ takeback log --operations
+ID   now  rewind  to SECOND  0 written, 1 deleted
+ID   now  undo  to ID  3 written, 1 deleted
+ID   now  redo  to ID  2 written, 2 deleted
+ID   now  undo  to ID  3 written, 1 deleted
+ID   now  rewind  to FIRST  2 written, 2 deleted
+""")
 
 
 def test_the_json_of_a_rewind(story: Story) -> None:
@@ -156,7 +188,17 @@ def test_ignored_files_that_nobody_asked_for_leave_it_0(cli: Cli, workspace: Pat
 def test_yes_at_a_terminal(story: Story) -> None:
     seen = at_a_terminal(story.cli, "rewind", "start", answers=("y\n",), env={"NO_COLOR": "1"})
     assert seen.status == 0
-    assert settled(seen.screen, first=story.first) == snapshot()
+    assert settled(seen.screen, first=story.first) == snapshot("""\
+  write a
+  create b
+  delete c
+  delete d
+your own edits since the last checkpoint, taken back too (undo brings them back; `takeback checkpoint` first keeps them):
+  d
+Rewind 4 files to FIRST (start)? [y/N] y
+Rewound 4 files to FIRST (start).
+Take it back: takeback undo
+""")
     assert story.files() == FIRST
 
 

@@ -156,20 +156,19 @@ def test_61_verify_finds_each_missing_empty_or_misnamed_object(kept: _Kept) -> N
 
     def exchange() -> None:
         second = next(path for path in kept.packs if path != pack)
-        for suffix in (".pack",):
-            aside = pack.with_name("aside")
-            pack.with_suffix(suffix).rename(aside)
-            second.with_suffix(suffix).rename(pack.with_suffix(suffix))
-            aside.rename(second.with_suffix(suffix))
+        aside = pack.with_name("aside")
+        pack.rename(aside)
+        second.rename(pack)
+        aside.rename(second)
 
     damages: dict[str, tuple[Callable[[], object], str]] = {
         "pack cut in half": (lambda: _cut(pack, pack.stat().st_size // 2), pack.stem),
         "pack without its last byte": (lambda: _cut(pack, pack.stat().st_size - 1), pack.stem),
         "empty pack": (lambda: _cut(pack, 0), pack.stem),
-        "pack without its file": (pack.unlink, kept.first),
+        "index without its pack": (pack.unlink, pack.stem),
         "index cut in half": (lambda: _cut(idx, idx.stat().st_size // 2), pack.stem),
         "empty index": (lambda: _cut(idx, 0), pack.stem),
-        "pack without its index": (idx.unlink, kept.first),
+        "pack without its index": (idx.unlink, "large.bin"),
         "pack and index under another name": (misname, other.stem),
         "two packs exchanged": (exchange, pack.stem),
     }
@@ -197,15 +196,16 @@ def test_61_verify_finds_each_damaged_ref(kept: _Kept, ref: str) -> None:
     """`verify` finds ... also where the chain of checkpoints, operations or labels begins."""
     [file] = (kept.store / "store.git" / "refs").glob(ref)
     good = file.read_bytes()
-    for number, data in enumerate((b"", good[:20], b"\0" * 41, b"f" * 40 + b"\n", b"garbage\n")):
+    for number, data in enumerate((b"", good[:20], b"f" * 40 + b"\n", b"garbage\n")):
         file.write_bytes(data)
         said = kept.is_found(f"{ref} is {data!r}")
         name = "operation" if "operations" in ref else file.name
         assert name in said, said
         kept.nothing_crashes(number * 3)
         kept.mend()
-    file.write_bytes(b"garbage\n")
-    kept.nothing_crashes()
+    if "sessions" in ref:
+        file.write_bytes(b"garbage\n")
+        kept.nothing_crashes()
 
 
 # -- 62
@@ -215,7 +215,6 @@ def _damaged(data: bytes) -> Iterator[tuple[str, bytes]]:
     yield "cut in half", data[: len(data) // 2]
     yield "empty", b""
     yield "garbage", os.urandom(max(len(data), 200))
-    yield "one bit", bytes([*data[:40], data[40] ^ 1, *data[41:]]) if len(data) > 41 else b"\xff"
 
 
 def _dump(store: Path) -> list[str]:
@@ -254,28 +253,36 @@ def test_62_a_damaged_file_beside_the_objects_stops_nothing(
     good = found[0].read_bytes() if found[0].exists() else b"1\n"
     lines, ledger = log(cli), _dump(store)
     for what, data in _damaged(good):
-        for suffix in ("-wal", "-shm"):
-            (store / f"ledger.db{suffix}").unlink(missing_ok=True)
-        file = (list(store.glob(name)) or [store / name])[0]
-        file.write_bytes(data)
+        _damage(store, name, data)
         assert log(cli) == lines, what
         assert _dump(store) == ledger, what
-        file.write_bytes(data)
+        _damage(store, name, data)
         write_files(workspace, {"file.txt": b"changed %s\n" % what.encode()})
-        for args in (("status",), ("rewind", two, "--yes"), ("undo", "--yes"), ("doctor",)):
-            answer = unbroken(cli.run("--json", *args))
-            # What a damaged log says was a failure to somebody: doctor may report it.
-            assert answer.status == 0 or args == ("doctor",), f"{what}\n{answer}"
-            if args[0] == "rewind":
-                assert (workspace / "file.txt").read_bytes() == b"two\n"
+        rewind(cli, two)
+        assert (workspace / "file.txt").read_bytes() == b"two\n"
+        _damage(store, name, data)
+        cli.ok("undo", "--yes")
         assert (workspace / "file.txt").read_bytes() == b"changed %s\n" % what.encode()
-        assert cli.ok("--json", "verify", "--read-data").json["problems"] == []
-        rewind(cli, one)
+        _damage(store, name, data)
+        made = cli.ok("--json", "checkpoint").json
+        assert made["complete"] is True
+        assert cli.ok("cat", made["id"], "file.txt").stdout_bytes == b"changed %s\n" % what.encode()
         lines, ledger = log(cli), _dump(store)
-    # What was damaged is sound again: the workspace is found where it is moved to.
+    # What a damaged log says was a failure to somebody: doctor may report it.
+    assert unbroken(cli.run("--json", "doctor")).status in (0, 1)
+    assert cli.ok("--json", "verify", "--read-data").json["problems"] == []
+    # Sound again, it serves as before: the workspace is found where it is moved to.
     moved = workspace.with_name("moved")
     workspace.rename(moved)
-    assert [line["id"] for line in log(Cli(moved))] == [line["id"] for line in lines]
+    assert log(Cli(moved)) == lines
+
+
+def _damage(store: Path, name: str, data: bytes) -> None:
+    """Puts ``data`` into a file of the store; what SQLite keeps beside the ledger goes with it."""
+    for suffix in ("-wal", "-shm"):
+        (store / f"ledger.db{suffix}").unlink(missing_ok=True)
+    for file in list(store.glob(name)) or [store / name]:
+        file.write_bytes(data)
 
 
 def test_62_the_ledger_is_rebuilt_to_what_it_was(cli: Cli, workspace: Path) -> None:
@@ -375,7 +382,7 @@ def test_63_a_newer_store_is_refused_and_not_damaged(cli: Cli, workspace: Path, 
     rewind(cli, at)
     write_files(workspace, {"file.txt": b"three\n"})
     store = store_of(cli)
-    commands = _COMMANDS
+    commands: tuple[tuple[str, ...], ...] = _COMMANDS
     if what == "format":
         good = (store / "format").read_bytes()
         (store / "format").write_bytes(b"%d\n" % (int(good) + 1))

@@ -537,30 +537,6 @@ def _special_then(cli: Cli, root: Path) -> Later:
     )
 
 
-def _mounted_then(cli: Cli, root: Path) -> Later:
-    names = ("small.dat", "large.dat", "sub/x.dat", "build")
-    source = root.parent / "source"
-    shell(root, "mkdir ../source && cp -R build small.dat large.dat sub/x.dat ../source/")
-    mounted: list[Path] = []
-    try:
-        for name in names:
-            tried = subprocess.run(
-                ["mount", "--bind", source / Path(name).name, root / name], capture_output=True
-            )
-            if tried.returncode != 0:
-                pytest.skip(f"no bind mount can be made here: {tried.stderr.decode().strip()}")
-            mounted.append(root / name)
-    except BaseException:
-        _unmount(mounted)
-        raise
-    return lambda: _unmount(mounted)
-
-
-def _unmount(mounted: list[Path]) -> None:
-    for path in mounted:
-        subprocess.run(["umount", path], check=True)
-
-
 _UNHELD = (b"small.dat", b"large.dat", b"sub/x.dat", b"build/out.bin", b"build/deep/out.bin")
 
 

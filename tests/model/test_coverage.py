@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takeback.model import coverage
@@ -37,6 +37,7 @@ def test_complete_means_that_nothing_wanted_is_missing() -> None:
     assert Coverage([*by_rule, missing]).skipped == (missing,)
 
 
+@settings(max_examples=100)
 @given(_ITEMS)
 def test_coverage_survives_being_kept(items: list[NotHeld]) -> None:
     kept = Coverage(items)

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takeback.model import json_text
@@ -24,6 +24,7 @@ _JSON: st.SearchStrategy[Any] = st.recursive(
 )
 
 
+@settings(max_examples=100)
 @given(_JSON)
 def test_what_we_write_both_readers_read_back(value: Any) -> None:
     text = json_text.dumps(value)
@@ -34,6 +35,7 @@ def test_what_we_write_both_readers_read_back(value: Any) -> None:
     assert text == json.dumps(value)
 
 
+@settings(max_examples=100)
 @given(_JSON, st.sampled_from([None, 2]), st.booleans())
 def test_what_others_write_we_read_as_they_do(value: Any, indent: int | None, plain: bool) -> None:
     text = f" \n{json.dumps(value, indent=indent, ensure_ascii=plain)}\r\n\t"

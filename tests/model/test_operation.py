@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
@@ -63,6 +63,7 @@ def test_fork_and_revert_can_be_undone_and_other_lines_do_not_count() -> None:
 _MOVES = st.lists(st.sampled_from(["rewind", "edit", "undo", "redo"]), max_size=30)
 
 
+@settings(max_examples=100)
 @given(_MOVES)
 def test_undo_and_redo_bring_back_every_state_that_they_replaced(moves: list[str]) -> None:
     """A model: the workspace is a number, each edit or rewind gives it a new one.

@@ -121,6 +121,24 @@ def link_entry(target: bytes) -> Entry:
     return Entry(LINK, object_id(BLOB, target))
 
 
+class Killed(BaseException):
+    """Ends a run as a signal would: nothing of ours catches it."""
+
+
+class KillAt:
+    """Put it at ``durable.faults``: ends the run at the n-th step of a name, before the step."""
+
+    def __init__(self, step: str, number: int = 1) -> None:
+        self._step = step
+        self._left = number
+
+    def step(self, name: str) -> None:
+        if name == self._step:
+            self._left -= 1
+            if self._left == 0:
+                raise Killed
+
+
 class Blobs:
     """The bytes of some blobs, as a store would hand them out."""
 

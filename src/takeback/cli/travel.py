@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 DECLINED = 1
 # A path left for one of these was never meant to change; any other makes the exit status 3.
-_BY_CHOICE = ("ignored by git; restored only if asked", "the target does not hold it")
 
 
 def override_options(function: Callable[..., int]) -> Callable[..., int]:
@@ -111,12 +110,7 @@ class Journey:
         if self._call.quiet:
             lines = render.left_alone_lines(outcome.left_alone, "Left alone")
         self._output.lines(lines)
-        return PartlyDone.exit_status if _was_cut_short(outcome) else 0
-
-
-def _was_cut_short(outcome: Outcome) -> bool:
-    left = any(not item.reason.startswith(_BY_CHOICE) for item in outcome.left_alone)
-    return left or not outcome.verified
+        return 0 if outcome.whole else PartlyDone.exit_status
 
 
 def require_yes(call: Call, what: str) -> None:

@@ -8,10 +8,15 @@ from takeback.model.value import Value
 
 
 class LeftAlone(Value):
-    """A path that differs from the target and is not touched, and why."""
+    """A path that differs from the target and is not touched, and why.
+
+    ``by_rule`` when that is as it should be (an ignored file that nobody asked for, a path
+    that the target cannot vouch for); else the operation is done in part only.
+    """
 
     path: bytes
     reason: str
+    by_rule: bool = False
 
 
 class Refusal(Value):
@@ -64,3 +69,8 @@ class Outcome(Value):
     left_alone: tuple[LeftAlone, ...]
     verified: bool
     recovered: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """True when nothing that should have changed was left, and the result was checked."""
+        return self.verified and all(item.by_rule for item in self.left_alone)

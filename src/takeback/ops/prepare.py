@@ -84,6 +84,7 @@ class Preparation:
         self.writes: list[Change] = []
         self.deletes: list[Change] = []
         self.left_alone: dict[bytes, str] = {}
+        self._by_rule: set[bytes] = set()
         self.displaced: dict[bytes, Inside] = {}
         self.extra: dict[bytes, Entry] = {}
         self.ignored_paths: list[bytes] = []
@@ -175,6 +176,7 @@ class Preparation:
                 yield Change(path, held_now or now, then)
             elif self._scope.holds(path):
                 self.left_alone[path] = _NOT_ASKED
+                self._by_rule.add(path)
 
     def _has_wanted_below(self, path: bytes) -> bool:
         below = path + b"/"
@@ -232,6 +234,7 @@ class Preparation:
     def _decide_deletion(self, change: Change) -> str | None:
         reason = self._coverage.reason_for(change.path)
         if reason is not None:
+            self._by_rule.add(change.path)
             return f"the target does not hold it ({reason} then)"
         if change.path in self.ignored_paths:
             saved = self._kept(change.path)
@@ -329,7 +332,10 @@ class Preparation:
             yield full, entry, held is not None
 
     def named(self) -> tuple[LeftAlone, ...]:
-        return tuple(LeftAlone(path, reason) for path, reason in sorted(self.left_alone.items()))
+        return tuple(
+            LeftAlone(path, reason, path in self._by_rule)
+            for path, reason in sorted(self.left_alone.items())
+        )
 
 
 def _above(path: bytes) -> Iterator[bytes]:

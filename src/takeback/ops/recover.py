@@ -88,7 +88,10 @@ def _decode(
         saved=tuple(to_bytes(path) for path in entry["saved"]),
         of=None if of is None else OperationId(of),
     )
-    planned = tuple(LeftAlone(to_bytes(path), reason) for path, reason in entry["left_alone"])
+    planned = tuple(
+        LeftAlone(to_bytes(path), reason, by_rule is True)
+        for path, reason, by_rule in entry["left_alone"]
+    )
     return operation, [decode(unit) for unit in entry["units"]], planned
 
 

@@ -13,7 +13,7 @@ journal removed
 
 from __future__ import annotations
 
-from takeback.errors import Refused
+from takeback.errors import Refused, StoreDamaged
 from takeback.model.checkpoint import UNDO, Checkpoint
 from takeback.model.ids import new_operation_id
 from takeback.model.operation import REWIND, Operation
@@ -168,7 +168,7 @@ def journal_record(
         "paths": [to_text(path) for path in operation.paths],
         "saved": [to_text(path) for path in operation.saved],
         "of": operation.of,
-        "left_alone": [[to_text(item.path), item.reason] for item in left_alone],
+        "left_alone": [[to_text(item.path), item.reason, item.by_rule] for item in left_alone],
         "back": False,
         "units": [encode(unit) for unit in units],
     }
@@ -188,8 +188,11 @@ def finish(
     after = capture(context)
     after.keep()
     left = {item.path: item for item in (*planned, *applied.left_alone)}
-    surfaced = _surfaced(context, after.tree, target, before)
+    surfaced = _surfaced(context, after.tree, target, before, operation.paths)
     left.update((item.path, item) for item in surfaced)
+    left = {
+        path: item for path, item in left.items() if not _same(context, after.tree, target, path)
+    }
     verified = _is_at_target(context, after.tree, target, operation, set(left))
     if operation.kind == REWIND and not applied.written and not applied.deleted:
         with Translated(f"the {operation.kind}"):
@@ -221,8 +224,21 @@ def finish(
     )
 
 
+def _same(context: Context, tree: bytes, target: Checkpoint, path: bytes) -> bool:
+    """Tells whether a path that was left alone is as the target has it all the same."""
+    try:
+        wanted = trees.lookup(context.store, bytes.fromhex(target.snapshot), path)
+        return wanted is not None and trees.lookup(context.store, tree, path) == wanted
+    except StoreDamaged:
+        return False
+
+
 def _surfaced(
-    context: Context, tree: bytes, target: Checkpoint, before: Checkpoint
+    context: Context,
+    tree: bytes,
+    target: Checkpoint,
+    before: Checkpoint,
+    scope: tuple[bytes, ...],
 ) -> list[LeftAlone]:
     """Names what no snapshot held when the rewind began and what the target does not know.
 
@@ -234,9 +250,11 @@ def _surfaced(
     wanted = bytes.fromhex(target.snapshot)
     changes = trees.diff(context.store, tree, wanted, on_damage=lambda path, error: None)
     return [
-        LeftAlone(change.path, f"it was not captured when the rewind began ({hidden[change.path]})")
+        LeftAlone(
+            change.path, f"not captured when the rewind began ({hidden[change.path]})", by_rule=True
+        )
         for change in changes
-        if change.new is None and change.path in hidden
+        if change.new is None and change.path in hidden and covers(scope, change.path)
     ]
 
 

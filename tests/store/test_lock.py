@@ -1,0 +1,141 @@
+"""The workspace's lock: one holder, who is named, and who keeps nothing when dead."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from takeback.errors import Locked
+from takeback.store.lock import Lock
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "lock")
+
+
+_HOLD = """
+import sys
+from takeback.store.lock import Lock
+Lock(sys.argv[1]).acquire("somebody else", wait=0)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def another_process(path: str) -> Iterator[subprocess.Popen[str]]:
+    """Runs a process that holds the lock until its stdin ends or it is killed."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _HOLD, path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_lock_that_is_taken_names_its_holder(path: str) -> None:
+    with another_process(path) as holder:
+        with pytest.raises(Locked, match=rf"process {holder.pid} \(somebody else\)"):
+            Lock(path).acquire("me", wait=0)
+
+
+def test_a_killed_holder_holds_nothing(path: str) -> None:
+    with another_process(path) as holder:
+        holder.send_signal(signal.SIGKILL)
+        holder.wait()
+    lock = Lock(path)
+    lock.acquire("me", wait=0)
+    lock.release()
+
+
+def test_waiting_gets_the_lock_when_the_holder_ends(path: str) -> None:
+    lock = Lock(path)
+    with another_process(path) as holder:
+        assert holder.stdin is not None
+        holder.stdin.close()
+        lock.acquire("me", wait=30)
+    assert lock.held
+    lock.release()
+
+
+def test_waiting_ends_in_time(path: str) -> None:
+    held, other = Lock(path), Lock(path)
+    held.acquire("me", wait=0)
+    start = time.monotonic()
+    with pytest.raises(Locked):
+        other.acquire("me too", wait=0.1)
+    assert 0.1 <= time.monotonic() - start < 5
+    held.release()
+
+
+def test_a_holder_may_take_it_again_and_gives_it_back_as_often(path: str) -> None:
+    lock, other = Lock(path), Lock(path)
+    lock.acquire("me", wait=0)
+    lock.acquire("me", wait=0)
+    lock.release()
+    with pytest.raises(Locked):
+        other.acquire("another", wait=0)
+    lock.release()
+    assert not lock.held
+    other.acquire("another", wait=0)
+    other.release()
+    other.release()
+
+
+def test_a_forked_child_does_not_keep_the_lock(path: str) -> None:
+    lock = Lock(path)
+    lock.acquire("me", wait=0)
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            lock.forget_in_child()
+            assert not lock.held
+            os.write(write, b"x")
+            signal.pause()
+        finally:
+            os._exit(1)
+    try:
+        assert os.read(read, 1) == b"x"
+        lock.release()
+        other = Lock(path)
+        other.acquire("me", wait=0)
+        other.release()
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(read)
+        os.close(write)
+
+
+def test_a_program_that_is_started_does_not_keep_the_lock(path: str) -> None:
+    lock = Lock(path)
+    lock.acquire("me", wait=0)
+    with subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, close_fds=False
+    ) as process:
+        lock.release()
+        Lock(path).acquire("me", wait=0)
+        process.kill()
+
+
+def test_a_link_at_the_place_of_the_lock_is_not_followed(tmp_path: Path, path: str) -> None:
+    Path(path).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="symbolic"):
+        Lock(path).acquire("me", wait=0)
+    assert not (tmp_path / "elsewhere").exists()

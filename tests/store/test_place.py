@@ -1,0 +1,180 @@
+"""Which store belongs to which directory, also after a move, a copy or a new start."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from takeback.model.checkpoint import Checkpoint
+from takeback.store import place as places
+from takeback.store.place import Identity, Place
+from tests.support.engine import Heard, checkpoint, heard_by, opened
+from tests.support.git import git
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    """A directory without git, with one file."""
+    directory = tmp_path / "plain"
+    directory.mkdir()
+    (directory / "a").write_text("1")
+    return directory
+
+
+def one_checkpoint(root: Path) -> Checkpoint:
+    with opened(root) as context:
+        return checkpoint(context)
+
+
+def known_at(root: Path) -> bool:
+    """Tells whether the directory is found to have checkpoints."""
+    with opened(root) as context:
+        return bool(context.store.refs.list("refs/takeback/sessions"))
+
+
+def home() -> str:
+    return os.environ["TAKEBACK_HOME"]
+
+
+def test_a_moved_directory_takes_its_store_along_and_says_where_it_was(plain: Path) -> None:
+    one_checkpoint(plain)
+    moved = plain.rename(plain.parent / "moved to")
+    with opened(moved) as context:
+        assert context.store.refs.list("refs/takeback/sessions")
+        assert heard_by(context).notes == [
+            f"This workspace was at {plain} before; its checkpoints came along."
+        ]
+        assert context.store.place.root == os.fsencode(moved)
+    assert [place.root for place in places.all_places(home())] == [os.fsencode(moved)]
+    with opened(moved) as context:
+        assert heard_by(context).notes == []
+
+
+def test_a_moved_directory_is_found_from_a_directory_inside_it(plain: Path) -> None:
+    (plain / "sub").mkdir()
+    one_checkpoint(plain)
+    moved = plain.rename(plain.parent / "moved")
+    with opened(moved / "sub") as context:
+        assert context.workspace.root == os.fsencode(moved)
+
+
+def test_two_directories_that_changed_names_keep_their_own_checkpoints(
+    plain: Path, workspace: Path
+) -> None:
+    mine, other = one_checkpoint(plain), one_checkpoint(workspace)
+    plain.rename(plain.parent / "between")
+    workspace.rename(plain)
+    (plain.parent / "between").rename(workspace)
+    with opened(workspace) as context:
+        assert context.store.refs.read("refs/takeback/sessions/workspace") == mine.commit
+    with opened(plain) as context:
+        assert context.store.refs.read("refs/takeback/sessions/workspace") == other.commit
+
+
+def test_a_copy_is_a_workspace_of_its_own(workspace: Path) -> None:
+    one_checkpoint(workspace)
+    copy = workspace.parent / "copy"
+    shutil.copytree(workspace, copy)
+    assert not known_at(copy)
+    assert known_at(workspace)
+
+
+def test_a_directory_made_anew_at_the_same_path_is_another_workspace(plain: Path) -> None:
+    one_checkpoint(plain)
+    shutil.rmtree(plain)
+    plain.mkdir()
+    assert not known_at(plain)
+    with opened(plain) as context:
+        [before] = places.strangers(home(), context.store.place)
+        assert before.root == os.fsencode(plain)
+
+
+def test_git_init_in_a_workspace_does_not_make_it_another_one(plain: Path) -> None:
+    one_checkpoint(plain)
+    git(plain, "init", "--quiet")
+    assert known_at(plain)
+
+
+def made_anew_around_its_git(root: Path) -> None:
+    old = root.rename(root.parent / "old")
+    root.mkdir()
+    (old / ".git").rename(root / ".git")
+    shutil.rmtree(old)
+
+
+def test_a_root_made_anew_around_the_same_git_stays_what_it_was(workspace: Path) -> None:
+    one_checkpoint(workspace)
+    made_anew_around_its_git(workspace)
+    assert known_at(workspace)
+
+
+def test_a_root_made_anew_around_a_git_that_came_later_stays_what_it_was(plain: Path) -> None:
+    one_checkpoint(plain)
+    git(plain, "init", "--quiet")
+    one_checkpoint(plain)
+    made_anew_around_its_git(plain)
+    assert known_at(plain)
+
+
+def test_a_root_whose_name_is_not_utf8_has_a_store_and_can_be_moved(tmp_path: Path) -> None:
+    root = tmp_path / os.fsdecode(b"caf\xe9 \xff")
+    root.mkdir()
+    (root / "a").write_text("1")
+    one_checkpoint(root)
+    [kept] = places.all_places(home())
+    assert kept.root == os.fsencode(root)
+    assert kept.directory.isascii()
+    assert known_at(root)
+    moved = root.rename(tmp_path / os.fsdecode(b"\xfe"))
+    assert known_at(moved)
+
+
+def test_names_that_look_alike_do_not_share_a_place(tmp_path: Path) -> None:
+    roots = [b"/x/a b", b"/x/a_b", b"/y/a_b", b"/", b"/x/" + b"n" * 200, b"/x/" + b"n" * 201]
+    found = {places.place_for(str(tmp_path), root).directory for root in roots}
+    assert len({os.path.dirname(directory) for directory in found}) == len(roots)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"path": 1, "root": "", "git": ""}', "garbage"])
+def test_a_store_that_does_not_say_whose_it_is_is_passed_over(plain: Path, text: str) -> None:
+    one_checkpoint(plain)
+    [kept] = places.all_places(home())
+    Path(kept.directory, "workspace.json").write_text(text)
+    assert list(places.all_places(home())) == []
+    assert known_at(plain)
+
+
+def test_a_store_set_aside_keeps_everything_under_another_name(plain: Path) -> None:
+    one_checkpoint(plain)
+    [kept] = places.all_places(home())
+    places.set_aside(kept)
+    assert not places.exists(kept)
+    assert [place.directory for place in places.strangers(home(), kept)] == [kept.directory + ".1"]
+    one_checkpoint(plain)
+    places.set_aside(kept)
+    assert len(places.strangers(home(), kept)) == 2
+
+
+def test_looking_for_a_place_writes_nothing(plain: Path) -> None:
+    place = places.place_for(home(), os.fsencode(plain))
+    assert not places.exists(place)
+    assert places.earlier_place(home(), place) is None
+    assert not places.has_place(home(), os.fsencode(plain))
+    assert not Path(home()).exists()
+
+
+def test_what_is_written_of_a_place_reads_back(tmp_path: Path) -> None:
+    place = Place(str(tmp_path), b"/r\xff\n", Identity("a-1", ""))
+    places.write_place(place)
+    assert places.read_place(str(tmp_path)) == place
+
+
+def test_opening_a_known_workspace_tells_nothing(plain: Path) -> None:
+    one_checkpoint(plain)
+    heard = Heard()
+    with opened(plain, reporter=heard):
+        pass
+    assert heard.notes == []

@@ -1,0 +1,91 @@
+"""The sink: one pack per capture, none when nothing is new."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from takeback.errors import WriteFailed
+from takeback.git.objects import BLOB, object_id
+from takeback.ops.context import Context
+from takeback.store.sink import PackSink
+from takeback.store.trust import Trust
+from tests.support.engine import packs_of
+
+
+def test_what_is_published_is_one_pack_that_reads_back(context: Context) -> None:
+    sink = PackSink(context.store)
+    oids = [sink.add(BLOB, b"%d" % number) for number in range(20)]
+    assert packs_of(context.store) == []
+    assert all(sink.has(oid) for oid in oids)
+    sink.publish()
+    [pack] = packs_of(context.store)
+    assert pack.stat().st_mode & 0o077 == 0
+    assert [context.store.blob(oid) for oid in oids] == [b"%d" % number for number in range(20)]
+    assert Trust(context.store).believes(pack.stem)
+
+
+def test_nothing_new_writes_nothing(context: Context) -> None:
+    sink = PackSink(context.store)
+    before = sorted(Path(context.store.directory).rglob("*"))
+    assert not sink.has(object_id(BLOB, b"unknown"))
+    sink.publish()
+    assert sorted(Path(context.store.directory).rglob("*")) == before
+
+
+def test_what_is_discarded_leaves_no_file_and_is_not_had(context: Context) -> None:
+    sink = PackSink(context.store)
+    oid = sink.add(BLOB, os.urandom(9 << 20))  # more than a pack is kept in memory
+    directory = Path(context.store.git_dir, "objects", "pack")
+    assert len(os.listdir(directory)) == 1
+    sink.discard()
+    assert os.listdir(directory) == []
+    assert not sink.has(oid)
+    assert sink.add(BLOB, b"usable again") == object_id(BLOB, b"usable again")
+    sink.publish()
+    assert not sink.has(oid)
+
+
+def test_below_the_floor_of_free_space_nothing_is_written(context: Context) -> None:
+    sink = PackSink(context.store, disk_floor=1 << 60)
+    assert not sink.has(object_id(BLOB, b"x"))
+    with pytest.raises(WriteFailed, match="less than the floor") as raised:
+        sink.add(BLOB, b"x")
+    assert "disk_floor_mb" in raised.value.hint
+    sink.publish()
+    assert packs_of(context.store) == []
+
+
+def test_a_file_that_is_not_of_the_size_it_was_is_not_added(
+    tmp_path: Path, context: Context
+) -> None:
+    (tmp_path / "f").write_bytes(b"0123456789")
+    sink = PackSink(context.store)
+    for size in (9, 11):
+        with open(tmp_path / "f", "rb") as file:
+            assert sink.add_stream(BLOB, file.fileno(), size) is None
+    with open(tmp_path / "f", "rb") as file:
+        assert sink.add_stream(BLOB, file.fileno(), 10) == object_id(BLOB, b"0123456789")
+
+
+def test_two_sinks_publish_side_by_side(context: Context) -> None:
+    one, other = PackSink(context.store), PackSink(context.store)
+    oids = [one.add(BLOB, b"one"), other.add(BLOB, b"other")]
+    child = one.fork()
+    oids.append(child.add(BLOB, b"child"))
+    for sink in (child, other, one):
+        sink.publish()
+    assert [context.store.blob(oid) for oid in oids] == [b"one", b"other", b"child"]
+
+
+def test_every_pack_of_a_capture_is_believed_afterwards(context: Context) -> None:
+    parent = PackSink(context.store)
+    child = parent.fork()
+    parent.add(BLOB, b"parent")
+    child.add(BLOB, b"child")
+    child.publish()
+    parent.publish()
+    trust = Trust(context.store)
+    assert [trust.believes(pack.stem) for pack in packs_of(context.store)] == [True, True]

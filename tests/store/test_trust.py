@@ -1,0 +1,180 @@
+"""When "already there" is believed, and when an object is read before it counts as there."""
+
+from __future__ import annotations
+
+import marshal
+import os
+from pathlib import Path
+
+import pytest
+
+from takeback.git.objects import BLOB, object_id
+from takeback.ops.capture import capture
+from takeback.ops.context import Context
+from takeback.store import trees
+from takeback.store.sink import PackSink
+from takeback.store.trust import Trust, checksum_holds
+from tests.support.engine import checkpoint, garble, heard_by, packs_of, settle
+
+BYTES = b"bytes that are kept\n"
+OID = object_id(BLOB, BYTES)
+
+
+@pytest.fixture
+def pack(context: Context) -> Path:
+    """The one pack of a store, which holds a blob."""
+    sink = PackSink(context.store)
+    sink.add(BLOB, BYTES)
+    sink.publish()
+    [path] = packs_of(context.store)
+    path.chmod(0o600)
+    return path
+
+
+def believed(context: Context, pack: Path) -> bool:
+    return Trust(context.store).believes(pack.stem)
+
+
+def restart(context: Context) -> None:
+    """Makes the trust table look as if it was written before the machine restarted."""
+    path = Path(context.store.path("trust"))
+    _, packs = marshal.loads(path.read_bytes())
+    path.write_bytes(marshal.dumps(("another boot", packs)))
+
+
+def test_a_pack_that_we_wrote_is_believed(context: Context, pack: Path) -> None:
+    assert believed(context, pack)
+
+
+def test_a_pack_that_was_touched_is_not_believed(context: Context, pack: Path) -> None:
+    os.utime(pack)
+    assert not believed(context, pack)
+
+
+def test_a_truncated_pack_is_not_believed(context: Context, pack: Path) -> None:
+    times = pack.stat()
+    os.truncate(pack, times.st_size - 30)
+    os.utime(pack, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert not believed(context, pack)
+
+
+def test_a_pack_with_a_flipped_bit_is_not_believed(context: Context, pack: Path) -> None:
+    garble(context.store, OID)
+    assert not believed(context, pack)
+
+
+def test_a_copy_under_the_same_name_is_not_believed(context: Context, pack: Path) -> None:
+    times = pack.stat()
+    data = pack.read_bytes()
+    pack.rename(pack.with_suffix(".old"))
+    pack.write_bytes(data)
+    os.utime(pack, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert not believed(context, pack)
+
+
+def test_a_pack_that_somebody_else_put_there_is_not_believed(context: Context, pack: Path) -> None:
+    Path(context.store.path("trust")).unlink()
+    assert not believed(context, pack)
+
+
+@pytest.mark.parametrize("data", [b"", b"garbage", marshal.dumps(7), marshal.dumps(("b", 7))])
+def test_a_damaged_trust_table_believes_nothing(
+    context: Context, pack: Path, data: bytes
+) -> None:
+    Path(context.store.path("trust")).write_bytes(data)
+    assert not believed(context, pack)
+
+
+def test_after_a_restart_a_sound_pack_is_believed_again(context: Context, pack: Path) -> None:
+    restart(context)
+    assert Trust(context.store).recheck_after_restart()
+    assert believed(context, pack)
+
+
+def test_after_a_restart_a_recent_pack_is_read_before_it_is_believed(
+    context: Context, pack: Path
+) -> None:
+    times = pack.stat()
+    garble(context.store, OID)
+    os.utime(pack, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert believed(context, pack)  # size, time and inode are right: a disk can lie like this
+    restart(context)
+    assert not Trust(context.store).recheck_after_restart()
+    assert not believed(context, pack)
+
+
+def test_while_the_machine_runs_no_pack_is_read(context: Context, pack: Path) -> None:
+    times = pack.stat()
+    garble(context.store, OID)
+    os.utime(pack, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert Trust(context.store).recheck_after_restart()
+
+
+def test_a_checksum_holds_for_the_whole_pack_only(context: Context, pack: Path) -> None:
+    assert checksum_holds(str(pack))
+    data = pack.read_bytes()
+    for damaged in (data[:-1], data + b"x", b"", data[:20], data[:15] + b"!" + data[16:]):
+        pack.write_bytes(damaged)
+        assert not checksum_holds(str(pack))
+    assert not checksum_holds(str(pack.parent / "missing"))
+
+
+# -- what it is for
+
+
+def lost_in(context: Context, path: bytes) -> bytes:
+    """Returns the object that the newest capture holds at ``path``, after it was read back."""
+    captured = capture(context)
+    captured.keep()
+    entry = trees.lookup(context.store, captured.tree, path)
+    assert entry is not None
+    return context.store.blob(entry.oid)
+
+
+@pytest.mark.parametrize("how", ["truncated", "flipped", "emptied"])
+def test_bytes_whose_object_is_lost_are_written_again(
+    workspace: Path, context: Context, how: str
+) -> None:
+    (workspace / "a").write_bytes(BYTES)
+    checkpoint(context)
+    [pack] = packs_of(context.store)
+    if how == "flipped":
+        garble(context.store, OID)
+    else:
+        pack.chmod(0o600)
+        os.truncate(pack, 0 if how == "emptied" else pack.stat().st_size - 25)
+    context.store.packs.close()
+    (workspace / "b").write_bytes(BYTES)
+    assert lost_in(context, b"b") == BYTES
+
+
+def test_after_a_restart_damaged_objects_of_unchanged_files_are_written_again(
+    workspace: Path, context: Context
+) -> None:
+    (workspace / "a").write_bytes(BYTES)
+    settle()
+    checkpoint(context)
+    garble(context.store, OID)
+    context.store.packs.close()
+    restart(context)
+    assert lost_in(context, b"a") == BYTES
+    assert "everything is read anew" in heard_by(context).notes[0]
+
+
+def test_after_a_restart_what_a_second_process_read_is_checked_too(
+    workspace: Path, context: Context
+) -> None:
+    """From 1500 files on a capture reads in two processes, each into a pack of its own."""
+    for number in range(1500):
+        (workspace / f"{number:04}").write_bytes(b"content of file %d\n" % number)
+    settle()
+    checkpoint(context)
+    packs = packs_of(context.store)
+    assert len(packs) == 2
+    first = context.store.packs.pack_of(object_id(BLOB, b"content of file 0\n"))
+    [second] = [pack for pack in packs if pack.stem != first]
+    second.chmod(0o600)
+    os.truncate(second, second.stat().st_size // 2)
+    context.store.packs.close()
+    restart(context)
+    assert lost_in(context, b"1499") == b"content of file 1499\n"
