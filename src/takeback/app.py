@@ -30,8 +30,9 @@ from takeback.store import journal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
+    from typing import TypeVar
 
     from takeback.ledger.ledger import Ledger
     from takeback.model.change import CountedChange
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from takeback.ports import Clock, Reporter
 
     CheckpointLike = str | Checkpoint
+    T = TypeVar("T")
 
 
 class Takeback:
@@ -131,18 +133,34 @@ class Takeback:
             catch_up(self._context.store, self._ledger, self._context.reporter)
         return self._ledger
 
+    def _ask(self, question: Callable[[Ledger], T]) -> T:
+        """Asks the ledger; if that shows it to be damaged, makes it anew and asks once more."""
+        from takeback.ledger.ledger import LedgerDamaged
+        from takeback.ops.catch_up import rebuild_ledger
+
+        try:
+            return question(self._index())
+        except LedgerDamaged as error:
+            self._context.reporter.note(f"The ledger was damaged ({error}) and is made anew.")
+            if self._ledger is not None:
+                self._ledger.close()
+            self._ledger = rebuild_ledger(self._context.store, self._context.reporter)
+            return question(self._ledger)
+
     def find(self, name: CheckpointLike) -> Checkpoint:
         """Returns the checkpoint that a name means; raises NoSuchCheckpoint."""
         from takeback.ops import names
 
         if not isinstance(name, str):
             return name
-        return names.find(self._index(), name, now=self._context.clock.now())
+        now = self._context.clock.now()
+        return self._ask(lambda ledger: names.find(ledger, name, now=now))
 
     def _by_id(self, checkpoint: CheckpointId) -> Checkpoint:
         from takeback.ops import names
 
-        return names.find(self._index(), checkpoint, now=self._context.clock.now())
+        now = self._context.clock.now()
+        return self._ask(lambda ledger: names.find(ledger, checkpoint, now=now))
 
     def checkpoints(
         self, *, session: str | None = None, undo: bool = False, limit: int = -1
@@ -150,13 +168,14 @@ class Takeback:
         """Returns checkpoints with what changed in each, newest first."""
         from takeback.ops.timeline import timeline
 
-        return timeline(self._index(), session=session, undo=undo, limit=limit)
+        return self._ask(lambda ledger: timeline(ledger, session=session, undo=undo, limit=limit))
 
     def show(self, checkpoint: CheckpointLike) -> Shown:
         """Returns one checkpoint in full, with what it does not hold."""
         from takeback.ops.timeline import show
 
-        return show(self._context.store, self._index(), self.find(checkpoint))
+        found = self.find(checkpoint)
+        return self._ask(lambda ledger: show(self._context.store, ledger, found))
 
     def operations(self) -> list[Operation]:
         """Returns the operation log, oldest first."""
@@ -208,7 +227,7 @@ class Takeback:
         """Returns what is kept, where, how large, and what went wrong."""
         from takeback.ops.status import status
 
-        return status(self._context, self._index())
+        return self._ask(lambda ledger: status(self._context, ledger))
 
     def verify(self, *, read_data: bool = False) -> Verified:
         """Checks that everything kept reads back."""
@@ -247,14 +266,16 @@ class Takeback:
         if label is not None:
             from takeback.ops.label import check_new_label
 
-            check_new_label(self._context, self._index(), label)
+            wanted = label
+            self._ask(lambda ledger: check_new_label(self._context, ledger, wanted))
         return checkpoint(self._context, label=label, prompt=message, allow_large=allow_large)
 
     def label(self, checkpoint: CheckpointLike, name: str | None) -> Checkpoint:
         """Gives a checkpoint a name, or takes it off (None)."""
         from takeback.ops.label import label
 
-        return label(self._context, self._index(), self.find(checkpoint), name)
+        found = self.find(checkpoint)
+        return self._ask(lambda ledger: label(self._context, ledger, found, name))
 
     def plan(
         self,
@@ -298,7 +319,7 @@ class Takeback:
         )
 
     def _newest(self) -> Checkpoint | None:
-        found = self._index().checkpoints(undo=False, limit=1)
+        found = self._ask(lambda ledger: ledger.checkpoints(undo=False, limit=1))
         return found[0] if found else None
 
     def next_undo(self) -> Step:
@@ -378,6 +399,18 @@ class Takeback:
             message = f"made anew from the store: {checkpoints} checkpoints"
             found.append(Finding("ledger", MENDED, message))
         return found
+
+    @classmethod
+    def earlier(
+        cls, path: str | os.PathLike[str] = ".", *, environ: Mapping[str, str] | None = None
+    ) -> list[Finding]:
+        """Returns the stores of what stood at this path before, as offers to take them over."""
+        from takeback.ops.doctor import earlier
+
+        environ = os.environ if environ is None else environ
+        foreign_owner = config.load([config_file(environ)])["foreign_owner"]
+        place = locate(os.fsencode(path), environ, foreign_owner=foreign_owner)
+        return earlier(place, takeback_home(environ))
 
     @classmethod
     def adopt(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,7 +40,8 @@ Plan: rewind 4 files to FIRST (start).
   create b
   delete c
   delete d
-your own edits since the last checkpoint, taken back too (undo brings them back; `takeback checkpoint` first keeps them):
+your own edits since the last checkpoint, taken back too
+(undo brings them back; `takeback checkpoint` first keeps them):
   d
 $ takeback rewind start --yes
 Rewound 4 files to FIRST (start).
@@ -182,6 +185,60 @@ def test_ignored_files_that_nobody_asked_for_leave_it_0(cli: Cli, workspace: Pat
     assert (workspace / "x.log").read_text() == "1"
 
 
+# -- after a kill
+
+KILLED = """
+import os, sys
+from takeback import durable
+from takeback.cli.main import run
+
+class Kill:
+    def step(self, name):
+        if name == "exchange":
+            os._exit(9)
+
+durable.faults = Kill()
+sys.exit(run(["rewind", "start", "--yes"]))
+"""
+
+
+@pytest.fixture
+def killed(story: Story) -> Story:
+    """The story, in the middle of a rewind to its start."""
+    argv = [sys.executable, "-c", KILLED]
+    assert subprocess.run(argv, cwd=story.workspace, check=False).returncode == 9
+    return story
+
+
+def test_undo_after_a_kill_recovers_and_says_so(killed: Story) -> None:
+    assert killed.cli.ok("--json", "status").json["interrupted"] is True
+    assert "takeback undo" in killed.cli.ok("status").stdout
+    dry = killed.cli.run("--json", "rewind", "start", "--dry-run")
+    assert '"type": "note"' in dry.stderr
+    assert killed.cli.run("--json", "undo").status == 13
+    answer = killed.cli.run("--json", "undo", "--yes")
+    assert (answer.status, answer.error["code"]) == (4, "recovered"), str(answer)
+    assert killed.files() in (FIRST, NOW)
+    assert killed.cli.ok("--json", "status").json["interrupted"] is False
+    (done,) = killed.cli.ok("--json", "log", "--operations").json_lines
+    assert done["recovered"] is True
+    killed.cli.ok("undo", "--yes")
+    assert killed.files() == NOW
+
+
+def test_rewind_after_a_kill_recovers_first(killed: Story) -> None:
+    answer = killed.cli.ok("--json", "rewind", "@", "--yes")
+    assert "An interrupted rewind was found and finished." in answer.stderr
+    assert killed.files() == SECOND
+
+
+def test_undo_at_a_terminal_after_a_kill(killed: Story) -> None:
+    seen = at_a_terminal(killed.cli, "undo", env={"NO_COLOR": "1"})
+    assert seen.status == 4
+    assert "An interrupted rewind was found and finished." in seen.screen
+    assert "[y/N]" not in seen.screen
+
+
 # -- at a terminal
 
 
@@ -193,7 +250,8 @@ def test_yes_at_a_terminal(story: Story) -> None:
   create b
   delete c
   delete d
-your own edits since the last checkpoint, taken back too (undo brings them back; `takeback checkpoint` first keeps them):
+your own edits since the last checkpoint, taken back too
+(undo brings them back; `takeback checkpoint` first keeps them):
   d
 Rewind 4 files to FIRST (start)? [y/N] y
 Rewound 4 files to FIRST (start).

@@ -97,30 +97,39 @@ def test_a_holder_may_take_it_again_and_gives_it_back_as_often(path: str) -> Non
     other.release()
 
 
+_FORK = """
+import os, signal, sys
+from takeback.store.lock import Lock
+lock = Lock(sys.argv[1])
+lock.acquire("the parent", wait=0)
+pid = os.fork()
+if pid == 0:
+    lock.forget_in_child()
+    print(lock.held, os.getpid(), flush=True)
+    signal.pause()
+os.waitpid(pid, os.WNOHANG)
+sys.stdin.read()
+"""
+
+
 def test_a_forked_child_does_not_keep_the_lock(path: str) -> None:
-    lock = Lock(path)
-    lock.acquire("me", wait=0)
-    read, write = os.pipe()
-    pid = os.fork()
-    if pid == 0:
+    with subprocess.Popen(
+        [sys.executable, "-c", _FORK, path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as parent:
+        assert parent.stdout is not None
+        held, child = parent.stdout.readline().split()
+        assert held == "False"
         try:
-            lock.forget_in_child()
-            assert not lock.held
-            os.write(write, b"x")
-            signal.pause()
+            with pytest.raises(Locked, match="the parent"):
+                Lock(path).acquire("me", wait=0)
+            parent.kill()
+            parent.wait()
+            Lock(path).acquire("me", wait=0)
         finally:
-            os._exit(1)
-    try:
-        assert os.read(read, 1) == b"x"
-        lock.release()
-        other = Lock(path)
-        other.acquire("me", wait=0)
-        other.release()
-    finally:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        os.close(read)
-        os.close(write)
+            os.kill(int(child), signal.SIGKILL)
 
 
 def test_a_program_that_is_started_does_not_keep_the_lock(path: str) -> None:

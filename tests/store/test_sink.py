@@ -80,12 +80,16 @@ def test_two_sinks_publish_side_by_side(context: Context) -> None:
     assert [context.store.blob(oid) for oid in oids] == [b"one", b"other", b"child"]
 
 
-def test_every_pack_of_a_capture_is_believed_afterwards(context: Context) -> None:
+def test_what_a_forked_sink_wrote_is_believed_once_its_parent_takes_it_over(
+    context: Context,
+) -> None:
     parent = PackSink(context.store)
     child = parent.fork()
     parent.add(BLOB, b"parent")
     child.add(BLOB, b"child")
-    child.publish()
+    names = child.publish()
+    assert not Trust(context.store).believes(names[0])
+    parent.adopt(names)
     parent.publish()
     trust = Trust(context.store)
     assert [trust.believes(pack.stem) for pack in packs_of(context.store)] == [True, True]

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 _NAMES = 3
 _LINES = 20
 _PROMPT = 60
-OWN_EDITS = (
-    "your own edits since the last checkpoint, taken back too "
-    "(undo brings them back; `takeback checkpoint` first keeps them)"
+_OWN_EDITS = (
+    "your own edits since the last checkpoint, taken back too",
+    "(undo brings them back; `takeback checkpoint` first keeps them):",
 )
 _VERBS = {
     "added": "create",
@@ -54,7 +54,7 @@ def plan_lines(plan: Plan, paint: Paint, *, whole: bool) -> Iterator[str]:
     yield from _change_lines(plan.writes, paint, whole=whole)
     yield from _change_lines(plan.deletes, paint, whole=whole)
     if plan.outside:
-        yield f"{OWN_EDITS}:"
+        yield from _OWN_EDITS
         yield from _listed([shown_path(path) for path in plan.outside], whole=whole)
     if plan.others:
         yield "changed by another session since:"

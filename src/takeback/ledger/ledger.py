@@ -6,7 +6,6 @@ import os
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from takeback.errors import StoreTooNew
 from takeback.ledger.schema import MIGRATIONS
 from takeback.model.change import CountedChange
 from takeback.model.checkpoint import Checkpoint
@@ -26,7 +25,7 @@ class LedgerDamaged(Exception):
 
 
 class LedgerUnwritable(Exception):
-    """The disk does not take it now: full, read-only, no permission. Nothing is damaged."""
+    """Not ours to write now: disk full, read-only, of a newer format. Nothing is damaged."""
 
 
 def _translated(error: sqlite3.DatabaseError) -> LedgerDamaged | LedgerUnwritable:
@@ -63,10 +62,7 @@ class Ledger:
     def _migrate(self) -> None:
         (version,) = self._db.execute("pragma user_version").fetchone()
         if version > len(MIGRATIONS):
-            raise StoreTooNew(
-                f"the ledger has format {version}, this takeback knows {len(MIGRATIONS)}",
-                hint="upgrade takeback; nothing was changed",
-            )
+            raise LedgerUnwritable(f"it was made by a newer takeback, format {version}")
         for number in range(version, len(MIGRATIONS)):
             script = (
                 f"begin immediate; {MIGRATIONS[number]} pragma user_version = {number + 1}; commit;"

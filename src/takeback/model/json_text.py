@@ -66,6 +66,8 @@ def loads(text: str) -> Json:
         value, end = _make_scanner(_Settings)(text, start)
     except StopIteration as stop:
         raise ValueError(f"not JSON at character {stop.value}") from None
+    except SystemError:  # the scanner wanted to raise json's own error, and json is not loaded
+        raise ValueError("not JSON: a string or number is cut off") from None
     except RecursionError:
         raise ValueError("JSON nested too deeply") from None
     if text[end:].strip(_WHITESPACE):

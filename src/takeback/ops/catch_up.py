@@ -53,8 +53,11 @@ def rebuild_ledger(store: Store, reporter: Reporter) -> Ledger:
 
 def catch_up(store: Store, ledger: Ledger, reporter: Reporter) -> None:
     """Indexes what is new on each ref. Costs a listing of the refs when nothing is."""
-    sessions = store.refs.list(SESSIONS)
-    labels = store.refs.list(LABELS)
+    damaged: dict[str, str] = {}
+    sessions = store.refs.list(SESSIONS, damaged=damaged)
+    labels = store.refs.list(LABELS, damaged=damaged)
+    for ref, reason in damaged.items():
+        reporter.note(f"{ref} cannot be read ({reason}); what it named is passed over.")
     wanted = {ref: tip.hex() for ref, tip in {**sessions, **labels}.items()}
     if ledger.tips() == wanted:
         return

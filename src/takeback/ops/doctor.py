@@ -36,7 +36,7 @@ def doctor(context: Context, *, home: str) -> list[Finding]:
     with context.locked():
         found.append(_leftovers(context))
     found.append(_packs(context))
-    found += _earlier(context, home)
+    found += earlier(context.store.place, home)
     failures = log.read(context.store)
     if failures:
         found.append(Finding("log", BROKEN, f"{len(failures)} failures, the last: {failures[-1]}"))
@@ -110,7 +110,7 @@ def _packs(context: Context) -> Finding:
     return Finding("packs", OK, f"{count} packs")
 
 
-def _earlier(context: Context, home: str) -> list[Finding]:
+def earlier(here: place.Place, home: str) -> list[Finding]:
     """Offers the stores of what stood at this path before."""
     return [
         Finding(
@@ -120,5 +120,5 @@ def _earlier(context: Context, home: str) -> list[Finding]:
             f"{other.directory}",
             f"take them over: takeback doctor --adopt {os.path.basename(other.directory)}",
         )
-        for other in place.strangers(home, context.store.place)
+        for other in place.strangers(home, here)
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from takeback.errors import StoreDamaged
 from takeback.model.operation import history
 from takeback.model.value import Value
 from takeback.store import journal, log
@@ -45,7 +46,12 @@ def status(context: Context, ledger: Ledger) -> Status:
     store = context.store
     checkpoints, snapshots, sessions = ledger.counts()
     size, growth = _size(store.directory, context.clock.now() - _DAY)
-    stacks = history(read_operations(store))
+    failures = log.read(store)
+    try:
+        stacks = history(read_operations(store))
+    except StoreDamaged as error:
+        stacks = history(())
+        failures.append(f"the operation log cannot be read: {error.message}")
     newest = ledger.checkpoints(undo=False, limit=1)
     return Status(
         root=context.workspace.root,
@@ -60,7 +66,7 @@ def status(context: Context, ledger: Ledger) -> Status:
         can_undo=len(stacks.undo),
         can_redo=len(stacks.redo),
         interrupted=journal.exists(store),
-        failures=tuple(log.read(store)),
+        failures=tuple(failures),
     )
 
 

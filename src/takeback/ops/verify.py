@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
 
 from takeback.errors import StoreDamaged
 from takeback.git.loose import loose_objects
 from takeback.git.repository import fsck
 from takeback.model.value import Value
 from takeback.store import trees
-from takeback.store.checkpoints import SESSIONS, checkpoint_of, read_coverage
+from takeback.store.checkpoints import LOCAL, SESSIONS, checkpoint_of, read_coverage
+from takeback.store.labels import LABELS
+from takeback.store.operations import OPERATIONS
 from takeback.store.records import chain
 from takeback.store.trust import checksum_holds
 
@@ -39,6 +42,8 @@ def verify(context: Context, *, read_data: bool) -> Verified:
     problems: list[Problem] = []
     damaged: dict[str, str] = {}
     sessions = store.refs.list(SESSIONS, damaged=damaged)
+    others = {**store.refs.list(LOCAL, damaged=damaged), **store.refs.list(LABELS, damaged=damaged)}
+    others.update(store.refs.list(OPERATIONS, damaged=damaged))
     problems += [Problem(ref, reason) for ref, reason in sorted(damaged.items())]
     checkpoints = 0
     seen: set[bytes] = set()
@@ -54,6 +59,7 @@ def verify(context: Context, *, read_data: bool) -> Verified:
                 read_coverage(store, record.oid)
         except StoreDamaged as error:
             problems.append(Problem(f"session {ref.removeprefix(SESSIONS)}", error.message))
+    problems += _check_other_refs(context, others, seen)
     objects = 0
     if read_data:
         objects, found = _read_everything(context)
@@ -63,6 +69,19 @@ def verify(context: Context, *, read_data: bool) -> Verified:
         Problem(f"pack {name}", reason) for name, reason in sorted(store.packs.damaged.items())
     ]
     return Verified(checkpoints, objects, tuple(dict.fromkeys(problems)))
+
+
+def _check_other_refs(context: Context, refs: dict[str, bytes], seen: set[bytes]) -> list[Problem]:
+    """Reads every record of saved files, labels and operations, and what they hold."""
+    problems = []
+    for ref, tip in refs.items():
+        records = islice(chain(context.store, tip), 1 if ref.startswith(LABELS) else None)
+        try:
+            for record in records:
+                problems += _check_trees(context, ref, record.commit.tree.hex(), seen)
+        except StoreDamaged as error:
+            problems.append(Problem(ref, error.message))
+    return problems
 
 
 def _check_trees(context: Context, name: str, root: str, seen: set[bytes]) -> list[Problem]:
@@ -89,8 +108,10 @@ def _read_everything(context: Context) -> tuple[int, list[Problem]]:
     for number, pack in enumerate(names):
         context.reporter.progress("reading packs", number, len(names))
         path = os.path.join(store.git_dir, "objects", "pack", pack + ".pack")
-        if not checksum_holds(path):
-            problems.append(Problem(f"pack {pack}", "its checksum does not match its bytes"))
+        for file in (path, path.removesuffix(".pack") + ".idx"):
+            if not checksum_holds(file):
+                what = os.path.basename(file)
+                problems.append(Problem(f"pack {pack}", f"the checksum of {what} does not match"))
         try:
             for oid in store.packs.iterate(pack):
                 count += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from takeback.errors import StoreDamaged
 from takeback.model.ids import CheckpointId
 from takeback.store.records import read_record, write_record
 
@@ -41,8 +42,11 @@ def remove_label(store: Store, checkpoint: CheckpointId) -> bool:
 
 
 def read_labels(store: Store) -> dict[CheckpointId, str]:
-    """Returns the name of each labelled checkpoint."""
-    return {
-        CheckpointId(ref.removeprefix(LABELS)): read_record(store, oid).text("name")
-        for ref, oid in store.refs.list(LABELS).items()
-    }
+    """Returns the name of each labelled checkpoint; a damaged label is passed over."""
+    found = {}
+    for ref, oid in store.refs.list(LABELS, damaged={}).items():
+        try:
+            found[CheckpointId(ref.removeprefix(LABELS))] = read_record(store, oid).text("name")
+        except StoreDamaged:
+            continue  # verify names it
+    return found

@@ -6,6 +6,7 @@ import click
 
 from takeback.cli.options import Call, verb
 from takeback.cli.text import shown
+from takeback.errors import NotAWorkspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,11 +23,23 @@ def command(call: Call, rebuild: bool, adopt: str | None) -> int:
         from takeback.app import Takeback
 
         Takeback.adopt(adopt)
-    with call.open("doctor", note=False) as tb:
-        found = tb.doctor(rebuild=rebuild)
+    try:
+        with call.open("doctor", note=False) as tb:
+            found = tb.doctor(rebuild=rebuild)
+    except NotAWorkspace:
+        found = _earlier()
+        if not found:
+            raise
     for finding in found:
         _print(call, finding)
     return 1 if any(finding.state == "broken" for finding in found) else 0
+
+
+def _earlier() -> list[Finding]:
+    """A directory made anew has no store yet: the moment to look for the old one."""
+    from takeback.app import Takeback
+
+    return Takeback.earlier()
 
 
 def _print(call: Call, finding: Finding) -> None:

@@ -1,0 +1,161 @@
+"""Packs are combined beside the work, and nothing is lost or trusted too little by it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from takeback.git.objects import BLOB, object_id
+from takeback.model.checkpoint import Checkpoint
+from takeback.ops.context import Context
+from takeback.ops.verify import verify
+from takeback.store import log, maintenance, trees
+from takeback.store.lock import Lock
+from takeback.store.sink import PackSink
+from takeback.store.trust import Trust
+from tests.support.engine import checkpoint, garble, packs_of
+from tests.support.git import git
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Waits for what another process does, half a minute at most."""
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in half a minute"
+        time.sleep(0.02)
+
+
+def wait_for_the_end(context: Context) -> None:
+    """Waits until no maintenance runs any more."""
+    lock = Lock(context.store.path("maintenance.lock"))
+    lock.acquire("a test", wait=30)
+    lock.release()
+
+
+def write_packs(context: Context, count: int) -> list[bytes]:
+    """Writes packs of one blob each and returns the blobs."""
+    oids = []
+    for number in range(count):
+        sink = PackSink(context.store)
+        oids.append(sink.add(BLOB, b"number %d\n" % number * 50))
+        sink.publish()
+    return oids
+
+
+def holds(context: Context, made: Checkpoint, data: bytes) -> bool:
+    entry = trees.lookup(context.store, bytes.fromhex(made.snapshot), b"a")
+    return entry is not None and context.store.blob(entry.oid) == data
+
+
+def test_sixty_checkpoints_leave_few_packs_and_all_of_them_can_be_gone_to(
+    workspace: Path, context: Context
+) -> None:
+    made = []
+    for number in range(60):
+        (workspace / "a").write_text(f"version {number}\n")
+        made.append(checkpoint(context, prompt=f"turn {number}"))
+    wait_for(lambda: len(packs_of(context.store)) <= maintenance.MOST_PACKS)
+    wait_for_the_end(context)
+    assert len(packs_of(context.store)) <= maintenance.MOST_PACKS + 5
+    assert log.read(context.store) == []
+    for number, one in enumerate(made):
+        assert holds(context, one, b"version %d\n" % number)
+    assert verify(context, read_data=True).problems == ()
+    store = Path(context.store.git_dir)
+    patches = git(store, "log", "-p", "--all")
+    for number in range(1, 60):
+        assert b"manual %s: turn %d\n" % (made[number].id.encode(), number) in patches
+        assert b"-version %d\n+version %d\n" % (number - 1, number) in patches
+    assert git(store, "show", f"{made[7].commit.hex()}:files/a") == b"version 7\n"
+    assert git(store, "fsck", "--full", "--strict") == b""
+
+
+def test_combining_keeps_every_object_referred_to_or_not(context: Context) -> None:
+    oids = write_packs(context, 6)
+    assert maintenance.combine_packs(context.store)
+    assert len(packs_of(context.store)) == 1
+    assert [context.store.blob(oid) for oid in oids] == [b"number %d\n" % n * 50 for n in range(6)]
+
+
+def test_a_combined_pack_is_believed(context: Context) -> None:
+    write_packs(context, 6)
+    maintenance.combine_packs(context.store)
+    [pack] = packs_of(context.store)
+    assert Trust(context.store).believes(pack.stem)
+
+
+def test_an_open_reader_finds_objects_whose_pack_was_replaced(context: Context) -> None:
+    oids = write_packs(context, 6)
+    assert context.store.blob(oids[0])
+    assert PackSink(context.store).has(oids[0])
+    maintenance.combine_packs(context.store)
+    sink = PackSink(context.store)
+    assert all(sink.has(oid) and context.store.blob(oid) for oid in oids)
+
+
+def test_it_is_due_above_fifty_packs(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(maintenance, "MOST_PACKS", 3)
+    write_packs(context, 3)
+    assert not maintenance.is_due(context.store)
+    write_packs(context, 4)
+    assert maintenance.is_due(context.store)
+
+
+def test_two_do_not_combine_at_once(context: Context) -> None:
+    write_packs(context, 3)
+    lock = Lock(context.store.path("maintenance.lock"))
+    lock.acquire("another", wait=0)
+    assert not maintenance.combine_packs(context.store)
+    assert len(packs_of(context.store)) == 3
+    lock.release()
+
+
+def test_a_damaged_object_stops_the_combining_and_every_pack_stays(context: Context) -> None:
+    oids = write_packs(context, 6)
+    garble(context.store, oids[2])
+    before = packs_of(context.store)
+    maintenance.start_detached(context.store)
+    wait_for(lambda: log.read(context.store) != [])
+    wait_for_the_end(context)
+    assert "maintenance failed" in log.read(context.store)[0]
+    assert packs_of(context.store) == before
+
+
+def test_the_detached_process_runs_no_code_of_the_project(
+    workspace: Path, context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trap = f"open({str(workspace / 'sprung')!r}, 'w').close()\n"
+    for name in ("takeback/__init__.py", "bisect.py", "fcntl.py", "sitecustomize.py"):
+        (workspace / name).parent.mkdir(exist_ok=True)
+        (workspace / name).write_text(trap)
+    monkeypatch.chdir(workspace)
+    monkeypatch.setenv("PYTHONPATH", str(workspace))
+    monkeypatch.syspath_prepend("")
+    write_packs(context, 6)
+    maintenance.start_detached(context.store)
+    wait_for(lambda: len(packs_of(context.store)) == 1)
+    assert not (workspace / "sprung").exists()
+
+
+def test_a_process_that_cannot_be_started_is_a_line_in_the_log(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.executable", "/nonexistent/python")
+    maintenance.start_detached(context.store)
+    assert "could not be started" in log.read(context.store)[0]
+
+
+def test_what_the_detached_process_prints_or_holds_is_not_ours(context: Context) -> None:
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    write_packs(context, 2)
+    context.store.packs.close()
+    maintenance.start_detached(context.store)
+    after = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    assert after == before
+    wait_for(lambda: len(packs_of(context.store)) == 1)
+    wait_for_the_end(context)
+    assert not context.store.packs.has(object_id(BLOB, b"never written"))

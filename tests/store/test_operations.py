@@ -1,0 +1,53 @@
+"""The operation log as commits."""
+
+from __future__ import annotations
+
+from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
+from takeback.model.operation import REWIND, UNDO, Operation
+from takeback.ops.context import Context
+from takeback.store.operations import OPERATIONS, read_operations, write_operation
+from takeback.store.sink import PackSink
+from tests.support.engine import NOON
+
+FIRST = Operation(
+    id=OperationId("first"),
+    kind=REWIND,
+    session=SessionId("s"),
+    time=NOON + 0.5,
+    target=CheckpointId("target"),
+    before=CheckpointId("before"),
+    after=SnapshotId("a" * 40),
+    paths=(b"dir", b"caf\xe9\n"),
+    saved=(b".env", b"\xff"),
+    written=3,
+    deleted=2,
+    left_alone=1,
+    recovered=True,
+)
+SECOND = Operation(
+    id=OperationId("second"),
+    kind=UNDO,
+    session=SessionId("s"),
+    time=NOON + 1,
+    target=CheckpointId("before"),
+    before=CheckpointId("before the undo"),
+    after=SnapshotId(""),
+    of=OperationId("first"),
+)
+
+
+def test_a_store_without_operations_has_an_empty_log(context: Context) -> None:
+    assert read_operations(context.store) == []
+
+
+def test_operations_read_back_whole_and_oldest_first(context: Context) -> None:
+    for operation in (FIRST, SECOND):
+        write_operation(context.store, PackSink(context.store), operation)
+    assert read_operations(context.store) == [FIRST, SECOND]
+
+
+def test_the_log_reads_for_people_too(context: Context) -> None:
+    write_operation(context.store, PackSink(context.store), FIRST)
+    tip = context.store.refs.read(OPERATIONS)
+    assert tip is not None
+    assert context.store.commit(tip).message == "rewind to target"
