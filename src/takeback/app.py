@@ -14,19 +14,16 @@ from __future__ import annotations
 
 import os
 
-from takeback import config
+from takeback import config, ops
 from takeback.errors import RecoveredInstead, UsageError
 from takeback.model import operation as operations
 from takeback.model.path_text import to_text
-from takeback.model.policy import Overrides
+from takeback.model.policy import NO_OVERRIDES, Overrides
 from takeback.ops.context import Context
 from takeback.ops.open import locate, open_store, open_workspace
 from takeback.paths import config_file, takeback_home
 from takeback.ports import SilentReporter, SystemClock
 from takeback.store import journal
-
-# Each operation is imported by the method that calls it: opening a workspace and making a
-# checkpoint needs a fifth of them, and sqlite3 and datetime alone cost 15 ms.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +37,7 @@ if TYPE_CHECKING:
     from takeback.model.ids import CheckpointId
     from takeback.model.operation import Operation, Step
     from takeback.model.plan import Outcome, Plan
+    from takeback.ops.catch_up import Index
     from takeback.ops.checkpoint import Made
     from takeback.ops.doctor import Finding
     from takeback.ops.prepare import Scope
@@ -48,6 +46,7 @@ if TYPE_CHECKING:
     from takeback.ops.timeline import Shown, TimelineEntry
     from takeback.ops.verify import Verified
     from takeback.ports import Clock, Reporter
+    from takeback.store.place import Place
 
     CheckpointLike = str | Checkpoint
     T = TypeVar("T")
@@ -58,7 +57,7 @@ class Takeback:
 
     def __init__(self, context: Context, settings: config.Settings) -> None:
         self._context = context
-        self._ledger: Ledger | None = None
+        self._index: Index | None = None
         self.settings = settings
 
     @classmethod
@@ -78,8 +77,7 @@ class Takeback:
         """
         environ = os.environ if environ is None else environ
         reporter = reporter or SilentReporter()
-        user_settings = config.load([config_file(environ)])
-        place = locate(os.fsencode(path), environ, foreign_owner=user_settings["foreign_owner"])
+        place = _place(path, environ)
         store = open_store(place, environ, reporter, create=create)
         settings = config.load([config_file(environ), store.path("config.toml")])
         context = Context(
@@ -95,9 +93,9 @@ class Takeback:
 
     def close(self) -> None:
         """Gives back files and descriptors."""
-        if self._ledger is not None:
-            self._ledger.close()
-            self._ledger = None
+        if self._index is not None:
+            self._index.close()
+            self._index = None
         self._context.store.close()
         self._context.workspace.close()
 
@@ -124,58 +122,34 @@ class Takeback:
         """Where this workspace's store is."""
         return self._context.store.directory
 
-    def _index(self) -> Ledger:
-        from takeback.ops.catch_up import catch_up, open_ledger
-
-        if self._ledger is None:
-            self._ledger = open_ledger(self._context.store, self._context.reporter)
-        else:
-            catch_up(self._context.store, self._ledger, self._context.reporter)
-        return self._ledger
-
     def _ask(self, question: Callable[[Ledger], T]) -> T:
-        """Asks the ledger; if that shows it to be damaged, makes it anew and asks once more."""
-        from takeback.ledger.ledger import LedgerDamaged
-        from takeback.ops.catch_up import rebuild_ledger
-
-        try:
-            return question(self._index())
-        except LedgerDamaged as error:
-            self._context.reporter.note(f"The ledger was damaged ({error}) and is made anew.")
-            if self._ledger is not None:
-                self._ledger.close()
-            self._ledger = rebuild_ledger(self._context.store, self._context.reporter)
-            return question(self._ledger)
+        if self._index is None:
+            self._index = ops.catch_up.Index(self._context.store, self._context.reporter)
+        return self._index.ask(question)
 
     def find(self, name: CheckpointLike) -> Checkpoint:
         """Returns the checkpoint that a name means; raises NoSuchCheckpoint."""
-        from takeback.ops import names
-
         if not isinstance(name, str):
             return name
         now = self._context.clock.now()
-        return self._ask(lambda ledger: names.find(ledger, name, now=now))
+        return self._ask(lambda ledger: ops.names.find(ledger, name, now=now))
 
     def _by_id(self, checkpoint: CheckpointId) -> Checkpoint:
-        from takeback.ops import names
-
         now = self._context.clock.now()
-        return self._ask(lambda ledger: names.find(ledger, checkpoint, now=now))
+        return self._ask(lambda ledger: ops.names.find(ledger, checkpoint, now=now))
 
     def checkpoints(
         self, *, session: str | None = None, undo: bool = False, limit: int = -1
     ) -> list[TimelineEntry]:
         """Returns checkpoints with what changed in each, newest first."""
-        from takeback.ops.timeline import timeline
-
-        return self._ask(lambda ledger: timeline(ledger, session=session, undo=undo, limit=limit))
+        return self._ask(
+            lambda ledger: ops.timeline.timeline(ledger, session=session, undo=undo, limit=limit)
+        )
 
     def show(self, checkpoint: CheckpointLike) -> Shown:
         """Returns one checkpoint in full, with what it does not hold."""
-        from takeback.ops.timeline import show
-
         found = self.find(checkpoint)
-        return self._ask(lambda ledger: show(self._context.store, ledger, found))
+        return self._ask(lambda ledger: ops.timeline.show(self._context.store, ledger, found))
 
     def operations(self) -> list[Operation]:
         """Returns the operation log, oldest first."""
@@ -185,9 +159,7 @@ class Takeback:
 
     def cat(self, checkpoint: CheckpointLike, path: str | bytes) -> bytes:
         """Returns the bytes of one file as a checkpoint has them."""
-        from takeback.ops.cat import cat
-
-        return cat(self._context, self.find(checkpoint), self.path(path))
+        return ops.cat.cat(self._context, self.find(checkpoint), self.path(path))
 
     def diff(
         self,
@@ -198,10 +170,8 @@ class Takeback:
         color: bool = False,
     ) -> bytes:
         """Returns a unified diff from ``old`` to ``new``, or to the files as they are now."""
-        from takeback.ops.diff import patch
-
         a, b = self._trees(old, new)
-        return patch(self._context, a, b, paths=self._paths(paths), color=color)
+        return ops.diff.patch(self._context, a, b, paths=self._paths(paths), color=color)
 
     def changes(
         self,
@@ -210,30 +180,22 @@ class Takeback:
         paths: Iterable[str | bytes] = (),
     ) -> list[CountedChange]:
         """Returns the paths that differ from ``old`` to ``new`` or now, with line counts."""
-        from takeback.ops.diff import changes
-
         a, b = self._trees(old, new)
-        return changes(self._context, a, b, paths=self._paths(paths))
+        return ops.diff.changes(self._context, a, b, paths=self._paths(paths))
 
     def _trees(self, old: CheckpointLike, new: CheckpointLike | None) -> tuple[bytes, bytes]:
-        from takeback.ops.diff import present_tree
-
         a = bytes.fromhex(self.find(old).snapshot)
         if new is None:
-            return a, present_tree(self._context)
+            return a, ops.diff.present_tree(self._context)
         return a, bytes.fromhex(self.find(new).snapshot)
 
     def status(self) -> Status:
         """Returns what is kept, where, how large, and what went wrong."""
-        from takeback.ops.status import status
-
-        return self._ask(lambda ledger: status(self._context, ledger))
+        return self._ask(lambda ledger: ops.status.status(self._context, ledger))
 
     def verify(self, *, read_data: bool = False) -> Verified:
         """Checks that everything kept reads back."""
-        from takeback.ops.verify import verify
-
-        return verify(self._context, read_data=read_data)
+        return ops.verify.verify(self._context, read_data=read_data)
 
     @property
     def interrupted(self) -> bool:
@@ -244,9 +206,7 @@ class Takeback:
 
     def recover(self) -> Recovered | None:
         """Finishes or rolls back an interrupted operation; None if there is none."""
-        from takeback.ops.recover import recover
-
-        return recover(self._context, self._by_id)
+        return ops.recover.recover(self._context, self._by_id)
 
     def _recover_and_say(self) -> Recovered | None:
         if not self.interrupted:
@@ -260,22 +220,18 @@ class Takeback:
         self, label: str | None = None, *, message: str | None = None, allow_large: bool = False
     ) -> Made:
         """Makes a checkpoint of the files as they are now."""
-        from takeback.ops.checkpoint import checkpoint
-
         self._recover_and_say()
         if label is not None:
-            from takeback.ops.label import check_new_label
-
             wanted = label
-            self._ask(lambda ledger: check_new_label(self._context, ledger, wanted))
-        return checkpoint(self._context, label=label, prompt=message, allow_large=allow_large)
+            self._ask(lambda ledger: ops.label.check_new_label(self._context, ledger, wanted))
+        return ops.checkpoint.checkpoint(
+            self._context, label=label, prompt=message, allow_large=allow_large
+        )
 
     def label(self, checkpoint: CheckpointLike, name: str | None) -> Checkpoint:
         """Gives a checkpoint a name, or takes it off (None)."""
-        from takeback.ops.label import label
-
         found = self.find(checkpoint)
-        return self._ask(lambda ledger: label(self._context, ledger, found, name))
+        return self._ask(lambda ledger: ops.label.label(self._context, ledger, found, name))
 
     def plan(
         self,
@@ -283,16 +239,14 @@ class Takeback:
         paths: Iterable[str | bytes] = (),
         *,
         ignored: bool = False,
-        overrides: Overrides | None = None,
+        overrides: Overrides = NO_OVERRIDES,
     ) -> Plan:
         """Returns what a rewind would change; changes nothing."""
-        from takeback.ops.plan import plan
-
-        return plan(
+        return ops.plan.plan(
             self._context,
             self.find(checkpoint),
             self._scope(paths, ignored),
-            overrides or Overrides(),
+            overrides,
             newest=self._newest(),
         )
 
@@ -302,18 +256,16 @@ class Takeback:
         paths: Iterable[str | bytes] = (),
         *,
         ignored: bool = False,
-        overrides: Overrides | None = None,
+        overrides: Overrides = NO_OVERRIDES,
         shown: Plan | None = None,
     ) -> Outcome:
         """Brings the files back to a checkpoint. ``shown`` is the plan a person agreed to."""
-        from takeback.ops.rewind import rewind
-
         self._recover_and_say()
-        return rewind(
+        return ops.rewind.rewind(
             self._context,
             self.find(checkpoint),
             self._scope(paths, ignored),
-            overrides or Overrides(),
+            overrides,
             shown=shown,
             newest=self._newest(),
         )
@@ -324,37 +276,31 @@ class Takeback:
 
     def next_undo(self) -> Step:
         """Returns the operation that undo would take back; raises Refused."""
-        from takeback.ops.undo import next_step
-
-        return next_step(self._context, operations.UNDO)
+        return ops.undo.next_step(self._context, operations.UNDO)
 
     def next_redo(self) -> Step:
         """Returns the operation that redo would do again; raises Refused."""
-        from takeback.ops.undo import next_step
+        return ops.undo.next_step(self._context, operations.REDO)
 
-        return next_step(self._context, operations.REDO)
-
-    def plan_undo(self, *, overrides: Overrides | None = None) -> Plan:
+    def plan_undo(self, *, overrides: Overrides = NO_OVERRIDES) -> Plan:
         """Returns what ``undo`` would change; changes nothing."""
         return self._plan_step(operations.UNDO, overrides)
 
-    def plan_redo(self, *, overrides: Overrides | None = None) -> Plan:
+    def plan_redo(self, *, overrides: Overrides = NO_OVERRIDES) -> Plan:
         """Returns what ``redo`` would change; changes nothing."""
         return self._plan_step(operations.REDO, overrides)
 
-    def _plan_step(self, kind: str, overrides: Overrides | None) -> Plan:
-        from takeback.ops.undo import next_step, plan_step
-
-        step = next_step(self._context, kind)
-        return plan_step(
-            self._context, step, self._by_id, overrides or Overrides(), newest=self._newest()
+    def _plan_step(self, kind: str, overrides: Overrides) -> Plan:
+        step = ops.undo.next_step(self._context, kind)
+        return ops.undo.plan_step(
+            self._context, step, self._by_id, overrides, newest=self._newest()
         )
 
-    def undo(self, *, overrides: Overrides | None = None, shown: Plan | None = None) -> Outcome:
+    def undo(self, *, overrides: Overrides = NO_OVERRIDES, shown: Plan | None = None) -> Outcome:
         """Takes back the newest operation that is not yet taken back."""
         return self._step(operations.UNDO, overrides, shown)
 
-    def redo(self, *, overrides: Overrides | None = None, shown: Plan | None = None) -> Outcome:
+    def redo(self, *, overrides: Overrides = NO_OVERRIDES, shown: Plan | None = None) -> Outcome:
         """Does again what the last undo took back."""
         return self._step(operations.REDO, overrides, shown)
 
@@ -369,16 +315,14 @@ class Takeback:
                 hint=f"look at the files, then run it again: takeback {kind}",
             )
 
-    def _step(self, kind: str, overrides: Overrides | None, shown: Plan | None) -> Outcome:
-        from takeback.ops.undo import next_step, take_step
-
+    def _step(self, kind: str, overrides: Overrides, shown: Plan | None) -> Outcome:
         self.recover_instead_of(kind)
-        return take_step(
+        return ops.undo.take_step(
             self._context,
             kind,
-            next_step(self._context, kind),
+            ops.undo.next_step(self._context, kind),
             self._by_id,
-            overrides or Overrides(),
+            overrides,
             shown=shown,
             newest=self._newest(),
         )
@@ -387,17 +331,16 @@ class Takeback:
 
     def doctor(self, *, rebuild: bool = False) -> list[Finding]:
         """Names what is wrong and mends what can safely be mended."""
-        from takeback.ops.catch_up import rebuild_ledger
-        from takeback.ops.doctor import MENDED, Finding, doctor
-
-        found = doctor(self._context, home=takeback_home(self._context.environ))
+        found = ops.doctor.doctor(self._context, home=takeback_home(self._context.environ))
         if rebuild:
-            if self._ledger is not None:
-                self._ledger.close()
-            self._ledger = rebuild_ledger(self._context.store, self._context.reporter)
-            checkpoints, _, _ = self._ledger.counts()
+            if self._index is not None:
+                self._index.close()
+            self._index = ops.catch_up.Index(
+                self._context.store, self._context.reporter, rebuild=True
+            )
+            checkpoints, _, _ = self._ask(lambda ledger: ledger.counts())
             message = f"made anew from the store: {checkpoints} checkpoints"
-            found.append(Finding("ledger", MENDED, message))
+            found.append(ops.doctor.Finding("ledger", ops.doctor.MENDED, message))
         return found
 
     @classmethod
@@ -405,12 +348,8 @@ class Takeback:
         cls, path: str | os.PathLike[str] = ".", *, environ: Mapping[str, str] | None = None
     ) -> list[Finding]:
         """Returns the stores of what stood at this path before, as offers to take them over."""
-        from takeback.ops.doctor import earlier
-
         environ = os.environ if environ is None else environ
-        foreign_owner = config.load([config_file(environ)])["foreign_owner"]
-        place = locate(os.fsencode(path), environ, foreign_owner=foreign_owner)
-        return earlier(place, takeback_home(environ))
+        return ops.doctor.earlier(_place(path, environ), takeback_home(environ))
 
     @classmethod
     def adopt(
@@ -421,24 +360,17 @@ class Takeback:
         environ: Mapping[str, str] | None = None,
     ) -> None:
         """Takes over the store of what stood at this path before; the present one is set aside."""
-        from takeback.ops.open import adopt
-
         environ = os.environ if environ is None else environ
-        foreign_owner = config.load([config_file(environ)])["foreign_owner"]
-        adopt(locate(os.fsencode(path), environ, foreign_owner=foreign_owner), name, environ)
+        ops.open.adopt(_place(path, environ), name, environ)
 
     def forget(self) -> None:
         """Deletes every checkpoint of this workspace for good; its files are not touched."""
-        from takeback.ops.forget import forget
-
-        forget(self._context.store)
+        ops.forget.forget(self._context.store)
 
     # -- paths
 
     def _scope(self, paths: Iterable[str | bytes], ignored: bool) -> Scope:
-        from takeback.ops.prepare import Scope
-
-        return Scope(self._paths(paths), ignored=ignored)
+        return ops.prepare.Scope(self._paths(paths), ignored=ignored)
 
     def _paths(self, paths: Iterable[str | bytes]) -> tuple[bytes, ...]:
         return tuple(self.path(path) for path in paths)
@@ -452,3 +384,8 @@ class Takeback:
             raise UsageError(
                 f"{to_text(given)} is outside the workspace {to_text(self.root)}"
             ) from None
+
+
+def _place(path: str | os.PathLike[str], environ: Mapping[str, str]) -> Place:
+    foreign_owner = config.load([config_file(environ)])["foreign_owner"]
+    return locate(os.fsencode(path), environ, foreign_owner=foreign_owner)

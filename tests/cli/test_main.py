@@ -12,6 +12,7 @@ import pytest
 
 from takeback._version import __version__
 from takeback.cli.main import COMMANDS
+from takeback.store.lock import Lock
 from tests.cli.conftest import NOW, Story
 from tests.support.cli import Cli
 
@@ -177,6 +178,20 @@ def test_without_a_store_there_is_no_workspace(
 
 def test_a_slip_of_the_finger_gets_a_hint(cli: Cli) -> None:
     assert cli.run("--json", "lgo").error["hint"] == "did you mean: takeback log"
+
+
+def test_locked_says_by_whom(story: Story) -> None:
+    story.cli.ok("config", "lock_wait_seconds", "0")
+    lock = Lock(os.path.join(story.cli.ok("--json", "status").json["store"], "lock"))
+    lock.acquire("a test", wait=0)
+    try:
+        for words in (("checkpoint",), ("rewind", "start", "--yes"), ("diff", "start")):
+            answer = story.cli.run("--json", *words)
+            assert (answer.status, answer.error["code"]) == (11, "locked"), str(answer)
+            assert "a test" in answer.error["message"]
+    finally:
+        lock.release()
+    story.cli.ok("checkpoint")
 
 
 def test_git_is_missing(cli: Cli, workspace: Path) -> None:

@@ -75,6 +75,12 @@ def test_json_is_strict(story: Story) -> None:
             json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "strict")
 
 
+def test_a_name_that_is_no_text_is_a_usage_error(story: Story) -> None:
+    for words in (("show", b"\xff"), ("checkpoint", "-m", b"\xff"), ("label", "@", b"\xff")):
+        answer = story.cli.run("--json", *words)
+        assert (answer.status, answer.error["code"]) == (2, "usage"), str(answer)
+
+
 def test_names_cannot_steer_the_terminal(story: Story) -> None:
     name = "a\x1b]0;owned\x07\nb"
     (story.workspace / name).write_text("x")

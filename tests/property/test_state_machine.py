@@ -361,6 +361,8 @@ class Workspace(RuleBasedStateMachine):
     ) -> None:
         assert_same(expected(target, before, wanted), bare_state(after))
         assert outcome.verified
+        if after.content() == target.content():
+            assert outcome.whole
         assert_untouched(target, before, after)
         left = {item.path for item in outcome.left_alone}
         for path in before.state.keys() | target.state.keys():

@@ -10,6 +10,7 @@ import click
 from takeback._version import __version__
 from takeback.cli.output import Output
 from takeback.cli.terminal import TerminalReporter, is_terminal
+from takeback.cli.text import shown
 from takeback.errors import NotAWorkspace, UsageError
 
 TYPE_CHECKING = False
@@ -80,6 +81,22 @@ class Call:
     def close(self) -> None:
         if self._reporter is not None:
             self._reporter.close()
+
+
+class _Name(click.ParamType):
+    """The name of a checkpoint, label or session: any text, but text."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            str(value).encode()
+        except UnicodeEncodeError:
+            self.fail(f"{shown(str(value))} is not UTF-8 text", param, ctx)
+        return str(value)
+
+
+NAME = _Name()
 
 
 def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:

@@ -34,3 +34,6 @@ class Overrides(Value):
     @classmethod
     def all(cls) -> Overrides:
         return cls(mass_delete=True, during_git=True, other_branch=True)
+
+
+NO_OVERRIDES = Overrides()

@@ -19,10 +19,46 @@ from takeback.store.records import chain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
     from takeback.model.change import CountedChange
     from takeback.model.checkpoint import Checkpoint
     from takeback.ports import Reporter
     from takeback.store.store import Store
+
+    T = TypeVar("T")
+
+
+class Index:
+    """The ledger of a store, opened and caught up when it is asked."""
+
+    def __init__(self, store: Store, reporter: Reporter, *, rebuild: bool = False) -> None:
+        self._store = store
+        self._reporter = reporter
+        self._ledger = rebuild_ledger(store, reporter) if rebuild else None
+
+    def ask(self, question: Callable[[Ledger], T]) -> T:
+        """Asks the ledger; if that shows it to be damaged, makes it anew and asks once more."""
+        try:
+            return question(self._caught_up())
+        except LedgerDamaged as error:
+            self._reporter.note(f"The ledger was damaged ({error}) and is made anew.")
+            self.close()
+            self._ledger = rebuild_ledger(self._store, self._reporter)
+            return question(self._ledger)
+
+    def _caught_up(self) -> Ledger:
+        if self._ledger is None:
+            self._ledger = open_ledger(self._store, self._reporter)
+        else:
+            catch_up(self._store, self._ledger, self._reporter)
+        return self._ledger
+
+    def close(self) -> None:
+        if self._ledger is not None:
+            self._ledger.close()
+            self._ledger = None
 
 
 def open_ledger(store: Store, reporter: Reporter) -> Ledger:

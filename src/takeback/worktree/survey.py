@@ -32,6 +32,7 @@ from takeback.worktree.directory import (
     directory_signature,
     signature,
 )
+from takeback.worktree.draft import Draft, was_ignored
 from takeback.worktree.hashing import Task
 from takeback.worktree.project import git_directory
 from takeback.worktree.reading import GONE
@@ -49,22 +50,6 @@ if TYPE_CHECKING:
 _STAYS = frozenset((IGNORED, IGNORED_DIRECTORY, EXCLUDED, SPECIAL))
 """Gaps that cannot close without a change of the directory or of the rules."""
 _IGNORE_FILE = b".gitignore"
-
-
-class _Draft:
-    """A directory that is being listed: every entry with its status, before it is judged."""
-
-    def __init__(self, path: bytes, known: Directory | None, *, ask_again: bool) -> None:
-        self.path = path
-        self.known = known
-        self.ask_again = ask_again
-        self.result = Directory(path)
-        self.marks = _marks(known) if known is not None else {}
-        self.entries: dict[bytes, os.stat_result] = {}
-        self.held: dict[bytes, tuple[bytes, bytes] | Task] = {}
-        self.saved: dict[bytes, tuple[bytes, bytes] | Task] = {}
-        self.settled = True
-        self.questions: list[bytes] = []
 
 
 class Survey:
@@ -85,7 +70,7 @@ class Survey:
         self._policy = policy
         self._moment = moment
         self._queue: dict[bytes, bool] = {}
-        self._drafts: dict[bytes, _Draft] = {}
+        self._drafts: dict[bytes, Draft] = {}
         self._entries_left = policy.entries_limit if not allow_large else 1 << 62
         self._bytes_left = policy.bytes_limit if not allow_large else 1 << 62
         self.tasks: list[Task] = []
@@ -115,9 +100,9 @@ class Survey:
         level = sorted(path for path in self._queue if _depth(path) == depth)
         return [(path, self._queue.pop(path)) for path in level]
 
-    def _list(self, path: bytes, ask_again: bool) -> _Draft | None:
+    def _list(self, path: bytes, ask_again: bool) -> Draft | None:
         known = self._known.get(path)
-        draft = _Draft(path, known, ask_again=ask_again)
+        draft = Draft(path, known, ask_again=ask_again)
         try:
             fd = kernel.open_directory_beneath(self._workspace.fd, path)
         except OSError as error:
@@ -150,7 +135,7 @@ class Survey:
         self._drafts[path] = draft
         return draft
 
-    def _look(self, draft: _Draft, fd: int, name: bytes) -> None:
+    def _look(self, draft: Draft, fd: int, name: bytes) -> None:
         if name == b".git":
             draft.result.flags |= REPOSITORY
             return
@@ -173,7 +158,7 @@ class Survey:
             root = Directory(b"")
             root.gaps[b""] = reason
             self._known[b""] = root
-            self._drafts[b""] = draft = _Draft(b"", None, ask_again=False)
+            self._drafts[b""] = draft = Draft(b"", None, ask_again=False)
             draft.result.gaps[b""] = reason
             draft.settled = False
             return
@@ -205,7 +190,7 @@ class Survey:
         finally:
             os.close(fd)
 
-    def _ignore_file_changed(self, draft: _Draft) -> bool:
+    def _ignore_file_changed(self, draft: Draft) -> bool:
         status = draft.entries.get(_IGNORE_FILE)
         if draft.known is None:
             return False
@@ -214,7 +199,7 @@ class Survey:
             return status is not None
         return status is None or before[0] != signature(status)
 
-    def _judge(self, drafts: list[_Draft]) -> None:
+    def _judge(self, drafts: list[Draft]) -> None:
         """Asks git about all new names of one level and sorts the entries."""
         paths: list[bytes] = []
         for draft in drafts:
@@ -227,11 +212,11 @@ class Survey:
             for name, status in draft.entries.items():
                 ignored = verdicts.get(name)
                 if ignored is None:
-                    ignored = _was_ignored(draft.known, name)
+                    ignored = was_ignored(draft.known, name)
                 self._sort(draft, name, status, ignored)
             self._forget_vanished(draft)
 
-    def _must_ask(self, draft: _Draft, name: bytes) -> bool:
+    def _must_ask(self, draft: Draft, name: bytes) -> bool:
         if draft.known is None or draft.ask_again:
             return True
         directory = S_ISDIR(draft.entries[name].st_mode)
@@ -240,7 +225,7 @@ class Survey:
             return name not in draft.known.subs and gap != IGNORED_DIRECTORY
         return name not in draft.marks and gap != IGNORED
 
-    def _sort(self, draft: _Draft, name: bytes, status: os.stat_result, ignored: bool) -> None:
+    def _sort(self, draft: Draft, name: bytes, status: os.stat_result, ignored: bool) -> None:
         result, mode = draft.result, status.st_mode
         path = draft.path + b"/" + name if draft.path else name
         if self._rules.excluded(path):
@@ -264,7 +249,7 @@ class Survey:
         else:
             self._hold(draft, draft.held, name, status)
 
-    def _descend(self, draft: _Draft, name: bytes, path: bytes) -> None:
+    def _descend(self, draft: Draft, name: bytes, path: bytes) -> None:
         known = self._known.get(path)
         draft.result.subs[name] = (0, known.tree if known is not None else b"")
         if known is None or draft.ask_again:
@@ -276,7 +261,7 @@ class Survey:
 
     def _hold(
         self,
-        draft: _Draft,
+        draft: Draft,
         into: dict[bytes, tuple[bytes, bytes] | Task],
         name: bytes,
         status: os.stat_result,
@@ -299,7 +284,7 @@ class Survey:
                 flag="--allow-large",
             )
 
-    def _forget_vanished(self, draft: _Draft) -> None:
+    def _forget_vanished(self, draft: Draft) -> None:
         if draft.known is None:
             return
         for name in draft.known.subs:
@@ -352,7 +337,7 @@ class Survey:
         return path == b"" or (above is not None and name in above.subs)
 
     def _rows(
-        self, draft: _Draft, held: dict[bytes, tuple[bytes, bytes] | Task]
+        self, draft: Draft, held: dict[bytes, tuple[bytes, bytes] | Task]
     ) -> list[tuple[bytes, bytes, bytes]]:
         rows = []
         for name, kept in held.items():
@@ -369,7 +354,7 @@ class Survey:
             rows.append((name, mark, oid))
         return rows
 
-    def _believed(self, draft: _Draft, name: bytes, mark: bytes) -> bytes:
+    def _believed(self, draft: Draft, name: bytes, mark: bytes) -> bytes:
         """Returns the signature, or one that never matches if the file's times are too young."""
         size, mtime, ctime, _, mode = memoryview(mark).cast("q")
         if self._moment.settled(mtime, ctime):
@@ -384,21 +369,3 @@ def _depth(path: bytes) -> int:
 
 def _harmless_ignore_file(mode: int) -> bool:
     return S_ISREG(mode) or S_ISLNK(mode) or S_ISDIR(mode)
-
-
-def _marks(known: Directory) -> dict[bytes, tuple[bytes, bytes]]:
-    """Returns (signature, oid) of every held or saved file of a directory."""
-    found = {name: (mark, oid) for name, mark, oid in known.files}
-    found.update((name, (mark, oid)) for name, mark, oid in known.saved)
-    return found
-
-
-def _was_ignored(known: Directory | None, name: bytes) -> bool:
-    """Returns the verdict that git gave when the entry was new."""
-    if known is None:
-        return False
-    return (
-        known.gaps.get(name) in (IGNORED, IGNORED_DIRECTORY)
-        or name in known.tracked
-        or (known.saved.names != b"" and name in known.saved.names.split(b"/"))
-    )

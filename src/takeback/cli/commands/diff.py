@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from takeback.cli import documents
-from takeback.cli.options import Call, verb
+from takeback.cli.options import NAME, Call, verb
 from takeback.cli.text import shown_path
 
 TYPE_CHECKING = False
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 @verb("diff", paths=True)
-@click.argument("old", metavar="A")
-@click.argument("new", metavar="[B]", required=False)
+@click.argument("old", metavar="A", type=NAME)
+@click.argument("new", metavar="[B]", type=NAME, required=False)
 @click.option("--stat", is_flag=True, help="Only the paths and how many lines changed.")
 def command(call: Call, old: str, new: str | None, stat: bool, paths: tuple[str, ...]) -> int:
     """Show what is different between two checkpoints.

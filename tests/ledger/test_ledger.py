@@ -1,0 +1,206 @@
+"""The ledger: what goes in comes out, and a file that is no ledger is told apart from a full disk."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from takeback.ledger.ledger import IN_MEMORY, Ledger, LedgerDamaged, LedgerUnwritable, remove
+from takeback.model.change import CountedChange
+from takeback.model.checkpoint import MANUAL, UNDO, Checkpoint
+from takeback.model.ids import CheckpointId, SessionId, SnapshotId
+
+CHANGES = [
+    CountedChange(b"a\xff\n", "modified", 3, 0),
+    CountedChange(b"b", "added", None, None),
+]
+
+
+def made(name: str, time: float, *, session: str = "s", kind: str = MANUAL) -> Checkpoint:
+    return Checkpoint(
+        id=CheckpointId(name),
+        session=SessionId(session),
+        kind=kind,
+        time=time,
+        snapshot=SnapshotId("a" * 40),
+        commit=b"c" * 20,
+        complete=True,
+        files=2,
+    )
+
+
+FULL = made("full", 5.25).replace(
+    complete=False, saved="b" * 40, prompt="fix\nit ☃", turn=3, branch="main", head="d" * 40
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "ledger.db")
+
+
+@pytest.fixture
+def ledger(path: str) -> Iterator[Ledger]:
+    ledger = Ledger(path)
+    yield ledger
+    ledger.close()
+
+
+def ids(found: list[Checkpoint]) -> list[str]:
+    return [checkpoint.id for checkpoint in found]
+
+
+def test_a_checkpoint_comes_back_whole_with_its_changes(ledger: Ledger) -> None:
+    ledger.add(FULL, 0, CHANGES)
+    assert ledger.by_id("full") == FULL
+    assert ledger.changes(FULL.id) == CHANGES
+    assert ledger.by_id("ful") is None
+
+
+@pytest.mark.parametrize("field", ["prompt", "branch"])
+def test_text_that_is_not_unicode_comes_back(ledger: Ledger, field: str) -> None:
+    odd = FULL.replace(**{field: "caf\udce9"})
+    ledger.add(odd, 0, [])
+    assert ledger.by_id("full") == odd
+
+
+def test_a_label_that_is_not_unicode_is_found(ledger: Ledger) -> None:
+    ledger.add(FULL, 0, [])
+    ledger.set_labels([(FULL.id, "caf\udce9")])
+    assert ids(ledger.by_label("caf\udce9")) == ["full"]
+    assert ledger.by_label("\udcff") == []
+    assert ledger.by_id("\udcff") is None
+    assert ledger.by_prefix("\udcff") == []
+
+
+def test_checkpoints_come_newest_first_and_later_ones_win_a_tie(ledger: Ledger) -> None:
+    for place, (name, time) in enumerate([("old", 1.0), ("a", 2.0), ("b", 2.0), ("late", 9.0)]):
+        ledger.add(made(name, time), place, [])
+    assert ids(ledger.checkpoints()) == ["late", "b", "a", "old"]
+    assert ids(ledger.checkpoints(limit=2)) == ["late", "b"]
+
+
+def test_undo_snapshots_and_other_sessions_are_left_out_if_asked(ledger: Ledger) -> None:
+    ledger.add(made("one", 1.0), 0, [])
+    ledger.add(made("two", 2.0, kind=UNDO), 1, [])
+    ledger.add(made("three", 3.0, session="other"), 0, [])
+    assert ids(ledger.checkpoints(undo=False)) == ["three", "one"]
+    assert ids(ledger.checkpoints(session="s")) == ["two", "one"]
+    assert sorted(ledger.sessions()) == ["other", "s"]
+    assert ledger.counts() == (3, 1, 2)
+
+
+def test_the_newest_at_or_before_a_moment_is_found(ledger: Ledger) -> None:
+    for place, time in enumerate([10.0, 20.0, 30.0]):
+        ledger.add(made(f"at{time:.0f}", time, kind=UNDO if time == 20 else MANUAL), place, [])
+    found = [ledger.at_or_before(time) for time in (9.9, 10.0, 25.0, 99.0)]
+    assert [checkpoint and checkpoint.id for checkpoint in found] == [None, "at10", "at10", "at30"]
+    assert ledger.at_or_before(99.0, session="other") is None
+
+
+def test_a_beginning_is_taken_literally(ledger: Ledger) -> None:
+    ledger.add(made("abcd", 1.0), 0, [])
+    ledger.add(made("abce", 2.0), 1, [])
+    assert ids(ledger.by_prefix("abc")) == ["abce", "abcd"]
+    assert ids(ledger.by_prefix("abcd")) == ["abcd"]
+    for pattern in ("a%", "____", "ABC", "bcd"):
+        assert ledger.by_prefix(pattern) == []
+
+
+def test_labels_are_replaced_as_a_whole(ledger: Ledger) -> None:
+    ledger.add(made("one", 1.0), 0, [])
+    ledger.add(made("two", 2.0), 1, [])
+    ledger.set_labels([(CheckpointId("one"), "first")])
+    ledger.set_labels([(CheckpointId("two"), "second")])
+    assert [checkpoint.label for checkpoint in ledger.checkpoints()] == ["second", None]
+    assert ids(ledger.by_label("second")) == ["two"]
+    assert ledger.by_label("first") == []
+
+
+def test_a_forgotten_session_takes_its_changes_along(ledger: Ledger) -> None:
+    ledger.add(FULL, 0, CHANGES)
+    ledger.add(made("kept", 1.0, session="other"), 0, CHANGES)
+    assert (ledger.next_place("s"), ledger.next_place("new")) == (1, 0)
+    ledger.forget_session("s")
+    assert ids(ledger.checkpoints()) == ["kept"]
+    assert ledger.changes(FULL.id) == []
+    assert ledger.next_place("s") == 0
+
+
+def test_what_is_rolled_back_was_never_there(ledger: Ledger) -> None:
+    ledger.begin()
+    ledger.add(FULL, 0, CHANGES)
+    ledger.set_tip("ref", "tip")
+    ledger.rollback()
+    assert ledger.checkpoints() == []
+    assert ledger.tips() == {}
+    ledger.rollback()
+
+
+def test_a_ledger_is_private_and_kept(path: str) -> None:
+    first = Ledger(path)
+    first.add(FULL, 0, CHANGES)
+    before = first.dump()
+    first.close()
+    assert Path(path).stat().st_mode & 0o777 == 0o600
+    again = Ledger(path)
+    assert again.dump() == before
+    again.close()
+
+
+@pytest.mark.parametrize("data", [b"not a database at all, " * 50, b"SQLite format 3\0garbage"])
+def test_a_file_that_is_no_ledger_is_damaged(path: str, data: bytes) -> None:
+    Path(path).write_bytes(data)
+    with pytest.raises(LedgerDamaged):
+        Ledger(path)
+
+
+def test_a_ledger_without_its_tables_is_damaged(path: str) -> None:
+    database = sqlite3.connect(path)
+    database.execute("pragma user_version = 1")
+    database.close()
+    ledger = Ledger(path)
+    with pytest.raises(LedgerDamaged):
+        ledger.checkpoints()
+    ledger.close()
+
+
+def test_a_ledger_of_a_newer_takeback_is_not_touched(path: str, ledger: Ledger) -> None:
+    ledger.close()
+    database = sqlite3.connect(path)
+    database.execute("pragma user_version = 999")
+    database.close()
+    with pytest.raises(LedgerUnwritable, match="newer"):
+        Ledger(path)
+    database = sqlite3.connect(path)
+    assert database.execute("pragma user_version").fetchone() == (999,)
+    database.close()
+
+
+def test_a_place_that_takes_no_file_is_not_damage(tmp_path: Path) -> None:
+    (tmp_path / "ledger.db").mkdir()
+    with pytest.raises(LedgerUnwritable):
+        Ledger(str(tmp_path / "ledger.db"))
+
+
+def test_a_ledger_in_memory_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path / "run")
+    ledger = Ledger(IN_MEMORY)
+    ledger.add(FULL, 0, CHANGES)
+    assert ledger.by_id("full") == FULL
+    ledger.close()
+    assert list((tmp_path / "run").iterdir()) == []
+
+
+def test_remove_takes_all_its_files_and_none_is_no_error(path: str) -> None:
+    ledger = Ledger(path)
+    ledger.add(FULL, 0, CHANGES)
+    place = Path(path).parent
+    assert len(list(place.glob("ledger.db*"))) == 3
+    remove(path)
+    ledger.close()
+    remove(path)
+    assert list(place.glob("ledger.db*")) == []
