@@ -73,10 +73,12 @@ class Ledger:
         self._db.close()
 
     def _rows(self, query: str, *values: object) -> list[tuple[object, ...]]:
+        bound = [_storable(v) if isinstance(v, str) else v for v in values]
         try:
-            return self._db.execute(query, values).fetchall()
+            rows = self._db.execute(query, bound).fetchall()
         except sqlite3.DatabaseError as error:
             raise _translated(error) from error
+        return [tuple(_original(v) if isinstance(v, str) else v for v in row) for row in rows]
 
     # -- catching up
 
@@ -225,6 +227,26 @@ def _checkpoint(row: Sequence[object]) -> Checkpoint:
         head=head,  # type: ignore[arg-type]
         operation=operation,  # type: ignore[arg-type]
     )
+
+
+_PRIVATE = 0x100000
+
+
+def _storable(text: str) -> str:
+    """Returns text that SQLite takes: lone surrogates (bytes that are not UTF-8) moved aside.
+
+    They go to the last private plane of Unicode, which nobody types, and come back from there.
+    """
+    if text.isascii():
+        return text
+    return "".join(chr(ord(c) + _PRIVATE) if 0xD800 <= ord(c) <= 0xDFFF else c for c in text)
+
+
+def _original(text: str) -> str:
+    if text.isascii():
+        return text
+    low, high = 0xD800 + _PRIVATE, 0xDFFF + _PRIVATE
+    return "".join(chr(ord(c) - _PRIVATE) if low <= ord(c) <= high else c for c in text)
 
 
 def remove(path: str) -> None:

@@ -64,7 +64,7 @@ def _from_newest(ledger: Ledger, text: str, session: str | None) -> Checkpoint:
         number = text.removeprefix("@~")
         if not text.startswith("@~") or not (number.isascii() and number.isdigit()):
             raise NoSuchCheckpoint(f"{text!r} is not a checkpoint; write @ or @~3", hint=_LIST)
-        back = int(number[:9])  # nobody has a billion, and SQLite counts to 2^63
+        back = int(number.lstrip("0")[:12] or "0")  # more than SQLite counts nobody has
     found = ledger.checkpoints(session=session, undo=False, limit=back + 1)
     if len(found) <= back:
         raise NoSuchCheckpoint(
