@@ -24,6 +24,7 @@ from takeback.ops.open import locate, open_store, open_workspace
 from takeback.paths import config_file, takeback_home
 from takeback.ports import SilentReporter, SystemClock
 from takeback.store import journal
+from takeback.store.operations import newest_operation, read_operations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from takeback.ledger.ledger import Ledger
     from takeback.model.change import CountedChange
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.ids import CheckpointId
+    from takeback.model.ids import CheckpointId, SnapshotId
     from takeback.model.operation import Operation, Step
     from takeback.model.plan import Outcome, Plan
     from takeback.ops.catch_up import Index
@@ -153,8 +154,6 @@ class Takeback:
 
     def operations(self) -> list[Operation]:
         """Returns the operation log, oldest first."""
-        from takeback.store.operations import read_operations
-
         return read_operations(self._context.store)
 
     def cat(self, checkpoint: CheckpointLike, path: str | bytes) -> bytes:
@@ -173,15 +172,17 @@ class Takeback:
         a, b = self._trees(old, new)
         return ops.diff.patch(self._context, a, b, paths=self._paths(paths), color=color)
 
-    def changes(
+    def compare(
         self,
         old: CheckpointLike,
         new: CheckpointLike | None = None,
         paths: Iterable[str | bytes] = (),
-    ) -> list[CountedChange]:
-        """Returns the paths that differ from ``old`` to ``new`` or now, with line counts."""
+    ) -> tuple[list[CountedChange], bytes]:
+        """Returns the changed paths with line counts, and the diff, of one and the same state."""
         a, b = self._trees(old, new)
-        return ops.diff.changes(self._context, a, b, paths=self._paths(paths))
+        scope = self._paths(paths)
+        changes = ops.diff.changes(self._context, a, b, paths=scope)
+        return changes, ops.diff.patch(self._context, a, b, paths=scope)
 
     def _trees(self, old: CheckpointLike, new: CheckpointLike | None) -> tuple[bytes, bytes]:
         a = bytes.fromhex(self.find(old).snapshot)
@@ -247,7 +248,7 @@ class Takeback:
             self.find(checkpoint),
             self._scope(paths, ignored),
             overrides,
-            newest=self._newest(),
+            last_seen=self._last_seen(),
         )
 
     def rewind(
@@ -267,12 +268,16 @@ class Takeback:
             self._scope(paths, ignored),
             overrides,
             shown=shown,
-            newest=self._newest(),
+            last_seen=self._last_seen(),
         )
 
-    def _newest(self) -> Checkpoint | None:
-        found = self._ask(lambda ledger: ledger.checkpoints(undo=False, limit=1))
-        return found[0] if found else None
+    def _last_seen(self) -> SnapshotId | None:
+        """Returns the newest state that takeback knows: a checkpoint's, or after an operation."""
+        newest = self._ask(lambda ledger: ledger.checkpoints(undo=False, limit=1))
+        last = newest_operation(self._context.store)
+        if last is not None and (not newest or last.time > newest[0].time):
+            return last.after
+        return newest[0].snapshot if newest else None
 
     def next_undo(self) -> Step:
         """Returns the operation that undo would take back; raises Refused."""
@@ -293,7 +298,7 @@ class Takeback:
     def _plan_step(self, kind: str, overrides: Overrides) -> Plan:
         step = ops.undo.next_step(self._context, kind)
         return ops.undo.plan_step(
-            self._context, step, self._by_id, overrides, newest=self._newest()
+            self._context, step, self._by_id, overrides, last_seen=self._last_seen()
         )
 
     def undo(self, *, overrides: Overrides = NO_OVERRIDES, shown: Plan | None = None) -> Outcome:
@@ -324,14 +329,16 @@ class Takeback:
             self._by_id,
             overrides,
             shown=shown,
-            newest=self._newest(),
+            last_seen=self._last_seen(),
         )
 
     # -- keeping house
 
     def doctor(self, *, rebuild: bool = False) -> list[Finding]:
         """Names what is wrong and mends what can safely be mended."""
-        found = ops.doctor.doctor(self._context, home=takeback_home(self._context.environ))
+        found = ops.doctor.doctor(
+            self._context, self.recover, home=takeback_home(self._context.environ)
+        )
         if rebuild:
             if self._index is not None:
                 self._index.close()

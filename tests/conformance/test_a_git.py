@@ -50,7 +50,7 @@ def _committed(root: Path) -> None:
 
 
 def _anew(root: Path, *options: str) -> None:
-    shutil.rmtree(root / ".git")
+    shutil.rmtree(root / ".git", ignore_errors=True)
     git(root, "init", "--quiet", "--initial-branch=main", *options)
 
 

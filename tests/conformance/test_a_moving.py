@@ -171,7 +171,7 @@ def test_13_a_file_that_moves_does_not_spoil_the_rest(cli: Cli, workspace: Path,
         moving.mkdir()
     named = False
     with _moving(kind, moving):
-        for _ in range(3):
+        for _ in range(2):
             made = cli.ok("--json", "checkpoint").json
             skipped = reasons(made["skipped"])
             assert set(skipped) <= {b"moving", b"moving.new"}, "only what moves may be missing"

@@ -83,20 +83,13 @@ class Call:
             self._reporter.close()
 
 
-class _Name(click.ParamType):
-    """The name of a checkpoint, label or session: any text, but text."""
-
-    name = "text"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        try:
-            str(value).encode()
-        except UnicodeEncodeError:
-            self.fail(f"{shown(str(value))} is not UTF-8 text", param, ctx)
-        return str(value)
-
-
-NAME = _Name()
+def name_text(value: str) -> str:
+    """Takes the name of a checkpoint, label or session: any text, but text."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise click.BadParameter(f"{shown(value)} is not UTF-8 text") from None
+    return value
 
 
 def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:

@@ -116,7 +116,7 @@ def outcome_lines(outcome: Outcome, of: Operation | None) -> Iterator[str]:
         yield f"Nothing to do: the files are already at {outcome.target.id}."
         yield from left_alone_lines(outcome.left_alone, "Left alone")
         return
-    files = count(len(outcome.written) + len(outcome.deleted), "file")
+    files = count(outcome.files, "file")
     if of is None:
         yield f"{_DONE[outcome.kind]} {files} to {outcome.target.id}{about(outcome.target)}."
     else:

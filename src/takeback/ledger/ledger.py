@@ -189,9 +189,10 @@ class Ledger:
         return [CountedChange(*row) for row in rows]  # type: ignore[arg-type]
 
     def counts(self) -> tuple[int, int, int]:
-        """Returns the number of checkpoints, of distinct snapshots and of sessions."""
+        """Returns the number of checkpoints (undo snapshots apart), snapshots and sessions."""
         ((checkpoints, snapshots, sessions),) = self._rows(
-            "select count(*), count(distinct snapshot), count(distinct session) from checkpoints"
+            "select count(*), count(distinct snapshot), count(distinct session) "
+            "from checkpoints where kind != 'undo'"
         )
         return int(str(checkpoints)), int(str(snapshots)), int(str(sessions))
 

@@ -69,6 +69,13 @@ class Outcome(Value):
     left_alone: tuple[LeftAlone, ...]
     verified: bool
     recovered: bool = False
+    directories: tuple[bytes, ...] = ()
+    """Those of ``written`` and ``deleted`` that are directories."""
+
+    @property
+    def files(self) -> int:
+        """How many files were written or deleted."""
+        return len(self.written) + len(self.deleted) - len(self.directories)
 
     @property
     def whole(self) -> bool:

@@ -58,9 +58,10 @@ def capture(context: Context, *, allow_large: bool = False) -> Captured:
     """
     store = context.store
     trust = Trust(store)
-    if not trust.recheck_after_restart():
-        store.raise_epoch()
-        context.reporter.note("A pack was damaged by the last stop; everything is read anew.")
+    with Translated("the capture"):
+        if not trust.recheck_after_restart():
+            store.raise_epoch()
+            context.reporter.note("A pack was damaged by the last stop; everything is read anew.")
     sink = PackSink(store, disk_floor=context.policy.disk_floor, trust=trust)
     with Translated("the capture", undo=sink.discard):
         for attempt in range(_ATTEMPTS):

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 def cat(context: Context, checkpoint: Checkpoint, path: bytes) -> bytes:
     """Returns the bytes, hash-checked; looks among the saved ignored files too."""
     store = context.store
+    if not path:
+        raise NoSuchCheckpoint("the workspace itself is a directory; name a file in it")
     for root in (checkpoint.snapshot, checkpoint.saved):
         entry = trees.lookup(store, bytes.fromhex(root), path) if root else None
         if entry is not None and not entry.is_directory:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from takeback.git.diff import BINARY, numstat
-from takeback.model.change import CountedChange
+from takeback.model.change import ADDED, DELETED, CountedChange
 from takeback.store import trees
 
 TYPE_CHECKING = False
@@ -29,8 +29,7 @@ def counted_changes(
         implied = _parents(lines)
         changes = []
         for change in trees.diff(store, old, new):
-            entry = change.new or change.old
-            if entry is not None and entry.is_directory and change.path in implied:
+            if change.kind in (ADDED, DELETED) and change.path in implied:
                 continue
             added, deleted = lines.get(change.path, BINARY)
             changes.append(

@@ -13,7 +13,10 @@ from takeback.store import journal, log, maintenance, place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from takeback.ops.context import Context
+    from takeback.ops.recover import Recovered
 
 OK = "ok"
 MENDED = "mended"
@@ -30,9 +33,11 @@ class Finding(Value):
     hint: str = ""
 
 
-def doctor(context: Context, *, home: str) -> list[Finding]:
+def doctor(
+    context: Context, recover: Callable[[], Recovered | None], *, home: str
+) -> list[Finding]:
     """Looks at everything, mends leftovers of dead processes, and says what it found."""
-    found = [_git(context), _journal(context), _disk(context), _private(context)]
+    found = [_git(context), _journal(context, recover), _disk(context), _private(context)]
     with context.locked():
         found.append(_leftovers(context))
     found.append(_packs(context))
@@ -52,16 +57,16 @@ def _git(context: Context) -> Finding:
     return Finding("git", OK, f"{program}, version {'.'.join(map(str, version))}")
 
 
-def _journal(context: Context) -> Finding:
+def _journal(context: Context, recover: Callable[[], Recovered | None]) -> Finding:
     try:
-        entry = journal.read(context.store)
+        done = recover()
     except StoreDamaged:
         with context.locked():
             aside = journal.set_aside(context.store)
         message = f"the journal of an interrupted operation was not readable; kept as {aside}"
         return Finding("journal", MENDED, message, "compare the files with: takeback diff @")
-    if entry is not None:
-        return Finding("journal", BROKEN, "an operation was interrupted", "run: takeback undo")
+    if done is not None:
+        return Finding("journal", MENDED, done.sentence(), "what it did: takeback log --operations")
     return Finding("journal", OK, "no operation was interrupted")
 
 

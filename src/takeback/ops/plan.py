@@ -12,6 +12,7 @@ from takeback.store import trees
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.ids import SnapshotId
     from takeback.model.policy import Overrides
     from takeback.ops.capture import Captured
     from takeback.ops.context import Context
@@ -23,7 +24,7 @@ def plan(
     scope: Scope,
     overrides: Overrides,
     *,
-    newest: Checkpoint | None = None,
+    last_seen: SnapshotId | None = None,
 ) -> Plan:
     """Works out a plan without changing anything; the lock is free again when it returns."""
     with context.locked():
@@ -31,7 +32,7 @@ def plan(
         captured.keep()
         with Translated("the plan"):
             changes = Preparation(context, captured, target, scope, save=False)
-            return describe(context, captured, target, scope, changes, overrides, newest)
+            return describe(context, captured, target, scope, changes, overrides, last_seen)
 
 
 def describe(
@@ -41,7 +42,7 @@ def describe(
     scope: Scope,
     changes: Preparation,
     overrides: Overrides,
-    newest: Checkpoint | None,
+    last_seen: SnapshotId | None,
 ) -> Plan:
     """Puts worked-out changes into the form that people and programs read."""
     line = branch_line(context, target)
@@ -50,7 +51,7 @@ def describe(
         writes=tuple(sorted(changes.writes, key=lambda c: c.path)),
         deletes=tuple(sorted(changes.deletes, key=lambda c: c.path)),
         left_alone=changes.named(),
-        outside=_outside(context, captured, changes, newest),
+        outside=_outside(context, captured, changes, last_seen),
         warnings=() if line is None else (line,),
         refused=refusals(context, captured, target, changes, overrides),
         saved=tuple(sorted(changes.extra)),
@@ -60,14 +61,17 @@ def describe(
 
 
 def _outside(
-    context: Context, captured: Captured, changes: Preparation, newest: Checkpoint | None
+    context: Context, captured: Captured, changes: Preparation, last_seen: SnapshotId | None
 ) -> tuple[bytes, ...]:
-    """Returns the planned paths that were edited since the newest checkpoint."""
-    if newest is None:
+    """Returns the planned paths that were edited since the last state that takeback knows."""
+    if last_seen is None:
         return ()
+    seen = bytes.fromhex(last_seen)
     since = {
         change.path
-        for change in trees.diff(context.store, bytes.fromhex(newest.snapshot), captured.tree)
+        for change in trees.diff(
+            context.store, seen, captured.tree, on_damage=lambda path, error: None
+        )
     }
     planned = [change.path for change in (*changes.writes, *changes.deletes)]
     return tuple(sorted(path for path in planned if path in since))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from takeback.model.ids import OperationId
+    from takeback.model.ids import OperationId, SnapshotId
     from takeback.model.plan import Plan
     from takeback.model.policy import Overrides
     from takeback.ops.capture import Captured
@@ -67,7 +67,7 @@ def rewind(
     overrides: Overrides,
     *,
     shown: Plan | None = None,
-    newest: Checkpoint | None = None,
+    last_seen: SnapshotId | None = None,
     kind: str = REWIND,
     of: OperationId | None = None,
 ) -> Outcome:
@@ -82,7 +82,7 @@ def rewind(
         captured.keep()
         with Translated(f"the {kind}", undo=captured.sink.discard):
             changes = Preparation(context, captured, target, scope, save=True)
-            made = describe(context, captured, target, scope, changes, overrides, newest)
+            made = describe(context, captured, target, scope, changes, overrides, last_seen)
         if shown is not None and not made.same_changes(shown):
             captured.sink.discard()
             raise Refused(
@@ -221,6 +221,7 @@ def finish(
         left_alone=tuple(item for _, item in sorted(left.items())),
         verified=verified,
         recovered=recovered,
+        directories=applied.directories,
     )
 
 

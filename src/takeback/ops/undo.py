@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.ids import CheckpointId
+    from takeback.model.ids import CheckpointId, SnapshotId
     from takeback.model.operation import Step
     from takeback.model.plan import Outcome, Plan
     from takeback.model.policy import Overrides
@@ -44,10 +44,10 @@ def plan_step(
     find: Callable[[CheckpointId], Checkpoint],
     overrides: Overrides,
     *,
-    newest: Checkpoint | None = None,
+    last_seen: SnapshotId | None = None,
 ) -> Plan:
     """Works out what carrying out ``step`` would change."""
-    return plan(context, find(step.goes_to), _scope(step), overrides, newest=newest)
+    return plan(context, find(step.goes_to), _scope(step), overrides, last_seen=last_seen)
 
 
 def take_step(
@@ -58,7 +58,7 @@ def take_step(
     overrides: Overrides,
     *,
     shown: Plan | None = None,
-    newest: Checkpoint | None = None,
+    last_seen: SnapshotId | None = None,
 ) -> Outcome:
     """Goes to the state that the step names, and logs it as an undo or redo."""
     assert kind in (UNDO, REDO)
@@ -68,7 +68,7 @@ def take_step(
         _scope(step),
         overrides,
         shown=shown,
-        newest=newest,
+        last_seen=last_seen,
         kind=kind,
         of=step.operation.id,
     )

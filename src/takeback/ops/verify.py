@@ -84,6 +84,15 @@ def _check_other_refs(context: Context, refs: dict[str, bytes], seen: set[bytes]
     return problems
 
 
+def _name_fits(path: str, pack: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            file.seek(-20, os.SEEK_END)
+            return pack == f"pack-{file.read().hex()}"
+    except OSError:
+        return False
+
+
 def _check_trees(context: Context, name: str, root: str, seen: set[bytes]) -> list[Problem]:
     oid = bytes.fromhex(root)
     if oid in seen:
@@ -108,6 +117,8 @@ def _read_everything(context: Context) -> tuple[int, list[Problem]]:
     for number, pack in enumerate(names):
         context.reporter.progress("reading packs", number, len(names))
         path = os.path.join(store.git_dir, "objects", "pack", pack + ".pack")
+        if not _name_fits(path, pack):
+            problems.append(Problem(f"pack {pack}", "its name is not its checksum"))
         for file in (path, path.removesuffix(".pack") + ".idx"):
             if not checksum_holds(file):
                 what = os.path.basename(file)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from takeback.errors import StoreDamaged
 from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
 from takeback.model.operation import Operation
 from takeback.model.path_text import to_bytes, to_text
-from takeback.store.records import chain, write_record
+from takeback.store.records import chain, read_record, write_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,6 +66,15 @@ def operation_of(record: Record) -> Operation:
         left_alone=int(record.number("left_alone")),
         recovered=record.meta.get("recovered") is True,
     )
+
+
+def newest_operation(store: Store) -> Operation | None:
+    """Returns the last line of the log; None if there is none, or it does not read back."""
+    try:
+        tip = store.refs.read(OPERATIONS)
+        return operation_of(read_record(store, tip)) if tip is not None else None
+    except StoreDamaged:
+        return None
 
 
 def read_operations(store: Store) -> list[Operation]:

@@ -47,6 +47,7 @@ class Applied(Value):
     written: tuple[bytes, ...]
     deleted: tuple[bytes, ...]
     left_alone: tuple[LeftAlone, ...]
+    directories: tuple[bytes, ...] = ()
 
 
 class Apply:
@@ -69,6 +70,7 @@ class Apply:
         self._written: list[bytes] = []
         self._deleted: list[bytes] = []
         self._left: dict[bytes, str] = {}
+        self._directories: list[bytes] = []
         self._ours: set[tuple[int, int]] = set()
         self._flush_each = len(units) <= _MANY
         self.changed_nothing = True
@@ -96,7 +98,12 @@ class Apply:
         finally:
             self._close()
         left = tuple(LeftAlone(path, reason) for path, reason in sorted(self._left.items()))
-        return Applied(tuple(sorted(self._written)), tuple(sorted(self._deleted)), left)
+        return Applied(
+            tuple(sorted(self._written)),
+            tuple(sorted(self._deleted)),
+            left,
+            tuple(sorted(self._directories)),
+        )
 
     def settle(self) -> None:
         """Puts what a killed run left under temporary names where it belongs, and does no more."""
@@ -217,8 +224,11 @@ class Apply:
         self._left[unit.path] = CHANGED
 
     def _record_written(self, unit: Unit, fd: int) -> None:
-        self._written.append(unit.path)
-        self._written.extend(unit.path + b"/" + path for path, _ in unit.inside_new)
+        inside = [(unit.path + b"/" + path, entry) for path, entry in unit.inside_new]
+        for path, entry in [(unit.path, unit.new), *inside]:
+            self._written.append(path)
+            if entry is not None and entry.is_directory:
+                self._directories.append(path)
         self._deleted.extend(
             unit.path + b"/" + path for path, entry in unit.inside_old if not entry.is_directory
         )
@@ -259,6 +269,7 @@ class Apply:
         fd = self._directory(unit.parent)
         if ondisk.status(fd, unit.name) is None:
             self._deleted.append(unit.path)
+            self._directories.append(unit.path)
             return
         stale = self._open.pop(unit.path, None)
         if stale is not None:
@@ -271,6 +282,7 @@ class Apply:
             self._left[unit.path] = "not empty: it holds what the target does not know"
         else:
             self._deleted.append(unit.path)
+            self._directories.append(unit.path)
 
     # -- permission bits of directories
 
@@ -300,6 +312,7 @@ class Apply:
                 return
             durable.chmod(fd, unit.new.mode)
             self._written.append(unit.path)
+            self._directories.append(unit.path)
         finally:
             os.close(fd)
 
@@ -311,7 +324,13 @@ class Apply:
 
         def settle(unit: Unit) -> None:
             nonlocal outcome
-            fd = self._directory(unit.parent)
+            try:
+                fd = self._directory(unit.parent)
+            except (FileNotFoundError, NotADirectoryError):
+                if unit.new is not None:
+                    raise
+                outcome = DONE  # the directory that it was deleted from is gone too
+                return
             outcome = resume(fd, unit, self._temporary(unit), self._aside(unit), self._blobs)
             if outcome == DONE and unit.staged:
                 self._record_written(unit, fd)
@@ -320,6 +339,8 @@ class Apply:
             return False
         if outcome not in (TO_DO, DONE):
             self._left[unit.path] = outcome
+        if outcome == DONE and unit.new is None:
+            self._deleted.append(unit.path)
         return outcome == TO_DO
 
     # -- the small things

@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from takeback.cli import documents
-from takeback.cli.options import NAME, Call, verb
+from takeback.cli.options import Call, name_text, verb
 
 
 @verb("cat")
-@click.argument("checkpoint", metavar="CP", type=NAME)
+@click.argument("checkpoint", metavar="CP", type=name_text)
 @click.argument("path", metavar="PATH")
 def command(call: Call, checkpoint: str, path: str) -> int:
     """Print one file as it is in a checkpoint."""

@@ -7,13 +7,17 @@ import time
 import click
 
 from takeback.cli import documents
-from takeback.cli.options import NAME, Call, verb
+from takeback.cli.options import Call, name_text, verb
 from takeback.cli.text import count, shown_path
 
 
 @verb("checkpoint")
 @click.option(
-    "-m", "--label", metavar="LABEL", type=NAME, help="A name for it, used by one checkpoint only."
+    "-m",
+    "--label",
+    metavar="LABEL",
+    type=name_text,
+    help="A name for it, used by one checkpoint only.",
 )
 @click.option(
     "--allow-large", is_flag=True, help="Also when there are more new files or bytes than usual."

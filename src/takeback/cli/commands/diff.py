@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from takeback.cli import documents
-from takeback.cli.options import NAME, Call, verb
+from takeback.cli.options import Call, name_text, verb
 from takeback.cli.text import shown_path
 
 TYPE_CHECKING = False
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 @verb("diff", paths=True)
-@click.argument("old", metavar="A", type=NAME)
-@click.argument("new", metavar="[B]", type=NAME, required=False)
+@click.argument("old", metavar="A", type=name_text)
+@click.argument("new", metavar="[B]", type=name_text, required=False)
 @click.option("--stat", is_flag=True, help="Only the paths and how many lines changed.")
 def command(call: Call, old: str, new: str | None, stat: bool, paths: tuple[str, ...]) -> int:
     """Show what is different between two checkpoints.
@@ -28,13 +28,13 @@ def command(call: Call, old: str, new: str | None, stat: bool, paths: tuple[str,
     output = call.output
     with call.open("diff") as tb:
         if call.json:
-            changes = tb.changes(old, new, paths)
+            changes, patch = tb.compare(old, new, paths)
             fields: dict[str, object] = {"changes": documents.counted(changes)}
             if not stat:
-                fields["patch"] = tb.diff(old, new, paths).decode("utf-8", "replace")
+                fields["patch"] = patch.decode("utf-8", "replace")
             output.document("diff", fields)
         elif stat:
-            output.lines(_stat_lines(tb.changes(old, new, paths), output.paint))
+            output.lines(_stat_lines(tb.compare(old, new, paths)[0], output.paint))
         else:
             output.raw(tb.diff(old, new, paths, color=output.paint.on))
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from takeback.cli.options import NAME, Call, verb
+from takeback.cli.options import Call, name_text, verb
 from takeback.cli.text import shown
 from takeback.errors import NotAWorkspace
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @verb("doctor")
 @click.option("--rebuild", is_flag=True, help="Make the ledger anew from the store.")
 @click.option(
-    "--adopt", metavar="NAME", type=NAME, help="Take over the store of what stood here before."
+    "--adopt", metavar="NAME", type=name_text, help="Take over the store of what stood here before."
 )
 def command(call: Call, rebuild: bool, adopt: str | None) -> int:
     """Name what is wrong, and mend what can safely be mended."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from takeback.cli.options import NAME, Call, verb
+from takeback.cli.options import Call, name_text, verb
 from takeback.cli.text import shown
 
 
 @verb("label")
-@click.argument("checkpoint", metavar="CP", type=NAME)
-@click.argument("name", metavar="[NAME]", type=NAME, required=False)
+@click.argument("checkpoint", metavar="CP", type=name_text)
+@click.argument("name", metavar="[NAME]", type=name_text, required=False)
 def command(call: Call, checkpoint: str, name: str | None) -> int:
     """Give a checkpoint a name; without a name, take it off."""
     call.refuse_dry_run("label")

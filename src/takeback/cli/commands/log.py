@@ -7,7 +7,7 @@ import time
 import click
 
 from takeback.cli import documents, render
-from takeback.cli.options import NAME, Call, verb
+from takeback.cli.options import Call, name_text, verb
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 @verb("log")
-@click.option("--session", metavar="ID", type=NAME, help="Only the checkpoints of one session.")
+@click.option(
+    "--session", metavar="ID", type=name_text, help="Only the checkpoints of one session."
+)
 @click.option("--all", "everything", is_flag=True, help="Undo snapshots too.")
 @click.option("-n", "number", type=click.IntRange(min=0), metavar="N", help="At most N lines.")
 @click.option("--operations", is_flag=True, help="The operation log instead: rewinds, undos.")

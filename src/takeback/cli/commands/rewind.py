@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from takeback.cli.options import NAME, Call, verb
+from takeback.cli.options import Call, name_text, verb
 from takeback.cli.travel import Journey, override_options, overrides, require_yes
 
 
 @verb("rewind", shows=("--yes", "--dry-run"), paths=True)
-@click.argument("checkpoint", metavar="[CP]", type=NAME, default="@")
+@click.argument("checkpoint", metavar="[CP]", type=name_text, default="@")
 @click.option("--files", is_flag=True, help="The files only (there is nothing else yet).")
 @click.option("--ignored", is_flag=True, help="Small files that git ignores, too.")
 @override_options

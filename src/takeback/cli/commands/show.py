@@ -7,11 +7,11 @@ import time
 import click
 
 from takeback.cli import documents, render
-from takeback.cli.options import NAME, Call, verb
+from takeback.cli.options import Call, name_text, verb
 
 
 @verb("show")
-@click.argument("checkpoint", metavar="[CP]", type=NAME, default="@")
+@click.argument("checkpoint", metavar="[CP]", type=name_text, default="@")
 def command(call: Call, checkpoint: str) -> int:
     """Show one checkpoint in full, by default the newest.
 

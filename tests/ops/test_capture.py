@@ -1,0 +1,204 @@
+"""A capture: a snapshot of what is there, or an error and no trace of it."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from takeback import durable
+from takeback.errors import Refused, WriteFailed
+from takeback.git.objects import EMPTY_TREE
+from takeback.model.checkpoint import MANUAL
+from takeback.model.ids import SessionId
+from takeback.model.policy import Policy
+from takeback.ops.capture import Captured, capture, record
+from takeback.ops.context import Context
+from takeback.store import trees
+from takeback.store.checkpoints import read_coverage
+from tests.support.engine import checkpoint, clock_of, file_entry, opened, packs_of, settle
+from tests.support.git import git
+
+
+def captured(context: Context) -> Captured:
+    with context.locked():
+        made = capture(context)
+        made.keep()
+    return made
+
+
+def content(context: Context, tree: bytes) -> dict[bytes, bytes]:
+    """Returns the bytes of every file in a snapshot."""
+    return {
+        path: context.store.blob(entry.oid)
+        for path, entry in trees.walk(context.store, tree)
+        if not entry.is_directory
+    }
+
+
+def test_same_files_same_snapshot_and_another_byte_another_one(
+    workspace: Path, context: Context
+) -> None:
+    (workspace / "a").write_text("1")
+    first = captured(context)
+    assert captured(context).tree == first.tree
+    (workspace / "a").write_text("2")
+    assert captured(context).tree != first.tree
+    (workspace / "a").write_text("1")
+    again = captured(context)
+    assert (again.tree, again.files) == (first.tree, 1)
+    assert content(context, again.tree) == {b"a": b"1"}
+
+
+def test_an_empty_workspace_is_the_empty_tree(context: Context) -> None:
+    made = captured(context)
+    assert (made.tree, made.files, made.coverage.complete) == (EMPTY_TREE, 0, True)
+    assert context.store.tree(EMPTY_TREE) == []
+
+
+def test_a_capture_with_nothing_new_writes_no_pack(workspace: Path, context: Context) -> None:
+    (workspace / "a").write_text("1")
+    captured(context)
+    before = packs_of(context.store)
+    captured(context)
+    settle()
+    captured(context)
+    captured(context)
+    assert packs_of(context.store) == before
+
+
+def test_a_checkpoint_says_what_was_checked_out(workspace: Path, context: Context) -> None:
+    assert (checkpoint(context).branch, checkpoint(context).head) == ("main", None)
+    (workspace / "a").touch()
+    git(workspace, "add", "a")
+    git(workspace, "commit", "--quiet", "--message=x")
+    head = git(workspace, "rev-parse", "HEAD").decode().strip()
+    assert checkpoint(context).head == head
+    git(workspace, "checkout", "--quiet", "--detach")
+    made = checkpoint(context)
+    assert (made.branch, made.head) == (None, head)
+    shutil.rmtree(workspace / ".git")
+    made = checkpoint(context)
+    assert (made.branch, made.head) == (None, None)
+
+
+def test_extra_files_are_kept_beside_the_snapshot(workspace: Path, context: Context) -> None:
+    (workspace / ".gitignore").write_text("*.env\n")
+    (workspace / "x.env").write_text("SECRET=1")
+    with context.locked():
+        made = capture(context)
+        extra = {b"big/extra": file_entry(b"")}
+        done = record(context, made, kind=MANUAL, session=SessionId("s"), extra=extra)
+    assert done.saved is not None
+    saved = dict(trees.walk(context.store, bytes.fromhex(done.saved)))
+    assert [path for path, entry in saved.items() if entry.is_file] == [b"big/extra", b"x.env"]
+    assert trees.lookup(context.store, bytes.fromhex(done.snapshot), b"x.env") is None
+    assert read_coverage(context.store, done.commit).reason_for(b"x.env") == "ignored"
+
+
+# -- what is refused or fails
+
+
+def assert_no_trace(context: Context) -> None:
+    assert os.listdir(Path(context.store.git_dir, "objects", "pack")) == []
+    assert context.store.refs.list("refs/takeback/sessions") == {}
+    assert not context.store.lock.held
+
+
+@pytest.mark.parametrize("policy", [Policy(entries_limit=2), Policy(bytes_limit=10)])
+def test_more_than_the_limit_is_asked_about_first(workspace: Path, policy: Policy) -> None:
+    for name in "abc":
+        (workspace / name).write_text("12345")
+    with opened(workspace, policy=policy) as context:
+        with pytest.raises(Refused) as raised:
+            captured(context)
+        assert raised.value.flag == "--allow-large"
+        assert_no_trace(context)
+        with context.locked():
+            assert capture(context, allow_large=True).files == 3
+
+
+def test_below_the_floor_of_free_space_there_is_no_capture(workspace: Path) -> None:
+    (workspace / "a").write_text("1")
+    with opened(workspace, policy=Policy(disk_floor=1 << 60)) as context:
+        with pytest.raises(WriteFailed, match="floor"):
+            captured(context)
+        assert_no_trace(context)
+
+
+@pytest.mark.parametrize("step", ["create", "write", "sync", "rename"])
+def test_a_disk_that_fails_leaves_no_trace(
+    workspace: Path, context: Context, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    (workspace / "a").write_text("1")
+
+    class Full:
+        def step(self, name: str) -> None:
+            if name == step:
+                raise OSError(28, os.strerror(28))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(durable, "faults", Full())
+        with pytest.raises(WriteFailed, match="No space left") as raised:
+            checkpoint(context)
+    assert "free some space" in raised.value.hint
+    assert_no_trace(context)
+    assert content(context, bytes.fromhex(checkpoint(context).snapshot)) == {b"a": b"1"}
+
+
+# -- when the stat cache is not believed
+
+
+def test_a_store_that_lost_its_objects_is_filled_again(workspace: Path, context: Context) -> None:
+    (workspace / "a").write_text("1")
+    settle()
+    captured(context)
+    for path in Path(context.store.git_dir, "objects", "pack").iterdir():
+        path.unlink()
+    context.store.packs.close()
+    assert content(context, captured(context).tree) == {b"a": b"1"}
+
+
+def test_a_raised_epoch_reads_everything_anew(workspace: Path, context: Context) -> None:
+    (workspace / "a").write_text("1")
+    settle()
+    first = captured(context)
+    for path in packs_of(context.store):
+        path.rename(path.with_suffix(".lost"))
+        path.with_suffix(".idx").unlink()
+    with context.locked():
+        context.store.raise_epoch()
+    context.store.packs.close()
+    assert captured(context).tree == first.tree
+    assert content(context, first.tree) == {b"a": b"1"}
+
+
+def test_a_write_through_a_mapping_is_found_by_the_daily_reading(
+    workspace: Path, context: Context
+) -> None:
+    """A page that is writable already changes without a new time."""
+    (workspace / "a").write_bytes(b"1" * 4096)
+    with open(workspace / "a", "r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
+        mapped[0] = ord("2")
+        settle()
+        clock_of(context).time = (workspace / "a").stat().st_mtime
+        captured(context)
+        mapped[1] = ord("3")
+        clock_of(context).time += 25 * 3600
+        assert content(context, captured(context).tree)[b"a"].startswith(b"231")
+
+
+@pytest.mark.parametrize("hours", [0, 48])
+def test_the_daily_reading_follows_the_settings(workspace: Path, hours: int) -> None:
+    (workspace / "a").write_bytes(b"1")
+    settle()
+    with opened(workspace, policy=Policy(rehash_hours=hours)) as context:
+        captured(context)
+        manifest = Path(context.store.path("stat", "manifest"))
+        before = manifest.stat().st_ino
+        clock_of(context).time = (workspace / "a").stat().st_mtime + 25 * 3600
+        captured(context)
+        assert manifest.stat().st_ino == before

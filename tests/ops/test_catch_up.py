@@ -1,0 +1,172 @@
+"""The ledger follows the refs, and made anew it says the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from takeback.ledger.ledger import Ledger
+from takeback.ops.catch_up import catch_up, open_ledger, rebuild_ledger
+from takeback.ops.context import Context
+from takeback.ops.label import label
+from takeback.store.labels import remove_label
+from tests.support.engine import Heard, checkpoint, garble, heard_by
+from tests.support.git import git
+
+SESSION = "refs/takeback/sessions/workspace"
+
+
+@pytest.fixture
+def ledger(workspace: Path, context: Context) -> Ledger:
+    """The ledger of a workspace with five checkpoints, caught up one by one."""
+    ledger = open_ledger(context.store, context.reporter)
+    for number in range(5):
+        (workspace / "a").write_text(f"{number}\n" * number)
+        (workspace / str(number)).mkdir()
+        checkpoint(context, prompt=f"turn {number}")
+        catch_up(context.store, ledger, context.reporter)
+    return ledger
+
+
+def ids(ledger: Ledger) -> list[str]:
+    return [found.id for found in ledger.checkpoints()]
+
+
+def rebuilt(context: Context) -> list[str]:
+    """Returns the content of a ledger that is made anew."""
+    ledger = rebuild_ledger(context.store, Heard())
+    content = sorted(ledger.dump())
+    ledger.close()
+    return content
+
+
+def test_a_ledger_made_anew_equals_the_one_that_grew(context: Context, ledger: Ledger) -> None:
+    first = ledger.checkpoints()[-1]
+    label(context, ledger, first, "first")
+    catch_up(context.store, ledger, context.reporter)
+    before = sorted(ledger.dump())
+    ledger.close()
+    assert rebuilt(context) == before
+    assert any("turn 4" in line for line in before)
+    assert any("first" in line for line in before)
+
+
+def test_each_checkpoint_says_what_changed_since_the_one_before(ledger: Ledger) -> None:
+    newest, *_, first = ledger.checkpoints()
+    assert [(c.path, c.kind, c.added, c.deleted) for c in ledger.changes(newest.id)] == [
+        (b"4", "added", None, None),
+        (b"a", "modified", 4, 3),
+    ]
+    assert ledger.changes(first.id) == []
+
+
+def test_nothing_new_writes_nothing(context: Context, ledger: Ledger) -> None:
+    before = ledger._db.total_changes
+    catch_up(context.store, ledger, context.reporter)
+    assert ledger._db.total_changes == before
+
+
+def test_a_label_set_or_taken_off_elsewhere_shows(context: Context, ledger: Ledger) -> None:
+    first = ledger.checkpoints()[-1]
+    label(context, ledger, first, "good")
+    catch_up(context.store, ledger, context.reporter)
+    assert [found.id for found in ledger.by_label("good")] == [first.id]
+    remove_label(context.store, first.id)
+    catch_up(context.store, ledger, context.reporter)
+    assert ledger.by_label("good") == []
+
+
+def test_a_session_whose_ref_is_gone_is_forgotten(context: Context, ledger: Ledger) -> None:
+    tip = context.store.refs.read(SESSION)
+    assert tip is not None
+    context.store.refs.delete(SESSION, expect=tip)
+    catch_up(context.store, ledger, context.reporter)
+    assert (ledger.checkpoints(), ledger.tips()) == ([], {})
+
+
+def test_a_chain_that_was_written_anew_is_read_anew(context: Context, ledger: Ledger) -> None:
+    before = ids(ledger)
+    third = ledger.checkpoints()[2]
+    tip = context.store.refs.read(SESSION)
+    context.store.refs.write(SESSION, third.commit, expect=tip)
+    made = checkpoint(context)
+    catch_up(context.store, ledger, context.reporter)
+    assert ids(ledger) == [made.id, *before[2:]]
+    content = sorted(ledger.dump())
+    ledger.close()
+    assert rebuilt(context) == content
+
+
+def test_a_damaged_commit_hides_what_is_before_it_and_nothing_else(
+    context: Context, ledger: Ledger
+) -> None:
+    before = ledger.checkpoints()
+    ledger.close()
+    garble(context.store, before[2].commit)
+    context.store.packs.close()
+    heard = Heard()
+    again = rebuild_ledger(context.store, heard)
+    assert ids(again) == [found.id for found in before[:2]]
+    assert "cannot be read further back" in heard.notes[0]
+    made = checkpoint(context)
+    catch_up(context.store, again, heard)
+    assert ids(again)[0] == made.id
+    again.close()
+
+
+def test_a_damaged_tree_hides_no_checkpoint(context: Context, ledger: Ledger) -> None:
+    before = ids(ledger)
+    damaged = ledger.checkpoints()[2]
+    ledger.close()
+    garble(context.store, bytes.fromhex(damaged.snapshot))
+    context.store.packs.close()
+    context.store._trees.clear()
+    again = rebuild_ledger(context.store, Heard())
+    assert ids(again) == before
+    assert len(again.changes(ids(again)[0])) == 2
+    again.close()
+
+
+@pytest.mark.parametrize("how", ["garbage", "cut short", "a page lost"])
+def test_a_damaged_ledger_is_made_anew_with_a_note(
+    context: Context, ledger: Ledger, how: str
+) -> None:
+    before = sorted(ledger.dump())
+    ledger._db.execute("pragma wal_checkpoint(truncate)")
+    ledger.close()
+    path = Path(context.store.path("ledger.db"))
+    data = path.read_bytes()
+    if how == "garbage":
+        path.write_bytes(b"garbage" * 1000)
+    elif how == "cut short":
+        path.write_bytes(data[: len(data) // 2])
+    else:
+        path.write_bytes(data[:4096] + bytes(4096) + data[8192:])
+    again = open_ledger(context.store, context.reporter)
+    assert sorted(again.dump()) == before
+    assert "made anew" in heard_by(context).notes[-1]
+    again.close()
+
+
+def test_where_no_ledger_can_be_written_the_command_does_without(
+    context: Context, ledger: Ledger
+) -> None:
+    before = ids(ledger)
+    ledger.close()
+    path = Path(context.store.path("ledger.db"))
+    path.unlink()
+    path.mkdir()
+    again = open_ledger(context.store, context.reporter)
+    assert ids(again) == before
+    assert "does without" in heard_by(context).notes[-1]
+    again.close()
+
+
+def test_a_branch_whose_name_is_not_utf8_stops_nothing(workspace: Path, context: Context) -> None:
+    git(workspace, "symbolic-ref", "HEAD", b"refs/heads/caf\xe9")
+    made = checkpoint(context)
+    ledger = open_ledger(context.store, context.reporter)
+    assert ledger.checkpoints() == [made]
+    assert made.branch == "caf\udce9"
+    ledger.close()

@@ -1,0 +1,219 @@
+"""An interrupted rewind is finished or rolled back, and recovery itself may be killed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from takeback import durable
+from takeback.errors import StoreDamaged
+from takeback.git.objects import BLOB, object_id
+from takeback.model.checkpoint import Checkpoint
+from takeback.model.ids import CheckpointId
+from takeback.model.policy import Overrides
+from takeback.ops.catch_up import open_ledger
+from takeback.ops.context import Context
+from takeback.ops.prepare import Scope
+from takeback.ops.recover import Recovered, recover
+from takeback.ops.rewind import rewind
+from takeback.store import journal
+from takeback.store.operations import read_operations
+from tests.support.engine import Killed, KillAt, checkpoint, garble
+from tests.support.trees import Entry, tree_state
+
+
+def find_in(context: Context) -> Callable[[CheckpointId], Checkpoint]:
+    def find(name: CheckpointId) -> Checkpoint:
+        ledger = open_ledger(context.store, context.reporter)
+        found = ledger.by_id(name)
+        ledger.close()
+        assert found is not None
+        return found
+
+    return find
+
+
+def recovered(context: Context) -> Recovered:
+    done = recover(context, find_in(context))
+    assert done is not None
+    return done
+
+
+class Interrupted:
+    """A workspace whose rewind was killed; what was there before, and what the target has."""
+
+    def __init__(self, root: Path, context: Context) -> None:
+        self.root = root
+        self.context = context
+        (root / "a").write_text("target a")
+        (root / "b").write_text("target b")
+        (root / "gone").mkdir()
+        (root / "gone" / "x").write_text("target x")
+        self.at_target = tree_state(root)
+        self.target = checkpoint(context)
+        self.edit()
+        self.before = tree_state(root)
+
+    def edit(self) -> None:
+        """Changes things since the target."""
+        root = self.root
+        (root / "a").write_text("present a")
+        (root / "b").write_text("present b")
+        (root / "gone" / "x").unlink()
+        (root / "gone").rmdir()
+        (root / "new").write_text("present new")
+
+    def kill(self, monkeypatch: pytest.MonkeyPatch, step: str, number: int = 1) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(durable, "faults", KillAt(step, number))
+            with pytest.raises(Killed):
+                rewind(self.context, self.target, Scope(), Overrides())
+        assert journal.exists(self.context.store)
+
+    def now(self) -> dict[bytes, Entry]:
+        return tree_state(self.root)
+
+
+@pytest.fixture
+def run(workspace: Path, context: Context) -> Interrupted:
+    return Interrupted(workspace, context)
+
+
+def test_without_a_journal_there_is_nothing_to_recover(context: Context) -> None:
+    assert recover(context, find_in(context)) is None
+
+
+class KillAtAny:
+    """Ends a run before its n-th step, counted from the moment that the journal is there."""
+
+    def __init__(self, context: Context) -> None:
+        self._store = context.store
+        self.left = 0
+
+    def step(self, name: str) -> None:
+        if journal.exists(self._store):
+            self.left -= 1
+            if self.left == 0:
+                raise Killed
+
+
+def test_a_rewind_killed_at_any_step_is_finished(
+    run: Interrupted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults = KillAtAny(run.context)
+    for number in range(1, 200, 4):
+        run.edit()
+        faults.left = number
+        with monkeypatch.context() as patch:
+            patch.setattr(durable, "faults", faults)
+            try:
+                rewind(run.context, run.target, Scope(), Overrides())
+            except Killed:
+                pass
+            else:
+                break
+        done = recovered(run.context)
+        assert (done.kind, done.finished, done.left_alone) == ("rewind", True, ())
+        assert done.sentence() == "An interrupted rewind was found and finished."
+        assert run.now() == run.at_target
+        assert read_operations(run.context.store)[-1].recovered or faults.left == 0
+        assert recover(run.context, find_in(run.context)) is None
+    assert number > 20
+    assert len(read_operations(run.context.store)) == (number - 1) // 4 + 1
+
+
+def test_a_rewind_whose_bytes_are_lost_is_rolled_back(
+    run: Interrupted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.kill(monkeypatch, "exchange", 2)
+    assert run.now() not in (run.before, run.at_target)
+    garble(run.context.store, object_id(BLOB, b"target b"))
+    run.context.store.packs.close()
+    done = recovered(run.context)
+    assert not done.finished
+    assert done.sentence() == "An interrupted rewind was found and rolled back."
+    assert run.now() == run.before
+    assert read_operations(run.context.store) == []
+    assert not journal.exists(run.context.store)
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_recovery_can_be_killed_at_any_step_and_run_again(
+    run: Interrupted, monkeypatch: pytest.MonkeyPatch, lost: bool
+) -> None:
+    run.kill(monkeypatch, "exchange", 2)
+    if lost:
+        garble(run.context.store, object_id(BLOB, b"target b"))
+        run.context.store.packs.close()
+
+    faults = KillAtAny(run.context)
+    for number in range(1, 200):
+        faults.left = number
+        with monkeypatch.context() as patch:
+            patch.setattr(durable, "faults", faults)
+            try:
+                done = recover(run.context, find_in(run.context))
+            except Killed:
+                continue
+        break
+    assert done is None or done.finished is not lost
+    assert number > 2
+    assert run.now() == (run.before if lost else run.at_target)
+    assert not journal.exists(run.context.store)
+
+
+def test_a_path_that_is_neither_old_nor_new_is_left_alone_and_named(
+    run: Interrupted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.kill(monkeypatch, "exchange", 2)
+    (run.root / "b").write_text("edited since")
+    done = recovered(run.context)
+    assert done.finished
+    assert [item.path for item in done.left_alone] == [b"b"]
+    assert done.sentence().endswith("finished; 1 paths were left alone.")
+    assert (run.root / "b").read_text() == "edited since"
+    assert (run.root / "a").read_text() == "target a"
+    assert not any(name.startswith(b".takeback-") for name in run.now())
+
+
+def test_a_rewind_that_is_in_the_log_already_only_loses_its_journal(
+    run: Interrupted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = rewind(run.context, run.target, Scope(), Overrides())
+    [operation] = read_operations(run.context.store)
+    journal.write(
+        run.context.store,
+        {
+            "id": done.operation,
+            "kind": "rewind",
+            "session": "workspace",
+            "time": 0,
+            "target": run.target.id,
+            "before": operation.before,
+            "paths": [],
+            "saved": [],
+            "of": None,
+            "left_alone": [],
+            "back": False,
+            "units": [],
+        },
+    )
+    (run.root / "a").write_text("edited after it")
+    assert recovered(run.context).finished
+    assert (run.root / "a").read_text() == "edited after it"
+    assert read_operations(run.context.store) == [operation]
+    assert not journal.exists(run.context.store)
+
+
+@pytest.mark.parametrize("entry", [{}, {"id": 1}, {"id": "x", "units": 7}])
+def test_a_journal_that_makes_no_sense_is_damage_and_stays(
+    context: Context, entry: dict[str, object]
+) -> None:
+    journal.write(context.store, entry)
+    with pytest.raises(StoreDamaged, match="not readable") as raised:
+        recover(context, find_in(context))
+    assert raised.value.hint == "run: takeback doctor"
+    assert journal.exists(context.store)
+    assert not context.store.lock.held

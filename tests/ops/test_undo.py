@@ -1,0 +1,203 @@
+"""Undo and redo: to what stood there, in the scope of the operation, without end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from takeback.errors import Refused
+from takeback.model.checkpoint import Checkpoint
+from takeback.model.ids import CheckpointId
+from takeback.model.operation import REDO, UNDO
+from takeback.model.plan import Outcome
+from takeback.model.policy import Overrides
+from takeback.ops.catch_up import open_ledger
+from takeback.ops.context import Context
+from takeback.ops.prepare import Scope
+from takeback.ops.rewind import rewind
+from takeback.ops.undo import next_step, plan_step, take_step
+from takeback.store.operations import read_operations
+from tests.support.engine import checkpoint, clock_of
+from tests.support.trees import tree_state
+
+
+class Traveller:
+    """Rewinds, undoes and redoes in one workspace."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    @property
+    def find(self) -> Callable[[CheckpointId], Checkpoint]:
+        def find(name: CheckpointId) -> Checkpoint:
+            ledger = open_ledger(self.context.store, self.context.reporter)
+            found = ledger.by_id(name)
+            ledger.close()
+            assert found is not None
+            return found
+
+        return find
+
+    def rewind(self, target: Checkpoint, scope: Scope | None = None) -> Outcome:
+        clock_of(self.context).time += 1
+        return rewind(self.context, target, scope or Scope(), Overrides.all())
+
+    def step(self, kind: str) -> Outcome:
+        clock_of(self.context).time += 1
+        step = next_step(self.context, kind)
+        return take_step(self.context, kind, step, self.find, Overrides.all())
+
+    def undo(self) -> Outcome:
+        return self.step(UNDO)
+
+    def redo(self) -> Outcome:
+        return self.step(REDO)
+
+
+@pytest.fixture
+def go(context: Context) -> Traveller:
+    return Traveller(context)
+
+
+def test_undo_and_redo_walk_back_and_forth_without_end(workspace: Path, go: Traveller) -> None:
+    states = []
+    made = []
+    for number in range(4):
+        (workspace / "a").write_text(str(number))
+        (workspace / f"only {number}").write_text("x")
+        (workspace / f"only {number - 1}").unlink(missing_ok=True)
+        made.append(checkpoint(go.context))
+        states.append(tree_state(workspace))
+    go.rewind(made[2])
+    go.rewind(made[0])
+    for _ in range(2):
+        go.undo()
+        assert tree_state(workspace) == states[2]
+        go.undo()
+        assert tree_state(workspace) == states[3]
+        with pytest.raises(Refused, match="nothing to undo"):
+            go.undo()
+        go.redo()
+        assert tree_state(workspace) == states[2]
+        go.redo()
+        assert tree_state(workspace) == states[0]
+        with pytest.raises(Refused, match="nothing to redo"):
+            go.redo()
+
+
+def test_edits_between_the_moves_are_never_lost(workspace: Path, go: Traveller) -> None:
+    (workspace / "a").write_text("target")
+    target = checkpoint(go.context)
+    (workspace / "a").write_text("edit 1")
+    go.rewind(target)
+    (workspace / "a").write_text("edit 2")
+    go.undo()
+    assert (workspace / "a").read_text() == "edit 1"
+    (workspace / "a").write_text("edit 3")
+    go.redo()
+    assert (workspace / "a").read_text() == "edit 2"
+    go.undo()
+    assert (workspace / "a").read_text() == "edit 3"
+
+
+def test_undo_of_a_rewind_of_some_paths_touches_only_these(workspace: Path, go: Traveller) -> None:
+    for name in ("a", "b"):
+        (workspace / name).write_text("1")
+    target = checkpoint(go.context)
+    for name in ("a", "b"):
+        (workspace / name).write_text("2")
+    go.rewind(target, Scope((b"a",)))
+    (workspace / "b").write_text("3")
+    done = go.undo()
+    assert done.written == (b"a",)
+    assert [(workspace / name).read_text() for name in ("a", "b")] == ["2", "3"]
+
+
+def test_undo_brings_back_ignored_files_that_the_rewind_replaced(
+    workspace: Path, go: Traveller
+) -> None:
+    (workspace / ".gitignore").write_text("*.env\n")
+    (workspace / "x.env").write_text("1")
+    target = checkpoint(go.context)
+    (workspace / "x.env").write_text("2")
+    (workspace / "new.env").write_text("new")
+    before = tree_state(workspace)
+    go.rewind(target, Scope(ignored=True))
+    after = tree_state(workspace)
+    assert (workspace / "x.env").read_text() == "1"
+    assert not (workspace / "new.env").exists()
+    (workspace / "later.env").write_text("no part of it")
+    later = {b"later.env": tree_state(workspace)[b"later.env"]}
+    go.undo()
+    assert tree_state(workspace) == before | later
+    go.redo()
+    assert tree_state(workspace) == after | later
+
+
+def test_undo_brings_back_a_whole_ignored_directory_that_made_way(
+    workspace: Path, go: Traveller
+) -> None:
+    (workspace / "build").write_text("a file then")
+    target = checkpoint(go.context)
+    (workspace / "build").unlink()
+    (workspace / "build" / "deep").mkdir(parents=True, mode=0o750)
+    (workspace / "build" / "deep" / "out").write_text("never captured")
+    (workspace / ".gitignore").write_text("build/\n")
+    before = tree_state(workspace)
+    go.rewind(target)
+    assert (workspace / "build").read_text() == "a file then"
+    go.undo()
+    assert tree_state(workspace) == before
+
+
+def test_a_plan_of_an_undo_is_what_it_does(workspace: Path, go: Traveller) -> None:
+    (workspace / "a").write_text("1")
+    target = checkpoint(go.context)
+    (workspace / "a").write_text("2")
+    (workspace / "b").write_text("2")
+    go.rewind(target)
+    plan = plan_step(go.context, next_step(go.context, UNDO), go.find, Overrides())
+    done = go.undo()
+    assert [change.path for change in plan.writes] == list(done.written) == [b"a", b"b"]
+    assert plan.deletes == done.deleted == ()
+
+
+def test_undo_and_redo_are_in_the_log_with_what_they_were_about(
+    workspace: Path, go: Traveller
+) -> None:
+    (workspace / "a").write_text("1")
+    target = checkpoint(go.context)
+    (workspace / "a").write_text("2")
+    first = go.rewind(target)
+    go.undo()
+    go.redo()
+    log = read_operations(go.context.store)
+    assert [(line.kind, line.of) for line in log] == [
+        ("rewind", None),
+        ("undo", first.operation),
+        ("redo", first.operation),
+    ]
+    assert len({line.before for line in log}) == 3
+
+
+def test_a_rewind_after_an_undo_clears_redo(workspace: Path, go: Traveller) -> None:
+    (workspace / "a").write_text("1")
+    target = checkpoint(go.context)
+    (workspace / "a").write_text("2")
+    go.rewind(target)
+    go.undo()
+    checkpoint(go.context)
+    assert next_step(go.context, REDO)
+    go.rewind(target)
+    with pytest.raises(Refused, match="nothing to redo"):
+        next_step(go.context, REDO)
+
+
+def test_a_rewind_that_changes_nothing_is_no_operation(workspace: Path, go: Traveller) -> None:
+    (workspace / "a").write_text("1")
+    target = checkpoint(go.context)
+    done = go.rewind(target)
+    assert (done.operation, done.written, done.deleted, done.verified) == (None, (), (), True)
+    assert read_operations(go.context.store) == []
