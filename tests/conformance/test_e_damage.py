@@ -334,7 +334,8 @@ def test_62_a_damaged_journal_crashes_nothing(cli: Cli, workspace: Path) -> None
     for number, data in enumerate((b"", b'{"v": 1, "id": "ab', b"\0\xff" * 300, b'{"v": 1}')):
         (store / "journal").write_bytes(data)
         before = tree_state(workspace, identity=True)
-        for args in (("status",), ("--dry-run", "rewind", one)):
+        looking: tuple[tuple[str, ...], ...] = (("status",), ("--dry-run", "rewind", one))
+        for args in looking:
             assert unbroken(cli.run("--json", *args)).status in (0, 1)
         for args in (("checkpoint",), ("rewind", one, "--yes"), ("undo", "--yes")):
             answer = unbroken(cli.run("--json", *args))

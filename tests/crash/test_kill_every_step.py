@@ -17,7 +17,7 @@ SHARES = 4
 MET_BY = ("recover", "checkpoint", "undo")
 
 share = pytest.mark.parametrize("share", range(SHARES))
-OPERATIONS: dict[str, tuple[Callable[[World], World], Callable[[World], None]]] = {
+OPERATIONS: dict[str, tuple[Callable[[World], World], Callable[[World], object]]] = {
     "rewind": (worlds.prepare_rewind, World.rewind),
     "undo": (worlds.prepare_undo, World.undo),
     "redo": (worlds.prepare_redo, World.redo),

@@ -12,7 +12,7 @@ import signal
 import traceback
 import warnings
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from takeback import durable
 from takeback.errors import TakebackError
@@ -57,6 +57,8 @@ class Ran(NamedTuple):
     clean: bool
     """The error, if any, is one of takeback's own."""
     text: str
+    answer: Any = None
+    """What the action returned: plain values only."""
 
     @property
     def done(self) -> bool:
@@ -92,8 +94,8 @@ def run(action: Callable[[], object], faults: Faults | None = None, *, limit: in
         assert os.WTERMSIG(status) == signal.SIGKILL, f"ended by signal {os.WTERMSIG(status)}"
         return Ran(True, (), "", True, "")
     assert os.WEXITSTATUS(status) == 0, f"ended with status {os.WEXITSTATUS(status)}"
-    names, error, clean, text = marshal.loads(answer)
-    return Ran(False, tuple(names), error, clean, text)
+    names, error, clean, text, value = marshal.loads(answer)
+    return Ran(False, tuple(names), error, clean, text, value)
 
 
 def _act(action: Callable[[], object], faults: Faults, answer: int) -> None:
@@ -101,15 +103,15 @@ def _act(action: Callable[[], object], faults: Faults, answer: int) -> None:
     status = 1
     try:
         durable.faults = faults
-        error, clean, text = "", True, ""
+        error, clean, text, value = "", True, "", None
         try:
-            action()
+            value = action()
         except TakebackError as failure:
             error, text = type(failure).__name__, f"{failure.message} ({failure.hint})"
         except BaseException as failure:  # noqa: BLE001 - the parent must hear of every kind
             error, clean, text = type(failure).__name__, False, traceback.format_exc()
         durable.faults = None
-        report = marshal.dumps((faults.names, error, clean, text))
+        report = marshal.dumps((faults.names, error, clean, text, value))
         while report:
             report = report[os.write(answer, report) :]
         status = 0

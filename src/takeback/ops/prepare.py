@@ -115,7 +115,13 @@ class Preparation:
     def _saved_of(self, target: Checkpoint) -> dict[bytes, Entry]:
         if target.saved is None:
             return {}
-        return dict(trees.walk(self._store, bytes.fromhex(target.saved)))
+        try:
+            return dict(trees.walk(self._store, bytes.fromhex(target.saved)))
+        except StoreDamaged as error:
+            self._context.reporter.note(
+                f"The ignored files saved with {target.id} cannot be read: {error.message}."
+            )
+            return {}
 
     def _work_out(self) -> None:
         changes = {

@@ -1,0 +1,116 @@
+"""The disk fails at every step: a clear error, the old content still there, the next command works."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.crash import world as worlds
+from tests.crash.test_kill_every_step import OPERATIONS, SHARES, check_capture, every, share
+from tests.crash.world import World
+from tests.support.faults import Faults, Ran
+
+ERRORS = {"full": errno.ENOSPC, "broken": errno.EIO, "forbidden": errno.EACCES}
+SPARSE = 11
+"""Of the rarer kinds only every so many steps are tried, all of them in a soak."""
+
+
+def check_error(ran: Ran) -> None:
+    assert not ran.killed
+    assert ran.clean, ran.text
+
+
+def check_after_fault(world: World, ran: Ran, act: Callable[[World], object]) -> None:
+    """The disk is well again: whatever state the operation is in, both ends can be reached."""
+    check_error(ran)
+    world.check_paths()
+    if ran.answer:
+        check_partly_done(world, ran.answer, act)
+    else:
+        world.check_operation(lambda: act(world), by="checkpoint")
+
+
+def check_partly_done(world: World, left: list[bytes], act: Callable[[World], object]) -> None:
+    """Some paths could not be changed and were named; the rest is new, and a second try does all."""
+    found = world.state()
+    for path in world.old.keys() | world.new.keys():
+        if not any(path == place or path.startswith(place + b"/") for place in left):
+            assert worlds.bare(found.get(path)) == worlds.bare(world.new.get(path)), path
+    with world.open() as takeback:
+        assert not takeback.interrupted
+        world.check_store(takeback)
+    if world.way_back == "undo":  # it was a rewind: it is simply done again
+        act(world)
+        world.check_is(world.new)
+        world.undo()
+        world.undo()
+        world.check_is(world.old)
+    else:
+        world.check_way_back()
+
+
+def steps_of(share: int, sparse: int) -> Iterator[int]:
+    return (at for at in every(share) if (at // SHARES) % sparse == 0)
+
+
+def fail_operation(tmp_path: Path, operation: str, steps: Iterator[int], **fault: int) -> None:
+    prepare, act = OPERATIONS[operation]
+    for at in steps:
+        world = prepare(World(tmp_path / str(at)))
+        ran = world.run(lambda: act(world), Faults(at, **fault))
+        check_after_fault(world, ran, act)
+        world.remove()
+        if len(ran.steps) < at:
+            return
+
+
+def fail_capture(tmp_path: Path, steps: Iterator[int], **fault: int) -> None:
+    for at in steps:
+        world = worlds.prepare_rewind(World(tmp_path / str(at)))
+        ran = world.run(world.checkpoint, Faults(at, **fault))
+        check_error(ran)
+        check_capture(world)
+        world.remove()
+        if len(ran.steps) < at:
+            return
+
+
+@share
+@pytest.mark.parametrize("operation", ["rewind", "undo"])
+def test_disk_full_for_one_step_of_an_operation(tmp_path: Path, operation: str, share: int) -> None:
+    fail_operation(tmp_path, operation, every(share), errno=errno.ENOSPC)
+
+
+def test_disk_full_for_one_step_of_a_capture(tmp_path: Path) -> None:
+    for number in range(SHARES):
+        fail_capture(tmp_path / str(number), every(number), errno=errno.ENOSPC)
+
+
+@share
+@pytest.mark.parametrize("kind", ERRORS)
+@pytest.mark.parametrize("operation", ["rewind", "undo"])
+def test_disk_fails_from_a_step_on(
+    tmp_path: Path, operation: str, kind: str, share: int, soak: bool
+) -> None:
+    steps = steps_of(share, 1 if soak else SPARSE)
+    fail_operation(tmp_path, operation, steps, errno=ERRORS[kind], sticky=True)
+
+
+@share
+@pytest.mark.parametrize("kind", ["broken", "forbidden"])
+@pytest.mark.parametrize("operation", ["rewind", "undo"])
+def test_disk_fails_for_one_step(
+    tmp_path: Path, operation: str, kind: str, share: int, soak: bool
+) -> None:
+    fail_operation(tmp_path, operation, steps_of(share, 1 if soak else SPARSE), errno=ERRORS[kind])
+
+
+@pytest.mark.parametrize("sticky", [False, True], ids=["once", "from there on"])
+@pytest.mark.parametrize("kind", ERRORS)
+def test_disk_fails_during_a_capture(tmp_path: Path, kind: str, sticky: bool, soak: bool) -> None:
+    for number in range(SHARES):
+        steps = steps_of(number, 1 if soak else 3)
+        fail_capture(tmp_path / str(number), steps, errno=ERRORS[kind], sticky=sticky)
