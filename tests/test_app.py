@@ -25,7 +25,7 @@ from takeback.ops.checkpoint import Made
 from takeback.ops.status import Status
 from takeback.ops.timeline import Shown, TimelineEntry
 from takeback.ops.verify import Verified
-from tests.support.engine import Heard, Killed, KillAt, TestClock
+from tests.support.engine import Heard, KillAt, Killed, TestClock
 from tests.support.git import git
 from tests.support.trees import tree_state
 

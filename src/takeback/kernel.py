@@ -73,18 +73,19 @@ def birth_time(path: bytes) -> int:
     return seconds * 1_000_000_000 + int.from_bytes(raw[88:92], sys.byteorder)
 
 
-def open_directory_beneath(root_fd: int, path: bytes) -> int:
+def open_directory_beneath(root_fd: int, path: bytes, *, only_to_read: bool = False) -> int:
     """Opens the directory ``path`` below ``root_fd``, crossing no symbolic link and no mount.
 
     Raises OSError: ELOOP or ENOTDIR where a link or a file stands in the way, EXDEV where
     something is mounted (without openat2: unless it is of the same file system), ENOENT.
+    ``only_to_read`` does without openat2, and so without loading ``ctypes``.
     """
     if not path:
         return os.dup(root_fd)
     components = path.split(b"/")
     if any(component in (b"", b".", b"..") for component in components):
         raise OSError(errno.EINVAL, "not a plain relative path", path)
-    if _openat2_works and len(path) < _LONGEST_PATH:
+    if not only_to_read and _openat2_works and len(path) < _LONGEST_PATH:
         fd = _openat2(root_fd, path)
         if fd is not None:
             return fd

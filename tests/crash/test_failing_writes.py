@@ -1,16 +1,17 @@
-"""The disk fails at every step: a clear error, the old content still there, the next command works."""
+"""The disk fails at every step: a clear error, the old content there, the next command works."""
 
 from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.crash import world as worlds
-from tests.crash.test_kill_every_step import OPERATIONS, SHARES, check_capture, every, share
-from tests.crash.world import World
+from tests.crash.test_kill_every_step import SHARES, check_capture, every, share
+from tests.crash.world import World, prepare
 from tests.support.faults import Faults, Ran
 
 ERRORS = {"full": errno.ENOSPC, "broken": errno.EIO, "forbidden": errno.EACCES}
@@ -23,18 +24,18 @@ def check_error(ran: Ran) -> None:
     assert ran.clean, ran.text
 
 
-def check_after_fault(world: World, ran: Ran, act: Callable[[World], object]) -> None:
+def check_after_fault(world: World, ran: Ran) -> None:
     """The disk is well again: whatever state the operation is in, both ends can be reached."""
     check_error(ran)
     world.check_paths()
     if ran.answer:
-        check_partly_done(world, ran.answer, act)
+        check_partly_done(world, ran.answer)
     else:
-        world.check_operation(lambda: act(world), by="checkpoint")
+        world.check_operation(by="checkpoint")
 
 
-def check_partly_done(world: World, left: list[bytes], act: Callable[[World], object]) -> None:
-    """Some paths could not be changed and were named; the rest is new, and a second try does all."""
+def check_partly_done(world: World, left: list[bytes]) -> None:
+    """Some paths could not be changed and were named; the rest is new; a second try does all."""
     found = world.state()
     for path in world.old.keys() | world.new.keys():
         if not any(path == place or path.startswith(place + b"/") for place in left):
@@ -42,8 +43,8 @@ def check_partly_done(world: World, left: list[bytes], act: Callable[[World], ob
     with world.open() as takeback:
         assert not takeback.interrupted
         world.check_store(takeback)
-    if world.way_back == "undo":  # it was a rewind: it is simply done again
-        act(world)
+    if world.operation == "rewind":
+        world.rewind()
         world.check_is(world.new)
         world.undo()
         world.undo()
@@ -56,21 +57,22 @@ def steps_of(share: int, sparse: int) -> Iterator[int]:
     return (at for at in every(share) if (at // SHARES) % sparse == 0)
 
 
-def fail_operation(tmp_path: Path, operation: str, steps: Iterator[int], **fault: int) -> None:
-    prepare, act = OPERATIONS[operation]
+def fail_operation(
+    tmp_path: Path, operation: str, steps: Iterator[int], fault: Callable[[int], Faults]
+) -> None:
     for at in steps:
-        world = prepare(World(tmp_path / str(at)))
-        ran = world.run(lambda: act(world), Faults(at, **fault))
-        check_after_fault(world, ran, act)
+        world = prepare(tmp_path / str(at), operation)
+        ran = world.run(world.operate, fault(at))
+        check_after_fault(world, ran)
         world.remove()
         if len(ran.steps) < at:
             return
 
 
-def fail_capture(tmp_path: Path, steps: Iterator[int], **fault: int) -> None:
+def fail_capture(tmp_path: Path, steps: Iterator[int], fault: Callable[[int], Faults]) -> None:
     for at in steps:
-        world = worlds.prepare_rewind(World(tmp_path / str(at)))
-        ran = world.run(world.checkpoint, Faults(at, **fault))
+        world = prepare(tmp_path / str(at), "rewind")
+        ran = world.run(world.checkpoint, fault(at))
         check_error(ran)
         check_capture(world)
         world.remove()
@@ -81,12 +83,12 @@ def fail_capture(tmp_path: Path, steps: Iterator[int], **fault: int) -> None:
 @share
 @pytest.mark.parametrize("operation", ["rewind", "undo"])
 def test_disk_full_for_one_step_of_an_operation(tmp_path: Path, operation: str, share: int) -> None:
-    fail_operation(tmp_path, operation, every(share), errno=errno.ENOSPC)
+    fail_operation(tmp_path, operation, every(share), partial(Faults, errno=errno.ENOSPC))
 
 
 def test_disk_full_for_one_step_of_a_capture(tmp_path: Path) -> None:
     for number in range(SHARES):
-        fail_capture(tmp_path / str(number), every(number), errno=errno.ENOSPC)
+        fail_capture(tmp_path / str(number), every(number), partial(Faults, errno=errno.ENOSPC))
 
 
 @share
@@ -96,7 +98,8 @@ def test_disk_fails_from_a_step_on(
     tmp_path: Path, operation: str, kind: str, share: int, soak: bool
 ) -> None:
     steps = steps_of(share, 1 if soak else SPARSE)
-    fail_operation(tmp_path, operation, steps, errno=ERRORS[kind], sticky=True)
+    fault = partial(Faults, errno=ERRORS[kind], sticky=True)
+    fail_operation(tmp_path, operation, steps, fault)
 
 
 @share
@@ -105,7 +108,8 @@ def test_disk_fails_from_a_step_on(
 def test_disk_fails_for_one_step(
     tmp_path: Path, operation: str, kind: str, share: int, soak: bool
 ) -> None:
-    fail_operation(tmp_path, operation, steps_of(share, 1 if soak else SPARSE), errno=ERRORS[kind])
+    steps = steps_of(share, 1 if soak else SPARSE)
+    fail_operation(tmp_path, operation, steps, partial(Faults, errno=ERRORS[kind]))
 
 
 @pytest.mark.parametrize("sticky", [False, True], ids=["once", "from there on"])
@@ -113,4 +117,5 @@ def test_disk_fails_for_one_step(
 def test_disk_fails_during_a_capture(tmp_path: Path, kind: str, sticky: bool, soak: bool) -> None:
     for number in range(SHARES):
         steps = steps_of(number, 1 if soak else 3)
-        fail_capture(tmp_path / str(number), steps, errno=ERRORS[kind], sticky=sticky)
+        fault = partial(Faults, errno=ERRORS[kind], sticky=sticky)
+        fail_capture(tmp_path / str(number), steps, fault)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash import world as worlds
-from tests.crash.world import World
+from tests.crash.world import World, prepare
 from tests.support.faults import Faults
 
 SHARES = 4
@@ -17,12 +17,7 @@ SHARES = 4
 MET_BY = ("recover", "checkpoint", "undo")
 
 share = pytest.mark.parametrize("share", range(SHARES))
-OPERATIONS: dict[str, tuple[Callable[[World], World], Callable[[World], object]]] = {
-    "rewind": (worlds.prepare_rewind, World.rewind),
-    "undo": (worlds.prepare_undo, World.undo),
-    "redo": (worlds.prepare_redo, World.redo),
-}
-operation = pytest.mark.parametrize("operation", OPERATIONS)
+operation = pytest.mark.parametrize("operation", ["rewind", "undo", "redo"])
 
 
 def every(share: int) -> Iterator[int]:
@@ -30,11 +25,10 @@ def every(share: int) -> Iterator[int]:
     yield from range(1 + share, 10_000, SHARES)
 
 
-def count_steps(tmp_path: Path, operation: str, *, exchange: bool = True) -> tuple[str, ...]:
+def count_steps(tmp_path: Path, operation: str) -> tuple[str, ...]:
     """Returns the names of the durable steps of an operation that nothing disturbs."""
-    prepare, act = OPERATIONS[operation]
-    world = prepare(World(tmp_path / "counted", exchange=exchange))
-    ran = world.run(lambda: act(world))
+    world = prepare(tmp_path / "counted", operation)
+    ran = world.run(world.operate)
     assert ran.done, ran.text
     world.check_is(world.new)
     world.remove()
@@ -46,12 +40,11 @@ def count_steps(tmp_path: Path, operation: str, *, exchange: bool = True) -> tup
 def test_operation_killed(
     tmp_path: Path, operation: str, share: int, record_property: Callable[[str, object], None]
 ) -> None:
-    prepare, act = OPERATIONS[operation]
     for at in every(share):
-        world = prepare(World(tmp_path / str(at)))
-        ran = world.run(lambda: act(world), Faults(at))
+        world = prepare(tmp_path / str(at), operation)
+        ran = world.run(world.operate, Faults(at))
         world.check_paths()
-        world.check_operation(lambda: act(world), by=MET_BY[at % len(MET_BY)])
+        world.check_operation(by=MET_BY[at % len(MET_BY)])
         world.remove()
         if not ran.killed:
             assert ran.done, ran.text
@@ -113,13 +106,12 @@ def check_capture(world: World) -> None:
 @pytest.mark.parametrize("operation", ["rewind", "undo"])
 def test_operation_killed_in_the_middle_of_a_write(tmp_path: Path, operation: str) -> None:
     """Half of the bytes are in the file: it is never one with a name of the user's."""
-    prepare, act = OPERATIONS[operation]
     names = count_steps(tmp_path, operation)
     for at in (number for number, name in enumerate(names, 1) if name == "write"):
-        world = prepare(World(tmp_path / str(at)))
-        world.run(lambda: act(world), Faults(at, tear=True))
+        world = prepare(tmp_path / str(at), operation)
+        world.run(world.operate, Faults(at, tear=True))
         world.check_paths()
-        world.check_operation(lambda: act(world), by=MET_BY[at % len(MET_BY)])
+        world.check_operation(by=MET_BY[at % len(MET_BY)])
         world.remove()
 
 
@@ -128,14 +120,13 @@ def test_operation_killed_in_the_middle_of_a_write(tmp_path: Path, operation: st
 def test_operation_killed_where_names_cannot_be_exchanged(
     tmp_path: Path, operation: str, share: int
 ) -> None:
-    prepare, act = OPERATIONS[operation]
     for at in every(share):
-        world = prepare(World(tmp_path / str(at), exchange=False))
-        ran = world.run(lambda: act(world), Faults(at))
+        world = prepare(tmp_path / str(at), operation, exchange=False)
+        ran = world.run(world.operate, Faults(at))
         world.check_paths(gaps=True)
         recovered = world.run(world.recover)
         assert recovered.done, recovered.text
-        world.check_operation(lambda: act(world), by="recover")
+        world.check_operation(by="recover")
         world.remove()
         if not ran.killed:
             assert ran.done, ran.text
@@ -144,9 +135,8 @@ def test_operation_killed_where_names_cannot_be_exchanged(
 
 def recovery_steps(tmp_path: Path, operation: str, at: int) -> tuple[str, ...]:
     """Returns the durable steps of the recovery after a kill at step ``at``."""
-    prepare, act = OPERATIONS[operation]
-    world = prepare(World(tmp_path / "recovered"))
-    world.run(lambda: act(world), Faults(at))
+    world = prepare(tmp_path / "recovered", operation)
+    world.run(world.operate, Faults(at))
     ran = world.run(world.recover)
     assert ran.done, ran.text
     world.remove()
@@ -155,12 +145,11 @@ def recovery_steps(tmp_path: Path, operation: str, at: int) -> tuple[str, ...]:
 
 def kill_twice(tmp_path: Path, operation: str, first: int, second: int) -> bool:
     """Kills the operation, then its recovery; False if the recovery ended before ``second``."""
-    prepare, act = OPERATIONS[operation]
-    world = prepare(World(tmp_path / f"{first}-{second}"))
-    world.run(lambda: act(world), Faults(first))
+    world = prepare(tmp_path / f"{first}-{second}", operation)
+    world.run(world.operate, Faults(first))
     ran = world.run(world.recover, Faults(second))
     world.check_paths()
-    world.check_operation(lambda: act(world), by=MET_BY[second % len(MET_BY)])
+    world.check_operation(by=MET_BY[second % len(MET_BY)])
     world.remove()
     return ran.killed
 

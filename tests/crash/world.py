@@ -87,11 +87,21 @@ class World:
         with self.open() as takeback:
             takeback.recover()
 
+    operation: str = "checkpoint"
+    """Which of these is the one that is disturbed."""
+
+    def operate(self) -> list[bytes] | None:
+        """Carries out the operation that this world was prepared for."""
+        done: list[bytes] | None = getattr(self, self.operation)()
+        return done
+
     def run(self, action: Callable[[], object], faults: Faults | None = None) -> Ran:
-        def act() -> None:
+        """Runs an action in a process of its own, with something in its way."""
+
+        def act() -> object:
             if not self.exchange:
                 _without_exchange()
-            action()
+            return action()
 
         return run(act, faults)
 
@@ -140,11 +150,10 @@ class World:
         kept = {entry.checkpoint.id for entry in takeback.checkpoints(undo=True)}
         assert set(self.checkpoints) <= kept
 
-    def check_operation(self, again: Callable[[], object], *, by: str) -> None:
+    def check_operation(self, *, by: str) -> None:
         """After a crash: recovers, and then can go on to either state.
 
-        ``again`` does the operation once more if it is found not to have happened; ``by`` says
-        which command meets the interrupted operation: recover, checkpoint or undo.
+        ``by`` says which command meets the interrupted operation: recover, checkpoint or undo.
         """
         with self.open() as takeback:
             interrupted = takeback.interrupted
@@ -161,12 +170,10 @@ class World:
             assert not takeback.interrupted
             assert takeback.recover() is None
         if not happened:
-            again()
+            self.operate()
             self.check_is(self.new)
         self.check_way_back()
 
-    way_back: str = "undo"
-    """What takes the operation back: undo for a rewind or a redo, redo for an undo."""
     operations_before: int = 0
 
     def _happened(self, takeback: Takeback) -> bool:
@@ -174,9 +181,9 @@ class World:
 
     def check_way_back(self) -> None:
         """The operation can be taken back and done again, and nothing was lost on the way."""
-        there_and_back = ("undo", "redo") if self.way_back == "undo" else ("redo", "undo")
+        steps = ("redo", "undo") if self.operation == "undo" else ("undo", "redo")
         with self.open() as takeback:
-            for step, wanted in zip(there_and_back, (self.old, self.new), strict=True):
+            for step, wanted in zip(steps, (self.old, self.new), strict=True):
                 outcome = getattr(takeback, step)(overrides=Overrides.all())
                 assert _undone(outcome) == []
                 self.check_is(wanted)
@@ -188,7 +195,7 @@ class World:
 
 
 def _recover(takeback: Takeback, notes: Notes, interrupted: bool, by: str) -> bool | None:
-    """Lets a command meet the crash; returns whether it finished the operation, None if none was."""
+    """Lets a command meet the crash; returns whether it finished an operation, None for none."""
     if by == "recover" or not interrupted:
         recovered = takeback.recover()
         assert (recovered is not None) == interrupted
@@ -285,6 +292,7 @@ def prepare_rewind(world: World) -> World:
         edit_tree(world)
         world.checkpoints.append(takeback.checkpoint().checkpoint.id)
     write(world.root / "edited", b"version 3, in no checkpoint")
+    world.operation = "rewind"
     world.old = world.state()
     # What was ignored when the rewind began and is in nobody's way stays.
     world.new = new | {b"later.ign": world.old[b"later.ign"]}
@@ -295,20 +303,20 @@ def prepare_undo(world: World) -> World:
     """Leaves ``world`` after a rewind, one undo away from the edited tree."""
     prepare_rewind(world)
     world.rewind()
-    return _prepare_step(world, "redo")
+    return _prepare_step(world, "undo")
 
 
 def prepare_redo(world: World) -> World:
     """Leaves ``world`` after a rewind and an undo, one redo away from the target tree."""
     prepare_undo(world)
     world.undo()
-    return _prepare_step(world, "undo")
+    return _prepare_step(world, "redo")
 
 
-def _prepare_step(world: World, way_back: str) -> World:
+def _prepare_step(world: World, operation: str) -> World:
     world.check_is(world.new)
     world.old, world.new = world.state(), world.old
-    world.way_back = way_back
+    world.operation = operation
     with world.open() as takeback:
         world.checkpoints = [entry.checkpoint.id for entry in takeback.checkpoints(undo=True)]
         world.operations_before = len(takeback.operations())
@@ -339,8 +347,19 @@ def _upwards(path: bytes) -> Iterator[bytes]:
 def _without_exchange() -> None:
     """Makes this process find a file system that cannot exchange two names."""
 
-    def unsupported(*_: object) -> None:
+    def exchange(dir_fd: int, one: bytes, other: bytes) -> None:
         raise kernel.Unsupported
 
-    kernel.exchange = unsupported
-    kernel.rename_to_free_name = unsupported
+    def rename_to_free_name(dir_fd: int, old: bytes, new: bytes) -> None:
+        raise kernel.Unsupported
+
+    kernel.exchange = exchange
+    kernel.rename_to_free_name = rename_to_free_name
+
+
+PREPARED = {"rewind": prepare_rewind, "undo": prepare_undo, "redo": prepare_redo}
+
+
+def prepare(base: Path, operation: str, *, exchange: bool = True) -> World:
+    """Makes a world in which the operation is the next thing to do."""
+    return PREPARED[operation](World(base, exchange=exchange))

@@ -21,7 +21,7 @@ from takeback.ops.recover import Recovered, recover
 from takeback.ops.rewind import rewind
 from takeback.store import journal
 from takeback.store.operations import read_operations
-from tests.support.engine import Killed, KillAt, checkpoint, garble
+from tests.support.engine import KillAt, Killed, checkpoint, garble
 from tests.support.trees import Entry, tree_state
 
 

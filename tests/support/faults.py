@@ -12,10 +12,13 @@ import signal
 import traceback
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from takeback import durable
 from takeback.errors import TakebackError
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer as Buffer
 
 
 class Faults:
@@ -43,7 +46,7 @@ class Faults:
         if self.errno:
             raise OSError(self.errno, os.strerror(self.errno))
         if self.tear and name == "write":
-            os.write = _write_half_and_die
+            os.write = _write_half_and_die  # this process has one more system call to live
             return
         die()
 
@@ -69,13 +72,14 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _write_half_and_die(fd: int, data: memoryview) -> int:
-    os.pwrite(fd, bytes(data)[: len(data) // 2], os.lseek(fd, 0, os.SEEK_CUR))
+def _write_half_and_die(fd: int, data: Buffer) -> int:
+    whole = bytes(data)
+    os.pwrite(fd, whole[: len(whole) // 2], os.lseek(fd, 0, os.SEEK_CUR))
     die()
     return 0
 
 
-def run(action: Callable[[], object], faults: Faults | None = None, *, limit: int = 60) -> Ran:
+def run(action: Callable[[], Any], faults: Faults | None = None, *, limit: int = 60) -> Ran:
     """Carries out ``action`` in a forked process. Any end but a kill or an error is a failure."""
     read, write = os.pipe()
     with warnings.catch_warnings():
@@ -98,7 +102,7 @@ def run(action: Callable[[], object], faults: Faults | None = None, *, limit: in
     return Ran(False, tuple(names), error, clean, text, value)
 
 
-def _act(action: Callable[[], object], faults: Faults, answer: int) -> None:
+def _act(action: Callable[[], Any], faults: Faults, answer: int) -> None:
     """Runs in the forked process and never returns into the test's frames."""
     status = 1
     try:

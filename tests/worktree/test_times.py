@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
 
-from takeback.worktree.times import Moment, times_distrusted
+from takeback.worktree.times import Moment
 
 SECOND = 1_000_000_000
 NOW = 1_794_744_000 * SECOND + 500_000_000
@@ -43,17 +40,3 @@ def test_a_network_file_system_needs_the_most() -> None:
     moment = Moment(NOW, distrusted=True)
     assert not moment.settled(NOW - 9 * SECOND, NOW - 9 * SECOND)
     assert moment.settled(NOW - 11 * SECOND, NOW - 11 * SECOND)
-
-
-def test_a_local_disk_and_an_unknown_one_are_trusted(tmp_path: Path) -> None:
-    device = tmp_path.stat().st_dev
-    lines = Path("/proc/self/mountinfo").read_text() if os.path.exists("/proc/self/mountinfo") else ""
-    kind = "".join(
-        line.partition(" - ")[2]
-        for line in lines.splitlines()
-        if line.split()[2] == f"{os.major(device)}:{os.minor(device)}"
-    )
-    if kind.startswith(("fuse", "9p", "nfs", "virtiofs")):
-        pytest.skip("the tests run on a file system whose times mean nothing")
-    assert not times_distrusted(device)
-    assert not times_distrusted(os.makedev(4095, 1))

@@ -53,8 +53,10 @@ def open_store(
                 _take_over(earlier, place, environ, reporter)
         if places.exists(place):
             store = Store.open(place, environ)
-            if places.read_place(place.directory) != place:  # it has a new .git, say
-                places.write_place(place)
+            if place.identity is not None:
+                if places.read_place(place.directory) != place:  # it has a new .git, say
+                    places.write_place(place)
+                places.remember(place)
             return store
         if not create:
             raise NotAWorkspace(
@@ -91,6 +93,7 @@ def adopt(place: Place, name: str, environ: Mapping[str, str]) -> None:
     The present store, if any, is kept as one that stood here before.
     """
     home = takeback_home(environ)
+    place = place.replace(identity=places.identity_of(place.root))
     for other in places.strangers(home, place):
         if os.path.basename(other.directory) == name:
             break

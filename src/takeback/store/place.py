@@ -39,11 +39,14 @@ class Identity(Value):
 
 
 class Place(Value):
-    """One store directory and the workspace root it was made for."""
+    """One store directory and the workspace root it was made for.
+
+    Without an identity the root is known to be the one that the store was last opened for.
+    """
 
     directory: str
     root: bytes
-    identity: Identity
+    identity: Identity | None
 
 
 def _mark(path: bytes) -> str:
@@ -72,8 +75,40 @@ def has_place(home: str, root: bytes) -> bool:
 
 def place_for(home: str, root: bytes) -> Place:
     """Returns where the store of ``root`` is, or would be made. Writes nothing."""
+    base = _places_of_path(home, root)
+    seen = _seen(root)
+    for name in _listing(base):
+        if _read_seen(os.path.join(base, name)) == seen:
+            return Place(os.path.join(base, name), root, None)
     identity = identity_of(root)
-    return Place(os.path.join(_places_of_path(home, root), identity.root), root, identity)
+    return Place(os.path.join(base, identity.root), root, identity)
+
+
+def _seen(root: bytes) -> bytes:
+    """Returns what is the same as long as nobody touched the root itself since the last look.
+
+    Where it is, the birth time need not be asked for, which would load ``ctypes`` (3 ms).
+    """
+    try:
+        status = os.lstat(root)
+    except OSError:
+        return b"gone"
+    return b"%x %x %x" % (status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _read_seen(directory: str) -> bytes:
+    try:
+        with open(os.path.join(directory, "seen"), "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def remember(place: Place) -> None:
+    """Notes that the root was found to be the one that the store belongs to."""
+    seen = _seen(place.root)
+    if _read_seen(place.directory) != seen:
+        durable.replace_file(os.path.join(place.directory, "seen"), seen, flush=False)
 
 
 def exists(place: Place) -> bool:
@@ -113,8 +148,16 @@ def read_place(directory: str) -> Place | None:
     return Place(directory, to_bytes(path), Identity(root, git))
 
 
+def _forget_seen(place: Place) -> None:
+    """Makes the next opening ask for the whole identity again."""
+    path = os.path.join(place.directory, "seen")
+    if os.path.exists(path):
+        durable.unlink(path)
+
+
 def write_place(place: Place) -> None:
-    """Records in the store whose it is."""
+    """Records in the store whose it is; ``place`` has an identity."""
+    assert place.identity is not None
     record = {
         "v": 1,
         "path": to_text(place.root),
@@ -131,8 +174,10 @@ def earlier_place(home: str, place: Place) -> Place | None:
     A move: same root identity, and nothing of that identity at the old path any more. A
     new root: same path, same `.git`. None if there is neither.
     """
+    if place.identity is None:
+        return None
     for other in all_places(home):
-        if not exists(other) or other.directory == place.directory:
+        if not exists(other) or other.directory == place.directory or other.identity is None:
             continue
         moved = (
             other.identity.root == place.identity.root and _mark(other.root) != other.identity.root
@@ -146,6 +191,7 @@ def earlier_place(home: str, place: Place) -> Place | None:
 def take_over(old: Place, new: Place) -> None:
     """Makes the store of ``old`` the store of ``new``. The caller holds its lock."""
     durable.make_directories(os.path.dirname(new.directory))
+    _forget_seen(old)
     durable.rename(old.directory, new.directory)
     durable.sync_directory(os.path.dirname(new.directory))
     write_place(new)
@@ -161,6 +207,7 @@ def strangers(home: str, place: Place) -> list[Place]:
 def set_aside(place: Place) -> None:
     """Keeps a store under another identity, as one that stood at this path before."""
     number = 1
+    _forget_seen(place)
     while os.path.exists(f"{place.directory}.{number}"):
         number += 1
     durable.rename(place.directory, f"{place.directory}.{number}")
@@ -169,7 +216,11 @@ def set_aside(place: Place) -> None:
 
 def moved_root(home: str, start: bytes) -> bytes | None:
     """Returns the nearest ancestor that had a store at another path, where it is no more."""
-    had = {place.identity.root: place.root for place in all_places(home) if exists(place)}
+    had = {
+        place.identity.root: place.root
+        for place in all_places(home)
+        if place.identity is not None and exists(place)
+    }
     path = start
     while had:
         mark = _mark(path)

@@ -105,7 +105,7 @@ def _read_all(
 
 def _open(root_fd: int, path: bytes) -> int:
     try:
-        return kernel.open_directory_beneath(root_fd, path)
+        return kernel.open_directory_beneath(root_fd, path, only_to_read=True)
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
             raise

@@ -106,7 +106,7 @@ class TrackedInside:
         path, mark, _, _ = row
         parent, _, name = path.rpartition(b"/")
         try:
-            fd = kernel.open_directory_beneath(self._root_fd, parent)
+            fd = kernel.open_directory_beneath(self._root_fd, parent, only_to_read=True)
         except OSError:
             return (path, _ABSENT, 0, b"")
         try:

@@ -23,9 +23,10 @@ from takeback.worktree.detect import changed_directories
 from takeback.worktree.directory import IGNORED_DIRECTORY
 from takeback.worktree.hashing import read_files
 from takeback.worktree.inside import TrackedInside
+from takeback.worktree.mounts import Mounts
 from takeback.worktree.statcache import StatCache
 from takeback.worktree.survey import Survey
-from takeback.worktree.times import Moment, times_distrusted
+from takeback.worktree.times import Moment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ class Scan:
         self._touched: set[bytes] | None = set()
         now = time.time_ns()
         root = os.fstat(workspace.fd)
-        self._moment = Moment(now, distrusted=times_distrusted(root.st_dev))
+        self._mounts = Mounts(workspace.root, root.st_dev)
+        self._moment = Moment(now, distrusted=self._mounts.times_distrusted)
         self._began = now
 
     def run(self) -> Scanned:
@@ -103,7 +105,13 @@ class Scan:
             facts.read_at = self._began
         known = self._cache.known
         survey = Survey(
-            self._workspace, known, self._rules, self._policy, self._moment, self._allow_large
+            self._workspace,
+            known,
+            self._rules,
+            self._policy,
+            self._moment,
+            self._mounts.below,
+            self._allow_large,
         )
         inside = TrackedInside(self._workspace.fd, facts, self._sink, self._moment)
         if facts.rules != fingerprint or b"" not in known:

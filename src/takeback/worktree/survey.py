@@ -62,6 +62,7 @@ class Survey:
         rules: Rules,
         policy: Policy,
         moment: Moment,
+        mounts: set[bytes],
         allow_large: bool,
     ) -> None:
         self._workspace = workspace
@@ -69,6 +70,7 @@ class Survey:
         self._rules = rules
         self._policy = policy
         self._moment = moment
+        self._mounts = mounts
         self._queue: dict[bytes, bool] = {}
         self._drafts: dict[bytes, Draft] = {}
         self._entries_left = policy.entries_limit if not allow_large else 1 << 62
@@ -103,8 +105,11 @@ class Survey:
     def _list(self, path: bytes, ask_again: bool) -> Draft | None:
         known = self._known.get(path)
         draft = Draft(path, known, ask_again=ask_again)
+        if path in self._mounts:
+            self._drop(path, MOUNT)
+            return None
         try:
-            fd = kernel.open_directory_beneath(self._workspace.fd, path)
+            fd = kernel.open_directory_beneath(self._workspace.fd, path, only_to_read=True)
         except OSError as error:
             self._drop(path, MOUNT if error.errno == errno.EXDEV else UNREADABLE)
             return None
@@ -180,7 +185,7 @@ class Survey:
 
     def _status(self, directory: bytes, name: bytes) -> os.stat_result | None:
         try:
-            fd = kernel.open_directory_beneath(self._workspace.fd, directory)
+            fd = kernel.open_directory_beneath(self._workspace.fd, directory, only_to_read=True)
         except OSError:
             return None
         try:

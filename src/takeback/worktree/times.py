@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
 _TICK = 50_000_000
 """Kernels give out times in steps of up to 10 ms; an edit in the same step is invisible."""
 _COARSE = 2_000_000_000
 _SKEWED = 10_000_000_000
 _SECOND = 1_000_000_000
-_DISTRUSTED = (b"9p", b"fuse", b"nfs", b"cifs", b"smb", b"vboxsf", b"prl_fs", b"virtiofs", b"afs")
 
 
 class Moment:
@@ -31,19 +28,3 @@ class Moment:
         else:
             margin = _TICK
         return max(mtime_ns, ctime_ns) < self._now - margin
-
-
-def times_distrusted(device: int) -> bool:
-    """Tells whether the file system with this device number is one of those."""
-    wanted = b"%d:%d" % (os.major(device), os.minor(device))
-    try:
-        with open("/proc/self/mountinfo", "rb") as file:
-            lines = file.read().split(b"\n")
-    except OSError:  # not Linux
-        return False
-    for line in lines:
-        fields, _, rest = line.partition(b" - ")
-        parts = fields.split(b" ", 3)
-        if len(parts) > 2 and parts[2] == wanted:
-            return rest.startswith(_DISTRUSTED)
-    return False

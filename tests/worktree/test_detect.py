@@ -1,0 +1,119 @@
+"""Which known directories changed, found by one process or two."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from takeback.ops.context import Context
+from takeback.worktree.detect import can_fork, changed_directories
+from takeback.worktree.statcache import StatCache
+from tests.support.engine import checkpoint, settle
+
+
+@pytest.fixture
+def root(workspace: Path, context: Context) -> Path:
+    """A workspace of four directories that was captured and has settled."""
+    (workspace / ".gitignore").write_text("*.env\n")
+    for name in ("a", "a/b", "c"):
+        (workspace / name).mkdir()
+        (workspace / name / "f").write_text("1")
+        (workspace / name / "x.env").write_text("1")
+    settle()
+    checkpoint(context)
+    return workspace
+
+
+def changed(context: Context) -> list[bytes]:
+    rows = StatCache.load(context.store.path("stat")).known.rows()
+    return sorted(changed_directories(context.workspace.fd, rows, in_child=lambda: None))
+
+
+def test_when_nothing_changed_nothing_is_found(root: Path, context: Context) -> None:
+    assert changed(context) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (lambda root: (root / "a/f").write_text("2"), [b"a"]),
+        (lambda root: (root / "a/b/f").chmod(0o600), [b"a/b"]),
+        (lambda root: (root / "c/x.env").write_text("2"), [b"c"]),
+        (lambda root: (root / "c/new").touch(), [b"c"]),
+        (lambda root: (root / "c/f").unlink(), [b"c"]),
+        (lambda root: (root / "c").chmod(0o700), [b"c"]),
+        (lambda root: (root / "a/f").rename(root / "c/g"), [b"a", b"c"]),
+        (lambda root: (root / "a").rename(root / "d"), [b"", b"a", b"a/b"]),
+        (lambda root: os.utime(root / "a/f", ns=(1, 1)), [b"a"]),
+        (lambda root: (root / "top").mkdir(), [b""]),
+    ],
+)
+def test_a_change_is_found_in_its_directory(
+    root: Path, context: Context, change: Callable[[Path], object], found: list[bytes]
+) -> None:
+    change(root)
+    assert changed(context) == found
+
+
+def test_a_directory_that_became_a_link_to_its_copy_is_found(root: Path, context: Context) -> None:
+    (root / "c").rename(root / "moved")
+    (root / "c").symlink_to("moved")
+    assert changed(context) == [b"", b"c"]
+
+
+def test_what_was_listed_too_early_is_listed_again(
+    root: Path, context: Context, workspace: Path
+) -> None:
+    (root / "c" / "new").touch()
+    checkpoint(context)
+    assert changed(context) == [b"c"]
+
+
+def test_a_process_with_threads_is_not_forked() -> None:
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    try:
+        assert not can_fork()
+    finally:
+        stop.set()
+        thread.join()
+
+
+_TWO = """
+import os, sys
+from takeback.worktree import detect
+from takeback.worktree.statcache import StatCache
+
+forks = []
+real = os.fork
+os.fork = lambda: forks.append(real()) or forks[-1]
+detect._WORTH_A_FORK = 1
+rows = StatCache.load(sys.argv[1]).known.rows()
+root = os.open(sys.argv[2], os.O_RDONLY)
+dies = sys.argv[3] == "dies"
+found = detect.changed_directories(root, rows, in_child=lambda: os._exit(3) if dies else None)
+print(len(forks), *sorted(map(os.fsdecode, found)))
+"""
+
+
+@pytest.mark.parametrize("child", ["lives", "dies"])
+def test_two_processes_find_what_one_finds_also_if_one_dies(
+    root: Path, context: Context, child: str
+) -> None:
+    for name in ("a", "a/b", "c"):
+        (root / name / "f").write_text("2")
+    done = subprocess.run(
+        [sys.executable, "-c", _TWO, context.store.path("stat"), root, child],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["1", "a", "a/b", "c"]
+    assert done.stderr == ""

@@ -1,0 +1,138 @@
+"""Files are kept as they were at one moment, or it is said why not."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from takeback.git.objects import BLOB, object_id
+from takeback.ops.context import Context
+from takeback.store.sink import PackSink
+from takeback.worktree.reading import GONE, Kept, keep
+from tests.support.engine import as_nobody
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    directory = tmp_path / "files"
+    directory.mkdir()
+    return directory
+
+
+@pytest.fixture
+def fd(root: Path) -> Iterator[int]:
+    fd = os.open(root, os.O_RDONLY)
+    yield fd
+    os.close(fd)
+
+
+@pytest.fixture
+def sink(context: Context) -> PackSink:
+    return PackSink(context.store)
+
+
+def test_a_file_is_kept_with_its_status(root: Path, fd: int, sink: PackSink) -> None:
+    for data in (b"", b"x", os.urandom(100_000)):
+        (root / "f").write_bytes(data)
+        kept = keep(fd, b"f", sink, size_limit=None)
+        assert isinstance(kept, Kept)
+        assert kept.oid == object_id(BLOB, data)
+        assert kept.status == (root / "f").stat()
+        assert sink.has(kept.oid)
+
+
+def test_a_link_is_kept_as_its_target_whatever_that_is(
+    root: Path, fd: int, sink: PackSink
+) -> None:
+    for target in ("nowhere", "/etc/passwd", ".", "l", "x" * 3000):
+        (root / "l").unlink(missing_ok=True)
+        (root / "l").symlink_to(target)
+        kept = keep(fd, b"l", sink, size_limit=1)
+        assert isinstance(kept, Kept)
+        assert kept.oid == object_id(BLOB, target.encode())
+
+
+def test_a_fifo_a_socket_and_a_device_are_named_and_not_waited_for(
+    root: Path, fd: int, sink: PackSink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(root / "fifo")
+    monkeypatch.chdir(root)  # the path of a socket may not be long
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket")
+        for name in (b"fifo", b"socket"):
+            assert keep(fd, name, sink, size_limit=None) == "special"
+    devices = os.open("/dev", os.O_RDONLY)
+    assert keep(devices, b"null", sink, size_limit=None) == "special"
+    os.close(devices)
+
+
+def test_what_is_gone_is_absent_and_what_is_a_directory_is_not_read(
+    root: Path, fd: int, sink: PackSink
+) -> None:
+    (root / "directory").mkdir()
+    (root / "file").touch()
+    assert keep(fd, b"missing", sink, size_limit=None) == GONE
+    assert keep(fd, b"file/x", sink, size_limit=None) == GONE
+    assert keep(fd, b"directory", sink, size_limit=None) == "special"
+
+
+def test_a_file_above_the_limit_is_not_read(root: Path, fd: int, sink: PackSink) -> None:
+    (root / "f").write_bytes(b"12345")
+    assert keep(fd, b"f", sink, size_limit=4) == "oversized"
+    assert isinstance(keep(fd, b"f", sink, size_limit=5), Kept)
+
+
+def test_a_file_that_may_not_be_read_is_unreadable(root: Path, fd: int, sink: PackSink) -> None:
+    (root / "f").write_bytes(b"secret")
+    (root / "f").chmod(0o000)
+    root.chmod(0o755)
+    with as_nobody():
+        assert keep(fd, b"f", sink, size_limit=None) == "unreadable"
+
+
+def test_a_file_that_grows_while_it_is_read_is_unstable(
+    root: Path, fd: int, sink: PackSink
+) -> None:
+    (root / "f").write_bytes(bytes(32 << 20))
+    stop = threading.Event()
+
+    def grow() -> None:
+        with open(root / "f", "ab", buffering=0) as file:
+            while not stop.is_set():
+                file.write(b"x")
+
+    writer = threading.Thread(target=grow)
+    writer.start()
+    try:
+        outcome = keep(fd, b"f", sink, size_limit=None)
+    finally:
+        stop.set()
+        writer.join()
+    assert outcome == "unstable"
+    kept = keep(fd, b"f", sink, size_limit=None)
+    assert isinstance(kept, Kept)
+    assert kept.oid == object_id(BLOB, (root / "f").read_bytes())
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs /proc")
+def test_a_file_that_holds_more_than_its_size_says_is_unstable(sink: PackSink) -> None:
+    fd = os.open("/proc/self", os.O_RDONLY)
+    assert keep(fd, b"status", sink, size_limit=None) == "unstable"
+    os.close(fd)
+
+
+def test_bytes_that_are_there_already_are_not_written_again(
+    root: Path, fd: int, context: Context
+) -> None:
+    (root / "f").write_bytes(b"x")
+    first = PackSink(context.store)
+    keep(fd, b"f", first, size_limit=None)
+    assert len(first.publish()) == 1
+    second = PackSink(context.store)
+    keep(fd, b"f", second, size_limit=None)
+    assert second.publish() == []

@@ -1,0 +1,382 @@
+"""The scan: what did not change is neither opened nor asked about, what changed is always seen."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import struct
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from takeback.ops.context import Context
+from takeback.store import trees
+from takeback.store.sink import PackSink
+from takeback.worktree.ignore import IgnoreRules
+from takeback.worktree.rules import Rules
+from takeback.worktree.scan import Scan, Scanned
+from takeback.worktree.statcache import StatCache
+from tests.support.engine import settle
+from tests.support.git import git
+
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs inotify")
+
+
+class Asking(IgnoreRules):
+    """The rules of git, and a list of all that git was asked."""
+
+    asked: list[bytes]
+
+    def ignored(self, paths: Sequence[bytes]) -> list[bool]:
+        self.asked += paths
+        return super().ignored(paths)
+
+
+class Scanner:
+    """Scans one workspace again and again. ``asked`` is what git was asked by the last scan."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.asked: list[bytes] = []
+
+    def run(self, *, cached: bool = True) -> Scanned:
+        store = self.context.store
+        self.asked = []
+        sink = PackSink(store)
+        place = store.path("stat") if cached else store.path("nowhere")
+        scan = Scan(
+            self.context.workspace,
+            StatCache.load(place),
+            sink,
+            Rules(
+                self.context.workspace.root,
+                self.context.policy,
+                self.context.environ,
+                self._rules,
+            ),
+            self.context.policy,
+            self.context.reporter,
+            epoch=store.epoch,
+            in_child=lambda: None,
+        )
+        scanned = scan.run()
+        sink.publish()
+        if cached:
+            scan.remember()
+        return scanned
+
+    def _rules(self, excludes_file: bytes | None, exclude_info: bytes) -> IgnoreRules:
+        rules = Asking(
+            self.context.store.git,
+            os.fsdecode(self.context.workspace.root),
+            excludes_file=excludes_file,
+            exclude_info=exclude_info,
+        )
+        rules.asked = self.asked
+        return rules
+
+    def held(self) -> dict[bytes, bytes]:
+        """Scans and returns the bytes of every file that is held."""
+        store = self.context.store
+        return {
+            path: store.blob(entry.oid)
+            for path, entry in trees.walk(store, self.run().tree)
+            if not entry.is_directory
+        }
+
+
+@pytest.fixture
+def scanner(context: Context) -> Scanner:
+    return Scanner(context)
+
+
+@contextmanager
+def opened_files(root: Path) -> Iterator[list[str]]:
+    """Gives the names of the regular files below ``root`` that any process opens meanwhile."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    assert fd >= 0
+    directories = {}
+    for base, names, _ in os.walk(root):
+        names[:] = [name for name in names if name != ".git"]
+        watch = libc.inotify_add_watch(fd, os.fsencode(base), 0x20)  # IN_OPEN
+        assert watch >= 0
+        directories[watch] = os.path.relpath(base, root)
+    opened: list[str] = []
+    try:
+        yield opened
+        while True:
+            try:
+                events = os.read(fd, 1 << 16)
+            except BlockingIOError:
+                break
+            while events:
+                watch, mask, _, length = struct.unpack_from("iIII", events)
+                name = os.fsdecode(events[16 : 16 + length].rstrip(b"\0"))
+                events = events[16 + length :]
+                if name and not mask & 0x40000000:  # IN_ISDIR
+                    opened.append(os.path.normpath(os.path.join(directories[watch], name)))
+    finally:
+        os.close(fd)
+
+
+@pytest.fixture
+def root(workspace: Path) -> Path:
+    """Three files in three directories, old enough for their times to be believed."""
+    for name in ("a", "sub/b", "sub/deep/c"):
+        (workspace / name).parent.mkdir(exist_ok=True)
+        (workspace / name).write_text("1")
+    settle()
+    return workspace
+
+
+# -- what is not done again
+
+
+@linux
+def test_a_second_scan_opens_no_file_and_asks_git_nothing(root: Path, scanner: Scanner) -> None:
+    first = scanner.run()
+    assert len(scanner.asked) == 5
+    with opened_files(root) as opened:
+        again = scanner.run()
+    assert opened == []
+    assert scanner.asked == []
+    assert (again.tree, again.files, again.changed) == (first.tree, 3, 0)
+
+
+@linux
+def test_after_an_edit_only_that_file_is_opened(root: Path, scanner: Scanner) -> None:
+    scanner.run()
+    (root / "sub" / "b").write_text("2")
+    (root / "sub" / "new").write_text("new")
+    with opened_files(root) as opened:
+        scanner.run()
+    assert sorted(opened) == ["sub/b", "sub/new"]
+    assert scanner.asked == [b"sub/new"]
+
+
+@linux
+def test_a_file_too_young_to_be_believed_is_read_once_more_and_then_no_more(
+    workspace: Path, scanner: Scanner
+) -> None:
+    (workspace / "young").write_text("1")
+    scanner.run()
+    with opened_files(workspace) as opened:
+        scanner.run()
+    assert opened == ["young"]
+    settle()
+    with opened_files(workspace) as opened:
+        scanner.run()
+        scanner.run()
+    assert opened == ["young"]
+
+
+@linux
+def test_a_file_from_the_future_is_read_every_time(root: Path, scanner: Scanner) -> None:
+    os.utime(root / "a", (4_000_000_000, 4_000_000_000))
+    settle()
+    for _ in range(3):
+        with opened_files(root) as opened:
+            scanner.run()
+        assert "a" in opened
+
+
+@linux
+def test_a_change_of_the_rules_asks_again_and_reads_nothing_again(
+    root: Path, scanner: Scanner
+) -> None:
+    scanner.run()
+    (root / ".git" / "info" / "exclude").write_text("*.log\n")
+    with opened_files(root) as opened:
+        scanner.run()
+    assert opened == []
+    assert sorted(scanner.asked) == [b"a", b"sub", b"sub/b", b"sub/deep", b"sub/deep/c"]
+
+
+# -- what is always seen
+
+
+def test_an_edit_of_the_same_size_with_its_time_put_back_is_seen(
+    root: Path, scanner: Scanner
+) -> None:
+    scanner.run()
+    times = (root / "a").stat()
+    (root / "a").write_text("2")
+    os.utime(root / "a", ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert (root / "a").stat().st_mtime_ns == times.st_mtime_ns
+    assert scanner.held()[b"a"] == b"2"
+
+
+def test_an_edit_in_the_same_tick_as_the_scan_is_seen(root: Path, scanner: Scanner) -> None:
+    for number in range(10):
+        (root / "a").write_text(str(number))
+        scanner.run()
+        (root / "a").write_text("x")
+        assert scanner.held()[b"a"] == b"x"
+
+
+def test_a_file_added_in_the_same_tick_as_the_scan_is_seen(root: Path, scanner: Scanner) -> None:
+    for number in range(10):
+        (root / f"before {number}").touch()
+        scanner.run()
+        (root / f"after {number}").touch()
+        assert f"after {number}".encode() in scanner.held()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda root: (root / "a").chmod(0o600), id="mode of a file"),
+        pytest.param(lambda root: (root / "sub").chmod(0o700), id="mode of a directory"),
+        pytest.param(lambda root: root.chmod(0o750) or (root / "x").mkdir(), id="new directory"),
+        pytest.param(lambda root: shutil.rmtree(root / "sub" / "deep"), id="directory removed"),
+        pytest.param(lambda root: (root / "sub").rename(root / "moved"), id="directory moved"),
+        pytest.param(lambda root: (root / "sub/deep/c").rename(root / "c"), id="file moved"),
+        pytest.param(
+            lambda root: (root / "a").unlink() or (root / "a").mkdir(), id="file to directory"
+        ),
+        pytest.param(
+            lambda root: (root / "a").unlink() or (root / "a").symlink_to("sub"), id="file to link"
+        ),
+        pytest.param(
+            lambda root: shutil.rmtree(root / "sub") or (root / "sub").write_text("f"),
+            id="directory to file",
+        ),
+        pytest.param(
+            lambda root: (root / "sub").rename(root / "x") or (root / "sub").symlink_to("x"),
+            id="directory to link",
+        ),
+    ],
+)
+def test_a_change_gives_another_snapshot_that_a_first_scan_gives_too(
+    root: Path, scanner: Scanner, change: Callable[[Path], object]
+) -> None:
+    first = scanner.run()
+    change(root)
+    again = scanner.run()
+    fresh = scanner.run(cached=False)
+    assert again.tree != first.tree
+    assert (again.tree, again.files) == (fresh.tree, fresh.files)
+    assert again.coverage == fresh.coverage
+
+
+# -- ignore files
+
+
+def test_a_new_ignore_file_is_asked_about_in_its_subtree_only(root: Path, scanner: Scanner) -> None:
+    (root / "other").mkdir()
+    (root / "other" / "c").write_text("1")
+    scanner.run()
+    (root / "sub" / ".gitignore").write_text("c\n")
+    assert set(scanner.held()) == {b"a", b"other/c", b"sub/.gitignore", b"sub/b"}
+    assert sorted(scanner.asked) == [b"sub/.gitignore", b"sub/b", b"sub/deep", b"sub/deep/c"]
+
+
+def test_an_ignore_file_that_is_edited_in_place_is_asked_about_again(
+    root: Path, scanner: Scanner
+) -> None:
+    (root / "sub" / ".gitignore").write_text("c\n")
+    settle()
+    scanner.run()
+    (root / "sub" / ".gitignore").write_text("b\n")
+    assert set(scanner.held()) == {b"a", b"sub/.gitignore", b"sub/deep/c"}
+    assert not any(path == b"a" for path in scanner.asked)
+
+
+def test_an_ignore_file_that_goes_shows_what_it_hid(root: Path, scanner: Scanner) -> None:
+    (root / ".gitignore").write_text("deep/\nb\n")
+    settle()
+    first = scanner.run()
+    assert first.coverage.reason_for(b"sub/deep/c") == "ignored"
+    (root / ".gitignore").unlink()
+    assert set(scanner.held()) == {b"a", b"sub/b", b"sub/deep/c"}
+    assert scanner.run().coverage.not_held == ()
+
+
+# -- the index
+
+
+def test_an_ignored_file_is_held_from_the_moment_it_is_tracked(
+    root: Path, scanner: Scanner
+) -> None:
+    (root / ".gitignore").write_text("b\n")
+    settle()
+    first = scanner.run()
+    assert set(first.saved) == {b"sub/b"}
+    git(root, "add", "--force", "sub/b")
+    assert set(scanner.held()) == {b".gitignore", b"a", b"sub/b", b"sub/deep/c"}
+    assert scanner.run().saved == {}
+    git(root, "rm", "--quiet", "--cached", "sub/b")
+    again = scanner.run()
+    assert (again.tree, again.saved) == (first.tree, first.saved)
+    assert again.coverage == first.coverage
+
+
+@linux
+def test_a_change_of_the_index_alone_opens_no_file(root: Path, scanner: Scanner) -> None:
+    scanner.run()
+    git(root, "add", "a")
+    with opened_files(root) as opened:
+        scanner.run()
+    assert opened == []
+    assert scanner.asked == []
+
+
+# -- a model: the cache never changes the answer
+
+_NAMES = st.sampled_from(["a", "b", "d", "d/a", "d/e", "d/e/b", "x.ign", "d/x.ign", "d/.gitignore"])
+_EDITS = st.lists(
+    st.tuples(st.sampled_from(["write", "remove", "mkdir", "link", "chmod"]), _NAMES),
+    min_size=1,
+    max_size=4,
+)
+
+
+def _edit(root: Path, what: str, name: str, number: int) -> None:
+    path = root / name
+    if what == "chmod":
+        if path.exists() and not path.is_symlink():
+            path.chmod(0o700 if path.is_dir() else 0o600 + number % 8)
+        return
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    elif path.is_symlink() or path.exists():
+        path.unlink()
+    if what == "remove" or not path.parent.is_dir() or path.parent.is_symlink():
+        return
+    if what == "mkdir":
+        path.mkdir()
+    elif what == "link":
+        path.symlink_to(f"{number % 2}")
+    else:
+        path.write_text("*.ign\n" if name.endswith(".gitignore") else f"{number % 3}")
+
+
+@settings(
+    max_examples=25,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(rounds=st.lists(_EDITS, min_size=1, max_size=5))
+def test_a_scan_with_its_cache_comes_to_what_a_first_scan_comes_to(
+    workspace: Path, scanner: Scanner, rounds: list[list[tuple[str, str]]]
+) -> None:
+    number = 0
+    for edits in rounds:
+        for what, name in edits:
+            number += 1
+            _edit(workspace, what, name, number)
+        cached: Any = scanner.run()
+        fresh = scanner.run(cached=False)
+        assert (cached.tree, cached.saved, cached.coverage, cached.files) == (
+            fresh.tree,
+            fresh.saved,
+            fresh.coverage,
+            fresh.files,
+        )

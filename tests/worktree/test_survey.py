@@ -1,0 +1,188 @@
+"""What is in a directory is held, saved, or not held and named with the reason."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from takeback.model.policy import Policy
+from takeback.ops.capture import Captured, capture
+from takeback.ops.context import Context
+from takeback.store import trees
+from tests.support.cli import Cli
+from tests.support.engine import opened
+from tests.support.git import git
+from tests.support.unprivileged import unprivileged
+
+
+def captured(context: Context) -> Captured:
+    with context.locked():
+        made = capture(context)
+        made.keep()
+    return made
+
+
+def held(context: Context, made: Captured) -> set[bytes]:
+    return {path for path, _ in trees.walk(context.store, made.tree)}
+
+
+def gaps(made: Captured) -> dict[bytes, str]:
+    return {item.path: item.reason for item in made.coverage.not_held}
+
+
+def test_every_reason_is_named(workspace: Path) -> None:
+    (workspace / ".gitignore").write_text("*.log\nbuild/\n")
+    (workspace / "build" / "deep").mkdir(parents=True)
+    for name in ("a", "a.log", "big.log", "not.this", "build/x", "d"):
+        (workspace / name).write_text("x")
+    (workspace / "big").write_bytes(bytes(200))
+    (workspace / "big.log").write_bytes(bytes(50))
+    os.mkfifo(workspace / "fifo")
+    (workspace / ".takeback-abcdefghjkmn-0").touch()
+    policy = Policy(size_limit=100, ignored_file_limit=40, exclude=("not.this",))
+    with opened(workspace, policy=policy) as context:
+        made = captured(context)
+        assert held(context, made) == {b".gitignore", b"a", b"d"}
+        assert set(made.saved) == {b"a.log"}
+    assert gaps(made) == {
+        b"a.log": "ignored",
+        b"big.log": "ignored",
+        b"build": "ignored",
+        b"big": "oversized",
+        b"not.this": "excluded",
+        b"fifo": "special",
+        b".takeback-abcdefghjkmn-0": "excluded",
+    }
+    assert not made.coverage.complete
+
+
+def test_what_is_included_is_held_although_git_ignores_it(workspace: Path) -> None:
+    (workspace / ".gitignore").write_text("*.log\nbuild/\n")
+    (workspace / "build").mkdir()
+    (workspace / "build" / "x").write_text("x")
+    (workspace / "a.log").write_text("x")
+    with opened(workspace, policy=Policy(include=("build", "*.log"))) as context:
+        made = captured(context)
+        assert held(context, made) == {b".gitignore", b"a.log", b"build", b"build/x"}
+        assert gaps(made) == {}
+
+
+@pytest.mark.parametrize(("setting", "saved"), [("save", 1), ("restore", 1), ("off", 0)])
+def test_small_ignored_files_are_saved_unless_that_is_off(
+    workspace: Path, setting: str, saved: int
+) -> None:
+    (workspace / ".gitignore").write_text(".env\n")
+    (workspace / ".env").write_text("SECRET")
+    with opened(workspace, policy=Policy(ignored=setting)) as context:
+        made = captured(context)
+    assert len(made.saved) == saved
+    assert gaps(made) == {b".env": "ignored"}
+
+
+def test_saved_files_stop_at_their_limit_in_all(workspace: Path) -> None:
+    (workspace / ".gitignore").write_text("*.env\n")
+    for name in "abcd":
+        (workspace / f"{name}.env").write_bytes(bytes(10))
+    with opened(workspace, policy=Policy(ignored_total_limit=25)) as context:
+        made = captured(context)
+    assert sorted(made.saved) == [b"a.env", b"b.env"]
+    assert len(gaps(made)) == 4
+
+
+def test_a_nested_repository_is_held_without_its_git(workspace: Path, context: Context) -> None:
+    (workspace / "nested").mkdir()
+    git(workspace / "nested", "init", "--quiet")
+    (workspace / "nested" / "f").write_text("x")
+    (workspace / "nested" / ".gitignore").write_text("*.log\n")
+    (workspace / "nested" / "a.log").write_text("x")
+    made = captured(context)
+    assert held(context, made) == {b"nested", b"nested/f", b"nested/.gitignore"}
+    assert gaps(made) == {b"nested/a.log": "ignored"}
+
+
+def test_a_linked_worktree_inside_is_another_workspace(workspace: Path, context: Context) -> None:
+    git(workspace, "commit", "--quiet", "--allow-empty", "--message=x")
+    git(workspace, "worktree", "add", "--quiet", "deep/linked")
+    (workspace / "deep" / "linked" / "f").write_text("x")
+    (workspace / "deep" / "f").write_text("x")
+    made = captured(context)
+    assert held(context, made) == {b"deep", b"deep/f"}
+    assert gaps(made) == {b"deep/linked": "other workspace"}
+    git(workspace, "worktree", "remove", "--force", "deep/linked")
+    again = captured(context)
+    assert gaps(again) == {}
+
+
+def test_a_tracked_file_is_held_although_a_rule_ignores_it(
+    workspace: Path, context: Context
+) -> None:
+    (workspace / "a.log").write_text("x")
+    git(workspace, "add", "a.log")
+    (workspace / ".gitignore").write_text("*.log\n")
+    assert held(context, captured(context)) == {b".gitignore", b"a.log"}
+
+
+def test_an_ignore_file_that_is_a_fifo_makes_its_directory_a_gap_and_nothing_waits(
+    workspace: Path, context: Context
+) -> None:
+    (workspace / "d").mkdir()
+    os.mkfifo(workspace / "d" / ".gitignore")
+    (workspace / "d" / "f").write_text("x")
+    (workspace / "a").write_text("x")
+    made = captured(context)
+    assert held(context, made) == {b"a"}
+    assert gaps(made) == {b"d": "unreadable"}
+    (workspace / "d" / ".gitignore").unlink()
+    assert held(context, captured(context)) == {b"a", b"d", b"d/f"}
+
+
+def test_links_and_empty_directories_and_odd_names_are_held(
+    workspace: Path, context: Context
+) -> None:
+    names = [b"caf\xe9", b"new\nline", b":(top)x", b"-n", b'"q"', b"x" * 255, b".GIT", b"git~1"]
+    for name in names:
+        (workspace / os.fsdecode(name)).write_bytes(name)
+    (workspace / "empty").mkdir()
+    (workspace / "loop").symlink_to("loop")
+    made = captured(context)
+    assert held(context, made) == {*names, b"empty", b"loop"}
+    assert made.files == len(names) + 1
+
+
+def test_what_lies_deeper_than_a_path_may_be_long_is_held(
+    workspace: Path, context: Context
+) -> None:
+    name = "d" * 250
+    deep = os.open(workspace, os.O_RDONLY)
+    for _ in range(20):
+        os.mkdir(name, dir_fd=deep)
+        below = os.open(name, os.O_RDONLY, dir_fd=deep)
+        os.close(deep)
+        deep = below
+    os.close(os.open("f", os.O_WRONLY | os.O_CREAT, dir_fd=deep))
+    os.close(deep)
+    made = captured(context)
+    path = b"/".join([name.encode()] * 20)
+    assert trees.lookup(context.store, made.tree, path + b"/f") is not None
+    assert captured(context).tree == made.tree
+    subprocess.run(["rm", "-rf", workspace / name], check=True)
+
+
+def test_an_unreadable_directory_is_a_gap_and_the_rest_is_held(
+    workspace: Path, context: Context
+) -> None:
+    """Through the command line: as root, permission bits count only in a process without rights."""
+    cli = unprivileged(Cli(workspace))
+    (workspace / "closed").mkdir()
+    (workspace / "closed" / "f").write_text("x")
+    (workspace / "a").write_text("x")
+    (workspace / "closed").chmod(0o000)
+    made = cli.ok("--json", "checkpoint").json
+    assert (made["files"], made["complete"]) == (1, False)
+    assert [(gap["path"], gap["reason"]) for gap in made["skipped"]] == [("closed", "unreadable")]
+    (workspace / "closed").chmod(0o755)
+    made = cli.ok("--json", "checkpoint").json
+    assert (made["files"], made["complete"], made["skipped"]) == (2, True, [])
