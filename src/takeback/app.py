@@ -16,7 +16,6 @@ import os
 
 from takeback import config, ops
 from takeback.errors import RecoveredInstead, UsageError
-from takeback.model import operation as operations
 from takeback.model.path_text import to_text
 from takeback.model.policy import NO_OVERRIDES, Overrides
 from takeback.ops.context import Context
@@ -24,7 +23,8 @@ from takeback.ops.open import locate, open_store, open_workspace
 from takeback.paths import config_file, takeback_home
 from takeback.ports import SilentReporter, SystemClock
 from takeback.store import journal
-from takeback.store.operations import newest_operation, read_operations
+
+_UNDO, _REDO = "undo", "redo"  # the kinds of operation.py, which a capture need not import
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class Takeback:
 
     def operations(self) -> list[Operation]:
         """Returns the operation log, oldest first."""
-        return read_operations(self._context.store)
+        return ops.timeline.operations(self._context.store)
 
     def cat(self, checkpoint: CheckpointLike, path: str | bytes) -> bytes:
         """Returns the bytes of one file as a checkpoint has them."""
@@ -272,28 +272,23 @@ class Takeback:
         )
 
     def _last_seen(self) -> SnapshotId | None:
-        """Returns the newest state that takeback knows: a checkpoint's, or after an operation."""
-        newest = self._ask(lambda ledger: ledger.checkpoints(undo=False, limit=1))
-        last = newest_operation(self._context.store)
-        if last is not None and (not newest or last.time > newest[0].time):
-            return last.after
-        return newest[0].snapshot if newest else None
+        return self._ask(lambda ledger: ops.timeline.last_seen(self._context.store, ledger))
 
     def next_undo(self) -> Step:
         """Returns the operation that undo would take back; raises Refused."""
-        return ops.undo.next_step(self._context, operations.UNDO)
+        return ops.undo.next_step(self._context, _UNDO)
 
     def next_redo(self) -> Step:
         """Returns the operation that redo would do again; raises Refused."""
-        return ops.undo.next_step(self._context, operations.REDO)
+        return ops.undo.next_step(self._context, _REDO)
 
     def plan_undo(self, *, overrides: Overrides = NO_OVERRIDES) -> Plan:
         """Returns what ``undo`` would change; changes nothing."""
-        return self._plan_step(operations.UNDO, overrides)
+        return self._plan_step(_UNDO, overrides)
 
     def plan_redo(self, *, overrides: Overrides = NO_OVERRIDES) -> Plan:
         """Returns what ``redo`` would change; changes nothing."""
-        return self._plan_step(operations.REDO, overrides)
+        return self._plan_step(_REDO, overrides)
 
     def _plan_step(self, kind: str, overrides: Overrides) -> Plan:
         step = ops.undo.next_step(self._context, kind)
@@ -303,11 +298,11 @@ class Takeback:
 
     def undo(self, *, overrides: Overrides = NO_OVERRIDES, shown: Plan | None = None) -> Outcome:
         """Takes back the newest operation that is not yet taken back."""
-        return self._step(operations.UNDO, overrides, shown)
+        return self._step(_UNDO, overrides, shown)
 
     def redo(self, *, overrides: Overrides = NO_OVERRIDES, shown: Plan | None = None) -> Outcome:
         """Does again what the last undo took back."""
-        return self._step(operations.REDO, overrides, shown)
+        return self._step(_REDO, overrides, shown)
 
     def recover_instead_of(self, kind: str) -> None:
         """Recovers what was interrupted, if anything, and then raises RecoveredInstead.

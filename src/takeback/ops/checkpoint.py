@@ -6,9 +6,7 @@ from takeback.model.checkpoint import MANUAL
 from takeback.model.ids import WORKSPACE_SESSION
 from takeback.model.value import Value
 from takeback.ops.capture import capture, record
-from takeback.store import maintenance
-from takeback.store.labels import write_label
-from takeback.store.sink import PackSink
+from takeback.store.store import MOST_PACKS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,8 +34,13 @@ def checkpoint(
         captured = capture(context, allow_large=allow_large)
         made = record(context, captured, kind=MANUAL, session=WORKSPACE_SESSION, prompt=prompt)
         if label is not None:
+            from takeback.store.labels import write_label
+            from takeback.store.sink import PackSink
+
             write_label(context.store, PackSink(context.store), made, label, context.clock.now())
             made = made.replace(label=label)
-    if maintenance.is_due(context.store):
-        maintenance.start_detached(context.store)
+    if len(context.store.pack_names()) > MOST_PACKS:
+        from takeback.store.maintenance import start_detached
+
+        start_detached(context.store)
     return Made(made, captured.coverage.skipped)

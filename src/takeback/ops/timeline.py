@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from takeback.model.value import Value
 from takeback.store.checkpoints import read_coverage
+from takeback.store.operations import newest_operation, read_operations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from takeback.model.change import CountedChange
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.coverage import NotHeld
+    from takeback.model.ids import SnapshotId
+    from takeback.model.operation import Operation
     from takeback.store.store import Store
 
 
@@ -37,6 +40,20 @@ def timeline(
         TimelineEntry(checkpoint, tuple(ledger.changes(checkpoint.id)))
         for checkpoint in ledger.checkpoints(session=session, undo=undo, limit=limit)
     ]
+
+
+def operations(store: Store) -> list[Operation]:
+    """Returns the operation log, oldest first."""
+    return read_operations(store)
+
+
+def last_seen(store: Store, ledger: Ledger) -> SnapshotId | None:
+    """Returns the newest state that takeback knows: a checkpoint's, or after an operation."""
+    newest = ledger.checkpoints(undo=False, limit=1)
+    last = newest_operation(store)
+    if last is not None and (not newest or last.time > newest[0].time):
+        return last.after
+    return newest[0].snapshot if newest else None
 
 
 class Shown(Value):

@@ -13,13 +13,13 @@ from takeback.errors import GitFailed, Locked, TimedOut
 from takeback.git.repository import repack_geometric
 from takeback.store import log
 from takeback.store.lock import Lock
+from takeback.store.store import MOST_PACKS
 from takeback.store.trust import Trust, checksum_holds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.store.store import Store
 
-MOST_PACKS = 50
 _PROGRAM = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
@@ -31,17 +31,7 @@ main(sys.argv[2])
 
 def is_due(store: Store) -> bool:
     """Tells whether there are so many packs that reading slows down."""
-    return count_packs(store) > MOST_PACKS
-
-
-def count_packs(store: Store) -> int:
-    return len(_pack_names(store))
-
-
-def _pack_names(store: Store) -> list[str]:
-    """Lists the packs that are there now; a reader's own list may be older."""
-    names = os.listdir(os.path.join(store.git_dir, "objects", "pack"))
-    return [name.removesuffix(".pack") for name in names if name.endswith(".pack")]
+    return len(store.pack_names()) > MOST_PACKS
 
 
 def start_detached(store: Store) -> None:
@@ -82,9 +72,9 @@ def combine_packs(store: Store) -> bool:
     except Locked:
         return False
     with lock:
-        before = set(_pack_names(store))
+        before = set(store.pack_names())
         repack_geometric(store.git)
-        after = set(_pack_names(store))
+        after = set(store.pack_names())
         sound = [name for name in after - before if checksum_holds(_pack_path(store, name))]
         store.lock.acquire("maintenance", wait=60)
         try:

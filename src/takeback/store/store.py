@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from takeback.git.process import Git
 
 FORMAT = 1
+MOST_PACKS = 50
+"""Above so many packs reading slows down, and they are combined."""
 _TREES_KEPT = 4096
 
 
@@ -84,6 +86,11 @@ class Store:
     def path(self, *names: str) -> str:
         """Returns the path of something inside the store's directory."""
         return os.path.join(self.directory, *names)
+
+    def pack_names(self) -> list[str]:
+        """Lists the packs that are there now; a reader's own list may be older."""
+        names = os.listdir(os.path.join(self.git_dir, "objects", "pack"))
+        return [name.removesuffix(".pack") for name in names if name.endswith(".pack")]
 
     def tree(self, oid: bytes) -> list[tuple[int, bytes, bytes]]:
         """Returns the (mode, name, oid) entries of a tree, hash-checked."""
