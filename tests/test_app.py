@@ -91,7 +91,7 @@ def test_every_answer_is_a_value_with_a_type(workspace: Path, tb: Takeback) -> N
 def test_the_package_gives_takeback_and_nothing_else_by_name() -> None:
     assert takeback.Takeback is Takeback
     with pytest.raises(AttributeError, match="no attribute 'Rewind'"):
-        takeback.Rewind  # type: ignore[attr-defined]  # noqa: B018
+        takeback.Rewind  # noqa: B018
 
 
 def test_undo_with_nothing_to_undo_is_refused(tb: Takeback) -> None:

@@ -59,7 +59,7 @@ def test_a_later_file_wins_and_each_value_says_where_it_came_from(tmp_path: Path
 )
 def test_a_wrong_value_is_a_usage_error_that_names_the_file(file: Path, text: str) -> None:
     file.write_text(text, errors="surrogateescape")
-    with pytest.raises(UsageError, match="config.toml"):
+    with pytest.raises(UsageError, match=r"config\.toml"):
         config.load([str(file)]).policy()
 
 

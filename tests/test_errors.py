@@ -45,7 +45,7 @@ def test_every_error_has_a_code_of_its_own() -> None:
 
 
 def test_an_error_carries_its_sentence_and_what_to_do() -> None:
-    with pytest.raises(TakebackError, match="^it broke$") as raised:
+    with pytest.raises(TakebackError, match=r"^it broke$") as raised:
         raise Refused("it broke", hint="mend it", flag="--force")
     error = raised.value
     assert isinstance(error, Refused)

@@ -54,7 +54,17 @@ def test_a_plain_path_opens_that_directory(root: Path, fd: int, path: str) -> No
 
 @pytest.mark.parametrize(
     "path",
-    [b"in", b"in/b", b"out", b"out/b", b"a/loop", b"a/loop/x", b"a/b/up", b"a/b/up/a", b"a/b/up/.."],
+    [
+        b"in",
+        b"in/b",
+        b"out",
+        b"out/b",
+        b"a/loop",
+        b"a/loop/x",
+        b"a/b/up",
+        b"a/b/up/a",
+        b"a/b/up/..",
+    ],
 )
 def test_a_link_in_any_component_is_refused(fd: int, path: bytes) -> None:
     before = os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []

@@ -21,9 +21,7 @@ from takeback.paths import config_file, takeback_home, user_home
         ({"HOME": "/h", "TAKEBACK_HOME": "/t/x/.."}, "/t"),
     ],
 )
-def test_the_home_of_the_stores_follows_the_environment(
-    environ: dict[str, str], home: str
-) -> None:
+def test_the_home_of_the_stores_follows_the_environment(environ: dict[str, str], home: str) -> None:
     assert takeback_home(environ) == home
 
 

@@ -153,7 +153,7 @@ def written(path: str, name: str, value: Any) -> str:
     line = f"{name} = {_toml(value)}"
     try:
         with open(path, encoding="utf-8") as file:
-            lines = file.read().splitlines()
+            lines = file.read().removesuffix("\n").split("\n")
     except FileNotFoundError:
         lines = []
     for number, old in enumerate(lines):

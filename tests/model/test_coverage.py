@@ -47,8 +47,9 @@ def test_coverage_survives_being_kept(items: list[NotHeld]) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"garbage", b"no tab\0", b"ignored\ta\0ignored\tb", b"\xff\xfe\ta\0", b"ignored\ta\0\0"]
+    "data",
+    [b"garbage", b"no tab\0", b"ignored\ta\0ignored\tb", b"\xff\xfe\ta\0", b"ignored\ta\0\0"],
 )
 def test_coverage_that_is_cut_short_or_garbled_is_not_believed(data: bytes) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"coverage|decode"):
         Coverage.decode(data)

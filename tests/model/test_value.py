@@ -54,7 +54,8 @@ def test_equal_means_the_same_type_and_the_same_fields() -> None:
     assert hash(Point(1, 2)) == hash(Point(1, 2))
     assert Point(1, 2) != Point(1, 3)
     assert Point(1, 2) != Named(1, 2)
-    assert Point(1, 2) != (1, 2)
+    other: object = (1, 2)
+    assert Point(1, 2) != other
     assert len({Point(1), Point(1), Point(2)}) == 2
 
 

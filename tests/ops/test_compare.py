@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -82,7 +83,7 @@ def test_many_pairs_are_answered_in_their_order(root: Path, context: Context) ->
     for number in range(5):
         (root / "text").write_text("line\n" * number)
         trees.append(tree(context))
-    pairs = [*zip(trees, trees[1:], strict=False), (trees[0], trees[0]), (trees[5], trees[4])]
+    pairs = [*pairwise(trees), (trees[0], trees[0]), (trees[5], trees[4])]
     found = counted_changes(context.store, pairs)
     lines = [[(change.added, change.deleted) for change in changes] for changes in found]
     assert lines == [[(0, 3)], [(1, 0)], [(1, 0)], [(1, 0)], [(1, 0)], [], [(0, 1)]]

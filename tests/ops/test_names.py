@@ -223,6 +223,8 @@ def test_times_of_day_are_local(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parse_time("2026-11-15T20:00", NOON) == NOON - HOUR
 
 
-@pytest.mark.parametrize("text", ["", "m", "-5m", "1.5h", "5x", "25:00", "12:60", "٣m", "12", "now"])
+@pytest.mark.parametrize(
+    "text", ["", "m", "-5m", "1.5h", "5x", "25:00", "12:60", "٣m", "12", "now"]
+)
 def test_what_is_no_time_is_none(text: str) -> None:
     assert parse_time(text, NOON) is None

@@ -58,7 +58,8 @@ def test_edited_missing_and_new_files_are_written_and_deleted(
     prepared = prepare(context, target)
     assert written(prepared) == [b"edited", b"missing"]
     assert deleted(prepared) == [b"new"]
-    assert prepared.left_alone == prepared.extra == {}
+    assert prepared.left_alone == {}
+    assert prepared.extra == {}
 
 
 @pytest.mark.parametrize(

@@ -39,11 +39,12 @@ EVERYTHING = Checkpoint(
 COVERAGE = Coverage([NotHeld(b"x\xff", UNREADABLE), NotHeld(b"build", IGNORED)])
 
 
-def write(context: Context, checkpoint: Checkpoint, *saved: bytes) -> Checkpoint:
-    """Keeps a checkpoint, with some ignored files beside it."""
+def write(context: Context, checkpoint: Checkpoint, saved: bytes | None = None) -> Checkpoint:
+    """Keeps a checkpoint, with an ignored file beside it if its bytes are given."""
     sink = PackSink(context.store)
-    if saved:
-        tree = build(sink, {b".env": file_entry(sink.add(BLOB, data) and data) for data in saved})
+    if saved is not None:
+        sink.add(BLOB, saved)
+        tree = build(sink, {b".env": file_entry(saved)})
         checkpoint = checkpoint.replace(saved=tree.hex())
     return write_checkpoint(context.store, sink, checkpoint, COVERAGE)
 

@@ -16,6 +16,7 @@ from takeback.ops.verify import verify
 from takeback.store import log, maintenance, trees
 from takeback.store.lock import Lock
 from takeback.store.sink import PackSink
+from takeback.store.store import MOST_PACKS
 from takeback.store.trust import Trust
 from tests.support.engine import checkpoint, garble, packs_of
 from tests.support.git import git
@@ -58,9 +59,9 @@ def test_sixty_checkpoints_leave_few_packs_and_all_of_them_can_be_gone_to(
     for number in range(60):
         (workspace / "a").write_text(f"version {number}\n")
         made.append(checkpoint(context, prompt=f"turn {number}"))
-    wait_for(lambda: len(packs_of(context.store)) <= maintenance.MOST_PACKS)
+    wait_for(lambda: len(packs_of(context.store)) <= MOST_PACKS)
     wait_for_the_end(context)
-    assert len(packs_of(context.store)) <= maintenance.MOST_PACKS + 5
+    assert len(packs_of(context.store)) <= MOST_PACKS + 5
     assert log.read(context.store) == []
     for number, one in enumerate(made):
         assert holds(context, one, b"version %d\n" % number)
@@ -97,7 +98,7 @@ def test_an_open_reader_finds_objects_whose_pack_was_replaced(context: Context) 
     assert all(sink.has(oid) and context.store.blob(oid) for oid in oids)
 
 
-def test_it_is_due_above_fifty_packs(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_due_above_the_limit(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maintenance, "MOST_PACKS", 3)
     write_packs(context, 3)
     assert not maintenance.is_due(context.store)

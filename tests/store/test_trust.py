@@ -79,9 +79,7 @@ def test_a_pack_that_somebody_else_put_there_is_not_believed(context: Context, p
 
 
 @pytest.mark.parametrize("data", [b"", b"garbage", marshal.dumps(7), marshal.dumps(("b", 7))])
-def test_a_damaged_trust_table_believes_nothing(
-    context: Context, pack: Path, data: bytes
-) -> None:
+def test_a_damaged_trust_table_believes_nothing(context: Context, pack: Path, data: bytes) -> None:
     Path(context.store.path("trust")).write_bytes(data)
     assert not believed(context, pack)
 

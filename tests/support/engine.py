@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -151,7 +151,7 @@ class Blobs:
     def size_of(self, oid: bytes) -> int:
         return len(self._known[oid])
 
-    def stream(self, oid: bytes, write: object) -> None:
+    def stream(self, oid: bytes, write: Callable[[bytes], None]) -> None:
         raise AssertionError("small files are not streamed")
 
 

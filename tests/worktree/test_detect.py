@@ -42,16 +42,18 @@ def test_when_nothing_changed_nothing_is_found(root: Path, context: Context) -> 
 @pytest.mark.parametrize(
     ("change", "found"),
     [
-        (lambda root: (root / "a/f").write_text("2"), [b"a"]),
-        (lambda root: (root / "a/b/f").chmod(0o600), [b"a/b"]),
-        (lambda root: (root / "c/x.env").write_text("2"), [b"c"]),
-        (lambda root: (root / "c/new").touch(), [b"c"]),
-        (lambda root: (root / "c/f").unlink(), [b"c"]),
-        (lambda root: (root / "c").chmod(0o700), [b"c"]),
-        (lambda root: (root / "a/f").rename(root / "c/g"), [b"a", b"c"]),
-        (lambda root: (root / "a").rename(root / "d"), [b"", b"a", b"a/b"]),
-        (lambda root: os.utime(root / "a/f", ns=(1, 1)), [b"a"]),
-        (lambda root: (root / "top").mkdir(), [b""]),
+        pytest.param(lambda root: (root / "a/f").write_text("2"), [b"a"], id="edit"),
+        pytest.param(lambda root: (root / "a/b/f").chmod(0o600), [b"a/b"], id="mode"),
+        pytest.param(lambda root: (root / "c/x.env").write_text("2"), [b"c"], id="ignored file"),
+        pytest.param(lambda root: (root / "c/new").touch(), [b"c"], id="new file"),
+        pytest.param(lambda root: (root / "c/f").unlink(), [b"c"], id="file gone"),
+        pytest.param(lambda root: (root / "c").chmod(0o700), [b"c"], id="directory's mode"),
+        pytest.param(lambda root: (root / "a/f").rename(root / "c/g"), [b"a", b"c"], id="move"),
+        pytest.param(
+            lambda root: (root / "a").rename(root / "d"), [b"", b"a", b"a/b"], id="directory moved"
+        ),
+        pytest.param(lambda root: os.utime(root / "a/f", ns=(1, 1)), [b"a"], id="times"),
+        pytest.param(lambda root: (root / "top").mkdir(), [b""], id="new directory"),
     ],
 )
 def test_a_change_is_found_in_its_directory(

@@ -18,7 +18,9 @@ from takeback.worktree.directory import (
     signature,
 )
 
-_NAMES = st.binary(min_size=1, max_size=6).filter(lambda name: b"/" not in name and b"\0" not in name)
+_NAMES = st.binary(min_size=1, max_size=6).filter(
+    lambda name: b"/" not in name and b"\0" not in name
+)
 _ROWS = st.dictionaries(
     _NAMES,
     st.tuples(

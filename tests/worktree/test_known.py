@@ -42,8 +42,8 @@ def test_a_directory_is_replaced_or_forgotten_whether_it_was_looked_at_or_not(
 ) -> None:
     all_known = known(directory(b"a"), directory(b"b"))
     if looked_at:
-        assert all_known[b"a"]
-        assert all_known[b"b"]
+        assert all_known[b"a"].path == b"a"
+        assert all_known[b"b"].path == b"b"
     all_known[b"a"] = directory(b"a", b"x", b"y")
     assert len(all_known.rows()) == 2
     assert all_known.file_count() == 2
@@ -63,7 +63,7 @@ def test_files_gaps_and_repositories_are_counted_in_rows_and_objects(looked_at: 
     all_known = known(gap, saved, tracked, repository, directory(b"plain", b"f"))
     if looked_at:
         for path in list(all_known.paths()):
-            assert all_known[path]
+            assert all_known[path].path == path
     assert all_known.file_count() == 5
     assert sorted(found.path for found in all_known.special()) == [b"g", b"s", b"t"]
     assert all_known.repositories() == [b"r"]

@@ -46,9 +46,7 @@ def test_a_file_is_kept_with_its_status(root: Path, fd: int, sink: PackSink) -> 
         assert sink.has(kept.oid)
 
 
-def test_a_link_is_kept_as_its_target_whatever_that_is(
-    root: Path, fd: int, sink: PackSink
-) -> None:
+def test_a_link_is_kept_as_its_target_whatever_that_is(root: Path, fd: int, sink: PackSink) -> None:
     for target in ("nowhere", "/etc/passwd", ".", "l", "x" * 3000):
         (root / "l").unlink(missing_ok=True)
         (root / "l").symlink_to(target)

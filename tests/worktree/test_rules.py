@@ -108,9 +108,7 @@ def tracked(workspace: Path) -> Path:
     return workspace
 
 
-def test_a_file_is_tracked_by_the_project_or_a_repository_in_it(
-    tracked: Path, made: Made
-) -> None:
+def test_a_file_is_tracked_by_the_project_or_a_repository_in_it(tracked: Path, made: Made) -> None:
     rules = made.rules()
     for directory, name in (
         (b"", b"a"),
@@ -123,9 +121,7 @@ def test_a_file_is_tracked_by_the_project_or_a_repository_in_it(
         assert not rules.is_tracked(directory, name)
 
 
-def test_the_tracked_paths_below_a_directory_are_found_each_once(
-    tracked: Path, made: Made
-) -> None:
+def test_the_tracked_paths_below_a_directory_are_found_each_once(tracked: Path, made: Made) -> None:
     rules = made.rules()
     assert sorted(rules.tracked_below(b"sub")) == [b"sub/b"]
     assert rules.tracked_below(b"sub/nested/in") == [b"sub/nested/in/deep"]

@@ -75,7 +75,9 @@ def test_only_shards_with_a_change_are_written_again(tmp_path: Path) -> None:
     assert StatCache.load(str(place)).known[b"d"].tree == b"changed"
 
 
-@pytest.mark.parametrize("how", ["a shard is gone", "a shard is cut", "a manifest is cut", "version"])
+@pytest.mark.parametrize(
+    "how", ["a shard is gone", "a shard is cut", "a manifest is cut", "version"]
+)
 def test_a_cache_that_does_not_read_back_is_empty_and_can_be_saved_over(
     tmp_path: Path, how: str
 ) -> None:

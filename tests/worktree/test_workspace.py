@@ -107,7 +107,9 @@ def test_a_path_is_told_relative_to_the_root(
     assert found == relative
 
 
-@pytest.mark.parametrize("given", ["..", "../workspace2", "/", "/etc/passwd", "outer/x", "sub/../.."])
+@pytest.mark.parametrize(
+    "given", ["..", "../workspace2", "/", "/etc/passwd", "outer/x", "sub/../.."]
+)
 def test_a_path_outside_is_a_value_error(nested: Path, given: str) -> None:
     (nested / "outer").symlink_to("/etc")
     (nested.parent / "workspace2").mkdir()

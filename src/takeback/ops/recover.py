@@ -54,7 +54,7 @@ def recover(context: Context, find: Callable[[CheckpointId], Checkpoint]) -> Rec
             return None
         try:
             operation, units, planned = _decode(entry)
-        except (KeyError, TypeError, ValueError):
+        except (LookupError, TypeError, ValueError, AttributeError):
             raise StoreDamaged(
                 f"the journal {context.store.path('journal')} is not readable",
                 hint="run: takeback doctor",

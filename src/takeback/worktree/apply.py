@@ -207,10 +207,14 @@ class Apply:
         """
         aside = self._aside(unit)
         directory = unit.old is not None and unit.old.is_directory
-        if directory or (unit.new is not None and unit.new.is_directory):
-            durable.rename(unit.name, aside, dir_fd=fd)
-        else:
-            durable.link(unit.name, aside, dir_fd=fd)
+        try:
+            if directory or (unit.new is not None and unit.new.is_directory):
+                durable.rename(unit.name, aside, dir_fd=fd)
+            else:
+                durable.link(unit.name, aside, dir_fd=fd)
+        except OSError:
+            remove_tree(fd, temporary)
+            raise
         if is_exactly(fd, aside, unit.old, unit.inside_old):
             durable.rename(temporary, unit.name, dir_fd=fd)
             remove_tree(fd, aside)

@@ -118,7 +118,8 @@ def encode(unit: Unit) -> dict[str, Any]:
 
 
 def decode(record: dict[str, Any]) -> Unit:
-    """Reads ``encode``'s form; raises KeyError, TypeError or ValueError on anything else."""
+    """Reads ``encode``'s form; anything else is a LookupError, TypeError, ValueError or
+    AttributeError, whichever comes first."""
     return Unit(
         number=int(record["number"]),
         path=to_bytes(record["path"]),
