@@ -182,7 +182,7 @@ def _unsafe_directory(root: Path) -> None:
     _committed(root)
     try:
         for path in [root / ".git", *(root / ".git").rglob("*")]:
-            os.chown(path, 65534, 65534)
+            os.chown(path, os.geteuid() + 1, -1)
     except PermissionError:
         pytest.skip("only root can give a directory to another user")
     tried = subprocess.run(["git", "status"], cwd=root, capture_output=True)

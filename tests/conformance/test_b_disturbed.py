@@ -75,6 +75,7 @@ def _kill_after(process: subprocess.Popen[bytes], root: Path, delay: float, *, b
         names = [name for inner in root.iterdir() if inner.is_dir() for name in os.listdir(inner)]
         if any(os.fsencode(name).startswith(SCRATCH) for name in names):
             break
+        time.sleep(0.0005)
     time.sleep(delay)
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -274,7 +275,7 @@ def test_31_the_disk_of_the_store_is_full(cli: Cli, workspace: Path, what: str) 
                 assert "space" in answer.error["message"].lower(), str(answer)
                 assert answer.error["hint"], str(answer)
                 assert answer.stdout == "", str(answer)  # no id, and no half of an answer
-            assert cli.run("--json", "log").status == 0
+            cli.ok("--json", "log")
             subprocess.run(["rm", "-rf", str(filler)], check=True)
             assert_store_verifies(cli)
             if tree_state(workspace, identity=True) != now:
@@ -418,14 +419,8 @@ def _swapping(one: Path, other: Path) -> Iterator[None]:
             process.kill()
 
 
-def _assert_leftovers_are_named(answer: Answer, root: Path) -> None:
-    """What the attacker put under a temporary name of ours may be kept there, but is named."""
-    leftovers = [path for path in root.iterdir() if os.fsencode(path.name).startswith(SCRATCH)]
-    if leftovers and answer.status in (0, 3):
-        reasons = [item["reason"] for item in answer.json["left_alone"]]
-        assert any(SCRATCH.decode() in reason for reason in reasons), (leftovers, str(answer))
-        for path in leftovers:
-            subprocess.run(["rm", "-rf", str(path)], check=True)
+def _leftovers(root: Path) -> list[Path]:
+    return [path for path in root.iterdir() if os.fsencode(path.name).startswith(SCRATCH)]
 
 
 def test_32_a_directory_swapped_for_a_link(cli: Cli, workspace: Path) -> None:
@@ -450,6 +445,7 @@ def test_32_a_directory_swapped_for_a_link(cli: Cli, workspace: Path) -> None:
     fill(victim, "then", later=False)
     (workspace / "other").write_text("then\n")
     target, then = checkpoint(cli), tree_state(workspace)
+    said = ""
     for turn in range(20):
         (workspace / "other").write_text("now\n")
         fill(victim, "now", later=True)
@@ -461,12 +457,18 @@ def test_32_a_directory_swapped_for_a_link(cli: Cli, workspace: Path) -> None:
         # 1 and 13: it could not be captured while it moved; 3: paths were left alone
         assert answer.status in (0, 1, 3, 13), str(answer)
 
+        said += str(answer)
+
         subprocess.run(["rm", "-rf", str(aside), str(victim)], check=True)
-        _assert_leftovers_are_named(answer, workspace)
         if turn % 5 == 4:  # the attacker gone, everything is as ever
-            cli.ok("--json", "rewind", target, "--yes")
+            said += str(cli.ok("--json", "rewind", target, "--yes"))
+            # what the attacker put under a temporary name of ours may be kept, but is named
+            for kept in _leftovers(workspace):
+                assert SCRATCH.decode() in said, (kept, said)
+                subprocess.run(["rm", "-rf", str(kept)], check=True)
             same(then, tree_state(workspace))
             same(theirs, tree_state(outside, identity=True))
+            said = ""
     assert_store_verifies(cli)
 
 

@@ -104,7 +104,7 @@ def left_alone_lines(items: Sequence[LeftAlone], heading: str) -> Iterator[str]:
 
 def question(kind: str, plan: Plan, of: Operation | None) -> str:
     """Returns the question that a plan is asked with."""
-    files = count(len(plan.writes) + len(plan.deletes), "file")
+    files = count(plan.files, "file")
     if of is None:
         return f"{kind.capitalize()} {files} to {plan.target.id}{about(plan.target)}?"
     return f"{kind.capitalize()} the {of.kind} to {of.target} ({files})?"
@@ -113,7 +113,10 @@ def question(kind: str, plan: Plan, of: Operation | None) -> str:
 def outcome_lines(outcome: Outcome, of: Operation | None) -> Iterator[str]:
     """Yields what was done and how it is taken back."""
     if outcome.operation is None:
-        yield f"Nothing to do: the files are already at {outcome.target.id}."
+        if outcome.whole:
+            yield f"Nothing to do: the files are already at {outcome.target.id}."
+        else:
+            yield f"Nothing was changed: no path could go to {outcome.target.id}."
         yield from left_alone_lines(outcome.left_alone, "Left alone")
         return
     files = count(outcome.files, "file")

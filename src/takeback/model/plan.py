@@ -49,6 +49,13 @@ class Plan(Value):
     ignored: bool = False
 
     @property
+    def files(self) -> int:
+        """How many files would be written or deleted, directories not counted."""
+        changes = (*self.writes, *self.deletes)
+        entries = (change.new or change.old for change in changes)
+        return sum(1 for entry in entries if entry is not None and not entry.is_directory)
+
+    @property
     def is_empty(self) -> bool:
         return not self.writes and not self.deletes
 

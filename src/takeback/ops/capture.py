@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from takeback.errors import CaptureFailed
 from takeback.git.objects import EMPTY_TREE
 from takeback.git.objects import TREE as TREE_KIND
 from takeback.model.checkpoint import Checkpoint
@@ -71,7 +72,10 @@ def capture(context: Context, *, allow_large: bool = False) -> Captured:
                 break
             except IgnoreRaced:  # a directory became a link while git was asked about it
                 if attempt == _ATTEMPTS - 1:
-                    raise
+                    raise CaptureFailed(
+                        "a directory keeps turning into a link while it is being captured",
+                        hint="stop what changes it, then run the command again",
+                    ) from None
         if scanned.tree == EMPTY_TREE:
             sink.add(TREE_KIND, b"")
         return Captured(scanned.tree, scanned.saved, scanned.coverage, scanned.files, scan, sink)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from takeback.errors import StoreDamaged
 from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
 from takeback.model.operation import Operation
-from takeback.model.path_text import to_bytes
+from takeback.model.path_text import to_bytes, to_text
 from takeback.model.plan import LeftAlone
 from takeback.model.value import Value
 from takeback.ops.failures import Translated, write_failed
@@ -38,9 +38,10 @@ class Recovered(Value):
     left_alone: tuple[LeftAlone, ...]
 
     def sentence(self) -> str:
-        """Says it in one sentence."""
+        """Says it in one sentence, with each path that was left alone."""
         how = "finished" if self.finished else "rolled back"
-        rest = f"; {len(self.left_alone)} paths were left alone" if self.left_alone else ""
+        named = ", ".join(f"{to_text(item.path)} ({item.reason})" for item in self.left_alone)
+        rest = f"; left alone: {named}" if named else ""
         return f"An interrupted {self.kind} was found and {how}{rest}."
 
 

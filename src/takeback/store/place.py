@@ -107,8 +107,12 @@ def _read_seen(directory: str) -> bytes:
 def remember(place: Place) -> None:
     """Notes that the root was found to be the one that the store belongs to."""
     seen = _seen(place.root)
-    if _read_seen(place.directory) != seen:
+    if _read_seen(place.directory) == seen:
+        return
+    try:
         durable.replace_file(os.path.join(place.directory, "seen"), seen, flush=False)
+    except OSError:
+        return  # a full disk: the next opening asks for the whole identity again
 
 
 def exists(place: Place) -> bool:

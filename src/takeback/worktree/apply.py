@@ -23,7 +23,15 @@ from takeback.errors import StoreDamaged
 from takeback.model.plan import LeftAlone
 from takeback.model.value import Value
 from takeback.worktree import ondisk
-from takeback.worktree.resume import CHANGED, DONE, TO_DO, is_exactly, rename_back, resume
+from takeback.worktree.resume import (
+    CHANGED,
+    DONE,
+    TO_DO,
+    TWO_VERSIONS,
+    is_exactly,
+    rename_back,
+    resume,
+)
 from takeback.worktree.stage import remove_tree, stage
 
 TYPE_CHECKING = False
@@ -195,9 +203,11 @@ class Apply:
             self._record_written(unit, fd)
             return
         durable.exchange(temporary, unit.name, dir_fd=fd)
-        self._left[unit.path] = CHANGED
         if is_exactly(fd, temporary, unit.new, unit.inside_new):
             remove_tree(fd, temporary)
+            self._left[unit.path] = CHANGED
+        else:  # somebody replaced our version in that moment: what they put there stays
+            self._left[unit.path] = TWO_VERSIONS
 
     def _replace_without_exchange(self, unit: Unit, fd: int, temporary: bytes) -> None:
         """Where two names cannot be exchanged: check, then rename over it, then check the copy.
@@ -387,8 +397,10 @@ class Apply:
         for parent in {unit.parent for unit in self._units}:
             try:
                 durable.sync(self._directory(parent))
-            except (FileNotFoundError, NotADirectoryError):
-                continue  # the directory went too
+            except OSError as error:
+                if error.errno in _FATAL:
+                    raise
+                continue  # the directory went too, or is another one now
 
     def _progress(self, what: str, number: int, total: int) -> None:
         if number % _MANY == 0:
