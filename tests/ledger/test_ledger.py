@@ -77,7 +77,7 @@ def test_a_label_that_is_not_unicode_is_found(ledger: Ledger) -> None:
 
 
 def test_checkpoints_come_newest_first_and_later_ones_win_a_tie(ledger: Ledger) -> None:
-    for place, (name, time) in enumerate([("old", 1.0), ("a", 2.0), ("b", 2.0), ("late", 9.0)]):
+    for place, name, time in [(2, "b", 2.0), (1, "a", 2.0), (3, "late", 9.0), (0, "old", 1.0)]:
         ledger.add(made(name, time), place, [])
     assert ids(ledger.checkpoints()) == ["late", "b", "a", "old"]
     assert ids(ledger.checkpoints(limit=2)) == ["late", "b"]

@@ -54,6 +54,15 @@ def test_a_lock_that_is_taken_names_its_holder(path: str) -> None:
     assert f"process {holder.pid} (somebody else)" in raised.value.message
 
 
+def test_a_holder_with_a_short_name_is_named_and_nothing_more(path: str) -> None:
+    for holder in ("somebody with a very long name", "x"):
+        lock = Lock(path)
+        lock.acquire(holder, wait=0)
+        with pytest.raises(Locked, match=rf"process {os.getpid()} \({holder}\)$"):
+            Lock(path).acquire("me", wait=0)
+        lock.release()
+
+
 def test_a_killed_holder_holds_nothing(path: str) -> None:
     with another_process(path) as holder:
         holder.send_signal(signal.SIGKILL)

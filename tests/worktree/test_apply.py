@@ -196,6 +196,21 @@ def test_an_edit_in_between_stays_is_named_and_nothing_is_left_beside_it(
     assert after == before
 
 
+def test_a_directory_that_was_edited_is_not_out_of_its_place_for_a_moment(
+    root: Path, fd: int, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(root, "d/f", "edited")
+    steps: list[str] = []
+
+    class Recorder:
+        def step(self, name: str) -> None:
+            steps.append(name)
+
+    monkeypatch.setattr(durable, "faults", Recorder())
+    apply(fd, Unit(0, b"d", FOLDER, NEW, inside_old=((b"f", OLD),)))
+    assert {"exchange", "rename", "link"}.isdisjoint(steps)
+
+
 def test_a_directory_that_is_not_empty_stays(root: Path, fd: int) -> None:
     put(root, "d/new", "by hand")
     applied = apply(fd, Unit(0, b"d", FOLDER, None), Unit(0, b"d/f", OLD, None))

@@ -69,6 +69,25 @@ def test_a_fifo_a_socket_and_a_device_are_named_and_not_waited_for(
     os.close(devices)
 
 
+def test_a_program_that_waits_for_a_reader_of_its_fifo_goes_on_waiting(
+    root: Path, fd: int, sink: PackSink
+) -> None:
+    os.mkfifo(root / "fifo")
+    met = threading.Event()
+
+    def write() -> None:
+        with open(root / "fifo", "wb", buffering=0):  # waits until somebody opens it to read
+            met.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    for _ in range(20):
+        assert keep(fd, b"fifo", sink, size_limit=None) == "special"
+    assert not met.wait(0.05)
+    with open(root / "fifo", "rb"):
+        writer.join()
+
+
 def test_what_is_gone_is_absent_and_what_is_a_directory_is_not_read(
     root: Path, fd: int, sink: PackSink
 ) -> None:

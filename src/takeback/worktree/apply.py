@@ -23,6 +23,7 @@ from takeback.errors import StoreDamaged
 from takeback.model.plan import LeftAlone
 from takeback.model.value import Value
 from takeback.worktree import ondisk
+from takeback.worktree.opened import OpenDirectories
 from takeback.worktree.resume import (
     CHANGED,
     DONE,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 
 _MANY = 64
 """From so many files on one flush of the file system is cheaper than one for each file."""
-_OPEN_DIRECTORIES = 64
 _FATAL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 """Errors that concern the disk or the machine, not one path: the operation stops."""
 
@@ -74,7 +74,7 @@ class Apply:
         self._token = token
         self._blobs = blobs
         self._reporter = reporter
-        self._open: dict[bytes, int] = {}
+        self._open = OpenDirectories(root_fd)
         self._written: list[bytes] = []
         self._deleted: list[bytes] = []
         self._left: dict[bytes, str] = {}
@@ -104,7 +104,7 @@ class Apply:
                     self._guarded(unit, self._set_mode)
             self._flush()
         finally:
-            self._close()
+            self._open.close()
         left = tuple(LeftAlone(path, reason) for path, reason in sorted(self._left.items()))
         return Applied(
             tuple(sorted(self._written)),
@@ -119,18 +119,18 @@ class Apply:
             for unit in self._units:
                 self._resume(unit)
         finally:
-            self._close()
+            self._open.close()
 
     def discard_staged(self) -> None:
         """Removes temporary files after a failure before the first swap; never raises."""
         for unit in self._units:
             try:
-                fd = self._directory(unit.parent)
+                fd = self._open[unit.parent]
                 if unit.staged:
                     remove_tree(fd, self._temporary(unit))
             except OSError:
                 continue
-        self._close()
+        self._open.close()
 
     # -- staging
 
@@ -145,7 +145,7 @@ class Apply:
         return ready
 
     def _stage(self, unit: Unit) -> None:
-        fd = self._directory(unit.parent)
+        fd = self._open[unit.parent]
         try:
             stage(fd, self._temporary(unit), unit, self._blobs, flush=self._flush_each)
         except (OSError, StoreDamaged):
@@ -158,7 +158,7 @@ class Apply:
     # -- swapping
 
     def _swap(self, unit: Unit) -> None:
-        fd, temporary = self._directory(unit.parent), self._temporary(unit)
+        fd, temporary = self._open[unit.parent], self._temporary(unit)
         if ondisk.status(fd, unit.name) is None:
             self._move_in(unit, fd, temporary)
         elif unit.old is None:  # something appeared where nothing was
@@ -261,7 +261,7 @@ class Apply:
                 self._guarded(unit, self._remove_directory)
 
     def _delete(self, unit: Unit) -> None:
-        fd, temporary = self._directory(unit.parent), self._temporary(unit)
+        fd, temporary = self._open[unit.parent], self._temporary(unit)
         found = ondisk.status(fd, unit.name)
         if found is None:
             self._deleted.append(unit.path)
@@ -280,14 +280,12 @@ class Apply:
         self._left[unit.path] = CHANGED
 
     def _remove_directory(self, unit: Unit) -> None:
-        fd = self._directory(unit.parent)
+        fd = self._open[unit.parent]
         if ondisk.status(fd, unit.name) is None:
             self._deleted.append(unit.path)
             self._directories.append(unit.path)
             return
-        stale = self._open.pop(unit.path, None)
-        if stale is not None:
-            os.close(stale)
+        self._open.forget(unit.path)
         try:
             durable.rmdir(unit.name, dir_fd=fd)
         except OSError as error:
@@ -315,7 +313,7 @@ class Apply:
         fd = os.open(
             unit.name,
             os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC,
-            dir_fd=self._directory(unit.parent),
+            dir_fd=self._open[unit.parent],
         )
         try:
             present = os.fstat(fd).st_mode & 0o777
@@ -339,7 +337,7 @@ class Apply:
         def settle(unit: Unit) -> None:
             nonlocal outcome
             try:
-                fd = self._directory(unit.parent)
+                fd = self._open[unit.parent]
             except (FileNotFoundError, NotADirectoryError):
                 if unit.new is not None:
                     raise
@@ -379,16 +377,6 @@ class Apply:
     def _aside(self, unit: Unit) -> bytes:
         return durable.scratch_name(self._token, unit.number + (1 << 32))
 
-    def _directory(self, path: bytes) -> int:
-        """Returns a descriptor of a directory of the workspace; kept open for its next use."""
-        fd = self._open.get(path)
-        if fd is None:
-            if len(self._open) >= _OPEN_DIRECTORIES:
-                os.close(self._open.pop(next(iter(self._open))))
-            fd = kernel.open_directory_beneath(self._root_fd, path)
-            self._open[path] = fd
-        return fd
-
     def _flush(self) -> None:
         if not self._flush_each:
             if not durable.flush_file_system(self._root_fd):
@@ -396,7 +384,7 @@ class Apply:
             return
         for parent in {unit.parent for unit in self._units}:
             try:
-                durable.sync(self._directory(parent))
+                durable.sync(self._open[parent])
             except OSError as error:
                 if error.errno in _FATAL:
                     raise
@@ -405,8 +393,3 @@ class Apply:
     def _progress(self, what: str, number: int, total: int) -> None:
         if number % _MANY == 0:
             self._reporter.progress(what, number, total)
-
-    def _close(self) -> None:
-        for fd in self._open.values():
-            os.close(fd)
-        self._open.clear()
