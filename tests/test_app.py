@@ -138,6 +138,18 @@ def test_a_rewind_of_paths_touches_only_these(workspace: Path, tb: Takeback) -> 
         tb.plan(before, ["no such file"])
 
 
+def test_a_plan_that_no_longer_holds_is_not_carried_out(workspace: Path, tb: Takeback) -> None:
+    (workspace / "a").write_text("1")
+    before = tb.checkpoint().checkpoint
+    (workspace / "a").write_text("2")
+    shown = tb.plan(before)
+    (workspace / "a").write_text("edited while the plan was read")
+    with pytest.raises(Refused, match="changed since the plan was shown"):
+        tb.rewind(before, shown=shown)
+    assert (workspace / "a").read_text() == "edited while the plan was read"
+    assert tb.rewind(before, shown=tb.plan(before)).written == (b"a",)
+
+
 def test_an_interrupted_rewind_is_recovered_before_undo_and_undo_is_not_done(
     workspace: Path, tb: Takeback, monkeypatch: pytest.MonkeyPatch
 ) -> None:

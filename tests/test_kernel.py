@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Iterator
@@ -90,6 +91,15 @@ def test_a_way_up_is_refused_even_where_it_stays_beneath(fd: int, path: bytes) -
 def test_what_is_no_directory_is_an_error(fd: int, path: bytes) -> None:
     with pytest.raises((NotADirectoryError, FileNotFoundError)):
         kernel.open_directory_beneath(fd, path)
+
+
+@pytest.mark.skipif(not os.path.ismount("/proc"), reason="needs a mount")
+def test_a_mount_is_not_crossed(root: Path) -> None:
+    fd = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
+    for path in (b"proc", b"proc/self"):
+        with pytest.raises(OSError, match=os.strerror(errno.EXDEV)):
+            kernel.open_directory_beneath(fd, path)
+    os.close(fd)
 
 
 def test_a_path_longer_than_one_call_takes_is_opened(root: Path, fd: int) -> None:

@@ -50,15 +50,15 @@ class World:
         self.outside.mkdir()
         (self.outside / "precious").write_bytes(b"not ours")
         self.outside_before = tree_state(self.outside, identity=True)
-
-    @contextmanager
-    def open(self, notes: Notes | None = None) -> Iterator[Takeback]:
-        environ = {
+        self.environ = {
             "HOME": str(self.base / "home"),
             "TAKEBACK_HOME": str(self.base / "takeback"),
             "PATH": os.environ["PATH"],
         }
-        with Takeback.open(self.root, environ=environ, reporter=notes) as takeback:
+
+    @contextmanager
+    def open(self, notes: Notes | None = None) -> Iterator[Takeback]:
+        with Takeback.open(self.root, environ=self.environ, reporter=notes) as takeback:
             yield takeback
 
     def state(self) -> State:

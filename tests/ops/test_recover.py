@@ -171,7 +171,10 @@ def test_a_path_that_is_neither_old_nor_new_is_left_alone_and_named(
     done = recovered(run.context)
     assert done.finished
     assert [item.path for item in done.left_alone] == [b"b"]
-    assert done.sentence().endswith("finished; 1 paths were left alone.")
+    assert done.sentence() == (
+        "An interrupted rewind was found and finished; "
+        "left alone: b (neither its old nor its new version)."
+    )
     assert (run.root / "b").read_text() == "edited since"
     assert (run.root / "a").read_text() == "target a"
     assert not any(name.startswith(b".takeback-") for name in run.now())
@@ -182,23 +185,7 @@ def test_a_rewind_that_is_in_the_log_already_only_loses_its_journal(
 ) -> None:
     done = rewind(run.context, run.target, Scope(), Overrides())
     [operation] = read_operations(run.context.store)
-    journal.write(
-        run.context.store,
-        {
-            "id": done.operation,
-            "kind": "rewind",
-            "session": "workspace",
-            "time": 0,
-            "target": run.target.id,
-            "before": operation.before,
-            "paths": [],
-            "saved": [],
-            "of": None,
-            "left_alone": [],
-            "back": False,
-            "units": [],
-        },
-    )
+    journal.write(run.context.store, WHOLE | {"id": done.operation})
     (run.root / "a").write_text("edited after it")
     assert recovered(run.context).finished
     assert (run.root / "a").read_text() == "edited after it"
@@ -206,7 +193,25 @@ def test_a_rewind_that_is_in_the_log_already_only_loses_its_journal(
     assert not journal.exists(run.context.store)
 
 
-@pytest.mark.parametrize("entry", [{}, {"id": 1}, {"id": "x", "units": 7}])
+WHOLE: dict[str, object] = {
+    "id": "abcdefghjkmn",
+    "kind": "rewind",
+    "session": "workspace",
+    "time": 0,
+    "target": "t",
+    "before": "b",
+    "paths": [],
+    "saved": [],
+    "of": None,
+    "left_alone": [],
+    "back": False,
+    "units": [],
+}
+
+
+@pytest.mark.parametrize(
+    "entry", [{}, {"id": 1}, WHOLE | {"units": 7}, WHOLE | {"units": [{"path": None}]}]
+)
 def test_a_journal_that_makes_no_sense_is_damage_and_stays(
     context: Context, entry: dict[str, object]
 ) -> None:

@@ -145,8 +145,13 @@ def test_a_program_that_is_started_does_not_keep_the_lock(path: str) -> None:
     lock = Lock(path)
     lock.acquire("me", wait=0)
     with subprocess.Popen(
-        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, close_fds=False
+        [sys.executable, "-c", "print(flush=True); input()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        close_fds=False,
     ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()  # what is closed on exec is closed shortly after it
         lock.release()
         Lock(path).acquire("me", wait=0)
         process.kill()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from takeback import durable
 from takeback.git.objects import BLOB, object_id
 from takeback.model.checkpoint import Checkpoint
 from takeback.ops.context import Context
@@ -96,6 +97,32 @@ def test_an_open_reader_finds_objects_whose_pack_was_replaced(context: Context) 
     maintenance.combine_packs(context.store)
     sink = PackSink(context.store)
     assert all(sink.has(oid) and context.store.blob(oid) for oid in oids)
+
+
+@pytest.mark.parametrize("moment", [1, 2])
+def test_combining_in_the_middle_of_a_capture_harms_neither(
+    context: Context, monkeypatch: pytest.MonkeyPatch, moment: int
+) -> None:
+    """The capture has written its pack and is about to give the two files their names."""
+    oids = write_packs(context, 6)
+
+    class Meanwhile:
+        left = moment
+
+        def step(self, name: str) -> None:
+            if name == "rename":
+                self.left -= 1
+                if self.left == 0:
+                    monkeypatch.setattr(durable, "faults", None)
+                    assert maintenance.combine_packs(context.store)
+
+    sink = PackSink(context.store)
+    oids.append(sink.add(BLOB, b"of the capture"))
+    monkeypatch.setattr(durable, "faults", Meanwhile())
+    sink.publish()
+    assert len(packs_of(context.store)) == 2
+    assert context.store.blob(oids[-1]) == b"of the capture"
+    assert all(context.store.blob(oid) for oid in oids)
 
 
 def test_it_is_due_above_the_limit(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,7 +131,7 @@ def test_a_unit_survives_the_journal(unit: Unit) -> None:
 def test_a_record_that_is_no_unit_is_an_error(key: str, value: object) -> None:
     record = encode(Unit(0, b"a", OLD, NEW))
     record[key] = value
-    with pytest.raises((KeyError, TypeError, ValueError)):
+    with pytest.raises((LookupError, TypeError, ValueError, AttributeError)):
         decode(record)
     del record[key]
     with pytest.raises(KeyError):

@@ -2,8 +2,8 @@
 
 No process is started and nothing is visible until ``finish``:
 
-    tmp_takeback_*.pack  written, flushed
-    tmp_takeback_*.idx   written, flushed
+    tmp_takeback_pack_*  written, flushed
+    tmp_takeback_idx_*   written, flushed
     pack-<sha1>.pack     renamed
     pack-<sha1>.idx      renamed: from here on git and our reader see the objects
     directory            flushed
@@ -211,10 +211,12 @@ class PackWriter:
         self._flushed += len(self._buffer)
         self._buffer = bytearray()
 
-    def _create(self, suffix: str) -> int:
+    def _create(self, kind: str) -> int:
         number = len(self._names)
         while True:
-            path = f"{self._directory}/{TEMPORARY}{os.getpid()}_{number}.{suffix}"
+            # No ".pack" and ".idx" at the end: git takes any such file for a pack, and a repack
+            # would combine it and remove it under our hands.
+            path = f"{self._directory}/{TEMPORARY}{kind}_{os.getpid()}_{number}"
             try:
                 fd = durable.create(path, mode=_MODE)
             except FileExistsError:  # a dead process had our number, or a second writer here
