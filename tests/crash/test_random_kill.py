@@ -20,6 +20,7 @@ from takeback.model.policy import Overrides
 from tests.crash import world as worlds
 from tests.crash.world import State, World
 from tests.support.cli import Cli
+from tests.support.faults import start
 
 SHARES = 4
 ROUNDS = 300
@@ -98,20 +99,20 @@ class Rounds:
 
     def kill_call(self, arguments: tuple[str, ...]) -> None:
         """Calls the Python API in a process of its own and kills it."""
-        pid = os.fork()
-        if pid == 0:
-            try:
-                os.setsid()
-                with self.world.open() as takeback:
-                    if arguments[0] == "checkpoint":
-                        takeback.checkpoint()
-                    else:
-                        act = getattr(takeback, arguments[0])
-                        act(*arguments[1:], overrides=Overrides.all())
-            finally:
-                os._exit(0)
+
+        def act() -> None:
+            with self.world.open() as takeback:
+                if arguments[0] == "checkpoint":
+                    takeback.checkpoint()
+                else:
+                    getattr(takeback, arguments[0])(*arguments[1:], overrides=Overrides.all())
+
+        running = start(act)
         time.sleep(self.chance.uniform(0, 1.2) * self.call_seconds)
-        self.kill(pid)
+        running.kill()
+        ran = running.wait()
+        assert ran.killed or ran.done, ran.text
+        self.killed += ran.killed
 
     def kill_cli(self, arguments: tuple[str, ...]) -> None:
         """Starts the real command and kills it."""
@@ -133,16 +134,7 @@ class Rounds:
                 pass
         self.killed += process.returncode == -signal.SIGKILL
 
-    def kill(self, pid: int) -> None:
-        try:
-            os.killpg(pid, signal.SIGKILL)
-        except ProcessLookupError:  # it has not yet its own group: kill it alone
-            os.kill(pid, signal.SIGKILL)
-        _, status = os.waitpid(pid, 0)
-        self.killed += os.WIFSIGNALED(status)
 
-
-@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 @pytest.mark.parametrize("share", range(SHARES))
 def test_killed_at_any_moment(
     tmp_path: Path, share: int, soak: bool, record_property: Callable[[str, object], None]

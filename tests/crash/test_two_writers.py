@@ -6,54 +6,154 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from takeback.errors import Locked
 from takeback.model.policy import Overrides
 from tests.crash import world as worlds
 from tests.crash.world import World, prepare
-from tests.support.faults import Faults, Ran, run
+from tests.support.faults import Faults, Running, start
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
-ROUNDS = 25
+ROUNDS = 20
+AT_ONCE = 1.0
+"""Seconds. A lock that a dead process seems to hold costs ten, the time that is waited for one."""
 
 
-def at_once(*actions: Callable[[], Any]) -> list[Ran]:
-    """Runs each action in a process of its own, all at the same time."""
-    gate_read, gate_write = os.pipe()
-    answers: list[Ran] = []
+class Holding(Faults):
+    """Stops at one step for ever, after it has told so: the process holds what it holds."""
 
-    def start(rest: tuple[Callable[[], Any], ...]) -> None:
-        if not rest:
-            os.close(gate_read)
-            os.close(gate_write)  # all of them are waiting at its other end
-            return
-        started = run(rest[0])
-        answers.append(started)
+    def __init__(self, at: int, tell: int) -> None:
+        super().__init__()
+        self.stop_at = at
+        self.tell = tell
 
-    del start
-    children = []
-    for action in actions:
-        read, write = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            os.close(gate_write)
-            os.close(read)
-            os.read(gate_read, 1)
-            ran = run(action)
-            os.write(write, repr(tuple(ran)).encode())
-            os._exit(0)
-        os.close(write)
-        children.append((pid, read))
-    os.close(gate_read)
-    os.close(gate_write)
-    for pid, read in children:
-        with os.fdopen(read, "rb") as pipe:
-            answers.append(Ran(*eval(pipe.read())))
-        os.waitpid(pid, 0)
-    return answers
+    def step(self, name: str) -> None:
+        super().step(name)
+        if len(self.names) == self.stop_at:
+            os.write(self.tell, b"stopped")
+            signal.pause()
+
+
+def start_and_hold(world: World, at: int) -> Running:
+    """Starts the operation and returns when it stands still in the middle."""
+    read, write = os.pipe()
+    running = start(world.operate, Holding(at, write))
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        assert pipe.read(7) == b"stopped"
+    return running
+
+
+def wait_only(world: World, seconds: float) -> None:
+    """Sets how long a command waits for the lock."""
+    place = world.base / "home" / ".config" / "takeback" / "config.toml"
+    place.parent.mkdir(parents=True)
+    place.write_text(f"lock_wait_seconds = {seconds}\n")
+
+
+@pytest.mark.parametrize("at", [1, 60, 90, 120, 150])
+def test_the_next_one_gets_the_lock_of_a_killed_holder_at_once(tmp_path: Path, at: int) -> None:
+    world = prepare(tmp_path / "world", "rewind")
+    holder = start_and_hold(world, at)
+    waiting = start(world.recover)
+    holder.kill()
+    killed = time.monotonic()
+    assert holder.wait().killed
+    ran = waiting.wait()
+    assert ran.done, ran.text
+    assert time.monotonic() - killed < AT_ONCE
+    world.check_operation(by="recover")
+
+
+@pytest.mark.parametrize("operation", ["rewind", "checkpoint"])
+def test_a_held_lock_is_an_error_that_names_the_holder(tmp_path: Path, operation: str) -> None:
+    world = prepare(tmp_path / "world", "rewind")
+    holder = start_and_hold(world, 60)
+    wait_only(world, 0.2)
+    ran = start(getattr(world, operation)).wait()
+    assert ran.error == "Locked"
+    assert f"process {holder.pid} " in ran.text
+    holder.kill()
+    holder.wait()
+    world.check_operation(by="recover")
+
+
+def test_a_reader_is_not_kept_waiting(tmp_path: Path) -> None:
+    world = prepare(tmp_path / "world", "rewind")
+    holder = start_and_hold(world, 120)
+
+    def look() -> list[object]:
+        with world.open() as takeback:
+            shown = [entry.checkpoint.id for entry in takeback.checkpoints()]
+            return [takeback.interrupted, shown, takeback.verify().problems]
+
+    begin = time.monotonic()
+    ran = start(look).wait()
+    assert ran.done, ran.text
+    assert ran.answer == [True, world.checkpoints[::-1], ()]
+    assert time.monotonic() - begin < AT_ONCE * 5
+    holder.kill()
+    holder.wait()
+
+
+def test_two_processes_rewind_and_capture(tmp_path: Path, soak: bool) -> None:
+    """Every checkpoint and every operation of both is there; the files are one of the two trees."""
+    world = World(tmp_path / "world")
+    worlds.make_target_tree(world)
+    one = world.state()
+    with world.open() as takeback:
+        targets = [takeback.checkpoint().checkpoint.id]
+        worlds.edit_tree(world)
+        (world.root / ".gitignore").unlink()
+        other = world.state()
+        targets.append(takeback.checkpoint().checkpoint.id)
+    rounds = ROUNDS * 20 if soak else ROUNDS
+
+    def work(seed: int) -> tuple[list[str], list[str]]:
+        chance = random.Random(seed)
+        made, done = [], []
+        for _ in range(rounds):
+            with world.open() as takeback:
+                if chance.random() < 0.4:
+                    made.append(str(takeback.checkpoint().checkpoint.id))
+                    continue
+                outcome = takeback.rewind(chance.choice(targets), overrides=Overrides.all())
+                assert outcome.whole
+                if outcome.operation is not None:
+                    done.append(outcome.operation)
+        return made, done
+
+    both = [start(partial(work, seed), limit=600) for seed in (1, 2)]
+    checkpoints, operations = set(targets), set()
+    for running in both:
+        ran = running.wait()
+        assert ran.done, ran.text
+        checkpoints |= set(ran.answer[0])
+        operations |= set(ran.answer[1])
+    with world.open() as takeback:
+        world.checkpoints = sorted(checkpoints)
+        world.check_store(takeback)
+        assert {operation.id for operation in takeback.operations()} == operations
+        assert not takeback.interrupted
+    at_one = world.state()[b"edited"].content == one[b"edited"].content
+    world.check_is(one if at_one else other)
+
+
+def test_two_first_captures_make_one_store(tmp_path: Path) -> None:
+    """Both find no store and make it, at the same moment."""
+    for number in range(ROUNDS):
+        world = World(tmp_path / str(number))
+        worlds.make_target_tree(world)
+
+        def capture(world: World = world) -> str:
+            with world.open() as takeback:
+                return str(takeback.checkpoint().checkpoint.id)
+
+        both = [start(capture) for _ in range(2)]
+        answers = [running.wait() for running in both]
+        assert all(ran.done for ran in answers), [ran.text for ran in answers]
+        world.checkpoints = [ran.answer for ran in answers]
+        with world.open() as takeback:
+            world.check_store(takeback)

@@ -79,27 +79,50 @@ def _write_half_and_die(fd: int, data: Buffer) -> int:
     return 0
 
 
+class Running:
+    """A forked process that carries out an action; wait for it, or kill it first."""
+
+    def __init__(self, action: Callable[[], Any], faults: Faults | None, limit: int) -> None:
+        self._answer, write = os.pipe()
+        with warnings.catch_warnings():
+            # Python 3.12 warns that a fork copies one thread only; the others are pytest's.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self.pid = os.fork()
+        if self.pid == 0:
+            os.close(self._answer)
+            os.setsid()
+            signal.alarm(limit)  # what hangs ends by SIGALRM, which is no SIGKILL
+            _act(action, faults or Faults(), write)
+        os.close(write)
+
+    def kill(self) -> None:
+        """Kills it with all that it started."""
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:  # it has not made its own group yet
+            os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> Ran:
+        """Returns how it ended. Any end but a kill or an answer fails the test."""
+        with os.fdopen(self._answer, "rb") as pipe:
+            answer = pipe.read()
+        _, status = os.waitpid(self.pid, 0)
+        if os.WIFSIGNALED(status):
+            assert os.WTERMSIG(status) == signal.SIGKILL, f"ended by signal {os.WTERMSIG(status)}"
+            return Ran(True, (), "", True, "")
+        assert os.WEXITSTATUS(status) == 0, f"ended with status {os.WEXITSTATUS(status)}"
+        names, error, clean, text, value = marshal.loads(answer)
+        return Ran(False, tuple(names), error, clean, text, value)
+
+
+def start(action: Callable[[], Any], faults: Faults | None = None, *, limit: int = 60) -> Running:
+    """Begins to carry out ``action`` in a forked process, in a process group of its own."""
+    return Running(action, faults, limit)
+
+
 def run(action: Callable[[], Any], faults: Faults | None = None, *, limit: int = 60) -> Ran:
-    """Carries out ``action`` in a forked process. Any end but a kill or an error is a failure."""
-    read, write = os.pipe()
-    with warnings.catch_warnings():
-        # Python 3.12 warns that a fork copies one thread only; the others are pytest's.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        pid = os.fork()
-    if pid == 0:
-        os.close(read)
-        signal.alarm(limit)  # what hangs is killed by SIGALRM, which is no SIGKILL
-        _act(action, faults or Faults(), write)
-    os.close(write)
-    with os.fdopen(read, "rb") as pipe:
-        answer = pipe.read()
-    _, status = os.waitpid(pid, 0)
-    if os.WIFSIGNALED(status):
-        assert os.WTERMSIG(status) == signal.SIGKILL, f"ended by signal {os.WTERMSIG(status)}"
-        return Ran(True, (), "", True, "")
-    assert os.WEXITSTATUS(status) == 0, f"ended with status {os.WEXITSTATUS(status)}"
-    names, error, clean, text, value = marshal.loads(answer)
-    return Ran(False, tuple(names), error, clean, text, value)
+    """Carries out ``action`` in a forked process and returns how it ended."""
+    return start(action, faults, limit=limit).wait()
 
 
 def _act(action: Callable[[], Any], faults: Faults, answer: int) -> None:

@@ -13,7 +13,7 @@ from takeback import durable, kernel
 from takeback.errors import StoreDamaged
 from takeback.model.snapshot import DIRECTORY, Entry
 from takeback.worktree.apply import Applied, Apply
-from takeback.worktree.resume import CHANGED
+from takeback.worktree.resume import CHANGED, is_exactly
 from takeback.worktree.unit import Inside, Unit
 from tests.support.engine import Blobs, Heard, file_entry, link_entry
 from tests.support.trees import Entry as Found
@@ -228,6 +228,46 @@ def test_a_directory_swapped_for_a_link_leads_nowhere(tmp_path: Path, root: Path
     )
     assert set(reasons(applied)) == {b"d/f", b"d/g", b"d/h"}
     assert tree_state(tmp_path / "elsewhere", identity=True) == before
+
+
+@pytest.mark.parametrize("edited", [True, False])
+@pytest.mark.parametrize(
+    ("unit", "name"),
+    [
+        pytest.param(Unit(0, b"p", OLD, FOLDER), "p", id="a file makes way"),
+        pytest.param(
+            Unit(0, b"p", FOLDER, NEW, inside_old=((b"f", OLD),)), "p/f", id="a directory makes way"
+        ),
+    ],
+)
+def test_without_exchange_what_was_moved_aside_is_never_lost_when_its_name_is_taken_again(
+    root: Path,
+    fd: int,
+    monkeypatch: pytest.MonkeyPatch,
+    unit: Unit,
+    name: str,
+    edited: bool,
+) -> None:
+    """Somebody writes to the old file, or only makes a new one, while the path is aside."""
+    put(root, name)
+
+    def unsupported(*args: object) -> None:
+        raise kernel.Unsupported
+
+    def looked_at(at: int, what: bytes, entry: Entry | None, inside: Inside = ()) -> bool:
+        if not (root / "p").exists():
+            put(root, "p", "saved again")
+            if edited:
+                put(root, os.fsdecode(what) + ("/g" if inside else ""), "edited meanwhile")
+        return is_exactly(at, what, entry, inside)
+
+    monkeypatch.setattr(kernel, "exchange", unsupported)
+    monkeypatch.setattr("takeback.worktree.apply.is_exactly", looked_at)
+    applied = apply(fd, unit)
+    assert list(reasons(applied)) == [b"p"]
+    assert (root / "p").read_text() == "saved again"
+    kept = {entry.content for entry in tree_state(root).values()}
+    assert not edited or b"edited meanwhile" in kept
 
 
 # -- what one path meets does not stop the others

@@ -29,6 +29,7 @@ from takeback.worktree.resume import (
     DONE,
     TO_DO,
     TWO_VERSIONS,
+    give_back,
     is_exactly,
     rename_back,
     resume,
@@ -169,7 +170,7 @@ class Apply:
 
     def _move_in(self, unit: Unit, fd: int, temporary: bytes) -> None:
         try:
-            rename_back(temporary, unit.name, fd)
+            rename_back(temporary, unit.name, dir_fd=fd)
         except FileExistsError:
             remove_tree(fd, temporary)
             self._left[unit.path] = CHANGED
@@ -210,32 +211,31 @@ class Apply:
             self._left[unit.path] = TWO_VERSIONS
 
     def _replace_without_exchange(self, unit: Unit, fd: int, temporary: bytes) -> None:
-        """Where two names cannot be exchanged: check, then rename over it, then check the copy.
+        """Where two names cannot be exchanged: put the old version aside, check it, move in.
 
-        A hard link keeps the old file reachable across the rename; a directory cannot be
-        linked and is renamed aside first.
+        A hard link keeps a file in its place meanwhile; a directory cannot be linked and is
+        renamed aside. What stands at the place by then and is not what was put aside is
+        somebody's, and stays.
         """
         aside = self._aside(unit)
         directory = unit.old is not None and unit.old.is_directory
+        linked = not directory and not (unit.new is not None and unit.new.is_directory)
         try:
-            if directory or (unit.new is not None and unit.new.is_directory):
-                durable.rename(unit.name, aside, dir_fd=fd)
-            else:
-                durable.link(unit.name, aside, dir_fd=fd)
+            put_aside = durable.link if linked else durable.rename
+            put_aside(unit.name, aside, dir_fd=fd)
         except OSError:
             remove_tree(fd, temporary)
             raise
-        if is_exactly(fd, aside, unit.old, unit.inside_old):
-            durable.rename(temporary, unit.name, dir_fd=fd)
+        here, there = ondisk.status(fd, unit.name), ondisk.status(fd, aside)
+        untaken = here is None or (linked and there is not None and here.st_ino == there.st_ino)
+        if is_exactly(fd, aside, unit.old, unit.inside_old) and untaken:
+            move_in = durable.rename if linked else rename_back
+            move_in(temporary, unit.name, dir_fd=fd)
             remove_tree(fd, aside)
             self._record_written(unit, fd)
             return
-        if ondisk.status(fd, unit.name) is None:
-            rename_back(aside, unit.name, fd)
-        else:  # a second name of the file that is in its place still
-            durable.unlink(aside, dir_fd=fd)
         remove_tree(fd, temporary)
-        self._left[unit.path] = CHANGED
+        self._left[unit.path] = give_back(fd, unit, aside)
 
     def _record_written(self, unit: Unit, fd: int) -> None:
         inside = [(unit.path + b"/" + path, entry) for path, entry in unit.inside_new]
@@ -276,7 +276,7 @@ class Apply:
             durable.unlink(temporary, dir_fd=fd)
             self._deleted.append(unit.path)
             return
-        rename_back(temporary, unit.name, fd)
+        rename_back(temporary, unit.name, dir_fd=fd)
         self._left[unit.path] = CHANGED
 
     def _remove_directory(self, unit: Unit) -> None:

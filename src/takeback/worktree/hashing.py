@@ -79,7 +79,7 @@ def _read_all(
     tasks: Sequence[Task],
     sink: ObjectSink,
     size_limit: int,
-    reporter: Reporter | None,
+    reporter: Reporter,
     total: int = 0,
 ) -> None:
     current, dir_fd = b"", -1
@@ -94,7 +94,7 @@ def _read_all(
                 continue
             kept = keep(dir_fd, task.name, sink, size_limit=size_limit)
             task.outcome = (kept.oid, signature(kept.status)) if isinstance(kept, Kept) else kept
-            if reporter is not None and number % _REPORT_EVERY == _REPORT_EVERY - 1:
+            if number % _REPORT_EVERY == _REPORT_EVERY - 1:
                 reporter.progress(
                     "reading files", number * (2 if total else 1), total or len(tasks)
                 )
@@ -112,6 +112,20 @@ def _open(root_fd: int, path: bytes) -> int:
         return -1
 
 
+class _ParentWatch:
+    """Hears of progress in a forked process, and ends it when nobody waits for it any more."""
+
+    def __init__(self, parent: int) -> None:
+        self._parent = parent
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        if os.getppid() != self._parent:
+            os._exit(1)
+
+    def note(self, text: str) -> None:
+        pass
+
+
 class _Reader:
     """A forked process that reads its share into packs of its own and reports the outcomes."""
 
@@ -126,6 +140,7 @@ class _Reader:
         self._tasks = tasks
         self._sink = sink
         self._read, write = os.pipe()
+        parent = os.getpid()
         self._pid = os.fork()
         if self._pid == 0:
             status = 1
@@ -135,7 +150,7 @@ class _Reader:
                 own = sink.fork()
                 answer: object
                 try:
-                    _read_all(root_fd, tasks, own, size_limit, None)
+                    _read_all(root_fd, tasks, own, size_limit, _ParentWatch(parent))
                     packs = own.publish()
                     answer = (packs, [task.outcome for task in tasks])
                 except OSError as error:

@@ -53,7 +53,7 @@ def resume(fd: int, unit: Unit, temporary: bytes, aside: bytes, blobs: BlobSourc
 def _resume_aside(fd: int, unit: Unit, temporary: bytes, aside: bytes) -> str | None:
     """Settles the second temporary name, used where names cannot be exchanged."""
     if ondisk.status(fd, unit.name) is None:
-        rename_back(aside, unit.name, fd)
+        rename_back(aside, unit.name, dir_fd=fd)
         return None
     if _is_part_of(fd, aside, unit.old, unit.inside_old):
         remove_tree(fd, aside)
@@ -67,7 +67,7 @@ def _resume_deletion(fd: int, unit: Unit, temporary: bytes) -> str:
         return TO_DO if ondisk.status(fd, unit.name) is not None else DONE
     if ondisk.status(fd, unit.name) is not None:
         return TWO_VERSIONS
-    rename_back(temporary, unit.name, fd)
+    rename_back(temporary, unit.name, dir_fd=fd)
     return CHANGED
 
 
@@ -91,6 +91,19 @@ def _resume_write(fd: int, unit: Unit, temporary: bytes, blobs: BlobSource) -> s
     ):
         remove_tree(fd, temporary)
         return NEITHER
+    return TWO_VERSIONS
+
+
+def give_back(fd: int, unit: Unit, aside: bytes) -> str:
+    """Undoes a putting aside; returns why the path is left alone."""
+    here, there = ondisk.status(fd, unit.name), ondisk.status(fd, aside)
+    if here is None:
+        rename_back(aside, unit.name, dir_fd=fd)
+        return CHANGED
+    same = there is not None and (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
+    if same or is_exactly(fd, aside, unit.old, unit.inside_old):
+        remove_tree(fd, aside)  # a second name of the file in its place, or saved
+        return CHANGED
     return TWO_VERSIONS
 
 
@@ -144,7 +157,7 @@ def _is_ours(fd: int, name: bytes, unit: Unit, blobs: BlobSource) -> bool:
         os.close(opened)
 
 
-def rename_back(old: bytes, new: bytes, dir_fd: int) -> None:
+def rename_back(old: bytes, new: bytes, *, dir_fd: int) -> None:
     """Renames to a name that must be free, as far as the file system can make sure of it."""
     try:
         durable.rename_to_free_name(old, new, dir_fd=dir_fd)
