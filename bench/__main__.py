@@ -101,7 +101,9 @@ def capture_rounds(place: Path, scratch: Path, rounds: int) -> dict[str, Any]:
     rows = {}
     for name, values in spent.items():
         rows[name] = {"median": median(values), "min": min(values), "ratio": base / median(values)}
-        print(f"| {name} | {median(values):.1f} | {min(values):.1f} | {base / median(values):.1f} |")
+        print(
+            f"| {name} | {median(values):.1f} | {min(values):.1f} | {base / median(values):.1f} |"
+        )
     grown = (size_after - size_before) / rounds
     inodes = (files_after - files_before) / rounds
     print(f"\ndisk per turn: {grown / 1024:.0f} KB, {inodes:.1f} inodes")
@@ -127,7 +129,7 @@ def rewind_rounds(place: Path, scratch: Path, rounds: int) -> dict[str, Any]:
             took = timed_rewind(inside.takeback, before)
             whole.append(took.whole)
             alone.append(took.apply)
-        rows[count] = {"whole": median(whole), "apply": median(alone)}
+        rows[str(count)] = {"whole": median(whole), "apply": median(alone)}
         print(f"| {count} files | {median(whole):.0f} | {median(alone):.0f} |", flush=True)
     return rows
 

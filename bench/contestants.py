@@ -26,6 +26,12 @@ def _timed(arguments: list[str], place: Path, environ: dict[str, str]) -> float:
     return (time.perf_counter() - start) * 1000
 
 
+def _source_directory() -> Path:
+    import takeback
+
+    return Path(takeback.__file__).parents[1]
+
+
 class _GitContestant:
     """Captures with git's own commands into an object store of its own."""
 
@@ -48,6 +54,9 @@ class _GitContestant:
             stdout=subprocess.DEVNULL,
         )
         self.run()
+
+    def run(self) -> float:
+        raise NotImplementedError
 
     def _add(self) -> float:
         spent = _timed(["git", "-c", "gc.auto=0", "add", "-A"], self._place, self._environ)
@@ -99,8 +108,12 @@ class WholeProcess:
     def __init__(self, place: Path, home: Path) -> None:
         self._place = place
         self._environ = {**os.environ, "TAKEBACK_HOME": str(home)}
-        code = "from takeback import Takeback; Takeback.open('.').checkpoint(allow_large=True)"
-        self._arguments = [sys.executable, "-I", "-c", code]
+        # As a hook is started: isolated, and without the search for site packages (4 ms).
+        code = (
+            f"import sys; sys.path.insert(0, {str(_source_directory())!r}); "
+            "from takeback import Takeback; Takeback.open('.').checkpoint(allow_large=True)"
+        )
+        self._arguments = [sys.executable, "-I", "-S", "-c", code]
 
     def prepare(self) -> None:
         self.run()
@@ -141,4 +154,4 @@ class BarePython:
         self.run()
 
     def run(self) -> float:
-        return _timed([sys.executable, "-I", "-c", "pass"], self._place, dict(os.environ))
+        return _timed([sys.executable, "-I", "-S", "-c", "pass"], self._place, dict(os.environ))

@@ -12,7 +12,21 @@ import shutil
 import subprocess
 from pathlib import Path
 
-_WORDS = "alpha beta gamma delta model view store index parse render client server util".split()
+_WORDS = [
+    "alpha",
+    "beta",
+    "gamma",
+    "delta",
+    "model",
+    "view",
+    "store",
+    "index",
+    "parse",
+    "render",
+    "client",
+    "server",
+    "util",
+]
 
 
 def cache_directory() -> Path:

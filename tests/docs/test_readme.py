@@ -30,8 +30,9 @@ def _transcript() -> list[tuple[str, list[str]]]:
 
 def _matches(expected: list[str], printed: list[str]) -> bool:
     """``...`` stands for any text in a line, and alone on a line for any lines."""
-    lines = [".*" if line == "..." else re.escape(line).replace(r"\.\.\.", ".+") for line in expected]
-    pattern = "\n".join(lines)
+    pattern = "\n".join(
+        ".*" if line == "..." else re.escape(line).replace(r"\.\.\.", ".+") for line in expected
+    )
     return re.fullmatch(pattern, "\n".join(printed), re.DOTALL) is not None
 
 
