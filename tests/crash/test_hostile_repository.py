@@ -10,11 +10,14 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
+from takeback import Takeback
+from takeback.store.store import MOST_PACKS
 from tests.support.cli import Cli
 from tests.support.git import git
 from tests.support.trees import differences, git_state, tree_state
@@ -474,8 +477,13 @@ def test_modules_of_the_project_are_not_imported(tmp_path: Path) -> None:
     for name in MODULES.split():
         witness = str(project.witnesses / name)
         (project.root / f"{name}.py").write_text(f"open({witness!r}, 'w').close()\n")
-    for number in range(60):  # so many packs that they are combined
-        (project.root / "a.txt").write_text(f"{number}\n")
+    with Takeback.open(project.root) as takeback:
+        for number in range(MOST_PACKS):
+            (project.root / "a.txt").write_text(f"{number}\n")
+            takeback.checkpoint()
+        packs = Path(takeback.store_directory, "store.git", "objects", "pack")
+    for number in range(2):
+        (project.root / "b.bin").write_text(f"{number}\n")
         done = subprocess.run(
             [program, "checkpoint"],
             cwd=project.root,
@@ -484,4 +492,8 @@ def test_modules_of_the_project_are_not_imported(tmp_path: Path) -> None:
             check=False,
         )
         assert done.returncode == 0, done.stderr.decode()
+    deadline = time.monotonic() + LIMIT
+    while len(list(packs.glob("*.pack"))) > MOST_PACKS:
+        assert time.monotonic() < deadline, "the packs were not combined"
+        time.sleep(0.05)
     assert project.seen() == []

@@ -12,11 +12,15 @@ from pathlib import Path
 import pytest
 
 from takeback.model.policy import Overrides
+from takeback.store.maintenance import combine_packs
+from takeback.store.place import Place, read_place
+from takeback.store.store import Store
 from tests.crash import world as worlds
 from tests.crash.world import World, prepare
 from tests.support.faults import Faults, Running, start
 
 ROUNDS = 20
+MANY_PACKS = 20
 AT_ONCE = 1.0
 """Seconds. A lock that a dead process seems to hold costs ten, the time that is waited for one."""
 
@@ -157,3 +161,28 @@ def test_two_first_captures_make_one_store(tmp_path: Path) -> None:
         world.checkpoints = [ran.answer for ran in answers]
         with world.open() as takeback:
             world.check_store(takeback)
+
+
+def test_packs_are_combined_under_a_reader(tmp_path: Path) -> None:
+    """Another process makes one pack of many: what is read meanwhile is there and sound."""
+    for number in range(4):
+        world = World(tmp_path / str(number))
+        with world.open() as takeback:
+            checkpoints = []
+            for text in map(str, range(MANY_PACKS)):
+                worlds.write(world.root / "file", text.encode())
+                checkpoints.append((takeback.checkpoint().checkpoint.id, text.encode()))
+            place = read_place(takeback.store_directory)
+            assert place is not None
+            combining = start(partial(combine, world, place))
+            for id, content in checkpoints:
+                assert takeback.cat(id, bytes(world.root / "file")) == content
+                assert takeback.verify(read_data=True).problems == ()
+            ran = combining.wait()
+            assert ran.answer is True, ran.text
+            assert takeback.verify(read_data=True).problems == ()
+
+
+def combine(world: World, place: Place) -> bool:
+    store = Store.open(place, world.environ)
+    return combine_packs(store)

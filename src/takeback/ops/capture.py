@@ -7,6 +7,7 @@ from takeback.git.objects import EMPTY_TREE
 from takeback.git.objects import TREE as TREE_KIND
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.ids import SnapshotId, new_checkpoint_id
+from takeback.model.path_text import to_text
 from takeback.model.value import Value
 from takeback.ops.failures import Translated
 from takeback.store import trees
@@ -118,6 +119,23 @@ def _rehash_is_due(context: Context, cache: StatCache) -> bool:
     return hours > 0 and cache.facts.read_at > 0 and age > hours * _HOUR_NS
 
 
+def _merged(saved: dict[bytes, Entry], extra: dict[bytes, Entry]) -> dict[bytes, Entry]:
+    """Adds files to those saved by the scan; where both say something, the later look counts."""
+    merged = dict(extra)
+    for path, entry in saved.items():
+        below = any(other.startswith(path + b"/") for other in extra)
+        above = any(path.startswith(o + b"/") and not e.is_directory for o, e in extra.items())
+        if path not in merged and not below and not above:
+            merged[path] = entry
+    for path, entry in extra.items():
+        if not entry.is_directory and any(other.startswith(path + b"/") for other in extra):
+            raise CaptureFailed(
+                f"{to_text(path)} keeps turning from a directory into something else",
+                hint="stop what changes it, then run the command again",
+            )
+    return merged
+
+
 def record(
     context: Context,
     captured: Captured,
@@ -136,7 +154,7 @@ def record(
     git = project.git_directory(context.workspace.root)
     head = project.head(git) if git is not None else project.Head()
     with Translated("the capture", undo=sink.discard):
-        saved = {**captured.saved, **(extra or {})}
+        saved = _merged(captured.saved, extra or {})
         tree = trees.build(sink, saved).hex() if saved else None
         checkpoint = write_checkpoint(
             store,

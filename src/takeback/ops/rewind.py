@@ -245,18 +245,17 @@ def _surfaced(
 
     An ignored directory, say, whose ignore rule the rewind took back: it stays, and shows now.
     """
-    hidden = {
-        item.path: item.reason for item in read_coverage(context.store, before.commit).not_held
-    }
+    hidden = read_coverage(context.store, before.commit)
     wanted = bytes.fromhex(target.snapshot)
-    changes = trees.diff(context.store, tree, wanted, on_damage=lambda path, error: None)
-    return [
-        LeftAlone(
-            change.path, f"not captured when the rewind began ({hidden[change.path]})", by_rule=True
-        )
-        for change in changes
-        if change.new is None and change.path in hidden and covers(scope, change.path)
-    ]
+    found: dict[bytes, LeftAlone] = {}
+    for change in trees.diff(context.store, tree, wanted, on_damage=lambda path, error: None):
+        reason = hidden.reason_for(change.path)
+        if change.new is not None or reason is None or not covers(scope, change.path):
+            continue
+        if not (found and covers(tuple(found), change.path)):
+            text = f"not captured when the rewind began ({reason})"
+            found[change.path] = LeftAlone(change.path, text, by_rule=True)
+    return list(found.values())
 
 
 def _nothing_done(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from itertools import islice
 
-from takeback.errors import StoreDamaged
+from takeback.errors import Locked, StoreDamaged
 from takeback.git.loose import loose_objects
 from takeback.git.repository import fsck
 from takeback.model.value import Value
 from takeback.store import trees
 from takeback.store.checkpoints import LOCAL, SESSIONS, checkpoint_of, read_coverage
 from takeback.store.labels import LABELS
+from takeback.store.lock import Lock
 from takeback.store.operations import OPERATIONS
 from takeback.store.records import chain
 from takeback.store.trust import checksum_holds
@@ -19,6 +20,9 @@ from takeback.store.trust import checksum_holds
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.ops.context import Context
+
+
+_COMBINING_TAKES = 120
 
 
 class Problem(Value):
@@ -38,6 +42,20 @@ class Verified(Value):
 
 def verify(context: Context, *, read_data: bool) -> Verified:
     """Checks refs, checkpoints and trees; with ``read_data`` every byte of every object."""
+    store = context.store
+    combining = Lock(store.path("maintenance.lock"))
+    try:  # or a pack would go while it is read
+        combining.acquire("verify", wait=_COMBINING_TAKES)
+    except (OSError, Locked):
+        context.reporter.note("Packs may be combined meanwhile; what is gone then is not damage.")
+    try:
+        store.reopen_packs()
+        return _verify(context, read_data=read_data)
+    finally:
+        combining.release()
+
+
+def _verify(context: Context, *, read_data: bool) -> Verified:
     store = context.store
     problems: list[Problem] = []
     damaged: dict[str, str] = {}

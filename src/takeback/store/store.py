@@ -87,6 +87,11 @@ class Store:
         """Returns the path of something inside the store's directory."""
         return os.path.join(self.directory, *names)
 
+    def reopen_packs(self) -> None:
+        """Forgets what was read of the packs, damage too; they may have been combined since."""
+        self.packs.close()
+        self.packs = Packs(os.path.join(self.git_dir, "objects"))
+
     def pack_names(self) -> list[str]:
         """Lists the packs that are there now; a reader's own list may be older."""
         names = os.listdir(os.path.join(self.git_dir, "objects", "pack"))

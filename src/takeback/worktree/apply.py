@@ -23,10 +23,12 @@ from takeback.errors import StoreDamaged
 from takeback.model.plan import LeftAlone
 from takeback.model.value import Value
 from takeback.worktree import ondisk
+from takeback.worktree.modes import MODE_SET, set_directory_mode
 from takeback.worktree.opened import OpenDirectories
 from takeback.worktree.resume import (
     CHANGED,
     DONE,
+    OLD_STAYS,
     TO_DO,
     TWO_VERSIONS,
     give_back,
@@ -200,8 +202,8 @@ class Apply:
 
     def _check_displaced(self, unit: Unit, fd: int, temporary: bytes) -> None:
         if is_exactly(fd, temporary, unit.old, unit.inside_old):
-            remove_tree(fd, temporary)
             self._record_written(unit, fd)
+            self._remove_displaced(unit, fd, temporary)
             return
         durable.exchange(temporary, unit.name, dir_fd=fd)
         if is_exactly(fd, temporary, unit.new, unit.inside_new):
@@ -209,6 +211,15 @@ class Apply:
             self._left[unit.path] = CHANGED
         else:  # somebody replaced our version in that moment: what they put there stays
             self._left[unit.path] = TWO_VERSIONS
+
+    def _remove_displaced(self, unit: Unit, fd: int, temporary: bytes) -> None:
+        """Removes the old version, which is saved; one that cannot be removed is named."""
+        try:
+            remove_tree(fd, temporary)
+        except OSError as error:
+            if error.errno in _FATAL:
+                raise
+            self._left[unit.path] = OLD_STAYS
 
     def _replace_without_exchange(self, unit: Unit, fd: int, temporary: bytes) -> None:
         """Where two names cannot be exchanged: put the old version aside, check it, move in.
@@ -273,7 +284,11 @@ class Apply:
             return
         durable.rename(unit.name, temporary, dir_fd=fd)
         if is_exactly(fd, temporary, unit.old):
-            durable.unlink(temporary, dir_fd=fd)
+            try:
+                durable.unlink(temporary, dir_fd=fd)
+            except OSError:
+                rename_back(temporary, unit.name, dir_fd=fd)
+                raise
             self._deleted.append(unit.path)
             return
         rename_back(temporary, unit.name, dir_fd=fd)
@@ -308,25 +323,12 @@ class Apply:
                 self._guarded(unit, self._set_mode)
 
     def _set_mode(self, unit: Unit) -> None:
-        assert unit.new is not None
-        assert unit.old is not None
-        fd = os.open(
-            unit.name,
-            os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC,
-            dir_fd=self._open[unit.parent],
-        )
-        try:
-            present = os.fstat(fd).st_mode & 0o777
-            if present == unit.new.mode & 0o777:
-                return
-            if present != unit.old.mode & 0o777:
-                self._left[unit.path] = CHANGED
-                return
-            durable.chmod(fd, unit.new.mode)
+        outcome = set_directory_mode(self._open[unit.parent], unit)
+        if outcome == MODE_SET:
             self._written.append(unit.path)
             self._directories.append(unit.path)
-        finally:
-            os.close(fd)
+        elif outcome is not None:
+            self._left[unit.path] = outcome
 
     def _resume(self, unit: Unit) -> bool:
         """Settles what a killed run left of one unit; True if the unit is still to be done."""

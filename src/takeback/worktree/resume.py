@@ -31,6 +31,7 @@ TO_DO = "to do"
 DONE = "done"
 CHANGED = "changed since the plan was made"
 NEITHER = "neither its old nor its new version"
+OLD_STAYS = "its old version cannot be removed and is beside it, its name begins with .takeback-"
 TWO_VERSIONS = "another version of it is kept beside it under a name that begins with .takeback-"
 
 

@@ -173,7 +173,9 @@ class Survey:
             draft_of_parent.result.subs.pop(name, None)
             gaps, draft_of_parent.settled = draft_of_parent.result.gaps, False
         else:
-            directory = self._known[parent]
+            directory = self._known.get(parent)
+            if directory is None:  # the parent went a moment before
+                return
             directory.subs.pop(name, None)
             gaps, directory.listed = directory.gaps, b""
             self.removed_from.add(parent)

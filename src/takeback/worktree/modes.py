@@ -1,0 +1,32 @@
+"""Changes the permission bits of one directory."""
+
+from __future__ import annotations
+
+import os
+
+from takeback import durable
+from takeback.worktree.resume import CHANGED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.worktree.unit import Unit
+
+MODE_SET = "set"
+_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def set_directory_mode(parent_fd: int, unit: Unit) -> str | None:
+    """Returns MODE_SET, None if the bits are right already, or why they are left alone."""
+    assert unit.new is not None
+    assert unit.old is not None
+    fd = os.open(unit.name, _FLAGS, dir_fd=parent_fd)
+    try:
+        present = os.fstat(fd).st_mode & 0o777
+        if present == unit.new.mode & 0o777:
+            return None
+        if present != unit.old.mode & 0o777:
+            return CHANGED
+        durable.chmod(fd, unit.new.mode)
+        return MODE_SET
+    finally:
+        os.close(fd)
