@@ -17,21 +17,30 @@ IGNORE_RULES = (b"*.ign", b"igndir/", b"a", b"/b", b"!keep.ign")
 
 
 class Recording(NamedTuple):
-    """The tree at one moment, what was ignored in it, and which directories hold a ``.git``."""
+    """The tree at one moment, what was ignored in it, and which directories hold a ``.git``.
+
+    ``tracked`` are ignored files that the project tracks: they are held all the same, with the
+    directories that lead to them.
+    """
 
     state: dict[bytes, Entry]
     ignored: frozenset[bytes]
     repositories: frozenset[bytes]
+    tracked: frozenset[bytes]
 
     def held(self, path: bytes) -> bool:
         """Tells whether a snapshot of this moment holds the path."""
         entry = self.state.get(path)
-        return entry is not None and path not in self.ignored and not is_special(entry)
+        if entry is None or is_special(entry):
+            return False
+        if path not in self.ignored or path in self.tracked:
+            return True
+        return any(is_below(place, path) for place in self.tracked)
 
     def vouches(self, path: bytes) -> bool:
         """Tells whether a snapshot that does not hold the path means that it was not there."""
         return not any(
-            place in self.ignored or is_special(self.state[place])
+            (place in self.ignored and place not in self.tracked) or is_special(self.state[place])
             for place in (path, *ancestors(path))
             if place in self.state
         )
@@ -48,8 +57,8 @@ class Recording(NamedTuple):
         return {path: bare(entry) for path, entry in self.state.items() if self.held(path)}
 
 
-def record(root: bytes) -> Recording:
-    """Looks at the tree as it is now."""
+def record(root: bytes, tracked: Collection[bytes] = ()) -> Recording:
+    """Looks at the tree as it is now; ``tracked`` is what the project's index names."""
     state = tree_state(root, identity=True)
     repositories = frozenset(
         path
@@ -57,7 +66,9 @@ def record(root: bytes) -> Recording:
         if (not path or state[path].kind == "directory")
         and os.path.lexists(os.path.join(root, path, b".git"))
     )
-    return Recording(state, frozenset(ignored_paths(state)), repositories)
+    ignored = frozenset(ignored_paths(state))
+    kept = (path for path in ignored if path in tracked and state[path].kind in ("file", "link"))
+    return Recording(state, ignored, repositories, frozenset(kept))
 
 
 def expected(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -106,6 +107,7 @@ edits = st.lists(
         _edit("fifo", pick, names),
         _edit("ignore", pick, st.lists(st.sampled_from(IGNORE_RULES), max_size=3)),
         _edit("nested_repository", pick),
+        _edit("track", pick),
         _edit("flip_type", pick, contents, names),
     ),
     max_size=4,
@@ -146,6 +148,7 @@ class Workspace(RuleBasedStateMachine):
         self.snapshots: dict[str, dict[bytes, Entry]] = {}
         self.undoable: list[Place] = []
         self.redoable: list[Place] = []
+        self.tracked: set[bytes] = set()
 
     def teardown(self) -> None:
         try:
@@ -263,6 +266,22 @@ class Workspace(RuleBasedStateMachine):
         if path is not None and not os.path.lexists(self.full(path) + b"/.git"):
             make_repository(self.full(path))
 
+    def track(self, which: int) -> None:
+        """Adds a file to the project's index, ignored or not."""
+        path = self.existing(which, "file", "link")
+        if path is None or not self.repository:
+            return
+        git = ("git", "--literal-pathspecs")
+        # It fails on a file of a nested repository, and that is fine.
+        subprocess.run(
+            [*git, "add", "-f", "--", path], cwd=self.root, capture_output=True, check=False
+        )
+        listed = subprocess.run(
+            [*git, "ls-files", "-s", "-z"], cwd=self.root, capture_output=True, check=True
+        )
+        entries = (entry.partition(b"\t") for entry in listed.stdout.split(b"\0") if entry)
+        self.tracked = {name for mode, _, name in entries if not mode.startswith(b"160000")}
+
     def flip_type(self, which: int, content: bytes, name: bytes) -> None:
         """Makes a directory of a file or link, and a file of a directory."""
         path = self.existing(which, "file", "link", "directory")
@@ -314,10 +333,10 @@ class Workspace(RuleBasedStateMachine):
     def rewind_and_undo(self, edits: list[Edit], which: int) -> None:
         """Nothing comes in between: every single path is as it was."""
         self.edit(edits)
-        before = record(self.root)
+        before = self.record()
         if self.go_to(*self.points[which % len(self.points)]):
             self.step(self.takeback.undo, self.undoable, self.redoable)
-        after = record(self.root)
+        after = self.record()
         found = {path: bare(after.state[path]) for path in after.state if path in before.state}
         assert_same(bare_state(before), found)
 
@@ -346,10 +365,10 @@ class Workspace(RuleBasedStateMachine):
 
     def around(self, action: Callable[[], T]) -> tuple[Recording, T, Recording]:
         """Runs one operation and returns the tree before and after it; no .git is touched."""
-        before = record(self.root)
+        before = self.record()
         repositories = self.git_states(before)
         answer = action()
-        after = record(self.root)
+        after = self.record()
         assert self.git_states(before) == repositories, "a .git was touched"
         assert tree_state(Path(self.outside), identity=True) == self.outside_state
         return before, answer, after
@@ -390,6 +409,9 @@ class Workspace(RuleBasedStateMachine):
 
     # -- the tree
 
+    def record(self) -> Recording:
+        return record(self.root, self.tracked)
+
     def full(self, path: bytes) -> bytes:
         return os.path.join(self.root, path)
 
@@ -400,7 +422,12 @@ class Workspace(RuleBasedStateMachine):
             return None
 
     def listing(self) -> list[bytes]:
-        return sorted(tree_state(self.root))
+        found = []
+        for place, directories, files in os.walk(self.root):
+            directories[:] = (name for name in directories if name != b".git")
+            inside = place[len(self.root) + 1 :]
+            found += [os.path.join(inside, name) for name in (*directories, *files)]
+        return sorted(found)
 
     def existing(self, which: int, *kinds: str) -> bytes | None:
         found = [path for path in self.listing() if not kinds or self.kind(path) in kinds]

@@ -55,6 +55,10 @@ class Scope:
     def holds(self, path: bytes) -> bool:
         return covers(self.paths, path) or path in self._named
 
+    def names(self, path: bytes) -> bool:
+        """Tells whether this very path was asked for."""
+        return path in self._named
+
     def wants_ignored(self, path: bytes) -> bool:
         if path in self._named or (self._also and covers(self._also, path)):
             return True
@@ -88,6 +92,7 @@ class Preparation:
         self.displaced: dict[bytes, Inside] = {}
         self.extra: dict[bytes, Entry] = {}
         self.ignored_paths: list[bytes] = []
+        self._wanted: set[bytes] = set()
         for path in scope.paths:
             self._check_known(path, target)
         self._work_out()
@@ -135,7 +140,7 @@ class Preparation:
             changes[change.path] = change
         blocked: set[bytes] = set()
         for path in sorted(changes):
-            if any(above in blocked for above in _above(path)):
+            if path not in self._wanted and any(above in blocked for above in _above(path)):
                 continue
             try:
                 reason = self._decide(changes[path])
@@ -172,13 +177,15 @@ class Preparation:
                 continue  # the snapshot itself says what it should be
             if then is not None and then.is_directory:
                 wanted = self._scope.wants_ignored(path) or self._has_wanted_below(path)
-                if wanted and not self._is_directory(path):
+                if (wanted and not self._is_directory(path)) or self._scope.names(path):
+                    self._wanted.add(path)
                     yield Change(path, held_now or now, then)
                 continue
             if now == then or (then is None and held_now is not None):
                 continue
             if self._scope.wants_ignored(path):
                 self.ignored_paths.append(path)
+                self._wanted.add(path)
                 yield Change(path, held_now or now, then)
             elif self._scope.holds(path):
                 self.left_alone[path] = _NOT_ASKED
@@ -231,6 +238,8 @@ class Preparation:
         if S_ISDIR(found.st_mode) and change.new.is_directory:
             present = Entry(entry_mode(found.st_mode), b"")
             if present.mode != change.new.mode:
+                if trees.lookup(self._store, self._captured.tree, change.path) is None:
+                    self.extra[change.path] = present  # an ignored directory: its bits are saved
                 self.writes.append(Change(change.path, present, change.new))
             return None
         if S_ISDIR(found.st_mode):
