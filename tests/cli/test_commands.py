@@ -205,7 +205,7 @@ def test_status(story: Story) -> None:
     story.cli.ok("rewind", "start", "--yes")
     text = story.cli.ok("status").stdout
     assert settled(text, second=story.second, workspace=str(story.workspace)) == snapshot("""\
-◆ 3 checkpoints / 3 snapshots
+◆ 2 checkpoints / 2 snapshots
 N KB in the store, N KB of it from the last day
 workspace WORKSPACE
 store     $TAKEBACK_HOME/workspaces/STORE
