@@ -217,7 +217,7 @@ newest    SECOND, now
         "type": "status",
         "v": 1,
         "checkpoints": found["checkpoints"],
-        "snapshots": 3,
+        "snapshots": 2,
         "sessions": 1,
         "bytes": found["bytes"],
         "growth": found["growth"],

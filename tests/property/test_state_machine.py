@@ -49,6 +49,8 @@ NAMES = (
     b"a",
     b"b",
     b"d",
+    b"igndir",
+    b"x.ign",
     b"d.x",  # sorts between d and d/...
     b"d-",
     b"igndir",
@@ -76,7 +78,9 @@ CONTENTS = (
 
 pick = st.integers(0, 1 << 16)
 names = st.sampled_from(NAMES)
+ignored_names = st.sampled_from((b"igndir", b"x.ign", b"a"))
 contents = st.sampled_from(CONTENTS)
+rules = st.lists(st.sampled_from(IGNORE_RULES), max_size=3)
 file_modes = st.sampled_from((0o600, 0o644, 0o600, 0o755)) | st.integers(0o400, 0o777)
 # Without owner rwx only root can go on: what others then meet is tests/worktree's business.
 directory_modes = st.sampled_from((0o755, 0o700, 0o750, 0o711, 0o777)) | st.integers(
@@ -105,7 +109,10 @@ edits = st.lists(
         _edit("mkdir", pick, names, directory_modes),
         _edit("remove_directory", pick),
         _edit("fifo", pick, names),
-        _edit("ignore", pick, st.lists(st.sampled_from(IGNORE_RULES), max_size=3)),
+        _edit("ignore", pick, rules),
+        _edit("ignore", st.just(0), rules),
+        _edit("write", pick, ignored_names, contents, st.booleans(), st.none()),
+        _edit("mkdir", pick, ignored_names, directory_modes),
         _edit("nested_repository", pick),
         _edit("track", pick),
         _edit("flip_type", pick, contents, names),
@@ -161,12 +168,14 @@ class Workspace(RuleBasedStateMachine):
 
     # -- edits
 
-    @initialize(edits=edits)
-    def begin(self, edits: list[Edit]) -> None:
+    @initialize(edits=edits, rules=rules)
+    def begin(self, edits: list[Edit], rules: list[bytes]) -> None:
         """Starts with something to change, and a place to go back to."""
         self.replace(b"a", b"same")
-        os.mkdir(self.full(b"d"), 0o755)
-        self.replace(b"d/b", b"")
+        for directory in (b"d", b"igndir"):
+            os.mkdir(self.full(directory), 0o755)
+            self.replace(directory + b"/b", b"")
+        self.ignore(0, rules)
         self.checkpoint(edits)
 
     def edit(self, edits: list[Edit]) -> None:
@@ -267,12 +276,17 @@ class Workspace(RuleBasedStateMachine):
             make_repository(self.full(path))
 
     def track(self, which: int) -> None:
-        """Adds a file to the project's index, ignored or not."""
-        path = self.existing(which, "file", "link")
-        if path is None or not self.repository:
+        """Adds a file to the project's index, an ignored one if there is any."""
+        if not self.repository:
             return
+        now = self.record()
+        files = sorted(path for path, entry in now.state.items() if entry.kind != "directory")
+        found = [path for path in files if path in now.ignored] or files
+        if not found:
+            return
+        path = found[which % len(found)]
         git = ("git", "--literal-pathspecs")
-        # It fails on a file of a nested repository, and that is fine.
+        # It fails on a FIFO and in a nested repository, and that is fine.
         subprocess.run(
             [*git, "add", "-f", "--", path], cwd=self.root, capture_output=True, check=False
         )
