@@ -27,6 +27,7 @@ from takeback.store import journal, trees
 from takeback.store.checkpoints import read_coverage
 from takeback.store.operations import write_operation
 from takeback.worktree.apply import Apply
+from takeback.worktree.resume import KEPT_BESIDE
 from takeback.worktree.unit import encode, make_units
 
 TYPE_CHECKING = False
@@ -187,11 +188,10 @@ def finish(
     """Looks at the result, writes the log and ends the journal. The caller holds the lock."""
     after = capture(context)
     after.keep()
-    left = {item.path: item for item in (*planned, *applied.left_alone)}
-    surfaced = _surfaced(context, after.tree, target, before, operation.paths)
-    left.update((item.path, item) for item in surfaced)
     left = {
-        path: item for path, item in left.items() if not _same(context, after.tree, target, path)
+        path: item
+        for path, item in left.items()
+        if item.reason in KEPT_BESIDE or not _same(context, after.tree, target, path)
     }
     verified = _is_at_target(context, after.tree, target, operation, set(left))
     if operation.kind == REWIND and not applied.written and not applied.deleted:

@@ -34,6 +34,9 @@ NEITHER = "neither its old nor its new version"
 OLD_STAYS = "its old version cannot be removed and is beside it, its name begins with .takeback-"
 TWO_VERSIONS = "another version of it is kept beside it under a name that begins with .takeback-"
 
+KEPT_BESIDE = (OLD_STAYS, TWO_VERSIONS)
+"""Something stays under a temporary name: it is said, however right the path itself is."""
+
 
 def resume(fd: int, unit: Unit, temporary: bytes, aside: bytes, blobs: BlobSource) -> str:
     """Returns TO_DO, DONE, or the reason why the path is left alone."""
