@@ -188,6 +188,9 @@ def finish(
     """Looks at the result, writes the log and ends the journal. The caller holds the lock."""
     after = capture(context)
     after.keep()
+    left = {item.path: item for item in (*planned, *applied.left_alone)}
+    surfaced = _surfaced(context, after.tree, target, before, operation.paths)
+    left.update((item.path, item) for item in surfaced)
     left = {
         path: item
         for path, item in left.items()
