@@ -181,7 +181,7 @@ class Preparation:
                     self._wanted.add(path)
                     yield Change(path, held_now or now, then)
                 continue
-            if now == then or (then is None and held_now is not None):
+            if (held_now or now) == then or (then is None and held_now is not None):
                 continue
             if self._scope.wants_ignored(path):
                 self.ignored_paths.append(path)

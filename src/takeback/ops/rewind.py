@@ -13,12 +13,16 @@ journal removed
 
 from __future__ import annotations
 
+import os
+
+from takeback import kernel
 from takeback.errors import Refused, StoreDamaged
 from takeback.model.checkpoint import UNDO, Checkpoint
 from takeback.model.ids import new_operation_id
 from takeback.model.operation import REWIND, Operation
 from takeback.model.path_text import covers
 from takeback.model.plan import LeftAlone, Outcome
+from takeback.model.snapshot import entry_mode
 from takeback.ops.capture import capture, record
 from takeback.ops.failures import Translated, write_failed
 from takeback.ops.plan import describe
@@ -26,8 +30,9 @@ from takeback.ops.prepare import Preparation
 from takeback.store import journal, trees
 from takeback.store.checkpoints import read_coverage
 from takeback.store.operations import write_operation
+from takeback.worktree import ondisk
 from takeback.worktree.apply import Apply
-from takeback.worktree.resume import KEPT_BESIDE
+from takeback.worktree.resume import KEPT_BESIDE, is_exactly
 from takeback.worktree.unit import encode, make_units
 
 TYPE_CHECKING = False
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from takeback.model.change import Change
     from takeback.model.ids import OperationId, SnapshotId
     from takeback.model.plan import Plan
     from takeback.model.policy import Overrides
@@ -228,6 +234,23 @@ def finish(
     )
 
 
+def _is_on_disk(context: Context, change: Change) -> bool:
+    if change.new is None:
+        return False
+    parent, _, name = change.path.rpartition(b"/")
+    try:
+        fd = kernel.open_directory_beneath(context.workspace.fd, parent)
+    except OSError:
+        return False
+    try:
+        if change.new.is_directory:
+            found = ondisk.status(fd, name)
+            return found is not None and entry_mode(found.st_mode) == change.new.mode
+        return is_exactly(fd, name, change.new)
+    finally:
+        os.close(fd)
+
+
 def _same(context: Context, tree: bytes, target: Checkpoint, path: bytes) -> bool:
     """Tells whether a path that was left alone is as the target has it all the same."""
     try:
@@ -284,5 +307,7 @@ def _is_at_target(
             continue
         if change.path in operation.saved:
             continue  # an ignored file that came back beside the snapshot
+        if change.old is None and _is_on_disk(context, change):
+            continue  # right, and only ignored by a rule that came to light
         return False
     return True
