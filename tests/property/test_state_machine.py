@@ -164,7 +164,7 @@ class Workspace(RuleBasedStateMachine):
             assert tree_state(Path(self.outside), identity=True) == self.outside_state
         finally:
             self.takeback.close()
-            shutil.rmtree(self.base, onerror=_open_and_retry)
+            shutil.rmtree(self.base)
 
     # -- edits
 
@@ -468,7 +468,7 @@ class Workspace(RuleBasedStateMachine):
     def clear(self, path: bytes) -> None:
         kind = self.kind(path)
         if kind == "directory":
-            shutil.rmtree(self.full(path), onerror=_open_and_retry)
+            shutil.rmtree(self.full(path))
         elif kind is not None:
             os.unlink(self.full(path))
 
@@ -513,10 +513,6 @@ def bare_state(recording: Recording) -> dict[bytes, Entry]:
 def _bare(recording: Recording, path: bytes) -> Entry | None:
     entry = recording.state.get(path)
     return None if entry is None else bare(entry)
-
-
-def _open_and_retry(function: Callable[..., object], path: object, _: object) -> None:
-    os.chmod(os.path.dirname(os.fsencode(str(path))), 0o700)
 
 
 @pytest.mark.parametrize("machine", [Workspace, WorkspaceWithGit])
