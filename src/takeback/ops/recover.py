@@ -6,7 +6,11 @@ undo snapshot. Both can be killed and run again.
 
 from __future__ import annotations
 
+import os
+
+from takeback import kernel
 from takeback.errors import StoreDamaged
+from takeback.model.change import Change
 from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
 from takeback.model.operation import Operation
 from takeback.model.path_text import to_bytes, to_text
@@ -17,7 +21,7 @@ from takeback.ops.rewind import StoreBlobs, finish
 from takeback.store import journal
 from takeback.store.operations import read_operations
 from takeback.worktree.apply import Apply
-from takeback.worktree.unit import decode
+from takeback.worktree.unit import decode, make_units
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -132,10 +136,36 @@ def _roll_back(context: Context, operation: Operation, units: list[Unit]) -> Rec
     blobs = StoreBlobs(context.store)
     with Translated("the recovery"):
         Apply(context.workspace.fd, units, operation.id, blobs, context.reporter).settle()
-    applied = _apply(context, [unit.reversed() for unit in units], operation.id)
+    applied = _apply(context, _backward(context, units), operation.id)
     with Translated("the recovery"):
         journal.remove(context.store)
     return Recovered(operation.kind, False, applied.left_alone)
+
+
+def _backward(context: Context, units: list[Unit]) -> list[Unit]:
+    """Returns the units that take these back; what was deleted with its directory comes back whole.
+
+    A directory that is gone is made again with all in it at once; in one that is still there
+    each file comes back by itself.
+    """
+    numbers = {unit.path: unit.reversed().number for unit in units}
+    gone = [
+        Change(unit.path, None, unit.old)
+        for unit in units
+        if unit.new is None
+        and unit.old is not None
+        and not (unit.old.is_directory and _is_directory(context, unit.path))
+    ]
+    created = [unit.replace(number=numbers[unit.path]) for unit in make_units(gone, [], {})]
+    return created + [unit.reversed() for unit in units if unit.new is not None]
+
+
+def _is_directory(context: Context, path: bytes) -> bool:
+    try:
+        os.close(kernel.open_directory_beneath(context.workspace.fd, path))
+    except OSError:
+        return False
+    return True
 
 
 def _apply(context: Context, units: list[Unit], token: str) -> Applied:
