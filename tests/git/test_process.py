@@ -4,6 +4,7 @@ import os
 import stat
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,26 @@ def script(path: Path, body: str) -> str:
 
 def descriptors() -> int:
     return len(os.listdir("/dev/fd"))
+
+
+@pytest.fixture
+def spawned(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The processes started in this test; other tests leave detached ones behind."""
+    spawn, pids = os.posix_spawn, []
+
+    def spy(*args: Any, **keywords: Any) -> int:
+        pids.append(spawn(*args, **keywords))
+        return pids[-1]
+
+    monkeypatch.setattr(os, "posix_spawn", spy)
+    return pids
+
+
+def assert_reaped(pids: list[int]) -> None:
+    assert pids
+    for pid in pids:
+        with pytest.raises(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
 
 
 def test_git_is_found_in_absolute_entries_of_path_only(
@@ -95,7 +116,7 @@ def test_unread_input_is_no_failure(git: Git):
     assert git.run(["version"], stdin=bytes(1 << 20)).startswith(b"git version")
 
 
-def test_a_hanging_git_and_its_children_are_ended_at_the_limit(tmp_path: Path):
+def test_a_hanging_git_and_its_children_are_ended_at_the_limit(tmp_path: Path, spawned: list[int]):
     alive = tmp_path / "alive"
     program = script(tmp_path / "git", f"(sleep 3; touch {alive}) & sleep 30")
     before = descriptors()
@@ -104,8 +125,7 @@ def test_a_hanging_git_and_its_children_are_ended_at_the_limit(tmp_path: Path):
         Git(program, str(tmp_path)).run(["anything"], timeout=0.2)
     assert time.monotonic() - start < 2
     assert descriptors() == before
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    assert_reaped(spawned)
     time.sleep(3)
     assert not alive.exists()
 
@@ -154,23 +174,21 @@ def test_a_long_lived_git_that_ends_is_a_failure(git: Git):
     process.close()
 
 
-def test_a_long_lived_git_that_says_nothing_is_ended(git: Git):
+def test_a_long_lived_git_that_says_nothing_is_ended(git: Git, spawned: list[int]):
     before = descriptors()
     process = git.spawn(["cat-file", "--batch"])
     with pytest.raises(errors.TimedOut):
         process.ask(b"", lambda said: True, timeout=0.2)
     process.close()
     assert descriptors() == before
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    assert_reaped(spawned)
 
 
-def test_closing_ends_a_running_git(git: Git):
+def test_closing_ends_a_running_git(git: Git, spawned: list[int]):
     before = descriptors()
     git.spawn(["cat-file", "--batch"]).close()
     assert descriptors() == before
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    assert_reaped(spawned)
 
 
 def test_the_ignore_rules_of_a_work_tree_can_be_asked(git: Git, tmp_path: Path):
