@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +27,10 @@ settings.register_profile(
 )
 settings.register_profile("soak", settings.get_profile("ci"), max_examples=20_000)
 settings.load_profile("soak" if os.environ.get("TAKEBACK_SOAK") == "1" else "ci")
+
+# A shell starts jobs in the background with SIGINT ignored, and children inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,7 @@ from takeback.model.plan import Outcome
 from takeback.model.policy import Overrides
 from takeback.ports import SilentReporter
 from tests.support.faults import Faults, Ran, run
+from tests.support.removal import remove_tree
 from tests.support.trees import Entry, differences, tree_state
 
 State = dict[bytes, Entry]
@@ -193,7 +194,7 @@ class World:
         self.check_outside()
 
     def remove(self) -> None:
-        shutil.rmtree(self.base)
+        remove_tree(self.base)
 
 
 def _recover(takeback: Takeback, notes: Notes, interrupted: bool, by: str) -> bool | None:
