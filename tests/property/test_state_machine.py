@@ -518,6 +518,6 @@ def _bare(recording: Recording, path: bytes) -> Entry | None:
 
 @pytest.mark.parametrize("machine", [Workspace, WorkspaceWithGit])
 def test_every_tree_comes_back(machine: type[Workspace]) -> None:
-    examples = settings.default.max_examples * 11 // 20  # of two machines: a little more than all
+    examples = settings().max_examples * 11 // 20  # of two machines: a little more than all
     limits = settings(stateful_step_count=20, max_examples=examples)
     run_state_machine_as_test(machine, settings=limits)
