@@ -22,6 +22,7 @@ from bench.contestants import (
     WholeProcess,
 )
 from bench.repositories import Turns, repository
+from bench.sessions import measure_hook, measure_session
 
 _ROUNDS = {1_000: 15, 10_000: 11, 100_000: 7}
 
@@ -30,16 +31,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="bench")
     parser.add_argument("--sizes", default="1000,10000,100000")
     parser.add_argument("--rounds", type=int, default=0, help="0: fewer for larger sizes")
+    parser.add_argument("--turns", type=int, default=1000, help="of the long session; 0: none")
     parser.add_argument("--json", type=Path, default=Path("build/bench.json"))
     options = parser.parse_args()
     results: dict[str, Any] = {"python": sys.version.split()[0], "sizes": {}}
-    for size in map(int, options.sizes.split(",")):
+    for size in map(int, filter(None, options.sizes.split(","))):
         rounds = options.rounds or _ROUNDS.get(size, 5)
         print(f"\n## {size:,} files, {rounds} rounds of 14 changes\n", flush=True)
         results["sizes"][size] = measure(size, rounds)
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(results, indent=1))
+        _write(options.json, results)
+    results["hook"] = measure_hook(15)
+    if options.turns:
+        results["session"] = measure_session(options.turns)
+    _write(options.json, results)
     print(f"\nwritten to {options.json}")
+
+
+def _write(path: Path, results: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(results, indent=1))
 
 
 def measure(size: int, rounds: int) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def _timed(arguments: list[str], place: Path, environ: dict[str, str]) -> float:
     return (time.perf_counter() - start) * 1000
 
 
-def _source_directory() -> Path:
+def source_directory() -> Path:
     import takeback
 
     return Path(takeback.__file__).parents[1]
@@ -110,7 +110,7 @@ class WholeProcess:
         self._environ = {**os.environ, "TAKEBACK_HOME": str(home)}
         # As a hook is started: isolated, and without the search for site packages (4 ms).
         code = (
-            f"import sys; sys.path.insert(0, {str(_source_directory())!r}); "
+            f"import sys; sys.path.insert(0, {str(source_directory())!r}); "
             "from takeback import Takeback; Takeback.open('.').checkpoint(allow_large=True)"
         )
         self._arguments = [sys.executable, "-I", "-S", "-c", code]

@@ -1,4 +1,4 @@
-"""The public Python API: what the docstring of app.py shows, and what it says when it cannot."""
+"""The public Python API: what it does, and what it says when it cannot."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def tb(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Takeback]:
         yield opened
 
 
-def test_the_words_of_the_docstring_do_what_they_say(workspace: Path, tb: Takeback) -> None:
+def test_a_checkpoint_a_plan_a_rewind_and_back_again(workspace: Path, tb: Takeback) -> None:
     (workspace / "a.txt").write_text("one\n")
     before = tb.checkpoint(label="before the agent").checkpoint
     then = tree_state(workspace)

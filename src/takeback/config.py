@@ -45,6 +45,9 @@ SETTINGS = (
     Setting("store_budget_mb", "number", 2048, "status warns when the store is larger"),
     Setting("lock_wait_seconds", "number", 10, "how long a command waits for another one"),
     Setting("rehash_hours", "number", 24, "every file is read anew this often"),
+    Setting("conversation", "on|off", "on", "whether the agents' transcripts are kept"),
+    Setting("hook_seconds", "number", 5, "how long an agent ever waits for a checkpoint"),
+    Setting("agent_may_rewind", "yes|no", False, "a model may rewind from its own running turn"),
     Setting("foreign_owner", "yes|no", False, "protect directories of other users"),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
@@ -78,6 +81,9 @@ class Settings:
             store_budget=int(self["store_budget_mb"] * _MIB),
             lock_wait=float(self["lock_wait_seconds"]),
             rehash_hours=int(self["rehash_hours"]),
+            conversation=self["conversation"] == "on",
+            hook_seconds=float(self["hook_seconds"]),
+            agent_may_rewind=self["agent_may_rewind"],
         )
 
 

@@ -200,6 +200,35 @@ def replace_file(path: str, data: bytes, *, flush: bool = True) -> None:
         sync_directory(directory or ".")
 
 
+def create_file(path: str, data: bytes) -> None:
+    """Makes a new file whole: it is not there, or there with all its bytes, flushed.
+
+    May be called again after a crash. Raises FileExistsError rather than replace other bytes.
+    """
+    directory, name = os.path.split(path)
+    temporary = f"{directory}/.{name}.takeback-new"
+    if os.path.lexists(temporary):
+        unlink(temporary)
+    if os.path.lexists(path):
+        with open(path, "rb") as file:
+            if file.read() == data:
+                return
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+    fd = create(temporary)
+    try:
+        try:
+            write(fd, data)
+            sync(fd)
+        finally:
+            os.close(fd)
+        link(temporary, path)
+    except OSError:
+        os.unlink(temporary)
+        raise
+    unlink(temporary)
+    sync_directory(directory or ".")
+
+
 def make_directories(path: str) -> None:
     """Creates a directory of the store and its missing parents, each private to the user."""
     missing = []

@@ -8,6 +8,7 @@
     ├── Locked                       11   another process holds the workspace
     ├── NoSuchCheckpoint             12   unknown or ambiguous name
     ├── Refused                      13   a precondition failed; says which flag overrides it
+    │   └── WhichSession             13   several sessions could be meant
     ├── GitUnusable                  20   git is missing or too old
     ├── GitFailed                     1   git on our own store ended with an error
     ├── StoreDamaged                  1   an object, ref or record does not read back
@@ -85,6 +86,16 @@ class Refused(TakebackError):
     def __init__(self, message: str, *, hint: str = "", flag: str = "") -> None:
         super().__init__(message, hint=hint)
         self.flag = flag
+
+
+class WhichSession(Refused):
+    """Several sessions could be meant; ``sessions`` names them."""
+
+    code = "which_session"
+
+    def __init__(self, message: str, *, sessions: Sequence[str]) -> None:
+        super().__init__(message, hint="say which: --session ID", flag="--session")
+        self.sessions = tuple(sessions)
 
 
 class GitUnusable(TakebackError):

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Protocol
+    from collections.abc import Mapping, Sequence
+    from typing import Any, Protocol
+
+    from takeback.model.event import AgentEvent
+    from takeback.model.session import Anchor, NewSession, Resume
 
     class Clock(Protocol):
         """Tells the time, in seconds since the epoch, UTC."""
@@ -43,6 +47,62 @@ if TYPE_CHECKING:
 
         def discard(self) -> None:
             """Forgets what was added since the last publish."""
+
+    class Adapter(Protocol):
+        """What knows one agent.
+
+        ``name`` is the agent's, in lower case. ``starts_by_id`` says that the host takes any
+        id, so that even an empty session can be made for it. Only ``parse`` is on the hook path,
+        so the rest may import what it likes, inside functions.
+        """
+
+        name: str
+        starts_by_id: bool
+
+        def parse(
+            self, payload: Mapping[str, Any], environ: Mapping[str, str]
+        ) -> AgentEvent | None:
+            """Turns what a hook was given into an event; None for what is of no concern.
+
+            Pure. Raises ValueError in one sentence for a payload that lacks what it must have;
+            fields that are not known are passed over.
+            """
+
+        def transcript_files(self, path: str) -> tuple[str, ...]:
+            """Returns the files that hold the conversation together, oldest first.
+
+            Reads; ``path`` need not exist and is always the last of them.
+            """
+
+        def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
+            """Returns the history up to a place, in the agent's own format, as one file.
+
+            ``parts`` are the transcript's bytes at a checkpoint, ``later`` what the same files
+            held long afterwards (empty if that is not known), where the prompt's own entry can be
+            found, and what the agent wrote a moment too late. No abandoned branch is in the
+            answer, and no torn last line. An empty answer means an empty conversation. Raises
+            ValueError if the place is not there.
+            """
+
+        def new_session(
+            self, history: bytes, *, native: str, transcript: str, title: str, now: float
+        ) -> NewSession:
+            """Returns a history as a session of its own, with a new id, to lie beside the old.
+
+            ``native`` and ``transcript`` are the old session's id and file. Writes nothing.
+            """
+
+        def resume(self, native: str, directory: str) -> Resume:
+            """Returns how a person goes on with a session."""
+
+        def start(self, directory: str) -> Resume:
+            """Returns how a person begins a new, empty session."""
+
+        def is_over(self, tail: bytes, turn: str | None) -> bool:
+            """Tells from the end of a transcript whether the turn ended unannounced (Esc)."""
+
+        def note(self, text: str) -> str:
+            """Returns what the prompt hook prints so that the model is told ``text``."""
 
 
 class SystemClock:

@@ -52,7 +52,7 @@ def test_checkpoint_names_what_it_could_not_capture(cli: Cli, workspace: Path) -
 def test_log(story: Story) -> None:
     text = story.cli.ok("log").stdout
     assert settled(text, first=story.first, second=story.second) == snapshot("""\
-SECOND   now  manual  a, b, c  +2 -2
+SECOND   now  manual  a, b, c  +2 -2  <- here
 FIRST   now  manual  start  no changes
 """)
     newest, oldest = story.cli.ok("--json", "log").json_lines
@@ -69,13 +69,16 @@ FIRST   now  manual  start  no changes
         "label": None,
         "time": newest["time"],
         "changed": [
-            {"path": "a", "kind": "modified", "added": 1, "deleted": 1},
-            {"path": "b", "kind": "deleted", "added": 0, "deleted": 1},
-            {"path": "c", "kind": "added", "added": 1, "deleted": 0},
+            {"path": "a", "kind": "modified", "added": 1, "deleted": 1, "who": "outside"},
+            {"path": "b", "kind": "deleted", "added": 0, "deleted": 1, "who": "outside"},
+            {"path": "c", "kind": "added", "added": 1, "deleted": 0, "who": "outside"},
         ],
         "added": 2,
         "deleted": 2,
         "complete": True,
+        "late": False,
+        "state": None,
+        "outside": [{"path": "a"}, {"path": "b"}, {"path": "c"}],
     }
     assert newest["time"].endswith("Z")
     assert (oldest["id"], oldest["label"]) == (story.first, "start")
@@ -91,7 +94,7 @@ def test_log_options(story: Story) -> None:
     assert ids("-n", "1") == [story.second]
     assert ids("-n", "0") == []
     assert ids("--session", "workspace") == [story.second, story.first]
-    assert ids("--session", "nobody") == []
+    assert ids("--session", "work") == [story.second, story.first]
     assert len(ids("--all")) == 3
     (done,) = story.cli.ok("--json", "log", "--operations").json_lines
     assert done == {
@@ -110,6 +113,10 @@ def test_log_options(story: Story) -> None:
         "deleted": 2,
         "left_alone": 0,
         "recovered": False,
+        "scope": "files",
+        "child": None,
+        "about": '"start"',
+        "directory": None,
     }
 
 
@@ -134,10 +141,10 @@ checkpoint SECOND
   snapshot  SNAPSHOT
   files     2
   complete  yes
-changed since the checkpoint before:
-  modified  a  +1 -1
-  deleted   b  +0 -1
-  added     c  +1 -0
+changed since the state before:
+  modified  a  +1 -1  outside
+  deleted   b  +0 -1  outside
+  added     c  +1 -0  outside
 """)
     shown = story.cli.ok("--json", "show", "start").json
     assert (shown["type"], shown["id"], shown["label"]) == ("checkpoint", story.first, "start")
@@ -147,6 +154,7 @@ changed since the checkpoint before:
         None,
         [],
     )
+    assert (shown["tools"], shown["steps"], shown["conversation"]) == ([], [], [])
 
 
 def test_diff(story: Story) -> None:
@@ -230,6 +238,9 @@ newest    SECOND, now
         "can_redo": 0,
         "interrupted": False,
         "failures": [],
+        "waiting": 0,
+        "running": [],
+        "disagree": [],
         "agents": [],
     }
     assert Path(found["store"]).is_dir()

@@ -13,7 +13,7 @@ def test_every_proof_holds(cli: Cli, tmp_path: Path) -> None:
     done = cli.ok("--json", "demo", "--dir", str(tmp_path / "demo")).json
     assert done["type"] == "demo"
     assert done["held"] is True
-    assert [proof["held"] for proof in done["proofs"]] == [True] * 6
+    assert [proof["held"] for proof in done["proofs"]] == [True] * 9
     assert all(proof["compared"] > 0 for proof in done["proofs"])
     assert len(done["checkpoints"]) == 3
 
@@ -26,9 +26,17 @@ def test_it_reads_well_and_its_own_advice_works(cli: Cli, tmp_path: Path) -> Non
     assert answer.stderr == ""
     there = Cli(tmp_path / "demo" / "project", {"TAKEBACK_HOME": str(tmp_path / "demo" / "store")})
     advice = [line.split()[1:] for line in text.splitlines() if line.startswith("  takeback ")]
-    assert len(advice) == 4
+    assert len(advice) == 5
     for words in advice:
         there.ok(*words, *(["--yes"] if words == ["undo"] else []))
+
+
+def test_it_shows_sessions_a_fork_and_the_tree(cli: Cli, tmp_path: Path) -> None:
+    text = cli.ok("demo", "--dir", str(tmp_path / "demo")).stdout
+    assert "the agent, resumed, remembers 2 prompts and nothing later" in text
+    assert "demo-agent --resume first." in text
+    assert 'turn 3   now  "clean up, but only what nobody uses"  CHANGES.md' in text
+    assert "<- here" in text
 
 
 def test_the_stores_of_the_person_are_not_touched(cli: Cli, tmp_path: Path) -> None:

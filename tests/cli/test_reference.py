@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,8 @@ from takeback.cli.main import COMMANDS
 from takeback.cli.reference import reference
 from takeback.errors import TakebackError
 from tests.cli.conftest import Story
+from tests.support.cli import Cli
+from tests.support.host import Host
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 SCRIPTING = (DOCS / "scripting.md").read_text()
@@ -35,10 +38,53 @@ def test_every_error_is_documented() -> None:
         assert f"| {status} |" in SCRIPTING
 
 
+def inner_fields(value: Any) -> set[str]:
+    """Returns the fields of all objects below a value."""
+    if isinstance(value, list):
+        return set().union(*map(inner_fields, value)) if value else set()
+    if isinstance(value, dict):
+        return set(value).union(*map(inner_fields, value.values()))
+    return set()
+
+
+def agents_documents(folder: Path) -> list[dict[str, Any]]:
+    """Lets two agents work in a workspace of their own, and returns what is said about that."""
+    workspace = folder / "agents"
+    workspace.mkdir()
+    cli = Cli(workspace)
+    host = Host(cli, folder)
+    host.turn("write a parser", {"parser.py": b"1\n"})
+    host.prompt("make it faster")
+    (workspace / "parser.py").write_text("2\n")
+    host.round(("Edit", "edit", ["parser.py"]))
+    documents = [
+        *cli.ok("--json", "log", "--all").json_lines,
+        cli.ok("--json", "show", "turn:1").json,
+        *cli.ok("--json", "sessions").json_lines,
+        cli.ok("--json", "status").json,
+        *cli.ok("--json", "search", "parser").json_lines,
+        cli.ok("--json", "rewind", "turn:1", "--dry-run", "--conversation").json,
+        cli.ok("--json", "fork", "turn:1").json,
+        cli.ok("--json", "cat", "turn:1", "--conversation").json,
+        cli.ok("--json", "tree").json,
+    ]
+    host.end()
+    Host(cli, folder, "s2", "yours").turn("write docs", {"docs.md": b"1\n"})
+    documents += [
+        cli.run("--json", "show", "turn:1").error,
+        cli.ok("--json", "rewind", "mine-s1/turn:2", "--yes", "--files", "--keep-others").json,
+        *cli.ok("--json", "sessions").json_lines,
+        cli.ok("--json", "status").json,
+    ]
+    assert documents[-1]["disagree"]
+    return documents
+
+
 def test_every_field_is_documented(story: Story, tmp_path: Path) -> None:
     """Collects one document of each type and looks for each of its fields in its section."""
     cli = story.cli
     documents = [
+        *agents_documents(tmp_path),
         cli.ok("--json", "checkpoint").json,
         *cli.ok("--json", "log").json_lines,
         cli.ok("--json", "show").json,
@@ -72,4 +118,7 @@ def test_every_field_is_documented(story: Story, tmp_path: Path) -> None:
             if field not in ("type", "v"):
                 name = f"`{field}[]`" if isinstance(value, list) and value else f"`{field}"
                 assert name in section or f"`{field}`" in section, (document["type"], field)
+                for inner in inner_fields(value):
+                    documented = {f"`{inner}`", f"`{inner}[]`"}
+                    assert any(n in SCRIPTING for n in documented), (field, inner)
     assert sections.keys() == {document["type"] for document in documents} | {"note"}

@@ -49,13 +49,13 @@ Take it back: takeback undo
 $ takeback rewind start --yes
 Nothing to do: the files are already at FIRST.
 $ takeback undo --yes
-Undid the rewind to FIRST (4 files).
+Undid the rewind to "start" (4 files).
 Take it back: takeback redo
 $ takeback redo --yes
-Redid the rewind to FIRST (4 files).
+Redid the rewind to "start" (4 files).
 Take it back: takeback undo
 $ takeback undo --yes
-Undid the rewind to FIRST (4 files).
+Undid the rewind to "start" (4 files).
 Take it back: takeback redo
 $ takeback rewind --yes
 Rewound 1 file to SECOND.
@@ -65,7 +65,7 @@ ID   now  rewind  to SECOND  0 written, 1 deleted
 ID   now  undo  to ID  3 written, 1 deleted
 ID   now  redo  to ID  2 written, 2 deleted
 ID   now  undo  to ID  3 written, 1 deleted
-ID   now  rewind  to FIRST  2 written, 2 deleted
+ID   now  rewind  to "start"  2 written, 2 deleted
 """)
 
 
@@ -85,6 +85,9 @@ def test_the_json_of_a_rewind(story: Story) -> None:
         "resume": None,
         "prompt": None,
         "target": story.first,
+        "scope": "files",
+        "conversation_error": None,
+        "directory": None,
     }
     assert story.files() == FIRST
     nothing = story.cli.ok("--json", "rewind", "start", "--yes").json
@@ -110,6 +113,10 @@ def test_the_json_of_a_plan(story: Story) -> None:
         "warnings": [],
         "refused": [],
         "saved": [],
+        "scope": "files",
+        "about": '"start"',
+        "prompt": None,
+        "session": None,
     }
     assert story.files() == NOW
 
@@ -283,10 +290,10 @@ def test_yes_is_not_asked(story: Story) -> None:
 def test_undo_and_redo_ask_too(story: Story) -> None:
     story.cli.ok("rewind", "start", "--yes")
     seen = at_a_terminal(story.cli, "undo", answers=("y\n",), env={"NO_COLOR": "1"})
-    assert f"Undo the rewind to {story.first} (4 files)? [y/N] " in seen.screen
+    assert 'Undo the rewind to "start" (4 files)? [y/N] ' in seen.screen
     assert story.files() == NOW
     seen = at_a_terminal(story.cli, "redo", answers=("y\n",), env={"NO_COLOR": "1"})
-    assert f"Redo the rewind to {story.first} (4 files)? [y/N] " in seen.screen
+    assert 'Redo the rewind to "start" (4 files)? [y/N] ' in seen.screen
     assert story.files() == FIRST
 
 

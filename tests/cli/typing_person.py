@@ -54,7 +54,7 @@ def at_a_terminal(
             if not data:
                 break
             screen += data
-            if pending and screen.endswith((b"[y/N] ", b"to go on: ")):
+            if pending and screen.endswith((b"[y/N] ", b"to go on: ", b"[1-2] ")):
                 answer = pending.pop(0)
                 os.write(ours, (answer if isinstance(answer, str) else answer()).encode())
         status = process.wait(timeout=cli.timeout)

@@ -88,7 +88,7 @@ class Rounds:
         """Returns what can be done next."""
         with self.world.open() as takeback:
             status = takeback.status()
-            kept = {entry.checkpoint.id for entry in takeback.checkpoints(undo=True)}
+            kept = {entry.checkpoint.id for entry in takeback.checkpoints(everything=True)}
         assert self.seen <= kept, "a checkpoint is lost"
         self.seen = kept
         found: list[tuple[str, ...]] = [("checkpoint",)]

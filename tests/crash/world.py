@@ -148,7 +148,7 @@ class World:
     def check_store(self, takeback: Takeback) -> None:
         """Everything reads back, and no checkpoint is lost."""
         assert takeback.verify(read_data=True).problems == ()
-        kept = {entry.checkpoint.id for entry in takeback.checkpoints(undo=True)}
+        kept = {entry.checkpoint.id for entry in takeback.checkpoints(everything=True)}
         assert set(self.checkpoints) <= kept
 
     def check_operation(self, *, by: str, thorough: bool = True) -> None:
@@ -321,7 +321,7 @@ def _prepare_step(world: World, operation: str) -> World:
     world.old, world.new = world.state(), world.old
     world.operation = operation
     with world.open() as takeback:
-        world.checkpoints = [entry.checkpoint.id for entry in takeback.checkpoints(undo=True)]
+        world.checkpoints = [entry.checkpoint.id for entry in takeback.checkpoints(everything=True)]
         world.operations_before = len(takeback.operations())
     return world
 

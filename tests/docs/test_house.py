@@ -13,7 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 LINES_AT_MOST = 400
 
 # A place on somebody's machine. Not after a word character: `src/work/` is a relative path.
-MACHINE_PATH = re.compile(r"(?<![\w.~$}-])/(?:root|work|home/[\w.-]+|Users/[\w.-]+)/")
+# Nobody is called dev: that is the home in what the agents were recorded to say.
+MACHINE_PATH = re.compile(r"(?<![\w.~$}-])/(?:root|work|home/(?!dev/)[\w.-]+|Users/[\w.-]+)/")
 # Where packages are downloaded from. In parts, so that this file does not name them either.
 REGISTRY = re.compile("|".join(["py" + r"pi\.org", "python" + "hosted", "registry" + r"\.npm"]))
 UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX)\b")
@@ -112,6 +113,8 @@ def test_links_resolve(page: Path) -> None:
     [
         ("cd /" + "work/main", True),
         ("HOME=/" + "home/ada/x", True),
+        ("HOME=/" + "home/developer/x", True),
+        ("/home/dev/project", False),
         ("file:///" + "root/x", True),
         ("src/work/x", False),
         ("https://example.org/work/x", False),

@@ -8,14 +8,26 @@ from pathlib import Path
 
 import pytest
 
-from takeback.ledger.ledger import IN_MEMORY, Ledger, LedgerDamaged, LedgerUnwritable, remove
-from takeback.model.change import CountedChange
+from takeback.ledger.ledger import (
+    IN_MEMORY,
+    Ledger,
+    LedgerDamaged,
+    LedgerUnwritable,
+    Point,
+    remove,
+)
+from takeback.ledger.schema import TABLES
+from takeback.ledger.sessions import add_turn, index_words, note_session, set_turn_changes
 from takeback.model.checkpoint import MANUAL, UNDO, Checkpoint
-from takeback.model.ids import CheckpointId, SessionId, SnapshotId
+from takeback.model.event import EDIT, ToolCall
+from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
+from takeback.model.operation import REWIND, Operation
+from takeback.model.session import Origin, Process, TranscriptPart
+from takeback.model.timeline import RUNNING, OwnedChange, Turn
 
 CHANGES = [
-    CountedChange(b"a\xff\n", "modified", 3, 0),
-    CountedChange(b"b", "added", None, None),
+    OwnedChange(b"a\xff\n", "modified", 3, 0, "tool edit", SessionId("s"), CheckpointId("t")),
+    OwnedChange(b"b", "added", None, None, "outside"),
 ]
 
 
@@ -29,12 +41,43 @@ def made(name: str, time: float, *, session: str = "s", kind: str = MANUAL) -> C
         commit=b"c" * 20,
         complete=True,
         files=2,
+        sequence=7,
     )
 
 
 FULL = made("full", 5.25).replace(
-    complete=False, saved="b" * 40, prompt="fix\nit ☃", turn=3, branch="main", head="d" * 40
+    complete=False,
+    saved="b" * 40,
+    prompt="fix\nit ☃",
+    turn=3,
+    branch="main",
+    head="d" * 40,
+    agent="mine",
+    native="n/1",
+    directory="/w",
+    turn_id="t3",
+    phase="running",
+    unfinished=True,
+    transcript=(TranscriptPart("/t.jsonl", 17),),
+    tools=(ToolCall("Edit", EDIT, ("a b", "c")),),
+    origin=Origin(SessionId("parent"), CheckpointId("there"), "/elsewhere"),
+    process=Process(4711, "99"),
+    resume=("mine", "--resume", "{session}"),
+    late=True,
 )
+
+
+def operation(name: str, after: str) -> Operation:
+    return Operation(
+        id=OperationId(name),
+        kind=REWIND,
+        session=SessionId("s"),
+        time=1.0,
+        target=CheckpointId("target"),
+        before=CheckpointId("before"),
+        after=SnapshotId(after),
+        sequence=8,
+    )
 
 
 @pytest.fixture
@@ -60,7 +103,7 @@ def test_a_checkpoint_comes_back_whole_with_its_changes(ledger: Ledger) -> None:
     assert ledger.by_id("ful") is None
 
 
-@pytest.mark.parametrize("field", ["prompt", "branch"])
+@pytest.mark.parametrize("field", ["prompt", "branch", "native", "directory"])
 def test_text_that_is_not_unicode_comes_back(ledger: Ledger, field: str) -> None:
     odd = FULL.replace(**{field: "caf\udce9"})
     ledger.add(odd, 0, [])
@@ -76,26 +119,67 @@ def test_a_label_that_is_not_unicode_is_found(ledger: Ledger) -> None:
     assert ledger.by_prefix("\udcff") == []
 
 
-def test_checkpoints_come_newest_first_and_later_ones_win_a_tie(ledger: Ledger) -> None:
-    for place, name, time in [(2, "b", 2.0), (1, "a", 2.0), (3, "late", 9.0), (0, "old", 1.0)]:
+def test_checkpoints_come_newest_first_whatever_the_clock_said(ledger: Ledger) -> None:
+    for place, name, time in [(2, "b", 2.0), (1, "a", 2.0), (3, "late", 1.5), (0, "old", 1.0)]:
         ledger.add(made(name, time), place, [])
     assert ids(ledger.checkpoints()) == ["late", "b", "a", "old"]
     assert ids(ledger.checkpoints(limit=2)) == ["late", "b"]
 
 
-def test_undo_snapshots_and_other_sessions_are_left_out_if_asked(ledger: Ledger) -> None:
+def test_kinds_and_other_sessions_are_left_out_if_asked(ledger: Ledger) -> None:
     ledger.add(made("one", 1.0), 0, [])
     ledger.add(made("two", 2.0, kind=UNDO), 1, [])
-    ledger.add(made("three", 3.0, session="other"), 0, [])
-    assert ids(ledger.checkpoints(undo=False)) == ["three", "one"]
-    assert ids(ledger.checkpoints(session="s")) == ["two", "one"]
-    assert sorted(ledger.sessions()) == ["other", "s"]
-    assert ledger.counts() == (2, 1, 2)
+    ledger.add(made("three", 3.0, session="other"), 2, [])
+    ledger.add(made("four", 4.0, kind="round"), 3, [])
+    assert ids(ledger.checkpoints(without=(UNDO,))) == ["four", "three", "one"]
+    assert ids(ledger.checkpoints(without=(UNDO, "round"))) == ["three", "one"]
+    assert ids(ledger.checkpoints(session="s")) == ["four", "two", "one"]
+    assert ids(ledger.checkpoints(session="s", without=(UNDO, "round"), limit=5)) == ["one"]
+    assert ledger.counts() == (3, 1, 2)
+
+
+def test_two_checkpoints_never_have_one_place(ledger: Ledger) -> None:
+    """The place is the order over all sessions in which things happened."""
+    ledger.add(made("one", 1.0), 0, [])
+    with pytest.raises(LedgerDamaged):
+        ledger.add(made("two", 2.0, session="other"), 0, [])
+
+
+def test_what_came_after_a_checkpoint_is_its_session_oldest_first(ledger: Ledger) -> None:
+    for place, name in enumerate("abcde"):
+        session = "other" if name in "bd" else "s"
+        ledger.add(made(name, 1.0, session=session), place, [])
+    (start,) = ledger.by_prefix("a")
+    assert ids(ledger.after(start)) == ["c", "e"]
+    assert ledger.after(ledger.checkpoints()[0]) == []
+
+
+def test_children_are_found_by_what_they_descend_from(ledger: Ledger) -> None:
+    origin = Origin(SessionId("s"), CheckpointId("one"))
+    ledger.add(made("one", 1.0), 0, [])
+    ledger.add(made("two", 2.0, session="child").replace(origin=origin), 1, [])
+    ledger.add(made("three", 3.0, session="child"), 2, [])
+    assert ids(ledger.children(CheckpointId("one"))) == ["two"]
+    assert ledger.children(CheckpointId("two")) == []
+
+
+def test_the_last_point_is_a_checkpoint_or_where_an_operation_left_the_files(
+    ledger: Ledger,
+) -> None:
+    assert ledger.last_point() is None
+    ledger.add(made("one", 1.0), 0, [])
+    assert ledger.last_point() == Point(0, 7, "a" * 40)
+    ledger.add_operation(operation("op", after="b" * 40), 1)
+    assert ledger.last_point() == Point(1, 8, "b" * 40)
+    ledger.add(made("two", 3.0, kind=UNDO).replace(snapshot=SnapshotId("c" * 40)), 2, [])
+    assert ledger.last_point() == Point(2, 7, "c" * 40)
+    assert ledger.last_point(undo=False) == Point(1, 8, "b" * 40)
 
 
 def test_the_newest_at_or_before_a_moment_is_found(ledger: Ledger) -> None:
     for place, time in enumerate([10.0, 20.0, 30.0]):
-        ledger.add(made(f"at{time:.0f}", time, kind=UNDO if time == 20 else MANUAL), place, [])
+        kind = UNDO if time == 20 else MANUAL
+        ledger.add(made(f"at{time:.0f}", time, kind=kind), place, [])
     found = [ledger.at_or_before(time) for time in (9.9, 10.0, 25.0, 99.0)]
     assert [checkpoint and checkpoint.id for checkpoint in found] == [None, "at10", "at10", "at30"]
     assert ledger.at_or_before(99.0, session="other") is None
@@ -120,14 +204,39 @@ def test_labels_are_replaced_as_a_whole(ledger: Ledger) -> None:
     assert ledger.by_label("first") == []
 
 
-def test_a_forgotten_session_takes_its_changes_along(ledger: Ledger) -> None:
+def test_a_cleared_ledger_has_forgotten_everything(ledger: Ledger) -> None:
     ledger.add(FULL, 0, CHANGES)
-    ledger.add(made("kept", 1.0, session="other"), 0, CHANGES)
-    assert (ledger.next_place("s"), ledger.next_place("new")) == (1, 0)
-    ledger.forget_session("s")
-    assert ids(ledger.checkpoints()) == ["kept"]
-    assert ledger.changes(FULL.id) == []
-    assert ledger.next_place("s") == 0
+    ledger.add_operation(operation("op", after="b" * 40), 1)
+    ledger.set_labels([(FULL.id, "good")])
+    ledger.set_tip("ref", "tip")
+    note_session(ledger, FULL, event=True)
+    turn = Turn(
+        id=FULL.id,
+        session=FULL.session,
+        number=1,
+        kind="prompt",
+        prompt="p",
+        native=None,
+        before=FULL.id,
+        after=FULL.id,
+        began=1.0,
+        ended=None,
+        state=RUNNING,
+    )
+    add_turn(ledger, turn)
+    set_turn_changes(ledger, turn.id, CHANGES)
+    index_words(ledger, FULL.id, "prompt", "fix it")
+    assert {line.partition(":")[0] for line in ledger.dump()} == set(TABLES)
+    ledger.clear()
+    assert ledger.dump() == []
+
+
+def test_a_row_that_is_no_checkpoint_is_damage(ledger: Ledger) -> None:
+    ledger.add(FULL, 0, [])
+    for meta in ("[]", "{}", "not JSON", '{"id": 3}'):
+        ledger.rows("update checkpoints set meta = ?", meta)
+        with pytest.raises(LedgerDamaged):
+            ledger.by_id("full")
 
 
 def test_what_is_rolled_back_was_never_there(ledger: Ledger) -> None:

@@ -13,12 +13,14 @@ from takeback import durable
 from takeback.errors import Refused, WriteFailed
 from takeback.git.objects import EMPTY_TREE
 from takeback.model.checkpoint import MANUAL
-from takeback.model.ids import SessionId
+from takeback.model.ids import SessionId, new_checkpoint_id
 from takeback.model.policy import Policy
-from takeback.ops.capture import Captured, capture, record
+from takeback.ops.capture import Captured, capture, draft, record
 from takeback.ops.context import Context
 from takeback.store import trees
-from takeback.store.checkpoints import read_coverage
+from takeback.store.checkpoints import conversation_tree, read_coverage
+from takeback.store.conversation import read_conversation
+from takeback.store.records import read_record
 from tests.support.engine import checkpoint, clock_of, file_entry, opened, packs_of, settle
 from tests.support.git import git
 
@@ -91,12 +93,45 @@ def test_extra_files_are_kept_beside_the_snapshot(workspace: Path, context: Cont
     with context.locked():
         made = capture(context)
         extra = {b"big/extra": file_entry(b"")}
-        done = record(context, made, kind=MANUAL, session=SessionId("s"), extra=extra)
+        drafted = draft(context, kind=MANUAL, session=SessionId("s"))
+        done = record(context, made, drafted, extra=extra)
     assert done.saved is not None
     saved = dict(trees.walk(context.store, bytes.fromhex(done.saved)))
     assert [path for path, entry in saved.items() if entry.is_file] == [b"big/extra", b"x.env"]
     assert trees.lookup(context.store, bytes.fromhex(done.snapshot), b"x.env") is None
     assert read_coverage(context.store, done.commit).reason_for(b"x.env") == "ignored"
+
+
+def test_a_draft_stands_where_the_newest_checkpoint_of_its_session_stands(
+    workspace: Path, context: Context
+) -> None:
+    session = SessionId("mine-1")
+    first = draft(context, kind="prompt", session=session)
+    assert (first.time, first.agent, first.turn) == (clock_of(context).now(), None, None)
+    with context.locked():
+        told = first.replace(agent="mine", native="1", turn=4, turn_id="t4", prompt="fix it")
+        record(context, capture(context), told)
+        clock_of(context).time += 1
+        second = record(context, capture(context), draft(context, kind=MANUAL, session=session))
+    assert second.id != first.id
+    assert (second.kind, second.time) == (MANUAL, first.time + 1)
+    assert (second.agent, second.native, second.turn, second.turn_id) == ("mine", "1", 4, "t4")
+    assert second.prompt is None
+    elsewhere = draft(context, kind=MANUAL, session=SessionId("other"))
+    assert (elsewhere.agent, elsewhere.turn) == (None, None)
+
+
+def test_a_conversation_is_kept_with_the_snapshot(context: Context) -> None:
+    parts = [b"older file\n", b"x" * 100_000]
+    with context.locked():
+        drafted = draft(context, kind="prompt", session=SessionId("mine-1"))
+        kept = record(context, capture(context), drafted, conversation=parts)
+        clock_of(context).time += 1
+        without = record(context, capture(context), drafted.replace(id=new_checkpoint_id()))
+    tree = conversation_tree(read_record(context.store, kept.commit))
+    assert tree is not None
+    assert read_conversation(context.store, tree) == tuple(parts)
+    assert conversation_tree(read_record(context.store, without.commit)) is None
 
 
 # -- what is refused or fails

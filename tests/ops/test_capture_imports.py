@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from tests.support.engine import settle
 
 CHECKPOINT = "from takeback import Takeback; Takeback.open('.').checkpoint()"
+HOOK = "from takeback.hook import main; main(['generic'])"
 
 GOLDEN = [
     "__future__",
@@ -30,6 +32,9 @@ GOLDEN = [
     "zlib",
 ]
 """Modules beyond those of bare Python 3.11. A longer list is a slower hook: think twice."""
+
+GOLDEN_OF_A_HOOK = {*GOLDEN, "encodings.latin_1"}
+"""What an event may import at most: one of an agent's process too, whose start is looked up."""
 
 TOO_SLOW = [
     "asyncio",
@@ -55,12 +60,13 @@ TOO_SLOW = [
 ]
 
 
-def imported(workspace: Path, program: str) -> set[str]:
+def imported(workspace: Path, program: str, stdin: str = "") -> set[str]:
     """Runs a program in the workspace and returns all modules that it imports."""
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-I", "-c", program],
         cwd=workspace,
         env=os.environ,
+        input=stdin,
         capture_output=True,
         text=True,
         check=True,
@@ -90,5 +96,43 @@ def test_a_checkpoint_imports_nothing_slow_and_only_the_standard_library(
     modules: list[str],
 ) -> None:
     tops = {name.partition(".")[0] for name in modules}
+    assert tops.isdisjoint(TOO_SLOW)
+    assert tops <= sys.stdlib_module_names
+
+
+@pytest.fixture(params=["prompt", "turn_end", "tool_before"])
+def modules_of_a_hook(workspace: Path, tmp_path: Path, request: pytest.FixtureRequest) -> set[str]:
+    """What one event of an agent imports beyond bare Python, takeback itself left out."""
+    (workspace / "a").write_text("x")
+    transcript = tmp_path / "t.jsonl"
+    transcript.write_text('{"role": "user"}\n' * 5000)
+    settle()
+
+    def event(kind: str, turn: int) -> str:
+        tools = [{"name": "Edit", "kind": "edit", "paths": ["a"]}]
+        told = {"event": kind, "session": "s1", "agent": "mine", "turn": str(turn), "prompt": "x"}
+        return json.dumps(
+            {**told, "transcript": str(transcript), "pid": os.getpid(), "tools": tools}
+        )
+
+    for kind in ("session_start", "prompt", "turn_end", "prompt"):
+        imported(workspace, HOOK, event(kind, 2))
+    turn = 3 if request.param == "prompt" else 2
+    beyond = imported(workspace, HOOK, event(request.param, turn)) - imported(workspace, "pass")
+    assert "takeback.ops.receive" in beyond
+    log = Path(os.environ["TAKEBACK_HOME"], "log")
+    assert not log.exists(), log.read_text()
+    return {name for name in beyond if name.partition(".")[0] != "takeback"}
+
+
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the list is that of Python 3.11")
+def test_a_hook_imports_no_more_than_this(modules_of_a_hook: set[str]) -> None:
+    assert modules_of_a_hook <= GOLDEN_OF_A_HOOK
+
+
+def test_a_hook_imports_nothing_slow_and_only_the_standard_library(
+    modules_of_a_hook: set[str],
+) -> None:
+    tops = {name.partition(".")[0] for name in modules_of_a_hook}
     assert tops.isdisjoint(TOO_SLOW)
     assert tops <= sys.stdlib_module_names

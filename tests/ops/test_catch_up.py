@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from takeback.ledger import sessions as questions
 from takeback.ledger.ledger import Ledger
+from takeback.model import event as events
+from takeback.model.event import AgentEvent
 from takeback.ops.catch_up import catch_up, open_ledger, rebuild_ledger
 from takeback.ops.context import Context
 from takeback.ops.label import label
+from takeback.ops.receive import receive
 from takeback.store.labels import remove_label
-from tests.support.engine import Heard, checkpoint, garble, heard_by
+from tests.support.engine import Heard, checkpoint, clock_of, garble, heard_by
 from tests.support.git import git
 
 SESSION = "refs/takeback/sessions/workspace"
@@ -170,3 +175,75 @@ def test_a_branch_whose_name_is_not_utf8_stops_nothing(workspace: Path, context:
     assert ledger.checkpoints() == [made]
     assert made.branch == "caf\udce9"
     ledger.close()
+
+
+# -- the order in which things happened, whatever the clock says
+
+
+def play(context: Context, kind: str, turn: str, session: str = "s1", **fields: str) -> None:
+    """Tells one event of an agent, without moving the clock."""
+    directory = os.fsdecode(context.workspace.root)
+    event = AgentEvent(kind, "mine", session, directory, turn=turn).replace(**fields)
+    receive(context, event, wait=1)
+
+
+def test_a_clock_that_goes_back_moves_no_turn(workspace: Path, context: Context) -> None:
+    ledger = open_ledger(context.store, context.reporter)
+    for number, back in enumerate((0, 3600, 7200)):
+        play(context, events.PROMPT, f"t{number}", prompt=f"do {number}")
+        (workspace / f"f{number}").write_text("x\n")
+        clock_of(context).time -= back
+        play(context, events.TURN_END, f"t{number}")
+        catch_up(context.store, ledger, context.reporter)
+    found = questions.turns(ledger)
+    assert [(turn.number, turn.state) for turn in found] == [
+        (3, "ended"),
+        (2, "ended"),
+        (1, "ended"),
+    ]
+    changed = [[c.path for c in questions.turn_changes(ledger, turn.id)] for turn in found]
+    assert changed == [[b"f2"], [b"f1"], [b"f0"]]
+    assert [c.kind for c in ledger.checkpoints()] == ["turn end", "prompt"] * 3
+    session = questions.session_by_id(ledger, "mine-s1")
+    assert session is not None
+    assert session.newest == ledger.checkpoints()[0].id
+    before = sorted(ledger.dump())
+    ledger.close()
+    assert rebuilt(context) == before
+
+
+def test_sessions_that_take_turns_are_one_line(workspace: Path, context: Context) -> None:
+    """What is found changed happened since the state before, of whatever session that was."""
+    ledger = open_ledger(context.store, context.reporter)
+    for number in range(3):
+        for session in ("s1", "s2"):
+            play(context, events.PROMPT, f"{session}-{number}", session, prompt="x")
+            (workspace / f"{session}-{number}").write_text("x\n")
+            play(context, events.TURN_END, f"{session}-{number}", session)
+        catch_up(context.store, ledger, context.reporter)
+    for turn in questions.turns(ledger):
+        (change,) = questions.turn_changes(ledger, turn.id)
+        assert change.path.decode() == turn.native
+    before = sorted(ledger.dump())
+    ledger.close()
+    assert rebuilt(context) == before
+
+
+def test_a_number_that_was_given_twice_is_a_tie_and_no_damage(
+    workspace: Path, context: Context
+) -> None:
+    """After a power loss: the refs are flushed, the file with the last number is not."""
+    ledger = open_ledger(context.store, context.reporter)
+    play(context, events.PROMPT, "t1", "s1", prompt="one")
+    play(context, events.TURN_END, "t1", "s1")
+    catch_up(context.store, ledger, context.reporter)
+    Path(context.store.path("sequence")).write_text("0\n")
+    clock_of(context).time += 1
+    (workspace / "a").write_text("x\n")
+    play(context, events.PROMPT, "t1", "s2", prompt="two")
+    checkpoint(context)
+    catch_up(context.store, ledger, context.reporter)
+    assert len(ledger.checkpoints()) == 4
+    before = sorted(ledger.dump())
+    ledger.close()
+    assert rebuilt(context) == before

@@ -9,9 +9,20 @@ import pytest
 
 from takeback.errors import NoSuchCheckpoint, UsageError
 from takeback.ledger.ledger import IN_MEMORY, Ledger
+from takeback.ledger.sessions import add_turn, note_session
 from takeback.model.checkpoint import MANUAL, UNDO, Checkpoint
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
-from takeback.ops.names import check_label, find, parse_time
+from takeback.model.session import Origin
+from takeback.model.timeline import ENDED, PROMPTED, Turn
+from takeback.ops.names import (
+    check_label,
+    find,
+    find_session,
+    line_of,
+    newest_of,
+    parse_time,
+    unused_children,
+)
 from tests.support.engine import NOON
 
 HOUR = 3600.0
@@ -34,21 +45,29 @@ def made(name: str, at: float, session: str = "workspace", kind: str = MANUAL) -
     )
 
 
+def add(ledger: Ledger, checkpoint: Checkpoint) -> None:
+    """Adds a checkpoint as the newest of all."""
+    last = ledger.last_point()
+    ledger.add(checkpoint, 0 if last is None else last.place + 1, [])
+    note_session(ledger, checkpoint, event=checkpoint.agent is not None)
+
+
 @pytest.fixture
 def ledger() -> Iterator[Ledger]:
     ledger = Ledger(IN_MEMORY)
-    ledger.add(made(A, NOON - 2 * HOUR), 0, [])
-    ledger.add(made(B, NOON - HOUR), 1, [])
-    ledger.add(made("tttttttttttt", NOON - HOUR / 2, kind=UNDO), 2, [])
-    ledger.add(made(C, NOON - 60), 3, [])
-    ledger.add(made(OTHERS, NOON - 3 * HOUR, session="claude-2a8f"), 0, [])
+    theirs = made(OTHERS, NOON - 3 * HOUR, session="claude-2a8f")
+    add(ledger, theirs.replace(agent="claude", native="2a8f"))
+    add(ledger, made(A, NOON - 2 * HOUR))
+    add(ledger, made(B, NOON - HOUR))
+    add(ledger, made("tttttttttttt", NOON - HOUR / 2, kind=UNDO))
+    add(ledger, made(C, NOON - 60))
     ledger.set_labels([(CheckpointId(A), "good"), (CheckpointId(OTHERS), "theirs")])
     yield ledger
     ledger.close()
 
 
-def found(ledger: Ledger, text: str) -> str:
-    return find(ledger, text, now=NOON).id
+def found(ledger: Ledger, text: str, *, meant: str | None = "workspace") -> str:
+    return find(ledger, text, now=NOON, meant=lambda: meant).id
 
 
 @pytest.mark.parametrize(
@@ -89,6 +108,7 @@ def found(ledger: Ledger, text: str) -> str:
         ("claude/0m", OTHERS),
         ("claude-2a8f/theirs", OTHERS),
         ("claude/qqqq", OTHERS),
+        ("2a8f/@", OTHERS),
     ],
 )
 def test_each_form_finds_its_checkpoint(ledger: Ledger, text: str, expected: str | None) -> None:
@@ -140,8 +160,132 @@ def test_what_names_nothing_is_no_such_checkpoint(ledger: Ledger, text: str) -> 
     assert raised.value.hint
 
 
+# -- turns, and the session that is meant
+
+
+@pytest.fixture
+def worked(ledger: Ledger) -> Ledger:
+    """Claude has worked for two turns since, one checkpoint before and one after each."""
+    for number in (1, 2):
+        before, after = f"claudebefer{number}", f"claudeafter{number}"
+        for name, kind in ((before, "prompt"), (after, "turn end")):
+            one = made(name, NOON - 30 + number, session="claude-2a8f", kind=kind)
+            add(ledger, one.replace(agent="claude", native="2a8f", turn=number))
+        turn = Turn(
+            id=CheckpointId(before),
+            session=SessionId("claude-2a8f"),
+            number=number,
+            kind=PROMPTED,
+            prompt=f"do {number}",
+            native=None,
+            before=CheckpointId(before),
+            after=CheckpointId(after),
+            began=NOON,
+            ended=NOON,
+            state=ENDED,
+        )
+        add_turn(ledger, turn)
+    return ledger
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("turn:1", "claudebefer1"),
+        ("turn:2", "claudebefer2"),
+        ("turn:02", "claudebefer2"),
+        ("turn:1.end", "claudeafter1"),
+        ("claude/turn:2.end", "claudeafter2"),
+        ("@", "claudeafter2"),
+        ("@~1", "claudebefer2"),
+        ("workspace/@", C),
+    ],
+)
+def test_turns_and_the_newest_are_those_of_the_session_that_is_meant(
+    worked: Ledger, text: str, expected: str
+) -> None:
+    assert found(worked, text, meant="claude-2a8f") == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["turn:3", "turn:0", "turn:", "turn:x", "turn:1.begin", "turn:1.", "turn:-1", "turn:٣"]
+)
+def test_what_is_no_turn_is_no_such_checkpoint(worked: Ledger, text: str) -> None:
+    with pytest.raises(NoSuchCheckpoint) as raised:
+        found(worked, text, meant="claude-2a8f")
+    assert raised.value.hint
+
+
+def test_a_turn_that_is_not_there_says_which_are(worked: Ledger) -> None:
+    with pytest.raises(NoSuchCheckpoint, match="session claude-2a8f has no turn 7") as raised:
+        found(worked, "turn:7", meant="claude-2a8f")
+    assert "1 to 2" in raised.value.hint
+
+
+def test_where_no_agent_worked_there_are_no_turns(ledger: Ledger) -> None:
+    with pytest.raises(NoSuchCheckpoint, match="no agent has worked here yet"):
+        found(ledger, "turn:1", meant=None)
+
+
+def test_nobody_is_asked_which_session_where_the_name_says_it_all(worked: Ledger) -> None:
+    def asked() -> str:
+        raise AssertionError("a name that means the same in every session asked for one")
+
+    for text in (A, "good", "abcde", "30m", "claude/turn:1", "claude/@", "workspace/@~1"):
+        assert find(worked, text, now=NOON, meant=asked).id
+    for text in ("turn:1", "@", "@~1"):
+        with pytest.raises(AssertionError, match="asked for one"):
+            find(worked, text, now=NOON, meant=asked)
+
+
+@pytest.mark.parametrize("text", ["claude-2a8f", "claude-2", "claude", "2a8f", "2a", "cl"])
+def test_a_session_is_named_by_its_id_the_agents_own_id_or_the_agent(
+    ledger: Ledger, text: str
+) -> None:
+    assert find_session(ledger, text).id == "claude-2a8f"
+
+
+@pytest.mark.parametrize("text", ["", "nobody", "2a8f0", "Claude", "\udcff", "%"])
+def test_what_names_no_session_says_which_there_are(ledger: Ledger, text: str) -> None:
+    with pytest.raises(NoSuchCheckpoint, match="does not name one session") as raised:
+        find_session(ledger, text)
+    assert "claude-2a8f" in raised.value.hint
+
+
+def test_a_beginning_of_two_sessions_names_both_and_an_exact_id_one(ledger: Ledger) -> None:
+    longer = made("zzzzzzzzzzzz", NOON, session="claude-2a8f0")
+    add(ledger, longer.replace(agent="claude", native="2a8f0"))
+    for text in ("claude", "2a8"):
+        with pytest.raises(NoSuchCheckpoint) as raised:
+            find_session(ledger, text)
+        assert raised.value.hint == "sessions: claude-2a8f0, claude-2a8f"
+    assert find_session(ledger, "2a8f").id == "claude-2a8f"
+    assert find_session(ledger, "claude-2a8f").id == "claude-2a8f"
+
+
+def test_a_child_that_nobody_went_on_with_is_unused(worked: Ledger) -> None:
+    origin = Origin(SessionId("claude-2a8f"), CheckpointId("claudebefer2"))
+    for name in ("child1", "child2"):
+        one = made(f"{name}xxxxxx", NOON, session=f"claude-{name}", kind="fork")
+        add(worked, one.replace(agent="claude", native=name, turn=1, origin=origin))
+    assert line_of(worked, "claude-child1") == ["claude-child1", "claude-2a8f"]
+    assert line_of(worked, None) == []
+    prompt = made("goesonnnnnnn", NOON, session="claude-child1", kind="prompt")
+    add(worked, prompt.replace(agent="claude", native="child1", turn=2))
+    target = worked.by_id("claudebefer2")
+    assert target is not None
+    assert [child.session for child in unused_children(worked, target)] == ["claude-child2"]
+    newest = newest_of(worked, "claude-child1")
+    assert newest is not None
+    assert newest.id == "goesonnnnnnn"
+    assert newest_of(worked, "nobody") is None
+
+
+# -- what is said when a name does not fit
+
+
 def test_a_time_in_the_future_of_today_is_that_time_yesterday(ledger: Ledger) -> None:
-    ledger.add(made("yesterdayyyy", NOON - 20 * HOUR), 9, [])
+    add(ledger, made("yesterdayyyy", NOON - 20 * HOUR))
     assert found(ledger, "16:30") == "yesterdayyyy"
 
 

@@ -11,9 +11,18 @@ from takeback.errors import StoreDamaged
 from takeback.git.objects import BLOB, EMPTY_TREE, TREE
 from takeback.model.checkpoint import MANUAL, Checkpoint
 from takeback.model.coverage import IGNORED, UNREADABLE, Coverage, NotHeld
+from takeback.model.event import ToolCall
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
+from takeback.model.session import Process, TranscriptPart
 from takeback.ops.context import Context
-from takeback.store.checkpoints import checkpoint_of, read_coverage, write_checkpoint
+from takeback.store.checkpoints import (
+    checkpoint_of,
+    conversation_tree,
+    newest_checkpoint,
+    read_coverage,
+    write_checkpoint,
+)
+from takeback.store.conversation import read_conversation, write_conversation
 from takeback.store.records import chain, read_record, write_record
 from takeback.store.sink import PackSink
 from takeback.store.trees import build
@@ -35,6 +44,15 @@ EVERYTHING = Checkpoint(
     branch="main",
     head="a" * 40,
     operation="opopopopopop",
+    agent="mine",
+    native="1",
+    turn_id="t4",
+    phase="running",
+    transcript=(TranscriptPart("/t.jsonl", 17),),
+    tools=(ToolCall("Edit", "edit", ("a", "b")),),
+    process=Process(4711, "99"),
+    resume=("mine", "--resume", "{session}"),
+    late=True,
 )
 COVERAGE = Coverage([NotHeld(b"x\xff", UNREADABLE), NotHeld(b"build", IGNORED)])
 
@@ -66,6 +84,36 @@ def test_every_field_reads_back(context: Context) -> None:
 def test_optional_fields_that_are_absent_stay_absent(context: Context) -> None:
     bare = EVERYTHING.replace(prompt=None, turn=None, branch=None, head=None, operation=None)
     assert write(context, bare) == tip(context)
+    by_hand = bare.replace(agent=None, native=None, turn_id=None, phase=None, transcript=())
+    by_hand = by_hand.replace(tools=(), process=None, resume=(), late=False)
+    assert write(context, by_hand) == tip(context)
+
+
+def test_a_conversation_is_kept_beside_the_files(context: Context) -> None:
+    sink = PackSink(context.store)
+    tree = write_conversation(sink, [b"older\n", b"hello\n"])
+    made = write_checkpoint(context.store, sink, EVERYTHING, COVERAGE, conversation=tree)
+    record = read_record(context.store, made.commit)
+    assert conversation_tree(record) == tree
+    assert read_conversation(context.store, tree) == (b"older\n", b"hello\n")
+    assert checkpoint_of(record) == made
+
+
+def test_the_first_one_of_a_child_descends_from_its_parent_s_commit(context: Context) -> None:
+    parent = write(context, EVERYTHING)
+    child = EVERYTHING.replace(session=SessionId("child"))
+    first = write_checkpoint(
+        context.store, PackSink(context.store), child, COVERAGE, base=parent.commit
+    )
+    second = write_checkpoint(
+        context.store, PackSink(context.store), child, COVERAGE, base=parent.commit
+    )
+    assert context.store.commit(first.commit).parents == (parent.commit,)
+    assert context.store.commit(second.commit).parents == (first.commit,)
+    newest = newest_checkpoint(context.store, "child")
+    assert newest == second
+    assert newest_checkpoint(context.store, "s") == parent
+    assert newest_checkpoint(context.store, "nobody") is None
 
 
 def test_each_checkpoint_has_the_one_before_it_as_its_parent(context: Context) -> None:

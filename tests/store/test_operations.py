@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
-from takeback.model.operation import REWIND, UNDO, Operation
+from takeback.model.operation import BOTH, REWIND, UNDO, Operation
 from takeback.ops.context import Context
-from takeback.store.operations import OPERATIONS, read_operations, write_operation
+from takeback.store.operations import (
+    OPERATIONS,
+    newest_operation,
+    read_operations,
+    write_operation,
+)
 from takeback.store.sink import PackSink
 from tests.support.engine import NOON
 
@@ -23,6 +28,11 @@ FIRST = Operation(
     deleted=2,
     left_alone=1,
     recovered=True,
+    scope=BOTH,
+    child=SessionId("child"),
+    about="before turn 3: caf\udce9",
+    target_sequence=7,
+    directory="/elsewhere",
 )
 SECOND = Operation(
     id=OperationId("second"),
@@ -38,12 +48,17 @@ SECOND = Operation(
 
 def test_a_store_without_operations_has_an_empty_log(context: Context) -> None:
     assert read_operations(context.store) == []
+    assert newest_operation(context.store) is None
 
 
 def test_operations_read_back_whole_and_oldest_first(context: Context) -> None:
     for operation in (FIRST, SECOND):
         write_operation(context.store, PackSink(context.store), operation)
-    assert read_operations(context.store) == [FIRST, SECOND]
+    first, second = read_operations(context.store)
+    assert 0 < first.sequence < second.sequence
+    assert first == FIRST.replace(sequence=first.sequence)
+    assert second == SECOND.replace(sequence=second.sequence)
+    assert newest_operation(context.store) == second
 
 
 def test_the_log_reads_for_people_too(context: Context) -> None:

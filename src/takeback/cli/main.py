@@ -20,18 +20,23 @@ COMMANDS = (
     "status",
     "checkpoint",
     "log",
+    "sessions",
+    "tree",
+    "search",
     "show",
     "diff",
     "cat",
     "rewind",
     "undo",
     "redo",
+    "fork",
     "label",
     "verify",
     "doctor",
     "config",
     "forget",
     "demo",
+    "hook",
     "completion",
 )
 """In the order of the help. A command's module has its name."""
@@ -74,10 +79,11 @@ class Commands(click.Group):
 )
 @click.pass_context
 def takeback(context: click.Context) -> object:
-    """Takes back any turn of a coding agent: the files, exactly, and that too.
+    """Takes back any turn of a coding agent: files, conversation, or both, and that too.
 
     Without a command: status. A checkpoint CP is named by its id or the beginning of it, by
-    its label, by @ (the newest), @~1 (the one before), or by a time such as 10m or 14:05.
+    its label, by turn:3 (before that turn) or turn:3.end, by @ (the newest), @~1 (the one
+    before), or by a time such as 10m or 14:05. SESSION/CP names one of another session.
     """
     if context.invoked_subcommand is not None:
         return None

@@ -9,9 +9,9 @@ import click
 
 from takeback._version import __version__
 from takeback.cli.output import Output
-from takeback.cli.terminal import TerminalReporter, is_terminal
-from takeback.cli.text import shown
-from takeback.errors import NotAWorkspace, UsageError
+from takeback.cli.terminal import TerminalReporter, choose, is_terminal
+from takeback.errors import NotAWorkspace, UsageError, WhichSession
+from takeback.words.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,6 +62,22 @@ class Call:
             self.output.note(INTERRUPTED)
         return opened
 
+    def session_meant(
+        self, tb: Takeback, session: str | None, *, needed: bool = True
+    ) -> str | None:
+        """Returns the session that is meant; at a terminal a person is asked if several could be.
+
+        Where the name of a checkpoint means the same in every session it is not needed.
+        """
+        if session is not None or not needed:
+            return session
+        try:
+            return tb.session_meant()
+        except WhichSession as error:
+            if not self.can_ask:
+                raise
+            return choose("Which session?", error.sessions)
+
     def refuse_dry_run(self, verb: str, *, hint: str = "") -> None:
         """Raises UsageError: a command that changes something and cannot pretend must not act."""
         if self.dry_run:
@@ -81,6 +97,16 @@ class Call:
     def close(self) -> None:
         if self._reporter is not None:
             self._reporter.close()
+
+
+def session_option(function: Callable[..., int]) -> Callable[..., int]:
+    """Adds ``--session``: whose turns are meant."""
+    return click.option(
+        "--session",
+        metavar="ID",
+        type=name_text,
+        help="The session that is meant: its id, the beginning of it, or the agent's name.",
+    )(function)
 
 
 def name_text(value: str) -> str:

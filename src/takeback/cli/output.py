@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
-from takeback.cli.terminal import Paint, wants_color
-from takeback.cli.text import shown
+from takeback.cli.terminal import wants_color
 from takeback.model import json_text
+from takeback.words.paint import Paint
+from takeback.words.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,7 +89,10 @@ def _line(kind: str, fields: Mapping[str, Any]) -> str:
 def _clean(value: Any) -> Any:
     """Replaces lone surrogates (bytes that are not UTF-8): no strict JSON reader takes them."""
     if isinstance(value, str):
-        return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        try:
+            return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        except UnicodeEncodeError:  # half of a character that is no escaped byte either
+            return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
         return {key: _clean(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

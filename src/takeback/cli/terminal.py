@@ -6,9 +6,11 @@ import os
 import sys
 import time
 
+from takeback.errors import UsageError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import TextIO
 
     from rich.progress import Progress, TaskID
@@ -34,34 +36,6 @@ def wants_color(choice: str, stream: TextIO) -> bool:
     return is_terminal(stream)
 
 
-class Paint:
-    """Colours text, or leaves it as it is."""
-
-    def __init__(self, *, on: bool) -> None:
-        self.on = on
-
-    def _painted(self, text: str, codes: str) -> str:
-        return f"\x1b[{codes}m{text}\x1b[0m" if self.on and text else text
-
-    def added(self, text: str) -> str:
-        return self._painted(text, "32")
-
-    def deleted(self, text: str) -> str:
-        return self._painted(text, "31")
-
-    def id(self, text: str) -> str:
-        return self._painted(text, "36")
-
-    def strong(self, text: str) -> str:
-        return self._painted(text, "1")
-
-    def faint(self, text: str) -> str:
-        return self._painted(text, "2")
-
-    def warning(self, text: str) -> str:
-        return self._painted(text, "33")
-
-
 def ask(question: str) -> str:
     """Asks on stderr and returns the line typed; empty at the end of the input."""
     sys.stderr.write(question)
@@ -75,6 +49,18 @@ def ask(question: str) -> str:
 def agrees(question: str) -> bool:
     """Asks a question whose default is No."""
     return ask(f"{question} [y/N] ").lower() in ("y", "yes")
+
+
+def choose(question: str, choices: Sequence[str]) -> str:
+    """Asks for one of several; raises UsageError if none of them is named."""
+    for number, choice in enumerate(choices, 1):
+        sys.stderr.write(f"  {number}  {choice}\n")
+    answer = ask(f"{question} [1-{len(choices)}] ")
+    if answer in choices:
+        return answer
+    if answer.isascii() and answer.isdigit() and 1 <= int(answer) <= len(choices):
+        return choices[int(answer) - 1]
+    raise UsageError("none was chosen; nothing was done")
 
 
 class TerminalReporter:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from takeback.cli import documents, render
 from takeback.cli.terminal import agrees
-from takeback.errors import PartlyDone, Refused
+from takeback.errors import PartlyDone, Refused, UsageError
 from takeback.model.policy import Overrides
+from takeback.words import documents, render
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,10 @@ DECLINED = 1
 def override_options(function: Callable[..., int]) -> Callable[..., int]:
     """Adds the flags that waive a precondition; ``overrides`` collects them."""
     for name, about in (
-        ("--force", "All three of these."),
+        ("--force", "All of these, except --keep-others."),
+        ("--keep-others", "Leave the files that another session changed since."),
+        ("--overwrite-others", "Also files that another session changed since."),
+        ("--during-turn", "Also while an agent is working here."),
         ("--other-branch", "Also when another branch is checked out than then."),
         ("--during-git", "Also while a merge, rebase or the like is in progress."),
         ("--allow-mass-delete", "Also when most of the files would be deleted."),
@@ -34,13 +37,27 @@ def override_options(function: Callable[..., int]) -> Callable[..., int]:
 
 
 def overrides(
-    *, allow_mass_delete: bool, during_git: bool, other_branch: bool, force: bool
+    *,
+    allow_mass_delete: bool,
+    during_git: bool,
+    other_branch: bool,
+    during_turn: bool,
+    overwrite_others: bool,
+    keep_others: bool,
+    force: bool,
 ) -> Overrides:
     """Returns which preconditions are waived."""
+    if keep_others and overwrite_others:
+        raise UsageError("--keep-others and --overwrite-others say opposite things")
     if force:
-        return Overrides.all()
+        return Overrides.all().replace(keep_others=keep_others, overwrite_others=not keep_others)
     return Overrides(
-        mass_delete=allow_mass_delete, during_git=during_git, other_branch=other_branch
+        mass_delete=allow_mass_delete,
+        during_git=during_git,
+        other_branch=other_branch,
+        during_turn=during_turn,
+        overwrite_others=overwrite_others,
+        keep_others=keep_others,
     )
 
 
@@ -67,7 +84,7 @@ class Journey:
         """Answers with the plan and changes nothing."""
         plan = self._plan()
         self._output.document("plan", documents.plan(plan))
-        if plan.is_empty:
+        if plan.does_nothing:
             self._output.line(f"Nothing to do: the files are already at {plan.target.id}.")
         else:
             question = render.question(self._kind, plan, self._of).rstrip("?")
@@ -82,7 +99,7 @@ class Journey:
             return self._arrive(self._go(None))
         while True:
             plan = self._plan()
-            if not plan.is_empty and not self._agreed(plan):
+            if not plan.does_nothing and not self._agreed(plan):
                 self._output.note("Nothing was changed.")
                 return DECLINED
             try:
@@ -91,6 +108,10 @@ class Journey:
                 if self._plan().same_changes(plan):
                     raise
                 self._output.note("The files changed meanwhile; this is the new plan.")
+
+    def go_ahead(self) -> int:
+        """Does it without a question: nothing that is there is changed."""
+        return self._arrive(self._go(None))
 
     def _agreed(self, plan: Plan) -> bool:
         paint = self._output.paint_stderr

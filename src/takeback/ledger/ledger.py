@@ -6,18 +6,18 @@ import os
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from takeback.ledger.schema import MIGRATIONS
-from takeback.model.change import CountedChange
-from takeback.model.checkpoint import Checkpoint
-from takeback.model.ids import CheckpointId, SessionId, SnapshotId
+from takeback.ledger.schema import MIGRATIONS, TABLES
+from takeback.model import json_text
+from takeback.model.checkpoint import Checkpoint, decode
+from takeback.model.ids import CheckpointId, SnapshotId
+from takeback.model.operation import Operation
+from takeback.model.timeline import OwnedChange
+from takeback.model.value import Value
 
 IN_MEMORY = ":memory:"
 """A ledger for one command, where the disk takes none."""
-_COLUMNS = (
-    "id, session, kind, time, snapshot, commit_id, complete, files, saved, prompt, turn, "
-    "branch, head, operation, (select name from labels where checkpoint = checkpoints.id)"
-)
-_NEWEST_FIRST = "order by time desc, place desc"
+_COLUMNS = "meta, snapshot, commit_id, (select name from labels where checkpoint = checkpoints.id)"
+_NEWEST_FIRST = "order by place desc"
 
 
 class LedgerDamaged(Exception):
@@ -39,6 +39,14 @@ def _translated(error: sqlite3.DatabaseError) -> LedgerDamaged | LedgerUnwritabl
         sqlite3.SQLITE_PERM,
     )
     return (LedgerUnwritable if code in unwritable else LedgerDamaged)(str(error))
+
+
+class Point(Value):
+    """Where the files stood at one moment: its place, its sequence number, the snapshot."""
+
+    place: int
+    sequence: int
+    snapshot: str
 
 
 class Ledger:
@@ -72,7 +80,7 @@ class Ledger:
     def close(self) -> None:
         self._db.close()
 
-    def _rows(self, query: str, *values: object) -> list[tuple[object, ...]]:
+    def rows(self, query: str, *values: object) -> list[tuple[object, ...]]:
         bound = [_storable(v) if isinstance(v, str) else v for v in values]
         try:
             rows = self._db.execute(query, bound).fetchall()
@@ -83,92 +91,131 @@ class Ledger:
     # -- catching up
 
     def begin(self) -> None:
-        self._rows("begin immediate")
+        self.rows("begin immediate")
 
     def commit(self) -> None:
-        self._rows("commit")
+        self.rows("commit")
 
     def rollback(self) -> None:
         if self._db.in_transaction:
-            self._rows("rollback")
+            self.rows("rollback")
 
     def tips(self) -> dict[str, str]:
         """Returns how far each ref is indexed."""
-        return {str(ref): str(tip) for ref, tip in self._rows("select ref, tip from tips")}
+        return {str(ref): str(tip) for ref, tip in self.rows("select ref, tip from tips")}
 
     def set_tip(self, ref: str, tip: str) -> None:
-        self._rows("insert or replace into tips values (?, ?)", ref, tip)
-
-    def forget_session(self, session: str) -> None:
-        """Drops a session's rows, to read it anew or because its ref is gone."""
-        self._rows("delete from checkpoints where session = ?", session)
+        self.rows("insert or replace into tips values (?, ?)", ref, tip)
 
     def forget_tip(self, ref: str) -> None:
-        self._rows("delete from tips where ref = ?", ref)
+        self.rows("delete from tips where ref = ?", ref)
 
-    def next_place(self, session: str) -> int:
-        rows = self._rows("select max(place) from checkpoints where session = ?", session)
-        return int(str(rows[0][0])) + 1 if rows[0][0] is not None else 0
+    def clear(self) -> None:
+        """Forgets everything, to read it anew from the store."""
+        for table in TABLES:
+            self.rows(f"delete from {table}")
 
-    def add(self, checkpoint: Checkpoint, place: int, changes: Sequence[CountedChange]) -> None:
-        """Indexes one checkpoint with what changed since the one before it."""
-        self._rows(
-            "insert into checkpoints values (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    def last_point(self, *, undo: bool = True) -> Point | None:
+        """Returns the newest checkpoint or operation."""
+        columns = "select place, sequence, snapshot from"
+        rows = self.rows(
+            f"{columns} checkpoints where ?1 or kind != 'undo' union all "
+            f"{columns} operations order by place desc limit 1",
+            undo,
+        )
+        if not rows:
+            return None
+        place, sequence, snapshot = rows[0]
+        return Point(int(str(place)), int(str(sequence)), str(snapshot))
+
+    def add(self, checkpoint: Checkpoint, place: int, changes: Sequence[OwnedChange]) -> None:
+        """Indexes one checkpoint with what changed since the state before it.
+
+        ``place`` is where it stands among all checkpoints and operations of the workspace.
+        """
+        origin = checkpoint.origin
+        self.rows(
+            "insert into checkpoints values (?,?,?,?,?,?,?,?,?,?,?,?)",
             checkpoint.id,
-            checkpoint.session,
             place,
+            checkpoint.sequence,
+            checkpoint.session,
             checkpoint.kind,
             checkpoint.time,
             checkpoint.snapshot,
             checkpoint.commit.hex(),
-            int(checkpoint.complete),
-            checkpoint.files,
-            checkpoint.saved,
-            checkpoint.prompt,
             checkpoint.turn,
-            checkpoint.branch,
-            checkpoint.head,
-            checkpoint.operation,
+            checkpoint.turn_id,
+            None if origin is None else origin.checkpoint,
+            json_text.dumps(checkpoint.encode()),
         )
         for change in changes:
-            self._rows(
-                "insert into changes values (?,?,?,?,?)",
+            self.rows(
+                "insert into changes values (?,?,?,?,?,?,?,?)",
                 checkpoint.id,
                 change.path,
                 change.kind,
                 change.added,
                 change.deleted,
+                change.who,
+                change.session,
+                change.turn,
             )
+
+    def add_operation(self, operation: Operation, place: int) -> None:
+        """Indexes where an operation left the files, so that nobody is blamed for its changes."""
+        self.rows(
+            "insert into operations values (?,?,?,?,?)",
+            operation.id,
+            place,
+            operation.sequence,
+            operation.time,
+            operation.after,
+        )
 
     def set_labels(self, labels: Iterable[tuple[CheckpointId, str]]) -> None:
         """Replaces all labels."""
-        self._rows("delete from labels")
+        self.rows("delete from labels")
         for checkpoint, name in labels:
-            self._rows("insert into labels values (?, ?)", checkpoint, name)
+            self.rows("insert into labels values (?, ?)", checkpoint, name)
 
     # -- questions
 
     def checkpoints(
-        self, *, session: str | None = None, undo: bool = True, limit: int = -1
+        self, *, session: str | None = None, without: Sequence[str] = (), limit: int = -1
     ) -> list[Checkpoint]:
-        """Returns checkpoints, newest first."""
+        """Returns checkpoints, newest first, leaving out some kinds."""
+        kinds = ", ".join("?" * len(without))
         return self._select(
-            "(?1 is null or session = ?1) and (?2 or kind != 'undo')", session, undo, limit=limit
+            f"(?1 is null or session = ?1) and kind not in ({kinds})",
+            session,
+            *without,
+            limit=limit,
         )
 
     def by_id(self, text: str) -> Checkpoint | None:
         found = self._select("id = ?1", text)
         return found[0] if found else None
 
+    def after(self, checkpoint: Checkpoint, *, everywhere: bool = False) -> list[Checkpoint]:
+        """Returns what came after a checkpoint in its session, or in any, oldest first."""
+        found = self._select(
+            "(?3 or session = ?1) and place > (select place from checkpoints where id = ?2)",
+            checkpoint.session,
+            checkpoint.id,
+            everywhere,
+        )
+        return found[::-1]
+
+    def children(self, checkpoint: CheckpointId) -> list[Checkpoint]:
+        """Returns the first checkpoints of the sessions that descend from a checkpoint."""
+        return self._select("origin = ?1", checkpoint)
+
     def by_prefix(self, text: str) -> list[Checkpoint]:
         return self._select("substr(id, 1, length(?1)) = ?1", text)
 
     def by_label(self, name: str) -> list[Checkpoint]:
         return self._select("id in (select checkpoint from labels where name = ?1)", name)
-
-    def sessions(self) -> list[str]:
-        """Returns the ids of all sessions."""
-        return [str(row[0]) for row in self._rows("select distinct session from checkpoints")]
 
     def at_or_before(self, time: float, *, session: str | None = None) -> Checkpoint | None:
         """Returns the newest checkpoint that is not younger than ``time``."""
@@ -180,24 +227,25 @@ class Ledger:
         )
         return found[0] if found else None
 
-    def changes(self, checkpoint: CheckpointId) -> list[CountedChange]:
-        """Returns what changed between the checkpoint before and this one."""
-        rows = self._rows(
-            "select path, kind, added, deleted from changes where checkpoint = ? order by path",
+    def changes(self, checkpoint: CheckpointId) -> list[OwnedChange]:
+        """Returns what changed between the state before and this checkpoint."""
+        rows = self.rows(
+            "select path, kind, added, deleted, who, session, turn from changes "
+            "where checkpoint = ? order by path",
             checkpoint,
         )
-        return [CountedChange(*row) for row in rows]  # type: ignore[arg-type]
+        return [OwnedChange(*row) for row in rows]  # type: ignore[arg-type]
 
     def counts(self) -> tuple[int, int, int]:
         """Returns the number of checkpoints (undo snapshots apart), snapshots and sessions."""
-        ((checkpoints, snapshots, sessions),) = self._rows(
+        ((checkpoints, snapshots, sessions),) = self.rows(
             "select count(*), count(distinct snapshot), count(distinct session) "
             "from checkpoints where kind != 'undo'"
         )
         return int(str(checkpoints)), int(str(snapshots)), int(str(sessions))
 
     def _select(self, where: str, *values: object, limit: int = -1) -> list[Checkpoint]:
-        rows = self._rows(
+        rows = self.rows(
             f"select {_COLUMNS} from checkpoints where {where} {_NEWEST_FIRST} limit {limit:d}",
             *values,
         )
@@ -205,29 +253,25 @@ class Ledger:
 
     def dump(self) -> list[str]:
         """Returns the whole content as text, to compare two ledgers."""
-        return list(self._db.iterdump())
+        return [
+            f"{table}: {row!r}"
+            for table in TABLES
+            for row in sorted(self.rows(f"select * from {table}"), key=repr)
+        ]
 
 
 def _checkpoint(row: Sequence[object]) -> Checkpoint:
-    (id, session, kind, time, snapshot, commit, complete, files, *rest) = row
-    saved, prompt, turn, branch, head, operation, label = rest
-    return Checkpoint(
-        id=CheckpointId(str(id)),
-        session=SessionId(str(session)),
-        kind=str(kind),
-        time=float(str(time)),
-        snapshot=SnapshotId(str(snapshot)),
-        commit=bytes.fromhex(str(commit)),
-        complete=bool(complete),
-        files=int(str(files)),
-        saved=saved,  # type: ignore[arg-type]
-        prompt=prompt,  # type: ignore[arg-type]
-        turn=turn,  # type: ignore[arg-type]
-        label=label,  # type: ignore[arg-type]
-        branch=branch,  # type: ignore[arg-type]
-        head=head,  # type: ignore[arg-type]
-        operation=operation,  # type: ignore[arg-type]
-    )
+    meta, snapshot, commit, label = row
+    try:
+        record = json_text.loads(str(meta))
+        if not isinstance(record, dict):
+            raise ValueError("it is no object")
+        found = decode(
+            record, snapshot=SnapshotId(str(snapshot)), commit=bytes.fromhex(str(commit))
+        )
+    except ValueError as error:
+        raise LedgerDamaged(f"a row does not read back: {error}") from None
+    return found if label is None else found.replace(label=str(label))
 
 
 _PRIVATE = 0x100000

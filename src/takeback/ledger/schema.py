@@ -1,4 +1,8 @@
-"""The tables, one migration a version. ``user_version`` says how many were applied."""
+"""The tables, one migration a version. ``user_version`` says how many were applied.
+
+Everything here can be read anew from the refs, so a migration may throw away what it cannot
+carry over: with no tips left, the next command reads the store from its beginning.
+"""
 
 from __future__ import annotations
 
@@ -7,31 +11,92 @@ MIGRATIONS = (
     create table tips (ref text primary key, tip text not null);
     create table checkpoints (
         id text primary key,
+        place integer not null unique,
+        sequence integer not null,
         session text not null,
-        place integer not null,
         kind text not null,
         time real not null,
         snapshot text not null,
         commit_id text not null,
-        complete integer not null,
-        files integer not null,
-        saved text,
-        prompt text,
         turn integer,
-        branch text,
-        head text,
-        operation text,
-        unique (session, place)
+        turn_id text,
+        origin text,
+        meta text not null
     );
     create index checkpoints_by_time on checkpoints (time);
+    create index checkpoints_by_session on checkpoints (session, place);
+    create table operations (
+        id text primary key,
+        place integer not null unique,
+        sequence integer not null,
+        time real not null,
+        snapshot text not null
+    );
     create table changes (
         checkpoint text not null references checkpoints (id) on delete cascade,
         path blob not null,
         kind text not null,
         added integer,
         deleted integer,
+        who text,
+        session text,
+        turn text,
         primary key (checkpoint, path)
     ) without rowid;
+    create index changes_by_turn on changes (turn) where turn is not null;
     create table labels (checkpoint text primary key, name text not null);
+    create table sessions (
+        id text primary key,
+        agent text,
+        native text,
+        directory text,
+        transcript text,
+        parent text,
+        origin text,
+        root text,
+        began real not null,
+        last real not null,
+        last_event real not null,
+        newest text not null
+    );
+    create table turns (
+        id text primary key,
+        place integer not null unique,
+        session text not null,
+        number integer,
+        kind text not null,
+        prompt text,
+        native text,
+        before text not null,
+        after text not null,
+        began real not null,
+        ended real,
+        state text not null
+    );
+    create index turns_by_session on turns (session, place);
+    create table turn_changes (
+        turn text not null references turns (id) on delete cascade,
+        path blob not null,
+        kind text not null,
+        added integer,
+        deleted integer,
+        who text,
+        primary key (turn, path)
+    ) without rowid;
+    create virtual table words using fts5 (
+        text, checkpoint unindexed, what unindexed, tokenize = 'trigram'
+    );
     """,
 )
+TABLES = (
+    "words",
+    "turn_changes",
+    "turns",
+    "sessions",
+    "labels",
+    "changes",
+    "operations",
+    "checkpoints",
+    "tips",
+)
+"""All of them, so that one can be emptied after the other without breaking a reference."""

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from takeback.model.event import ToolCall
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
+from takeback.model.session import Origin, Process, TranscriptPart
+from takeback.model.turn import IDLE, Moment
 from takeback.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 MANUAL = "manual"
 UNDO = "undo"
@@ -14,7 +22,8 @@ class Checkpoint(Value):
 
     ``commit`` is where the store keeps it; it may change when the store is pruned, so
     nothing outside the store remembers it. ``saved`` is the tree of small ignored files
-    kept beside the snapshot, on this machine only.
+    kept beside the snapshot, on this machine only. The fields from ``agent`` on say where an
+    agent stood; a checkpoint made by hand has none of them.
     """
 
     id: CheckpointId
@@ -32,3 +41,173 @@ class Checkpoint(Value):
     branch: str | None = None
     head: str | None = None
     operation: str | None = None
+    agent: str | None = None
+    native: str | None = None
+    directory: str | None = None
+    turn_id: str | None = None
+    phase: str | None = None
+    unfinished: bool = False
+    leaf: str | None = None
+    entry: str | None = None
+    transcript: tuple[TranscriptPart, ...] = ()
+    tools: tuple[ToolCall, ...] = ()
+    subagent: str | None = None
+    origin: Origin | None = None
+    process: Process | None = None
+    resume: tuple[str, ...] = ()
+    noted: str | None = None
+    late: bool = False
+    sequence: int = 0
+    """Orders the checkpoints and operations of a workspace, whatever the clock does."""
+
+    @property
+    def moment(self) -> Moment:
+        """Where in its session the checkpoint stands."""
+        return Moment(self.kind, self.turn or 0, self.turn_id, self.phase or IDLE, self.unfinished)
+
+    def followed_by(self, *, id: CheckpointId, kind: str, time: float) -> Checkpoint:
+        """Returns a draft of the next checkpoint of the session, which stands at the same place.
+
+        What is about one moment only is left out; what goes on (the agent, the turn, its
+        process) is kept.
+        """
+        return self.replace(
+            id=id,
+            kind=kind,
+            time=time,
+            commit=b"",
+            saved=None,
+            prompt=None,
+            label=None,
+            operation=None,
+            unfinished=False,
+            leaf=None,
+            entry=None,
+            transcript=(),
+            tools=(),
+            subagent=None,
+            origin=None,
+            late=False,
+        )
+
+    def encode(self) -> dict[str, Any]:
+        """Returns the record that meta.json keeps; ``decode`` reads it back."""
+        meta: dict[str, Any] = {
+            "type": "checkpoint",
+            "id": self.id,
+            "session": self.session,
+            "kind": self.kind,
+            "time": self.time,
+            "files": self.files,
+            "complete": self.complete,
+            "saved": self.saved,
+            "prompt": self.prompt,
+            "turn": self.turn,
+            "branch": self.branch,
+            "head": self.head,
+            "operation": self.operation,
+            "sequence": self.sequence,
+        }
+        for name in _OPTIONAL:
+            value = getattr(self, name)
+            if value:
+                meta[name] = value
+        if self.transcript:
+            meta["transcript"] = [[part.path, part.size] for part in self.transcript]
+        if self.tools:
+            meta["tools"] = [[tool.name, tool.kind, *tool.paths] for tool in self.tools]
+        if self.origin is not None:
+            origin = self.origin
+            meta["origin"] = [origin.session, origin.checkpoint, origin.root]
+        if self.process is not None:
+            meta["process"] = [self.process.pid, self.process.started]
+        return meta
+
+
+_OPTIONAL = (
+    "agent",
+    "native",
+    "directory",
+    "turn_id",
+    "phase",
+    "unfinished",
+    "leaf",
+    "entry",
+    "subagent",
+    "resume",
+    "noted",
+    "late",
+)
+
+
+def decode(meta: Mapping[str, Any], *, snapshot: SnapshotId, commit: bytes) -> Checkpoint:
+    """Returns the checkpoint that a record describes; raises ValueError naming what is wrong."""
+    try:
+        return Checkpoint(
+            id=CheckpointId(_text(meta["id"])),
+            session=SessionId(_text(meta["session"])),
+            kind=_text(meta["kind"]),
+            time=float(meta["time"]),
+            snapshot=snapshot,
+            commit=commit,
+            complete=meta.get("complete") is True,
+            files=int(meta["files"]),
+            saved=_maybe(meta, "saved"),
+            prompt=_maybe(meta, "prompt"),
+            turn=meta["turn"] if isinstance(meta.get("turn"), int) else None,
+            branch=_maybe(meta, "branch"),
+            head=_maybe(meta, "head"),
+            operation=_maybe(meta, "operation"),
+            agent=_maybe(meta, "agent"),
+            native=_maybe(meta, "native"),
+            directory=_maybe(meta, "directory"),
+            turn_id=_maybe(meta, "turn_id"),
+            phase=_maybe(meta, "phase"),
+            unfinished=meta.get("unfinished") is True,
+            leaf=_maybe(meta, "leaf"),
+            entry=_maybe(meta, "entry"),
+            transcript=tuple(
+                TranscriptPart(_text(path), int(size)) for path, size in meta.get("transcript", ())
+            ),
+            tools=tuple(
+                ToolCall(_text(name), _text(kind), tuple(_text(path) for path in paths))
+                for name, kind, *paths in meta.get("tools", ())
+            ),
+            subagent=_maybe(meta, "subagent"),
+            origin=_origin(meta.get("origin")),
+            process=_process(meta.get("process")),
+            resume=tuple(_text(word) for word in meta.get("resume", ())),
+            noted=_maybe(meta, "noted"),
+            late=meta.get("late") is True,
+            sequence=meta["sequence"] if isinstance(meta.get("sequence"), int) else 0,
+        )
+    except KeyError as error:
+        raise ValueError(f"it has no {error.args[0]}") from None
+    except (TypeError, OverflowError):
+        raise ValueError("one of its fields is of the wrong kind") from None
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _maybe(meta: Mapping[str, Any], name: str) -> str | None:
+    value = meta.get(name)
+    return value if isinstance(value, str) else None
+
+
+def _origin(value: Any) -> Origin | None:
+    if value is None:
+        return None
+    session, checkpoint, root = value
+    where = None if root is None else _text(root)
+    return Origin(SessionId(_text(session)), CheckpointId(_text(checkpoint)), where)
+
+
+def _process(value: Any) -> Process | None:
+    if value is None:
+        return None
+    pid, started = value
+    return Process(int(pid), None if started is None else _text(started))

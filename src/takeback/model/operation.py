@@ -12,7 +12,12 @@ if TYPE_CHECKING:
 REWIND = "rewind"
 UNDO = "undo"
 REDO = "redo"
-UNDOABLE = frozenset((REWIND, "revert", "fork"))
+FORK = "fork"
+FILES = "files"
+CONVERSATION = "conversation"
+BOTH = "both"
+SCOPES = (FILES, CONVERSATION, BOTH)
+UNDOABLE = frozenset((REWIND, "revert", FORK))
 
 
 class Operation(Value):
@@ -21,7 +26,9 @@ class Operation(Value):
     ``before`` is the undo snapshot: the checkpoint that holds all the operation replaced.
     ``target`` is the checkpoint it went to. ``paths`` is its scope (empty: the whole
     workspace), ``saved`` the ignored paths it replaced or removed, ``of`` the operation
-    that an undo or redo was about.
+    that an undo or redo was about. ``scope`` says what it moved. ``child`` is the session that
+    a conversation was cut into; ``about`` says in words where it went ("before turn 3").
+    ``directory`` is where a fork put its files instead of the workspace.
     """
 
     id: OperationId
@@ -38,6 +45,26 @@ class Operation(Value):
     deleted: int = 0
     left_alone: int = 0
     recovered: bool = False
+    scope: str = FILES
+    child: SessionId | None = None
+    about: str | None = None
+    target_sequence: int = 0
+    directory: str | None = None
+    sequence: int = 0
+
+    @property
+    def moves_files(self) -> bool:
+        """True when the files of the workspace were part of it."""
+        return self.scope in (FILES, BOTH) and self.directory is None
+
+    @property
+    def can_be_undone(self) -> bool:
+        """A fork that left the files alone took nothing away that could be brought back."""
+        return self.kind != FORK or self.moves_files
+
+    @property
+    def moves_conversation(self) -> bool:
+        return self.scope in (CONVERSATION, BOTH)
 
 
 class Step(Value):
@@ -74,7 +101,7 @@ def history(log: Iterable[Operation]) -> History:
     undo: list[Step] = []
     redo: list[Step] = []
     for operation in log:
-        if operation.kind in UNDOABLE:
+        if operation.kind in UNDOABLE and operation.can_be_undone:
             undo.append(Step(operation, operation.before, operation.saved))
             redo.clear()
         elif operation.kind == UNDO and undo:

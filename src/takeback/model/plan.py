@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from takeback.model.change import Change
 from takeback.model.checkpoint import Checkpoint
+from takeback.model.ids import SessionId
+from takeback.model.operation import FILES
+from takeback.model.session import Resume
 from takeback.model.value import Value
 
 
@@ -33,7 +36,9 @@ class Plan(Value):
     ``writes`` and ``deletes`` are ordered by path. ``outside`` are those of them that the
     user changed since the target by their own hand, ``others`` those that another session
     changed. ``saved`` are the paths outside the snapshot (ignored, oversized, unreadable
-    to the scan) whose bytes must be saved before they are replaced.
+    to the scan) whose bytes must be saved before they are replaced. ``scope`` is what would
+    move, ``about`` where that is in words, ``prompt`` the prompt that would be taken back and
+    ``session`` the one whose conversation is cut.
     """
 
     target: Checkpoint
@@ -47,6 +52,10 @@ class Plan(Value):
     saved: tuple[bytes, ...] = ()
     paths: tuple[bytes, ...] = ()
     ignored: bool = False
+    scope: str = FILES
+    about: str | None = None
+    prompt: str | None = None
+    session: SessionId | None = None
 
     @property
     def files(self) -> int:
@@ -57,7 +66,12 @@ class Plan(Value):
 
     @property
     def is_empty(self) -> bool:
+        """True when no file would change."""
         return not self.writes and not self.deletes
+
+    @property
+    def does_nothing(self) -> bool:
+        return self.is_empty and self.scope == FILES
 
     def same_changes(self, other: Plan) -> bool:
         """Tells whether both plans do the same to the files."""
@@ -78,6 +92,16 @@ class Outcome(Value):
     recovered: bool = False
     directories: tuple[bytes, ...] = ()
     """Those of ``written`` and ``deleted`` that are directories."""
+    scope: str = FILES
+    session: SessionId | None = None
+    """The session to go on with, where the conversation moved."""
+    resume: Resume | None = None
+    prompt: str | None = None
+    """The prompt that was taken back, to be offered again."""
+    conversation_error: str | None = None
+    """Why the conversation was not moved although the files were."""
+    directory: str | None = None
+    """Where a fork put its files."""
 
     @property
     def files(self) -> int:
@@ -87,4 +111,5 @@ class Outcome(Value):
     @property
     def whole(self) -> bool:
         """True when nothing that should have changed was left, and the result was checked."""
-        return self.verified and all(item.by_rule for item in self.left_alone)
+        done = self.verified and self.conversation_error is None
+        return done and all(item.by_rule for item in self.left_alone)

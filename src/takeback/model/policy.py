@@ -22,6 +22,9 @@ class Policy(Value):
     store_budget: int = 2 << 30
     lock_wait: float = 10.0
     rehash_hours: int = 24
+    conversation: bool = True
+    hook_seconds: float = 5.0
+    agent_may_rewind: bool = False
 
 
 class Overrides(Value):
@@ -30,10 +33,20 @@ class Overrides(Value):
     mass_delete: bool = False
     during_git: bool = False
     other_branch: bool = False
+    during_turn: bool = False
+    overwrite_others: bool = False
+    keep_others: bool = False
+    """Not a waiver: what another session changed is left as it is."""
 
     @classmethod
     def all(cls) -> Overrides:
-        return cls(mass_delete=True, during_git=True, other_branch=True)
+        return cls(
+            mass_delete=True,
+            during_git=True,
+            other_branch=True,
+            during_turn=True,
+            overwrite_others=True,
+        )
 
 
 NO_OVERRIDES = Overrides()

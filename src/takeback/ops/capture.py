@@ -11,7 +11,8 @@ from takeback.model.path_text import to_text
 from takeback.model.value import Value
 from takeback.ops.failures import Translated
 from takeback.store import trees
-from takeback.store.checkpoints import write_checkpoint
+from takeback.store.checkpoints import newest_checkpoint, write_checkpoint
+from takeback.store.conversation import write_conversation
 from takeback.store.sink import PackSink
 from takeback.store.trust import Trust
 from takeback.worktree import project
@@ -22,6 +23,8 @@ from takeback.worktree.statcache import StatCache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from takeback.model.coverage import Coverage
     from takeback.model.ids import SessionId
     from takeback.model.snapshot import Entry
@@ -136,19 +139,38 @@ def _merged(saved: dict[bytes, Entry], extra: dict[bytes, Entry]) -> dict[bytes,
     return merged
 
 
+def draft(context: Context, *, kind: str, session: SessionId) -> Checkpoint:
+    """Returns the next checkpoint of a session, standing where the newest one stands."""
+    newest = newest_checkpoint(context.store, session)
+    id, time = new_checkpoint_id(), context.clock.now()
+    if newest is not None:
+        return newest.followed_by(id=id, kind=kind, time=time)
+    return Checkpoint(
+        id=id,
+        session=session,
+        kind=kind,
+        time=time,
+        snapshot=SnapshotId(""),
+        commit=b"",
+        complete=False,
+        files=0,
+    )
+
+
 def record(
     context: Context,
     captured: Captured,
+    drafted: Checkpoint,
     *,
-    kind: str,
-    session: SessionId,
-    prompt: str | None = None,
-    operation: str | None = None,
     extra: dict[bytes, Entry] | None = None,
+    conversation: Sequence[bytes] = (),
+    base: Checkpoint | None = None,
 ) -> Checkpoint:
     """Makes a checkpoint of a capture: durable when it returns.
 
     ``extra`` are files that an operation is about to replace and that no snapshot holds.
+    ``conversation`` are the bytes of the transcript's files, ``base`` the checkpoint of another
+    session that the first one of this session descends from.
     """
     store, sink = context.store, captured.sink
     git = project.git_directory(context.workspace.root)
@@ -159,22 +181,17 @@ def record(
         checkpoint = write_checkpoint(
             store,
             sink,
-            Checkpoint(
-                id=new_checkpoint_id(),
-                session=session,
-                kind=kind,
-                time=context.clock.now(),
+            drafted.replace(
                 snapshot=captured.snapshot,
-                commit=b"",
                 complete=captured.coverage.complete,
                 files=captured.files,
                 saved=tree,
-                prompt=prompt,
                 branch=head.branch,
                 head=head.commit,
-                operation=operation,
             ),
             captured.coverage,
+            conversation=write_conversation(sink, conversation) if conversation else None,
+            base=None if base is None else base.commit,
         )
         captured.scan.remember()
     return checkpoint

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from takeback.errors import NoSuchCheckpoint
 from takeback.model.path_text import to_text
+from takeback.ops.save import saved_since
 from takeback.store import trees
 from takeback.store.checkpoints import read_coverage
 
@@ -24,6 +25,21 @@ def cat(context: Context, checkpoint: Checkpoint, path: bytes) -> bytes:
             return store.blob(entry.oid)
         if entry is not None:
             raise NoSuchCheckpoint(f"{to_text(path)} is a directory in {checkpoint.id}")
+    saved = saved_since(store, checkpoint)
+    if path in saved.inside:
+        return store.blob(saved.inside[path].oid)
     reason = read_coverage(store, checkpoint.commit).reason_for(path)
     why = f" ({reason} then)" if reason else ""
     raise NoSuchCheckpoint(f"{checkpoint.id} does not hold {to_text(path)}{why}")
+
+
+def cat_outside(context: Context, checkpoint: Checkpoint, path: bytes) -> bytes:
+    """Returns the bytes of a file outside the workspace, as an edit tool found it afterwards.
+
+    ``path`` is absolute. Such a file is saved before a tool changes it and never written back.
+    """
+    saved = saved_since(context.store, checkpoint).outside
+    entry = saved.get(path.lstrip(b"/"))
+    if entry is None:
+        raise NoSuchCheckpoint(f"no tool changed {to_text(path)} after {checkpoint.id}")
+    return context.store.blob(entry.oid)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from takeback.errors import GitFailed, StoreDamaged
+from takeback.ledger import sessions as questions
 from takeback.ledger.ledger import (
     IN_MEMORY,
     Ledger,
     LedgerDamaged,
     LedgerUnwritable,
+    Point,
     remove,
 )
+from takeback.model.checkpoint import Checkpoint
+from takeback.model.timeline import COMMAND, SHELL, OwnedChange
+from takeback.model.turn import FORK
+from takeback.ops.attribute import Fold
 from takeback.ops.compare import counted_changes
 from takeback.store.checkpoints import SESSIONS, checkpoint_of
 from takeback.store.labels import LABELS, read_labels
+from takeback.store.operations import OPERATIONS, operation_of
 from takeback.store.records import chain
 
 TYPE_CHECKING = False
@@ -23,7 +28,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from takeback.model.change import CountedChange
-    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.operation import Operation
     from takeback.ports import Reporter
     from takeback.store.store import Store
 
@@ -94,24 +99,27 @@ def catch_up(store: Store, ledger: Ledger, reporter: Reporter) -> None:
     labels = store.refs.list(LABELS, damaged=damaged)
     for ref, reason in damaged.items():
         reporter.note(f"{ref} cannot be read ({reason}); what it named is passed over.")
-    wanted = {ref: tip.hex() for ref, tip in {**sessions, **labels}.items()}
+    tips = {**sessions, **labels}
+    log = store.refs.read(OPERATIONS)
+    if log is not None:
+        tips[OPERATIONS] = log
+    wanted = {ref: tip.hex() for ref, tip in tips.items()}
     if ledger.tips() == wanted:
         return
     ledger.begin()
     try:
         known = ledger.tips()
-        for ref, tip in sessions.items():
-            if known.get(ref) != tip.hex():
-                _index_session(store, ledger, reporter, ref, tip, known.get(ref))
-        for ref in known:
-            if ref.startswith(SESSIONS) and ref not in sessions:
-                ledger.forget_session(ref.removeprefix(SESSIONS))
-            if ref not in wanted:
-                ledger.forget_tip(ref)
+        if not _append(store, ledger, reporter, sessions, log, known):
+            ledger.clear()
+            known = {}
+            _append(store, ledger, reporter, sessions, log, known)
         if {r: t for r, t in known.items() if r.startswith(LABELS)} != {
             ref: tip.hex() for ref, tip in labels.items()
         }:
             ledger.set_labels(read_labels(store).items())
+        for ref in known:
+            if ref not in wanted:
+                ledger.forget_tip(ref)
         for ref, tip_hex in wanted.items():
             ledger.set_tip(ref, tip_hex)
         ledger.commit()
@@ -120,52 +128,131 @@ def catch_up(store: Store, ledger: Ledger, reporter: Reporter) -> None:
         raise
 
 
-def _index_session(
+def _append(
     store: Store,
     ledger: Ledger,
     reporter: Reporter,
-    ref: str,
-    tip: bytes,
-    indexed: str | None,
-) -> None:
+    sessions: dict[str, bytes],
+    log: bytes | None,
+    known: dict[str, str],
+) -> bool:
+    """Adds what is new; False if it is not all newer than what the ledger has.
+
+    Then a session was written anew or is gone; the fold over the turns needs the order in which
+    things happened, so all is read again.
+    """
+    if any(ref.startswith(SESSIONS) and ref not in sessions for ref in known):
+        return False
+    points: list[Checkpoint | Operation] = []
+    for ref, tip in sessions.items():
+        if known.get(ref) != tip.hex():
+            found = _new_checkpoints(store, reporter, ref, tip, known.get(ref))
+            if found is None:
+                return False
+            points += found
+    if log is not None and known.get(OPERATIONS) != log.hex():
+        indexed = known.get(OPERATIONS)
+        points += _new_operations(store, reporter, log, bytes.fromhex(indexed) if indexed else None)
+    points.sort(key=lambda point: (point.sequence, point.time, point.id))
+    last = ledger.last_point()
+    if not points:
+        return True
+    if last is not None and points[0].sequence <= last.sequence:
+        return False
+    _index(store, ledger, points, last)
+    return True
+
+
+def _new_checkpoints(
+    store: Store, reporter: Reporter, ref: str, tip: bytes, indexed: str | None
+) -> list[Checkpoint] | None:
+    """Returns a session's checkpoints that are not indexed, oldest first.
+
+    None if its chain was written anew.
+    """
     until = bytes.fromhex(indexed) if indexed else None
     session = ref.removeprefix(SESSIONS)
-    records = []
+    found: list[Checkpoint] = []
+    reached = until is None
     try:
-        for record in chain(store, tip, until):
-            records.append(record)
+        for record in chain(store, tip):
+            if record.oid == until:
+                reached = True
+                break
+            checkpoint = checkpoint_of(record)
+            if checkpoint.session != session:  # what it descends from is indexed over there
+                break
+            found.append(checkpoint)
     except StoreDamaged as error:
         reporter.note(f"Session {session} cannot be read further back: {error.message}.")
-    if not records:
-        return
-    oldest = records[-1].commit
-    if until is not None and until not in oldest.parents:  # the chain was written anew
-        ledger.forget_session(session)
-    checkpoints = [checkpoint_of(record) for record in reversed(records)]
-    before = _before(store, oldest.parents)
-    place = ledger.next_place(session)
-    changes = _changes(store, before, checkpoints)
-    for number, checkpoint in enumerate(checkpoints):
-        ledger.add(checkpoint, place + number, changes[number])
+    return found[::-1] if reached else None
 
 
-def _before(store: Store, parents: tuple[bytes, ...]) -> Checkpoint | None:
-    if not parents:
-        return None
+def _new_operations(
+    store: Store, reporter: Reporter, tip: bytes, until: bytes | None
+) -> list[Operation]:
+    found = []
     try:
-        return checkpoint_of(next(chain(store, parents[0])))
-    except StoreDamaged:
-        return None
+        for record in chain(store, tip, until):
+            found.append(operation_of(record))
+    except StoreDamaged as error:
+        reporter.note(f"The operation log cannot be read further back: {error.message}.")
+    return found[::-1]
 
 
-def _changes(
-    store: Store, before: Checkpoint | None, checkpoints: list[Checkpoint]
-) -> list[list[CountedChange]]:
-    """Compares each with the one before; a first one has nothing to be compared with."""
-    line = [before or checkpoints[0], *checkpoints]
+def _index(
+    store: Store,
+    ledger: Ledger,
+    points: list[Checkpoint | Operation],
+    last: Point | None,
+) -> None:
+    place, state = (last.place + 1, last.snapshot) if last is not None else (0, None)
+    pairs: list[tuple[bytes, bytes]] = []
+    for point in points:
+        new = point.snapshot if isinstance(point, Checkpoint) else point.after
+        if state is not None and _is_copy(point):  # of another place: no file was changed for it
+            pairs.append((bytes.fromhex(new), bytes.fromhex(new)))
+            continue
+        # a first one has nothing to be compared with
+        pairs.append((bytes.fromhex(state or new), bytes.fromhex(new)))
+        state = new
+    changes = _changes(store, pairs)
+    fold = Fold(ledger, store.place.root)
+    for number, point in enumerate(points):
+        if isinstance(point, Checkpoint):
+            fold.add(point, place + number, changes[number])
+        else:
+            ledger.add_operation(point, place + number)
+    _index_turns(store, ledger, fold)
+
+
+def _is_copy(point: Checkpoint | Operation) -> bool:
+    """Tells whether it is the first checkpoint of a session that takeback cut from another."""
+    return isinstance(point, Checkpoint) and point.kind == FORK and point.origin is not None
+
+
+def _index_turns(store: Store, ledger: Ledger, fold: Fold) -> None:
+    """Works out what each turn that moved has changed in all."""
+    turns = list(fold.touched.values())
+    ends = [(ledger.by_id(turn.before), ledger.by_id(turn.after)) for turn in turns]
     pairs = [
-        (bytes.fromhex(old.snapshot), bytes.fromhex(new.snapshot)) for old, new in pairwise(line)
+        (bytes.fromhex(a.snapshot), bytes.fromhex(b.snapshot)) if a and b else (b"", b"")
+        for a, b in ends
     ]
+    for turn, found in zip(turns, _changes(store, pairs), strict=True):
+        if turn.kind == COMMAND:
+            owned = [OwnedChange(c.path, c.kind, c.added, c.deleted, SHELL) for c in found]
+        else:
+            owners = questions.owners(ledger, turn.id)
+            owned = [
+                OwnedChange(c.path, c.kind, c.added, c.deleted, owners[c.path])
+                for c in found
+                if c.path in owners
+            ]
+        questions.set_turn_changes(ledger, turn.id, owned)
+
+
+def _changes(store: Store, pairs: list[tuple[bytes, bytes]]) -> list[list[CountedChange]]:
     try:
         return counted_changes(store, pairs)
     except (StoreDamaged, GitFailed):  # one damaged tree must not hide the other checkpoints

@@ -5,13 +5,15 @@ from __future__ import annotations
 from takeback.model.checkpoint import MANUAL
 from takeback.model.ids import WORKSPACE_SESSION
 from takeback.model.value import Value
-from takeback.ops.capture import capture, record
+from takeback.ops.capture import capture, draft, record
+from takeback.store import pending
 from takeback.store.store import MOST_PACKS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.coverage import NotHeld
+    from takeback.model.ids import SessionId
     from takeback.ops.context import Context
 
 
@@ -27,12 +29,21 @@ def checkpoint(
     *,
     label: str | None = None,
     prompt: str | None = None,
+    session: SessionId | None = None,
     allow_large: bool = False,
 ) -> Made:
-    """Makes a checkpoint by hand. It is durable when this returns."""
+    """Makes a checkpoint by hand, of the workspace's own session unless another is named.
+
+    It is durable when this returns.
+    """
     with context.locked():
         captured = capture(context, allow_large=allow_large)
-        made = record(context, captured, kind=MANUAL, session=WORKSPACE_SESSION, prompt=prompt)
+        if pending.any_left(context.store):
+            from takeback.ops.receive import record_waiting
+
+            record_waiting(context, captured)
+        drafted = draft(context, kind=MANUAL, session=session or WORKSPACE_SESSION)
+        made = record(context, captured, drafted.replace(prompt=prompt))
         if label is not None:
             from takeback.store.labels import write_label
             from takeback.store.sink import PackSink

@@ -1,7 +1,8 @@
 """Finds the checkpoint that a person means.
 
-In this order: exact id, label, ``@`` and ``@~N``, a time, the beginning of an id (four
-characters at least). ``SESSION/CP`` looks in one session only.
+In this order: exact id, label, ``turn:N`` (before turn N) and ``turn:N.end``, ``@`` and
+``@~N``, a time, the beginning of an id (four characters at least). ``SESSION/CP`` looks in one
+session only; without it, turns and ``@`` are those of the session that is meant.
 """
 
 from __future__ import annotations
@@ -10,24 +11,35 @@ import time as clock_time
 from datetime import datetime, timedelta
 
 from takeback.errors import NoSuchCheckpoint, UsageError
+from takeback.ledger import sessions as questions
+from takeback.model.checkpoint import UNDO
 from takeback.model.ids import ID_LENGTH, looks_like_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.ids import SessionId
+    from takeback.model.timeline import Session
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _SHORTEST_PREFIX = 4
 _NEAR = 5
 
 
-def find(ledger: Ledger, text: str, *, now: float, session: str | None = None) -> Checkpoint:
-    """Returns the checkpoint named by ``text``; raises NoSuchCheckpoint with near ones."""
-    wanted = text.strip()
+def find(
+    ledger: Ledger, text: str, *, now: float, meant: Callable[[], str | None] = lambda: None
+) -> Checkpoint:
+    """Returns the checkpoint named by ``text``; raises NoSuchCheckpoint with near ones.
+
+    ``meant`` says which session is meant, and is asked only where that matters.
+    """
+    wanted, session = text.strip(), None
     if "/" in wanted:
         prefix, _, wanted = wanted.partition("/")
-        session = _session(ledger, prefix)
+        session = find_session(ledger, prefix).id
     exact = ledger.by_id(wanted)
     if exact is not None and session in (None, exact.session):
         return exact
@@ -36,8 +48,10 @@ def find(ledger: Ledger, text: str, *, now: float, session: str | None = None) -
         return labelled[0]
     if len(labelled) > 1:
         raise _ambiguous(text, labelled)
+    if wanted.startswith("turn:"):
+        return _turn(ledger, wanted, session or meant())
     if wanted.startswith("@"):
-        return _from_newest(ledger, wanted, session)
+        return _from_newest(ledger, wanted, session or meant())
     moment = parse_time(wanted, now)
     if moment is not None:
         found = ledger.at_or_before(moment, session=session)
@@ -47,12 +61,71 @@ def find(ledger: Ledger, text: str, *, now: float, session: str | None = None) -
     return _by_prefix(ledger, wanted, session)
 
 
-def _session(ledger: Ledger, prefix: str) -> str:
-    found = [name for name in ledger.sessions() if prefix and name.startswith(prefix)]
+def find_session(ledger: Ledger, text: str) -> Session:
+    """Returns the session that ``text`` means: an id, the beginning of one, the agent's name.
+
+    The id may be ours or the agent's own. Raises NoSuchCheckpoint if it means none or several.
+    """
+    everyone = questions.sessions(ledger)
+    for exact in everyone:
+        if text in (exact.id, exact.native):
+            return exact
+    found = [
+        session
+        for session in everyone
+        if text and (session.id.startswith(text) or (session.native or "").startswith(text))
+    ]
+    if not found:
+        found = [session for session in everyone if text and session.agent == text]
     if len(found) != 1:
-        known = ", ".join(ledger.sessions())
-        raise NoSuchCheckpoint(f"{prefix!r} does not name one session", hint=f"sessions: {known}")
+        known = ", ".join(session.id for session in (found or everyone)[:_NEAR])
+        raise NoSuchCheckpoint(
+            f"{text!r} does not name one session", hint=f"sessions: {known or 'none yet'}"
+        )
     return found[0]
+
+
+def session_named(ledger: Ledger, session: str) -> Session | None:
+    """Returns the session of exactly that id."""
+    return questions.session_by_id(ledger, session)
+
+
+def line_of(ledger: Ledger, session: str | None) -> list[SessionId]:
+    """Returns a session and its ancestors; none for none."""
+    return [] if session is None else questions.line(ledger, session)
+
+
+def newest_of(ledger: Ledger, session: str) -> Checkpoint | None:
+    """Returns the newest checkpoint of a session."""
+    found = questions.session_by_id(ledger, session)
+    return None if found is None else ledger.by_id(found.newest)
+
+
+def unused_children(ledger: Ledger, target: Checkpoint) -> list[Checkpoint]:
+    """Returns the first checkpoints of children of ``target`` that nobody has gone on with."""
+    return [
+        child
+        for child in ledger.children(target.id)
+        if (newest := newest_of(ledger, child.session)) is not None and newest.id == child.id
+    ]
+
+
+def _turn(ledger: Ledger, text: str, session: str | None) -> Checkpoint:
+    number, dot, end = text.removeprefix("turn:").partition(".")
+    if not (number.isascii() and number.isdigit()) or (dot and end != "end"):
+        raise NoSuchCheckpoint(f"{text!r} is no turn; write turn:3 or turn:3.end", hint=_LIST)
+    if session is None:
+        raise NoSuchCheckpoint("no agent has worked here yet, so there are no turns", hint=_LIST)
+    found = questions.turn_numbered(ledger, session, int(number[:9]))
+    if found is None:
+        newest = questions.newest_number(ledger, session)
+        raise NoSuchCheckpoint(
+            f"session {session} has no turn {number}",
+            hint=f"its turns are 1 to {newest}: takeback log" if newest else _LIST,
+        )
+    checkpoint = ledger.by_id(found.after if end else found.before)
+    assert checkpoint is not None  # the ledger holds what its turns name
+    return checkpoint
 
 
 _LIST = "the checkpoints: takeback log"
@@ -65,7 +138,7 @@ def _from_newest(ledger: Ledger, text: str, session: str | None) -> Checkpoint:
         if not text.startswith("@~") or not (number.isascii() and number.isdigit()):
             raise NoSuchCheckpoint(f"{text!r} is not a checkpoint; write @ or @~3", hint=_LIST)
         back = int(number.lstrip("0")[:12] or "0")  # more than SQLite counts nobody has
-    found = ledger.checkpoints(session=session, undo=False, limit=back + 1)
+    found = ledger.checkpoints(session=session, without=(UNDO,), limit=back + 1)
     if len(found) <= back:
         raise NoSuchCheckpoint(
             f"there are only {len(found)} checkpoints, so {text} is before the first", hint=_LIST
@@ -96,7 +169,7 @@ def _near(ledger: Ledger, text: str) -> list[str]:
     """Returns ids and labels that a slip of the finger may have meant."""
     from difflib import get_close_matches
 
-    checkpoints = ledger.checkpoints(undo=False, limit=500)
+    checkpoints = ledger.checkpoints(without=(UNDO,), limit=500)
     words = [c.label for c in checkpoints if c.label] + [c.id for c in checkpoints]
     short = {word[: max(len(text), _SHORTEST_PREFIX)]: word for word in reversed(words)}
     return [short[match] for match in get_close_matches(text, short, n=3, cutoff=0.6)]

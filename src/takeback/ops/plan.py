@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from takeback.model.plan import Plan
 from takeback.ops.capture import capture
+from takeback.ops.facts import NO_FACTS, Facts
 from takeback.ops.failures import Translated
-from takeback.ops.preconditions import branch_line, refusals
+from takeback.ops.preconditions import branch_line, others, refusals
 from takeback.ops.prepare import Preparation, Scope
 from takeback.store import trees
 
@@ -24,15 +25,34 @@ def plan(
     scope: Scope,
     overrides: Overrides,
     *,
-    last_seen: SnapshotId | None = None,
+    facts: Facts = NO_FACTS,
 ) -> Plan:
     """Works out a plan without changing anything; the lock is free again when it returns."""
     with context.locked():
         captured = capture(context)
         captured.keep()
         with Translated("the plan"):
-            changes = Preparation(context, captured, target, scope, save=False)
-            return describe(context, captured, target, scope, changes, overrides, last_seen)
+            changes = prepare(context, captured, target, scope, overrides, facts, save=False)
+            return describe(context, captured, target, scope, changes, overrides, facts)
+
+
+def prepare(
+    context: Context,
+    captured: Captured,
+    target: Checkpoint,
+    scope: Scope,
+    overrides: Overrides,
+    facts: Facts,
+    *,
+    save: bool,
+) -> Preparation:
+    """Works out what happens to each path, with what the ledger knows about it."""
+    kept = {
+        path: f"changed by another session ({session}) and kept"
+        for path, session in (facts.others.items() if overrides.keep_others else ())
+    }
+    wanted = scope.with_also(facts.ignored) if not scope.paths else scope
+    return Preparation(context, captured, target, wanted, save=save, kept=kept, family=facts.family)
 
 
 def describe(
@@ -42,7 +62,7 @@ def describe(
     scope: Scope,
     changes: Preparation,
     overrides: Overrides,
-    last_seen: SnapshotId | None,
+    facts: Facts,
 ) -> Plan:
     """Puts worked-out changes into the form that people and programs read."""
     line = branch_line(context, target)
@@ -51,9 +71,10 @@ def describe(
         writes=tuple(sorted(changes.writes, key=lambda c: c.path)),
         deletes=tuple(sorted(changes.deletes, key=lambda c: c.path)),
         left_alone=changes.named(),
-        outside=_outside(context, captured, changes, last_seen),
+        outside=_outside(context, captured, changes, facts.last_seen),
+        others=others(changes, facts),
         warnings=() if line is None else (line,),
-        refused=refusals(context, captured, target, changes, overrides),
+        refused=refusals(context, captured, target, changes, overrides, facts),
         saved=tuple(sorted(changes.extra)),
         paths=scope.paths,
         ignored=scope.ignored,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from takeback.model.policy import Overrides
     from takeback.ops.capture import Captured
     from takeback.ops.context import Context
+    from takeback.ops.facts import Facts
     from takeback.ops.prepare import Preparation
 
 _A_FEW = 20
@@ -28,9 +29,13 @@ def refusals(
     target: Checkpoint,
     changes: Preparation,
     overrides: Overrides,
+    facts: Facts,
 ) -> tuple[Refusal, ...]:
     """Returns every precondition that does not hold and is not waived."""
     found = [
+        *_called_by_the_model(context, facts),
+        *_turn_running(facts, overrides),
+        *_others(changes, facts, overrides),
         *_mass_deletion(captured, changes, overrides),
         *_git_busy(context, overrides),
         *_other_branch(context, target, overrides),
@@ -38,6 +43,55 @@ def refusals(
         *_disk_space(context, changes.writes),
     ]
     return tuple(found)
+
+
+def _called_by_the_model(context: Context, facts: Facts) -> Iterator[Refusal]:
+    """A model that calls takeback from its own tool may read and checkpoint, not rewind."""
+    if facts.inside is not None and not context.policy.agent_may_rewind:
+        yield Refusal(
+            "inside_turn",
+            f"this was called from inside a running turn of {facts.inside.agent} "
+            f"({_quoted(facts.inside.prompt)})",
+            "",
+        )
+
+
+def _turn_running(facts: Facts, overrides: Overrides) -> Iterator[Refusal]:
+    if overrides.during_turn:
+        return
+    for turn in facts.running:
+        yield Refusal(
+            "during_turn",
+            f"{turn.agent} is working on {_quoted(turn.prompt)}; press Esc there first",
+            "--during-turn",
+        )
+
+
+def _others(changes: Preparation, facts: Facts, overrides: Overrides) -> Iterator[Refusal]:
+    if overrides.overwrite_others or overrides.keep_others:
+        return
+    named = others(changes, facts)
+    if named:
+        shown = ", ".join(to_text(path) for path in named[:3])
+        more = f" and {len(named) - 3} more" if len(named) > 3 else ""
+        sessions = ", ".join(sorted({facts.others[path] for path in named}))
+        yield Refusal(
+            "others",
+            f"another session ({sessions}) changed {shown}{more} since then; "
+            "--keep-others leaves them",
+            "--overwrite-others",
+        )
+
+
+def others(changes: Preparation, facts: Facts) -> tuple[bytes, ...]:
+    """Returns the planned paths that another session changed since the target."""
+    planned = (change.path for change in (*changes.writes, *changes.deletes))
+    return tuple(sorted(path for path in planned if path in facts.others))
+
+
+def _quoted(prompt: str) -> str:
+    line = prompt.strip().split("\n")[0]
+    return f'"{line[:60]}{"..." if len(line) > 60 else ""}"' if line else "a turn"
 
 
 def _mass_deletion(

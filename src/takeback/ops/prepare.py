@@ -26,7 +26,7 @@ from takeback.worktree.reading import Kept, keep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from takeback.model.checkpoint import Checkpoint
     from takeback.ops.capture import Captured
@@ -41,25 +41,38 @@ class Scope:
     """What of the target is wanted: all of it or some paths, with or without ignored files.
 
     ``also`` are paths of ignored files that are wanted whatever the rest says: those that the
-    operation which is being undone replaced or removed.
+    operation which is being undone replaced or removed. With ``files`` false no file is wanted,
+    as for a conversation alone.
     """
 
     def __init__(
-        self, paths: tuple[bytes, ...] = (), *, ignored: bool = False, also: tuple[bytes, ...] = ()
+        self,
+        paths: tuple[bytes, ...] = (),
+        *,
+        ignored: bool = False,
+        also: tuple[bytes, ...] = (),
+        files: bool = True,
     ) -> None:
         self.paths = paths
         self.ignored = ignored
+        self.files = files
         self._named = frozenset(paths) | frozenset(also)
         self._also = also
 
     def holds(self, path: bytes) -> bool:
-        return covers(self.paths, path) or path in self._named
+        return self.files and (covers(self.paths, path) or path in self._named)
+
+    def with_also(self, also: tuple[bytes, ...]) -> Scope:
+        """Returns the same scope with more ignored files in it."""
+        return Scope(self.paths, ignored=self.ignored, also=(*self._also, *also), files=self.files)
 
     def names(self, path: bytes) -> bool:
         """Tells whether this very path was asked for."""
         return path in self._named
 
     def wants_ignored(self, path: bytes) -> bool:
+        if not self.files:
+            return False
         if path in self._named or (self._also and covers(self._also, path)):
             return True
         return self.ignored and covers(self.paths, path)
@@ -76,8 +89,12 @@ class Preparation:
         scope: Scope,
         *,
         save: bool,
+        kept: Mapping[bytes, str] | None = None,
+        family: frozenset[str] = frozenset(),
     ) -> None:
         self._context = context
+        self._leave = kept or {}
+        self._family = family
         self._captured = captured
         self._store = context.store
         self._target_tree = bytes.fromhex(target.snapshot)
@@ -118,15 +135,18 @@ class Preparation:
             return Coverage([NotHeld(b"", "its coverage is damaged, so unknown")])
 
     def _saved_of(self, target: Checkpoint) -> dict[bytes, Entry]:
+        from takeback.ops.save import saved_since
+
+        before_tools = saved_since(self._store, target, self._family).inside
         if target.saved is None:
-            return {}
+            return before_tools
         try:
-            return dict(trees.walk(self._store, bytes.fromhex(target.saved)))
+            return {**before_tools, **dict(trees.walk(self._store, bytes.fromhex(target.saved)))}
         except StoreDamaged as error:
             self._context.reporter.note(
                 f"The ignored files saved with {target.id} cannot be read: {error.message}."
             )
-            return {}
+            return before_tools
 
     def _work_out(self) -> None:
         changes = {
@@ -224,6 +244,9 @@ class Preparation:
 
     def _decide(self, change: Change) -> str | None:
         """Puts one change where it belongs; returns the reason if it is left alone."""
+        if change.path in self._leave:
+            self._by_rule.add(change.path)
+            return self._leave[change.path]
         if b".git" in change.path.split(b"/"):
             return "takeback does not write to .git"
         elsewhere = self._captured.coverage.reason_for(change.path)

@@ -12,10 +12,11 @@ from takeback import kernel
 from takeback.errors import StoreDamaged
 from takeback.model.change import Change
 from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
-from takeback.model.operation import Operation
+from takeback.model.operation import FILES, Operation
 from takeback.model.path_text import to_bytes, to_text
 from takeback.model.plan import LeftAlone
 from takeback.model.value import Value
+from takeback.ops.child import decode as decode_child
 from takeback.ops.failures import Translated, write_failed
 from takeback.ops.rewind import StoreBlobs, finish
 from takeback.store import journal
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.model.checkpoint import Checkpoint
+    from takeback.ops.child import Child
     from takeback.ops.context import Context
     from takeback.worktree.apply import Applied
     from takeback.worktree.unit import Unit
@@ -40,12 +42,18 @@ class Recovered(Value):
     kind: str
     finished: bool
     left_alone: tuple[LeftAlone, ...]
+    session: SessionId | None = None
+    conversation_error: str | None = None
 
     def sentence(self) -> str:
         """Says it in one sentence, with each path that was left alone."""
         how = "finished" if self.finished else "rolled back"
         named = ", ".join(f"{to_text(item.path)} ({item.reason})" for item in self.left_alone)
         rest = f"; left alone: {named}" if named else ""
+        if self.conversation_error is not None:
+            rest += f"; its conversation was not written: {self.conversation_error}"
+        elif self.session is not None:
+            rest += f"; its conversation goes on as session {self.session}"
         return f"An interrupted {self.kind} was found and {how}{rest}."
 
 
@@ -73,7 +81,8 @@ def recover(context: Context, find: Callable[[CheckpointId], Checkpoint]) -> Rec
             with Translated("the recovery"):
                 journal.write(context.store, {**entry, "back": True})
         if forward:
-            return _finish(context, operation, units, planned, find)
+            child = None if entry.get("child") is None else decode_child(entry["child"])
+            return _finish(context, operation, units, planned, child, find)
         return _roll_back(context, operation, units)
 
 
@@ -92,6 +101,11 @@ def _decode(
         paths=tuple(to_bytes(path) for path in entry["paths"]),
         saved=tuple(to_bytes(path) for path in entry["saved"]),
         of=None if of is None else OperationId(of),
+        scope=entry.get("scope", FILES),
+        about=entry.get("about"),
+        target_sequence=int(entry.get("target_sequence", 0)),
+        directory=entry.get("directory"),
+        child=None if entry.get("child") is None else SessionId(entry["child"]["id"]),
     )
     planned = tuple(
         LeftAlone(to_bytes(path), reason, by_rule is True)
@@ -116,6 +130,7 @@ def _finish(
     operation: Operation,
     units: list[Unit],
     planned: tuple[LeftAlone, ...],
+    child: Child | None,
     find: Callable[[CheckpointId], Checkpoint],
 ) -> Recovered:
     applied = _apply(context, units, operation.id)
@@ -126,9 +141,16 @@ def _finish(
         find(operation.target),
         applied,
         planned,
+        child,
         recovered=True,
     )
-    return Recovered(operation.kind, True, outcome.left_alone)
+    return Recovered(
+        operation.kind,
+        True,
+        outcome.left_alone,
+        session=None if child is None else child.id,
+        conversation_error=outcome.conversation_error,
+    )
 
 
 def _roll_back(context: Context, operation: Operation, units: list[Unit]) -> Recovered:

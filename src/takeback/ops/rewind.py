@@ -16,17 +16,20 @@ from __future__ import annotations
 import os
 
 from takeback import kernel
-from takeback.errors import Refused, StoreDamaged
+from takeback.errors import Refused, StoreDamaged, TakebackError
 from takeback.model.checkpoint import UNDO, Checkpoint
-from takeback.model.ids import new_operation_id
-from takeback.model.operation import REWIND, Operation
+from takeback.model.ids import CheckpointId, new_operation_id
+from takeback.model.operation import BOTH, CONVERSATION, FILES, REWIND, Operation
 from takeback.model.path_text import covers
 from takeback.model.plan import LeftAlone, Outcome
 from takeback.model.snapshot import entry_mode
-from takeback.ops.capture import capture, record
+from takeback.ops.capture import capture, draft, record
+from takeback.ops.child import encode as encode_child
+from takeback.ops.child import write_child
+from takeback.ops.facts import NO_FACTS, Facts
 from takeback.ops.failures import Translated, write_failed
-from takeback.ops.plan import describe
-from takeback.ops.prepare import Preparation
+from takeback.ops.plan import describe, prepare
+from takeback.ops.receive import record_waiting
 from takeback.store import journal, trees
 from takeback.store.checkpoints import read_coverage
 from takeback.store.operations import write_operation
@@ -41,12 +44,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.model.change import Change
-    from takeback.model.ids import OperationId, SnapshotId
     from takeback.model.plan import Plan
     from takeback.model.policy import Overrides
     from takeback.ops.capture import Captured
+    from takeback.ops.child import Child, Cut
     from takeback.ops.context import Context
-    from takeback.ops.prepare import Scope
+    from takeback.ops.prepare import Preparation, Scope
     from takeback.store.store import Store
     from takeback.worktree.apply import Applied
 
@@ -74,11 +77,16 @@ def rewind(
     overrides: Overrides,
     *,
     shown: Plan | None = None,
-    last_seen: SnapshotId | None = None,
+    facts: Facts = NO_FACTS,
     kind: str = REWIND,
-    of: OperationId | None = None,
+    of: Operation | None = None,
+    cut: Cut | None = None,
+    about: str | None = None,
 ) -> Outcome:
     """Carries out a plan. The caller has recovered an interrupted operation before.
+
+    ``cut`` says what becomes of the conversation, ``of`` which operation an undo or redo is
+    about, ``about`` where it goes in words.
 
     ``shown`` is the plan that a person said yes to; if the workspace has changed so much
     that another one would be carried out, it is refused. Raises Refused or WriteFailed; the
@@ -87,9 +95,10 @@ def rewind(
     with context.locked():
         captured = capture(context)
         captured.keep()
+        record_waiting(context, captured)
         with Translated(f"the {kind}", undo=captured.sink.discard):
-            changes = Preparation(context, captured, target, scope, save=True)
-            made = describe(context, captured, target, scope, changes, overrides, last_seen)
+            changes = prepare(context, captured, target, scope, overrides, facts, save=True)
+            made = describe(context, captured, target, scope, changes, overrides, facts)
         if shown is not None and not made.same_changes(shown):
             captured.sink.discard()
             raise Refused(
@@ -99,9 +108,11 @@ def rewind(
         if made.refused:
             captured.sink.discard()
             raise refused(made)
-        if made.is_empty and kind == REWIND:
-            return Outcome(None, kind, target, None, (), (), made.left_alone, verified=True)
-        return _carry_out(context, captured, changes, made, kind, of)
+        if made.is_empty and kind == REWIND and (cut is None or cut.reused):
+            nothing = Outcome(None, kind, target, None, (), (), made.left_alone, verified=True)
+            return nothing if cut is None else _with_cut(nothing, cut)
+        drafted = _operation(context, made, changes, kind, of, cut, about, scope)
+        return _carry_out(context, captured, changes, made, drafted, cut)
 
 
 def refused(plan: Plan) -> Refused:
@@ -112,39 +123,61 @@ def refused(plan: Plan) -> Refused:
     return Refused(first.message, hint=hint, flag=first.flag)
 
 
+def _operation(
+    context: Context,
+    made: Plan,
+    changes: Preparation,
+    kind: str,
+    of: Operation | None,
+    cut: Cut | None,
+    about: str | None,
+    scope: Scope,
+) -> Operation:
+    """Returns the line of the log as far as it is known before anything is done."""
+    target = made.target
+    child = cut.child if cut is not None else None
+    if of is not None:
+        moved = of.scope
+    else:
+        moved = (BOTH if scope.files else CONVERSATION) if cut is not None else FILES
+    return Operation(
+        id=new_operation_id(),
+        kind=kind,
+        session=target.session if of is None else of.session,
+        time=context.clock.now(),
+        target=target.id,
+        before=CheckpointId(""),
+        after=target.snapshot,
+        paths=made.paths,
+        saved=tuple(sorted({*changes.extra, *changes.ignored_paths})),
+        of=None if of is None else of.id,
+        scope=moved,
+        child=child.id if child is not None else None,
+        directory=child.worktree if child is not None else None,
+        about=about,
+        target_sequence=target.sequence,
+    )
+
+
 def _carry_out(
     context: Context,
     captured: Captured,
     changes: Preparation,
     made: Plan,
-    kind: str,
-    of: OperationId | None,
+    operation: Operation,
+    cut: Cut | None,
 ) -> Outcome:
-    store, target = context.store, made.target
+    store, target, kind = context.store, made.target, operation.kind
     units = make_units(changes.writes, changes.deletes, changes.displaced)
-    token = new_operation_id()
-    before = record(
-        context,
-        captured,
-        kind=UNDO,
-        session=target.session,
-        prompt=f"before {kind} to {target.id}",
-        operation=token,
-        extra=changes.extra,
+    token = operation.id
+    undo = draft(context, kind=UNDO, session=target.session)
+    undo = undo.replace(prompt=f"before {kind} to {target.id}", operation=token)
+    before = record(context, captured, undo, extra=changes.extra)
+    operation = operation.replace(
+        before=before.id, time=context.clock.now(), sequence=before.sequence
     )
-    operation = Operation(
-        id=token,
-        kind=kind,
-        session=target.session,
-        time=context.clock.now(),
-        target=target.id,
-        before=before.id,
-        after=target.snapshot,
-        paths=made.paths,
-        saved=tuple(sorted({*changes.extra, *changes.ignored_paths})),
-        of=of,
-    )
-    entry = journal_record(operation, units, made.left_alone)
+    child = cut.child if cut is not None else None
+    entry = journal_record(operation, units, made.left_alone, child)
     with Translated(f"the {kind}"):
         journal.write(store, entry)
     apply = Apply(context.workspace.fd, units, token, StoreBlobs(store), context.reporter)
@@ -156,11 +189,22 @@ def _carry_out(
             with Translated(f"the {kind}"):
                 journal.remove(store)
         raise write_failed(f"the {kind}", error) from error
-    return finish(context, operation, before, target, applied, made.left_alone)
+    outcome = finish(context, operation, before, target, applied, made.left_alone, child)
+    return outcome if cut is None else _with_cut(outcome, cut)
+
+
+def _with_cut(outcome: Outcome, cut: Cut) -> Outcome:
+    if outcome.conversation_error is not None:
+        return outcome
+    session = cut.child.id if cut.child is not None else None
+    return outcome.replace(session=session, resume=cut.resume, prompt=cut.prompt)
 
 
 def journal_record(
-    operation: Operation, units: list[Any], left_alone: tuple[LeftAlone, ...]
+    operation: Operation,
+    units: list[Any],
+    left_alone: tuple[LeftAlone, ...],
+    child: Child | None,
 ) -> dict[str, Any]:
     """Returns all that recovery needs to finish the operation or roll it back."""
     from takeback.model.path_text import to_text
@@ -176,6 +220,11 @@ def journal_record(
         "saved": [to_text(path) for path in operation.saved],
         "of": operation.of,
         "left_alone": [[to_text(item.path), item.reason, item.by_rule] for item in left_alone],
+        "scope": operation.scope,
+        "about": operation.about,
+        "target_sequence": operation.target_sequence,
+        "directory": operation.directory,
+        "child": None if child is None else encode_child(child),
         "back": False,
         "units": [encode(unit) for unit in units],
     }
@@ -188,25 +237,37 @@ def finish(
     target: Checkpoint,
     applied: Applied,
     planned: tuple[LeftAlone, ...],
+    child: Child | None = None,
     *,
     recovered: bool = False,
 ) -> Outcome:
-    """Looks at the result, writes the log and ends the journal. The caller holds the lock."""
+    """Looks at the result, writes the new session, then the log, and ends the journal.
+
+    The caller holds the lock. A session that cannot be written is named in the outcome; the
+    files are done all the same, and the log says what was done.
+    """
     after = capture(context)
     after.keep()
     left = {item.path: item for item in (*planned, *applied.left_alone)}
-    surfaced = _surfaced(context, after.tree, target, before, operation.paths)
-    left.update((item.path, item) for item in surfaced)
+    if operation.moves_files:
+        surfaced = _surfaced(context, after.tree, target, before, operation.paths)
+        left.update((item.path, item) for item in surfaced)
     left = {
         path: item
         for path, item in left.items()
         if item.reason in KEPT_BESIDE or not _same(context, after.tree, target, path)
     }
-    verified = _is_at_target(context, after.tree, target, operation, set(left))
-    if operation.kind == REWIND and not applied.written and not applied.deleted:
+    verified = not operation.moves_files or _is_at_target(
+        context, after.tree, target, operation, set(left)
+    )
+    nothing = not applied.written and not applied.deleted
+    if operation.kind == REWIND and nothing and not operation.moves_conversation:
         with Translated(f"the {operation.kind}"):
             journal.remove(context.store)
         return _nothing_done(operation, target, left, verified)
+    failure = _new_session(context, child, target)
+    if failure is not None:
+        operation = operation.replace(child=None)
     with Translated(f"the {operation.kind}", undo=after.sink.discard):
         write_operation(
             context.store,
@@ -231,7 +292,20 @@ def finish(
         verified=verified,
         recovered=recovered,
         directories=applied.directories,
+        scope=operation.scope,
+        conversation_error=failure,
     )
+
+
+def _new_session(context: Context, child: Child | None, target: Checkpoint) -> str | None:
+    """Writes the cut conversation as a session of its own; returns why it could not be."""
+    if child is None:
+        return None
+    try:
+        write_child(context, child, target, StoreBlobs(context.store))
+    except TakebackError as error:
+        return error.message
+    return None
 
 
 def _is_on_disk(context: Context, change: Change) -> bool:

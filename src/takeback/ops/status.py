@@ -5,13 +5,19 @@ from __future__ import annotations
 import os
 
 from takeback.errors import StoreDamaged
+from takeback.model.checkpoint import UNDO
 from takeback.model.operation import history
 from takeback.model.value import Value
-from takeback.store import journal, log
+from takeback.ops.facts import RunningTurn, running_turns
+from takeback.ops.sessions import SessionEntry
+from takeback.ops.sessions import sessions as sessions_of
+from takeback.store import journal, log, pending
 from takeback.store.operations import read_operations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.ops.context import Context
@@ -35,24 +41,31 @@ class Status(Value):
     can_redo: int
     interrupted: bool
     failures: tuple[str, ...]
+    waiting: int = 0
+    running: tuple[RunningTurn, ...] = ()
+    disagree: tuple[SessionEntry, ...] = ()
+    """Sessions whose conversation holds turns that an operation took back."""
 
     @property
     def over_budget(self) -> bool:
         return self.bytes > self.budget
 
 
-def status(context: Context, ledger: Ledger) -> Status:
-    """Reads; changes nothing."""
+def status(
+    context: Context, ledger: Ledger, *, home: str, is_over: Callable[[Checkpoint], bool]
+) -> Status:
+    """Reads; changes nothing. ``home`` is where the log of all hooks is."""
     store = context.store
     checkpoints, snapshots, sessions = ledger.counts()
     size, growth = _size(store.directory, context.clock.now() - _DAY)
-    failures = log.read(store)
+    lines = [*log.read(store), *log.read_from(os.path.join(home, "log"))]
+    failures = sorted(lines, key=lambda line: line[:20])  # by their time
     try:
         stacks = history(read_operations(store))
     except StoreDamaged as error:
         stacks = history(())
         failures.append(f"the operation log cannot be read: {error.message}")
-    newest = ledger.checkpoints(undo=False, limit=1)
+    newest = ledger.checkpoints(without=(UNDO,), limit=1)
     return Status(
         root=context.workspace.root,
         store=store.directory,
@@ -67,6 +80,9 @@ def status(context: Context, ledger: Ledger) -> Status:
         can_redo=len(stacks.redo),
         interrupted=journal.exists(store),
         failures=tuple(failures),
+        waiting=len(pending.read(store)),
+        running=running_turns(context, ledger, is_over),
+        disagree=tuple(e for e in sessions_of(context, ledger) if e.disagrees is not None),
     )
 
 

@@ -2,44 +2,76 @@
 
 from __future__ import annotations
 
+from takeback.ledger import sessions as questions
+from takeback.model.checkpoint import UNDO
+from takeback.model.timeline import OUTSIDE
+from takeback.model.turn import ROUND, SESSION_END, SESSION_START, TURN_END
 from takeback.model.value import Value
 from takeback.store.checkpoints import read_coverage
-from takeback.store.operations import newest_operation, read_operations
+from takeback.store.operations import read_operations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.ledger.ledger import Ledger
-    from takeback.model.change import CountedChange
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.coverage import NotHeld
-    from takeback.model.ids import SnapshotId
     from takeback.model.operation import Operation
+    from takeback.model.timeline import OwnedChange, Turn
     from takeback.store.store import Store
 
 
 class TimelineEntry(Value):
-    """One checkpoint and what changed since the one before it in its session."""
+    """One checkpoint, and what changed since the state before it.
+
+    Where a turn begins, ``turn`` is that turn and ``done`` what it changed in all.
+    """
 
     checkpoint: Checkpoint
-    changes: tuple[CountedChange, ...]
+    changes: tuple[OwnedChange, ...]
+    turn: Turn | None = None
+    done: tuple[OwnedChange, ...] = ()
+
+    @property
+    def shown(self) -> tuple[OwnedChange, ...]:
+        """What a line about it shows: what the turn did, else what was found changed."""
+        return self.done if self.turn is not None else self.changes
+
+    @property
+    def outside(self) -> tuple[OwnedChange, ...]:
+        """What the person changed by their own hand before it."""
+        return tuple(change for change in self.changes if change.who == OUTSIDE)
 
     @property
     def added(self) -> int:
-        return sum(change.added or 0 for change in self.changes)
+        return sum(change.added or 0 for change in self.shown)
 
     @property
     def deleted(self) -> int:
-        return sum(change.deleted or 0 for change in self.changes)
+        return sum(change.deleted or 0 for change in self.shown)
+
+
+FOLDED = (ROUND, TURN_END, SESSION_START, SESSION_END)
+"""Kinds that a list leaves out: they are parts of a turn, or no place to go back to."""
 
 
 def timeline(
-    ledger: Ledger, *, session: str | None = None, undo: bool = False, limit: int = -1
+    ledger: Ledger, *, session: str | None = None, everything: bool = False, limit: int = -1
 ) -> list[TimelineEntry]:
-    """Returns checkpoints, newest first; undo snapshots only if asked."""
-    return [
-        TimelineEntry(checkpoint, tuple(ledger.changes(checkpoint.id)))
-        for checkpoint in ledger.checkpoints(session=session, undo=undo, limit=limit)
-    ]
+    """Returns checkpoints, newest first; parts of turns and undo snapshots only if asked."""
+    left_out = () if everything else (*FOLDED, UNDO)
+    found = ledger.checkpoints(session=session, without=left_out, limit=limit)
+    return [entry(ledger, checkpoint) for checkpoint in found]
+
+
+def entry(ledger: Ledger, checkpoint: Checkpoint) -> TimelineEntry:
+    """Returns a checkpoint with its changes and, where one begins, its turn."""
+    turn = questions.turn_by_id(ledger, checkpoint.id)
+    return TimelineEntry(
+        checkpoint,
+        tuple(ledger.changes(checkpoint.id)),
+        turn,
+        tuple(questions.turn_changes(ledger, checkpoint.id)) if turn is not None else (),
+    )
 
 
 def operations(store: Store) -> list[Operation]:
@@ -47,23 +79,36 @@ def operations(store: Store) -> list[Operation]:
     return read_operations(store)
 
 
-def last_seen(store: Store, ledger: Ledger) -> SnapshotId | None:
-    """Returns the newest state that takeback knows: a checkpoint's, or after an operation."""
-    newest = ledger.checkpoints(undo=False, limit=1)
-    last = newest_operation(store)
-    if last is not None and (not newest or last.time > newest[0].time):
-        return last.after
-    return newest[0].snapshot if newest else None
-
-
 class Shown(Value):
     """One checkpoint in full."""
 
     entry: TimelineEntry
     not_held: tuple[NotHeld, ...]
+    tools: tuple[tuple[str, int], ...] = ()
+    """The tools that its turn used, each with how often."""
+    steps: tuple[TimelineEntry, ...] = ()
+    """What belongs to its turn after it: rounds, prompts typed meanwhile, the end."""
 
 
 def show(store: Store, ledger: Ledger, checkpoint: Checkpoint) -> Shown:
-    """Returns a checkpoint with its changes and with all that it does not hold."""
-    entry = TimelineEntry(checkpoint, tuple(ledger.changes(checkpoint.id)))
-    return Shown(entry, read_coverage(store, checkpoint.commit).not_held)
+    """Returns a checkpoint with its changes, its turn, and all that it does not hold."""
+    shown = entry(ledger, checkpoint)
+    steps = _steps(ledger, shown)
+    counts: dict[str, int] = {}
+    for step in (shown, *steps):
+        for tool in step.checkpoint.tools:
+            counts[tool.name] = counts.get(tool.name, 0) + 1
+    not_held = read_coverage(store, checkpoint.commit).not_held
+    return Shown(shown, not_held, tuple(counts.items()), steps)
+
+
+def _steps(ledger: Ledger, shown: TimelineEntry) -> tuple[TimelineEntry, ...]:
+    if shown.turn is None or shown.turn.after == shown.checkpoint.id:
+        return ()
+    found = []
+    for checkpoint in ledger.after(shown.checkpoint):
+        if checkpoint.kind != UNDO:
+            found.append(entry(ledger, checkpoint))
+        if checkpoint.id == shown.turn.after:
+            break
+    return tuple(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from takeback.errors import Refused
 from takeback.model.operation import REDO, UNDO, history
+from takeback.ops.facts import NO_FACTS, Facts
 from takeback.ops.plan import plan
 from takeback.ops.prepare import Scope
 from takeback.ops.rewind import rewind
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.ids import CheckpointId, SnapshotId
+    from takeback.model.ids import CheckpointId
     from takeback.model.operation import Step
     from takeback.model.plan import Outcome, Plan
     from takeback.model.policy import Overrides
@@ -35,7 +36,8 @@ def next_step(context: Context, kind: str) -> Step:
 
 def _scope(step: Step) -> Scope:
     """Keeps to the scope of the operation, with the ignored files that it replaced or removed."""
-    return Scope(step.operation.paths, also=step.saved)
+    files = step.operation.moves_files
+    return Scope(step.operation.paths, also=step.saved if files else (), files=files)
 
 
 def plan_step(
@@ -44,10 +46,16 @@ def plan_step(
     find: Callable[[CheckpointId], Checkpoint],
     overrides: Overrides,
     *,
-    last_seen: SnapshotId | None = None,
+    facts: Facts = NO_FACTS,
 ) -> Plan:
     """Works out what carrying out ``step`` would change."""
-    return plan(context, find(step.goes_to), _scope(step), overrides, last_seen=last_seen)
+    made = plan(context, find(step.goes_to), _scope(step), overrides, facts=_relevant(facts))
+    return made.replace(scope=step.operation.scope)
+
+
+def _relevant(facts: Facts) -> Facts:
+    """Undo and redo restore the operation's own saved files, and no others."""
+    return facts.replace(ignored=(), others={})
 
 
 def take_step(
@@ -58,7 +66,7 @@ def take_step(
     overrides: Overrides,
     *,
     shown: Plan | None = None,
-    last_seen: SnapshotId | None = None,
+    facts: Facts = NO_FACTS,
 ) -> Outcome:
     """Goes to the state that the step names, and logs it as an undo or redo."""
     assert kind in (UNDO, REDO)
@@ -68,7 +76,7 @@ def take_step(
         _scope(step),
         overrides,
         shown=shown,
-        last_seen=last_seen,
+        facts=_relevant(facts),
         kind=kind,
-        of=step.operation.id,
+        of=step.operation,
     )

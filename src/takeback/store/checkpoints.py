@@ -1,4 +1,5 @@
-"""Checkpoints as commits: ``files/`` is the snapshot, ``coverage`` what it does not hold.
+"""Checkpoints as commits: ``files/`` is the snapshot, ``coverage`` what it does not hold,
+``conversation/`` the transcript at that moment.
 
         refs/takeback/sessions/<session>  ->  newest checkpoint  ->  the one before  ->  ...
         refs/takeback/local/<session>     ->  saved files of the newest  ->  ...
@@ -11,16 +12,14 @@ from __future__ import annotations
 
 from takeback.errors import StoreDamaged
 from takeback.git.objects import BLOB, EMPTY_TREE, TREE
-from takeback.model.checkpoint import Checkpoint
+from takeback.model.checkpoint import Checkpoint, decode
 from takeback.model.coverage import Coverage
-from takeback.model.ids import CheckpointId, SessionId, SnapshotId
+from takeback.model.ids import SnapshotId
 from takeback.model.snapshot import DIRECTORY
 from takeback.store.records import read_record, write_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from takeback.ports import ObjectSink
     from takeback.store.records import Record
     from takeback.store.store import Store
@@ -29,6 +28,7 @@ SESSIONS = "refs/takeback/sessions/"
 LOCAL = "refs/takeback/local/"
 _FILES = b"files"
 _COVERAGE = b"coverage"
+_CONVERSATION = b"conversation"
 
 
 def write_checkpoint(
@@ -36,8 +36,14 @@ def write_checkpoint(
     sink: ObjectSink,
     checkpoint: Checkpoint,
     coverage: Coverage,
+    *,
+    conversation: bytes | None = None,
+    base: bytes | None = None,
 ) -> Checkpoint:
     """Keeps a checkpoint and returns it with its commit.
+
+    ``conversation`` is the tree of the transcript's bytes. The first checkpoint of a session
+    that descends from another has the one it came from, ``base``, as its parent.
 
     On disk afterwards: the pack, flushed; then the ref of the saved files; then, as the
     commit point, the ref of the session. A crash before that leaves no checkpoint. The
@@ -45,16 +51,20 @@ def write_checkpoint(
     """
     ref = SESSIONS + checkpoint.session
     tip = store.refs.read(ref)
+    # a draft has the number of the one that it follows
+    checkpoint = checkpoint.replace(sequence=store.next_sequence(above=checkpoint.sequence))
     if bytes.fromhex(checkpoint.snapshot) == EMPTY_TREE:
         sink.add(TREE, b"")
     entries = [(DIRECTORY, _FILES, bytes.fromhex(checkpoint.snapshot))]
     coverage_id = sink.add(BLOB, coverage.encode())
     entries.append((0o100644, _COVERAGE, coverage_id))
+    if conversation is not None:
+        entries.append((DIRECTORY, _CONVERSATION, conversation))
     local_tip, local = _write_saved(store, sink, checkpoint)
     commit = write_record(
         sink,
-        _meta(checkpoint, coverage),
-        parents=() if tip is None else (tip,),
+        {**checkpoint.encode(), "not_held": len(coverage.not_held)},
+        parents=_parents(tip, base),
         time=checkpoint.time,
         message=_message(checkpoint),
         entries=tuple(entries),
@@ -87,23 +97,10 @@ def _write_saved(
     return tip, commit
 
 
-def _meta(checkpoint: Checkpoint, coverage: Coverage) -> dict[str, Any]:
-    return {
-        "type": "checkpoint",
-        "id": checkpoint.id,
-        "session": checkpoint.session,
-        "kind": checkpoint.kind,
-        "time": checkpoint.time,
-        "files": checkpoint.files,
-        "complete": checkpoint.complete,
-        "not_held": len(coverage.not_held),
-        "saved": checkpoint.saved,
-        "prompt": checkpoint.prompt,
-        "turn": checkpoint.turn,
-        "branch": checkpoint.branch,
-        "head": checkpoint.head,
-        "operation": checkpoint.operation,
-    }
+def _parents(tip: bytes | None, base: bytes | None) -> tuple[bytes, ...]:
+    if tip is not None:
+        return (tip,)
+    return () if base is None else (base,)
 
 
 def _message(checkpoint: Checkpoint) -> str:
@@ -116,23 +113,22 @@ def checkpoint_of(record: Record) -> Checkpoint:
     files = record.entries.get(_FILES)
     if files is None:
         raise StoreDamaged(f"checkpoint {record.oid.hex()} has no files")
-    turn = record.meta.get("turn")
-    return Checkpoint(
-        id=CheckpointId(record.text("id")),
-        session=SessionId(record.text("session")),
-        kind=record.text("kind"),
-        time=record.number("time"),
-        snapshot=SnapshotId(files[1].hex()),
-        commit=record.oid,
-        complete=record.meta.get("complete") is True,
-        files=int(record.number("files")),
-        saved=record.optional_text("saved"),
-        prompt=record.optional_text("prompt"),
-        turn=turn if isinstance(turn, int) else None,
-        branch=record.optional_text("branch"),
-        head=record.optional_text("head"),
-        operation=record.optional_text("operation"),
-    )
+    try:
+        return decode(record.meta, snapshot=SnapshotId(files[1].hex()), commit=record.oid)
+    except ValueError as error:
+        raise StoreDamaged(f"record {record.oid.hex()} is no checkpoint: {error}") from None
+
+
+def newest_checkpoint(store: Store, session: str) -> Checkpoint | None:
+    """Returns the newest checkpoint of a session, None if it has none."""
+    tip = store.refs.read(SESSIONS + session)
+    return None if tip is None else checkpoint_of(read_record(store, tip))
+
+
+def conversation_tree(record: Record) -> bytes | None:
+    """Returns the tree of the transcript's bytes that a checkpoint keeps, if it keeps any."""
+    entry = record.entries.get(_CONVERSATION)
+    return None if entry is None else entry[1]
 
 
 def read_coverage(store: Store, commit: bytes) -> Coverage:

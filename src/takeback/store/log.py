@@ -16,9 +16,13 @@ _KEPT = 1 << 18
 
 def append(store: Store, text: str) -> None:
     """Adds a line with the time. A log that cannot be written must not stop the work."""
+    append_to(store.path("log"), text)
+
+
+def append_to(path: str, text: str) -> None:
+    """Adds a line to the log of a store, or to that of all where there is no store."""
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     line = f"{stamp} {' '.join(text.split())}\n".encode(errors="replace")
-    path = store.path("log")
     try:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
@@ -39,8 +43,13 @@ def _shorten(path: str) -> None:
 
 def read(store: Store, *, last: int = 20) -> list[str]:
     """Returns the newest lines, oldest first."""
+    return read_from(store.path("log"), last=last)
+
+
+def read_from(path: str, *, last: int = 20) -> list[str]:
+    """Returns the newest lines of a log, oldest first; none if there is none."""
     try:
-        with open(store.path("log"), encoding="utf-8", errors="replace") as file:
+        with open(path, encoding="utf-8", errors="replace") as file:
             return file.read().splitlines()[-last:]
     except OSError:
         return []

@@ -7,11 +7,10 @@ objects it has written anew, and readers list the packs again when one is gone.
 from __future__ import annotations
 
 import os
-import sys
 
 from takeback.errors import GitFailed, Locked, TimedOut
 from takeback.git.repository import repack_geometric
-from takeback.store import log
+from takeback.store import detached, log
 from takeback.store.lock import Lock
 from takeback.store.store import MOST_PACKS
 from takeback.store.trust import Trust, checksum_holds
@@ -20,14 +19,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.store.store import Store
 
-_PROGRAM = """
-import os, sys
-sys.path.insert(0, sys.argv[1])
-os.chdir(sys.argv[2])
-from takeback.store.maintenance import main
-main(sys.argv[2])
-"""
-
 
 def is_due(store: Store) -> bool:
     """Tells whether there are so many packs that reading slows down."""
@@ -35,33 +26,8 @@ def is_due(store: Store) -> bool:
 
 
 def start_detached(store: Store) -> None:
-    """Starts the combining in a process that outlives this one and holds nothing of it."""
-    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-    try:
-        os.posix_spawn(
-            sys.executable,
-            [sys.executable, "-I", "-c", _PROGRAM, _package_directory(), store.directory],
-            _environment(),
-            file_actions=[
-                (os.POSIX_SPAWN_DUP2, null, 0),
-                (os.POSIX_SPAWN_DUP2, null, 1),
-                (os.POSIX_SPAWN_DUP2, null, 2),
-            ],
-            setsid=True,
-        )
-    except OSError as error:
-        log.append(store, f"maintenance could not be started: {error}")
-    finally:
-        os.close(null)
-
-
-def _package_directory() -> str:
-    """Returns where this takeback was imported from; -I looks neither there nor in the cwd."""
-    return os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
-
-def _environment() -> dict[str, str]:
-    return {key: os.environ[key] for key in ("PATH", "HOME", "TMPDIR") if key in os.environ}
+    """Starts the combining in a process that outlives this one."""
+    detached.start(store, "takeback.store.maintenance")
 
 
 def combine_packs(store: Store) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from takeback.errors import StoreDamaged
 from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
-from takeback.model.operation import Operation
+from takeback.model.operation import FILES, Operation
 from takeback.model.path_text import to_bytes, to_text
 from takeback.store.records import chain, read_record, write_record
 
@@ -38,6 +38,12 @@ def write_operation(store: Store, sink: ObjectSink, operation: Operation) -> Non
             "deleted": operation.deleted,
             "left_alone": operation.left_alone,
             "recovered": operation.recovered,
+            "scope": operation.scope,
+            "child": operation.child,
+            "about": operation.about,
+            "target_sequence": operation.target_sequence,
+            "directory": operation.directory,
+            "sequence": store.next_sequence(above=operation.sequence),
         },
         parents=() if tip is None else (tip,),
         time=operation.time,
@@ -49,7 +55,7 @@ def write_operation(store: Store, sink: ObjectSink, operation: Operation) -> Non
 
 def operation_of(record: Record) -> Operation:
     """Returns the operation that a record describes; raises StoreDamaged."""
-    of = record.optional_text("of")
+    of, child = record.optional_text("of"), record.optional_text("child")
     return Operation(
         id=OperationId(record.text("id")),
         kind=record.text("kind"),
@@ -65,6 +71,14 @@ def operation_of(record: Record) -> Operation:
         deleted=int(record.number("deleted")),
         left_alone=int(record.number("left_alone")),
         recovered=record.meta.get("recovered") is True,
+        scope=record.optional_text("scope") or FILES,
+        child=SessionId(child) if child else None,
+        about=record.optional_text("about"),
+        target_sequence=int(record.number("target_sequence"))
+        if "target_sequence" in record.meta
+        else 0,
+        directory=record.optional_text("directory"),
+        sequence=int(record.number("sequence")) if "sequence" in record.meta else 0,
     )
 
 

@@ -138,6 +138,36 @@ class Store:
         except (OSError, ValueError):
             return 0
 
+    def next_sequence(self, *, above: int = 0) -> int:
+        """Returns a number higher than any given before. The caller holds the lock.
+
+        It orders checkpoints and operations of all sessions, whatever the clock does. It is
+        written before it is used, so a kill leaves a gap and gives no number twice. After a power
+        loss it may be one that was given; ``above``, the newest that the caller knows of, keeps
+        the order within a session, and to the ledger an equal number is only a tie.
+        """
+        path = self.path("sequence")
+        try:
+            with open(path, encoding="ascii") as file:
+                number = max(int(file.read()), above) + 1
+        except (OSError, ValueError):
+            number = max(self._highest_sequence(), above) + 1
+        durable.replace_file(path, b"%d\n" % number, flush=False)
+        return number
+
+    def _highest_sequence(self) -> int:
+        """Looks for the newest number in what the refs point to."""
+        from takeback.store.records import read_record
+
+        highest = 0
+        for tip in self.refs.list("refs/takeback/", damaged={}).values():
+            try:
+                number = read_record(self, tip).meta.get("sequence")
+            except StoreDamaged:
+                continue
+            highest = max(highest, number) if isinstance(number, int) else highest
+        return highest
+
     def raise_epoch(self) -> None:
         """Makes every stat cache void. The caller holds the lock."""
         durable.replace_file(self.path("epoch"), b"%d\n" % (self.epoch + 1))

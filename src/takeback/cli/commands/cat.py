@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
-from takeback.cli import documents
-from takeback.cli.options import Call, name_text, verb
+from takeback.cli.options import Call, name_text, session_option, verb
+from takeback.errors import UsageError
+from takeback.words import documents
 
 
 @verb("cat")
 @click.argument("checkpoint", metavar="CP", type=name_text)
-@click.argument("path", metavar="PATH")
-def command(call: Call, checkpoint: str, path: str) -> int:
-    """Print one file as it is in a checkpoint."""
+@click.argument("path", metavar="[PATH]", default="")
+@click.option("--conversation", is_flag=True, help="The conversation as it was there instead.")
+@session_option
+def command(call: Call, checkpoint: str, path: str, conversation: bool, session: str | None) -> int:
+    """Print one file, or the conversation, as it is in a checkpoint."""
+    if conversation == bool(path):
+        raise UsageError("name a path, or say --conversation")
     with call.open("cat") as tb:
-        data = tb.cat(checkpoint, path)
-        relative = tb.path(path)
+        meant = call.session_meant(tb, session, needed=checkpoint.startswith(("@", "turn:")))
+        found = tb.find(checkpoint, session=meant)
+        data = tb.conversation(found) if conversation else tb.cat(found, path)
     if not call.json:
         call.output.raw(data)
         return 0
     from base64 import b64encode
 
-    fields = {**documents.path_fields(relative), "bytes_b64": b64encode(data).decode()}
-    call.output.document("file", fields)
+    fields = {"bytes_b64": b64encode(data).decode()}
+    if not conversation:
+        fields = {**documents.path_fields(os.fsencode(path)), **fields}
+    call.output.document("conversation" if conversation else "file", fields)
     return 0

@@ -6,9 +6,9 @@ import time
 
 import click
 
-from takeback.cli import documents
-from takeback.cli.options import Call, name_text, verb
-from takeback.cli.text import count, shown_path
+from takeback.cli.options import Call, name_text, session_option, verb
+from takeback.words import documents
+from takeback.words.text import count, shown_path
 
 
 @verb("checkpoint")
@@ -19,10 +19,11 @@ from takeback.cli.text import count, shown_path
     type=name_text,
     help="A name for it, used by one checkpoint only.",
 )
+@session_option
 @click.option(
     "--allow-large", is_flag=True, help="Also when there are more new files or bytes than usual."
 )
-def command(call: Call, label: str | None, allow_large: bool) -> int:
+def command(call: Call, label: str | None, session: str | None, allow_large: bool) -> int:
     """Make a checkpoint of the files as they are now.
 
     Files that git ignores are not part of it, except small ones, which are kept beside it.
@@ -31,7 +32,7 @@ def command(call: Call, label: str | None, allow_large: bool) -> int:
     output = call.output
     with call.open("checkpoint", create=True, note=False) as tb:
         start = time.monotonic()
-        made = tb.checkpoint(label, allow_large=allow_large)
+        made = tb.checkpoint(label, session=session, allow_large=allow_large)
         took = round((time.monotonic() - start) * 1000)
         changes = tb.show(made.checkpoint).entry.changes
     checkpoint = made.checkpoint

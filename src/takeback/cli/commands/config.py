@@ -8,10 +8,10 @@ import click
 
 from takeback import config, durable
 from takeback.cli.options import Call, verb
-from takeback.cli.text import shown
 from takeback.errors import NotAWorkspace
 from takeback.ops.failures import Translated
 from takeback.paths import config_file
+from takeback.words.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import time
 
 import click
 
-from takeback.cli import documents
 from takeback.cli.options import Call, verb
 from takeback.cli.terminal import is_terminal
+from takeback.words import documents
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ def command(call: Call, base: str | None, fast: bool) -> int:
     """Show takeback at work in a throw-away directory.
 
     A scripted agent works three turns on a scratch project, the last one a disaster. Then the
-    turns are taken back, and every path is compared with how it was.
+    turns are taken back, files and conversation, every path is compared with how it was, and a
+    fork goes another way.
     """
     from takeback.cli.demo.performance import Performance, make_stage
 

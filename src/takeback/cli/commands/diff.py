@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import click
 
-from takeback.cli import documents
 from takeback.cli.options import Call, name_text, verb
-from takeback.cli.text import shown_path
+from takeback.words import documents
+from takeback.words.text import shown_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from takeback.cli.terminal import Paint
     from takeback.model.change import CountedChange
+    from takeback.words.paint import Paint
 
 
 @verb("diff", paths=True)

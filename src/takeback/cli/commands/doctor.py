@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from takeback.cli.options import Call, name_text, verb
-from takeback.cli.text import shown
 from takeback.errors import NotAWorkspace
+from takeback.words.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ import os
 
 import click
 
-from takeback.cli import documents
 from takeback.cli.options import Call, verb
 from takeback.cli.terminal import ask
-from takeback.cli.text import count, shown, shown_path, size
 from takeback.errors import Refused
 from takeback.model.path_text import to_bytes, to_text
+from takeback.words import documents
+from takeback.words.text import count, shown, shown_path, size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

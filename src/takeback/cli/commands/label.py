@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from takeback.cli.options import Call, name_text, verb
-from takeback.cli.text import shown
+from takeback.words.text import shown
 
 
 @verb("label")

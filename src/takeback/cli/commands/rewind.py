@@ -4,37 +4,53 @@ from __future__ import annotations
 
 import click
 
-from takeback.cli.options import Call, name_text, verb
+from takeback.cli.options import Call, name_text, session_option, verb
 from takeback.cli.travel import Journey, override_options, overrides, require_yes
+from takeback.errors import UsageError
 
 
 @verb("rewind", shows=("--yes", "--dry-run"), paths=True)
-@click.argument("checkpoint", metavar="[CP]", type=name_text, default="@")
-@click.option("--files", is_flag=True, help="The files only (there is nothing else yet).")
+@click.argument("checkpoint", metavar="[CP]", type=name_text, default="")
+@click.option("--files", is_flag=True, help="The files only.")
+@click.option("--conversation", is_flag=True, help="The conversation only.")
+@click.option("--both", is_flag=True, help="Files and conversation.")
 @click.option("--ignored", is_flag=True, help="Small files that git ignores, too.")
+@session_option
 @override_options
 def command(
     call: Call,
     checkpoint: str,
     files: bool,
+    conversation: bool,
+    both: bool,
     ignored: bool,
+    session: str | None,
     paths: tuple[str, ...],
     **waived: bool,
 ) -> int:
-    """Bring the files back to a checkpoint, by default the newest.
+    """Go back to a checkpoint, by default to before the newest turn.
 
-    The plan is shown and asked about first. Whatever is replaced or deleted is saved before,
-    and `takeback undo` brings it back.
+    Files and conversation go back together where there is a conversation; paths, --ignored, a
+    time or another session's checkpoint mean the files alone. The plan is shown and asked about
+    first. Whatever is replaced or deleted is saved before, the agent's own transcript is never
+    edited, and `takeback undo` brings everything back.
     """
     allowed = overrides(**waived)
+    scope = _scope(files=files, conversation=conversation, both=both)
     with call.open("rewind", note=call.dry_run) as tb:
-        target = tb.find(checkpoint)
+        meant = call.session_meant(tb, session, needed=_needs_session(checkpoint))
+        target = tb.find(checkpoint, session=meant) if checkpoint else tb.before_newest_turn(meant)
+        if scope is None:
+            scope = tb.default_scope(
+                checkpoint or target, target, paths, ignored=ignored, session=meant
+            )
+        moved = scope
         journey = Journey(
             call,
             "rewind",
-            plan=lambda: tb.plan(target, paths, ignored=ignored, overrides=allowed),
+            plan=lambda: tb.plan(target, paths, scope=moved, ignored=ignored, overrides=allowed),
             go=lambda shown: tb.rewind(
-                target, paths, ignored=ignored, overrides=allowed, shown=shown
+                target, paths, scope=moved, ignored=ignored, overrides=allowed, shown=shown
             ),
         )
         if call.dry_run:
@@ -44,3 +60,16 @@ def command(
         if recovered is not None:
             call.output.note(recovered.sentence())
         return journey.travel()
+
+
+def _needs_session(name: str) -> bool:
+    """Tells whether a name means something only within a session."""
+    return not name or name.startswith(("@", "turn:"))
+
+
+def _scope(*, files: bool, conversation: bool, both: bool) -> str | None:
+    if files + conversation + both > 1:
+        raise UsageError("--files, --conversation and --both exclude each other")
+    if both:
+        return "both"
+    return "conversation" if conversation else "files" if files else None

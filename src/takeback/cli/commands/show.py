@@ -6,19 +6,22 @@ import time
 
 import click
 
-from takeback.cli import documents, render
-from takeback.cli.options import Call, name_text, verb
+from takeback.cli.options import Call, name_text, session_option, verb
+from takeback.words import documents, render
 
 
 @verb("show")
 @click.argument("checkpoint", metavar="[CP]", type=name_text, default="@")
-def command(call: Call, checkpoint: str) -> int:
-    """Show one checkpoint in full, by default the newest.
+@session_option
+def command(call: Call, checkpoint: str, session: str | None) -> int:
+    """Show one checkpoint or turn in full, by default the newest.
 
-    What changed in it, what was checked out then, and what it does not hold.
+    What changed in it and who did it, the tools that were used, what was checked out then, and
+    what it does not hold.
     """
     with call.open("show") as tb:
-        found = tb.show(checkpoint)
+        meant = call.session_meant(tb, session, needed=checkpoint.startswith(("@", "turn:")))
+        found = tb.show(tb.find(checkpoint, session=meant))
     output = call.output
     output.document("checkpoint", documents.shown_checkpoint(found))
     output.lines(render.shown_lines(found, output.paint, time.time()))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from takeback.cli import documents, render
 from takeback.cli.options import Call, verb
+from takeback.words import documents, render
 
 
 @verb("status")

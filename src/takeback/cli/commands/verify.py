@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from takeback.cli.options import Call, verb
-from takeback.cli.text import count, shown
+from takeback.words.text import count, shown
 
 
 @verb("verify")

@@ -1,15 +1,21 @@
-"""A scripted agent: three turns on a small project, by writing files and by the shell."""
+"""A scripted agent: turns on a small project, by writing files and by the shell, and what it
+remembers of them."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 
+from takeback.model.event import PROMPT, TURN_END, AgentEvent
+from takeback.model.json_text import dumps, loads
 from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from takeback.app import Takeback
+    from takeback.model.checkpoint import Checkpoint
 
 _APP = """\
 from todo.store import load, save
@@ -127,3 +133,52 @@ TURNS = (
         ),
     ),
 )
+
+OTHERWISE = Turn(
+    "clean up, but only what nobody uses",
+    lambda project: _write(project, "CHANGES.md", "- nothing was unused\n"),
+    ("looked around and wrote CHANGES.md",),
+)
+
+
+class Session:
+    """The agent's side of a conversation: a transcript of its own, told to takeback event by event.
+
+    This is all that an agent has to do to be protected: say when a prompt comes, and when a turn
+    ends. Its transcript is one message a line.
+    """
+
+    def __init__(self, tb: Takeback, folder: str, native: str) -> None:
+        self._tb = tb
+        self.native = native
+        self.transcript = os.path.join(folder, f"{native}.jsonl")
+
+    def play(self, turn: Turn, project: str) -> Checkpoint:
+        """Plays a turn and returns the checkpoint before it."""
+        event = AgentEvent(
+            kind=PROMPT,
+            agent="demo",
+            session=self.native,
+            directory=project,
+            transcript=self.transcript,
+            turn=f"{self.native}-{turn.prompt}",
+            prompt=turn.prompt,
+            resume=("demo-agent", "--resume", "{session}"),
+        )
+        before = self._tb.receive(event).checkpoint
+        assert before is not None
+        self._remember("you", turn.prompt)
+        turn.work(project)
+        self._remember("agent", turn.story[0])
+        self._tb.receive(event.replace(kind=TURN_END, prompt=None))
+        return before
+
+    def _remember(self, who: str, text: str) -> None:
+        with open(self.transcript, "a", encoding="utf-8") as file:
+            file.write(dumps({"who": who, "text": text}) + "\n")
+
+    def asked(self) -> list[str]:
+        """Returns the prompts that the agent remembers, as its transcript has them."""
+        with open(self.transcript, encoding="utf-8") as file:
+            messages = [loads(line) for line in file]
+        return [m["text"] for m in messages if isinstance(m, dict) and m["who"] == "you"]

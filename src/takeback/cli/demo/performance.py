@@ -1,4 +1,5 @@
-"""The play itself: three turns, two rewinds, two undos, a redo, and a proof after each."""
+"""The play itself: three turns, two rewinds of files and conversation, two undos, a redo, a fork,
+and a proof after each."""
 
 from __future__ import annotations
 
@@ -8,21 +9,22 @@ import tempfile
 import time
 
 from takeback.app import Takeback
-from takeback.cli.demo.agent import TURNS, set_the_stage
+from takeback.cli.demo.agent import OTHERWISE, TURNS, Session, set_the_stage
 from takeback.cli.demo.recording import bytes_in, differences, files_in, record
-from takeback.cli.text import count, quoted, shown, shown_path, size
 from takeback.errors import Refused
 from takeback.git.process import find_git
 from takeback.model.value import Value
 from takeback.ops.failures import Translated
+from takeback.words.sessions import tree_lines
+from takeback.words.text import count, quoted, shown, shown_path, size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from takeback.cli.demo.recording import Recording
-    from takeback.cli.terminal import Paint
     from takeback.model.plan import Outcome
+    from takeback.words.paint import Paint
 
 
 class Proof(Value):
@@ -57,6 +59,7 @@ class Performance:
     ) -> None:
         self.project = os.path.join(base, "project")
         self.store_home = os.path.join(base, "store")
+        self._transcripts = os.path.join(base, "transcripts")
         self.proofs: list[Proof] = []
         self.checkpoints: list[str] = []
         self.project_bytes = 0
@@ -77,19 +80,23 @@ class Performance:
         """Plays it all; True if every proof held."""
         self._open_the_project()
         with Takeback.open(self.project, environ=self._environ, holder="demo") as tb:
+            agent = Session(tb, self._transcripts, "first")
             for number in range(len(TURNS)):
-                self._turn(tb, number)
+                self._turn(agent, number)
             ruined, git = record(self.project), self._git_directory()
-            before_two, before_three = self._states[1], self._states[2]
-            _, second, third = self.checkpoints
-            self._go("Rewind to before turn 3", lambda: tb.rewind(third), before_three)
-            self._go("Rewind to before turn 2", lambda: tb.rewind(second), before_two)
-            self._go("Undo that rewind", tb.undo, before_three)
-            self._go("Undo the other one too: even the mess can be had back", tb.undo, ruined)
-            self._go("Redo: out of the mess again", tb.redo, before_three)
+            with open(agent.transcript, "rb") as file:
+                spoken = file.read()
+            _, two, three = self._states
+            self._go("Rewind files and conversation to before turn 3", "turn:3", tb, three)
+            self._go("Rewind both to before turn 2", "turn:2", tb, two)
+            self._back("Undo that rewind", tb.undo, three)
+            self._back("Undo the other one too: even the mess can be had back", tb.undo, ruined)
+            self._back("Redo: out of the mess again", tb.redo, three)
+            self._fork(tb)
             self._say("")
-            self._say(self._paint.strong("The project's .git, after all that"))
+            self._say(self._paint.strong("After all that"))
             self._prove("the project's .git is as it was", git, self._git_directory())
+            self._claim("the agent's own transcript was never touched", spoken, agent.transcript)
             self.project_bytes = bytes_in(record(self.project))
             self.store_bytes = tb.status().bytes
         return all(proof.held for proof in self.proofs)
@@ -99,6 +106,7 @@ class Performance:
 
     def _open_the_project(self) -> None:
         os.mkdir(self.project)
+        os.mkdir(self._transcripts)
         set_the_stage(self.project)
         self._git("init", "--quiet")
         self._git("add", "README.md")
@@ -124,21 +132,36 @@ class Performance:
             check=True,
         )
 
-    def _turn(self, tb: Takeback, number: int) -> None:
+    def _turn(self, agent: Session, number: int) -> None:
         turn = TURNS[number]
         self._say("")
         self._say(self._paint.strong(f'Turn {number + 1}: "{turn.prompt}"'))
         self._states.append(record(self.project))
-        made = tb.checkpoint(message=turn.prompt).checkpoint
+        made = agent.play(turn, self.project)
         self.checkpoints.append(made.id)
         self._say(f"  checkpoint before it, of {count(made.files, 'file')}: {made.id}")
-        turn.work(self.project)
         for line in turn.story:
             self._say(f"  the agent {line}" if line is turn.story[0] else f"            {line}")
         self._say(f"  now there are {count(files_in(record(self.project)), 'file')}")
         self._pause()
 
-    def _go(self, title: str, move: Callable[[], Outcome], wanted: Recording) -> None:
+    def _go(self, title: str, name: str, tb: Takeback, wanted: Recording) -> None:
+        """Rewinds files and conversation; what the agent would remember is compared too."""
+        outcome = self._back(title, lambda: tb.rewind(name, scope="both"), wanted)
+        assert outcome.resume is not None
+        native = outcome.resume.argv[-1]
+        child = Session(tb, self._transcripts, native)
+        behind = int(name.removeprefix("turn:")) - 1
+        asked = [turn.prompt for turn in TURNS[:behind]]
+        proof = Proof("the agent remembers nothing later", len(asked), ())
+        if child.asked() != asked:
+            proof = proof.replace(differing=(os.fsencode(child.transcript),))
+        self.proofs.append(proof)
+        self._say(f"  the agent, resumed, remembers {count(asked, 'prompt')} and nothing later")
+        self._say(f"  {' '.join(outcome.resume.argv)}")
+        self._pause()
+
+    def _back(self, title: str, move: Callable[[], Outcome], wanted: Recording) -> Outcome:
         self._say("")
         self._say(self._paint.strong(title))
         start = time.monotonic()
@@ -147,6 +170,27 @@ class Performance:
         self._say(f"  {len(outcome.written)} written, {len(outcome.deleted)} deleted, {took} ms")
         self._prove(f"{title[0].lower()}{title[1:]}", wanted, record(self.project))
         self._pause()
+        return outcome
+
+    def _fork(self, tb: Takeback) -> None:
+        self._say("")
+        self._say(self._paint.strong("Fork from before turn 3, and ask for something else"))
+        outcome = tb.fork("first/turn:3")
+        assert outcome.resume is not None
+        child = Session(tb, self._transcripts, outcome.resume.argv[-1])
+        child.play(OTHERWISE, self.project)
+        self._pause()
+        self._say("")
+        self._say(self._paint.strong("The tree of all of it"))
+        for line in tree_lines(tb.tree(), self._paint, time.time()):
+            self._say(f"  {line}")
+        self._pause()
+
+    def _claim(self, what: str, then: bytes, path: str) -> None:
+        with open(path, "rb") as file:
+            same = file.read() == then
+        self.proofs.append(Proof(what, 1, () if same else (os.fsencode(path),)))
+        self._say(f"  {self._paint.added('proof: ' + what) if same else 'NOT: ' + what}")
 
     def _prove(self, what: str, then: Recording, now: Recording) -> None:
         proof = Proof(what, len(then), tuple(differences(then, now)))
@@ -168,9 +212,10 @@ class Performance:
             "Look around:",
             f"  cd {quoted(self.project)}",
             f"  export TAKEBACK_HOME={quoted(self.store_home)}",
+            "  takeback tree",
             "  takeback log",
-            "  takeback diff @",
-            "  takeback rewind @~2 --dry-run",
+            "  takeback show first/turn:3",
+            "  takeback rewind first/turn:2 --dry-run",
             "  takeback undo",
             f"Remove it all: rm -r {quoted(self._base)}",
         ]

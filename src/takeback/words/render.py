@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from takeback.cli.text import age, count, shown, shown_path, size
+from takeback.ops.sessions import place_of
+from takeback.words.text import age, count, quoted, shown, shown_path, size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from takeback.cli.terminal import Paint
     from takeback.model.change import Change
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.operation import Operation
     from takeback.model.plan import LeftAlone, Outcome, Plan
+    from takeback.model.timeline import OwnedChange, Turn
     from takeback.ops.status import Status
     from takeback.ops.timeline import Shown, TimelineEntry
+    from takeback.words.paint import Paint
 
 _NAMES = 3
 _LINES = 20
@@ -30,7 +32,7 @@ _VERBS = {
     "type": "replace",
     "deleted": "delete",
 }
-_DONE = {"rewind": "Rewound", "undo": "Undid", "redo": "Redid"}
+_DONE = {"rewind": "Rewound", "undo": "Undid", "redo": "Redid", "fork": "Forked"}
 
 
 def about(checkpoint: Checkpoint) -> str:
@@ -40,11 +42,12 @@ def about(checkpoint: Checkpoint) -> str:
     if checkpoint.prompt is not None and checkpoint.kind == "undo":
         return f" ({shown(checkpoint.prompt)})"
     if checkpoint.prompt is not None:
-        return f' (before "{_short(checkpoint.prompt)}")'
+        return f' (before "{short(checkpoint.prompt)}")'
     return ""
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
+    """Returns a prompt on one line, cut if it is long."""
     text = shown(" ".join(text.split()))
     return text if len(text) <= _PROMPT else text[: _PROMPT - 1] + "…"
 
@@ -105,9 +108,13 @@ def left_alone_lines(items: Sequence[LeftAlone], heading: str) -> Iterator[str]:
 def question(kind: str, plan: Plan, of: Operation | None) -> str:
     """Returns the question that a plan is asked with."""
     files = count(plan.files, "file")
-    if of is None:
-        return f"{kind.capitalize()} {files} to {plan.target.id}{about(plan.target)}?"
-    return f"{kind.capitalize()} the {of.kind} to {of.target} ({files})?"
+    if of is not None:
+        return f"{kind.capitalize()} the {of.kind} to {shown(of.about or of.target)} ({files})?"
+    what = {"files": files, "conversation": "the conversation"}.get(
+        plan.scope, f"{files} and the conversation"
+    )
+    way = "from" if kind == "fork" else "to"
+    return f"{kind.capitalize()} {what} {way} {plan.target.id}{about(plan.target)}?"
 
 
 def outcome_lines(outcome: Outcome, of: Operation | None) -> Iterator[str]:
@@ -118,33 +125,91 @@ def outcome_lines(outcome: Outcome, of: Operation | None) -> Iterator[str]:
         else:
             yield f"Nothing was changed: no path could go to {outcome.target.id}."
         yield from left_alone_lines(outcome.left_alone, "Left alone")
+        yield from conversation_lines(outcome)
         return
     files = count(outcome.files, "file")
-    if of is None:
-        yield f"{_DONE[outcome.kind]} {files} to {outcome.target.id}{about(outcome.target)}."
+    if of is not None:
+        yield f"{_DONE[outcome.kind]} the {of.kind} to {shown(of.about or of.target)} ({files})."
+    elif outcome.kind == "fork":
+        yield f"Forked from {outcome.target.id}{about(outcome.target)}."
     else:
-        yield f"{_DONE[outcome.kind]} the {of.kind} to {of.target} ({files})."
+        what = "the conversation" if outcome.scope == "conversation" else files
+        what += " and the conversation" if outcome.scope == "both" else ""
+        yield f"{_DONE[outcome.kind]} {what} to {outcome.target.id}{about(outcome.target)}."
+    if outcome.directory is not None:
+        yield f"The files are in {shown(outcome.directory)}"
     yield from left_alone_lines(outcome.left_alone, "Left alone")
+    yield from conversation_lines(outcome)
     if not outcome.verified:
         yield "The files are not exactly at the target: something changed them meanwhile."
+    if outcome.kind == "fork" and (outcome.scope != "both" or outcome.directory):
+        return
     back = "redo" if outcome.kind == "undo" else "undo"
     yield f"Take it back: takeback {back}"
 
 
-def entry_line(entry: TimelineEntry, paint: Paint, now: float) -> str:
-    """Returns one line of the log."""
-    checkpoint = entry.checkpoint
-    words = [paint.id(checkpoint.id), f"{age(checkpoint.time, now):>4}", checkpoint.kind]
+def conversation_lines(outcome: Outcome) -> Iterator[str]:
+    """Yields how the conversation goes on, and the prompt that was taken back."""
+    if outcome.conversation_error is not None:
+        yield f"The conversation was not moved: {shown(outcome.conversation_error)}"
+    if outcome.prompt is not None:
+        yield f'The prompt was: "{short(outcome.prompt)}"'
+    if outcome.resume is not None and outcome.resume.argv:
+        line = " ".join(quoted(word) for word in outcome.resume.argv)
+        yield f"Go on with it: cd {quoted(outcome.resume.cwd)} && {line}"
+        if outcome.resume.in_tui:
+            yield f"or, inside it: {shown(outcome.resume.in_tui)}"
+    elif outcome.session is not None and outcome.scope != "files":
+        yield f"The conversation goes on as session {outcome.session}"
+
+
+def entry_line(entry: TimelineEntry, paint: Paint, now: float, here: str | None = None) -> str:
+    """Returns one line of the log; ``here`` is the checkpoint that the files stand at."""
+    checkpoint, turn = entry.checkpoint, entry.turn
+    words = [paint.id(checkpoint.id), f"{age(checkpoint.time, now):>4}", place_name(entry)]
     if checkpoint.label is not None:
         words.append(paint.strong(shown(checkpoint.label)))
     if checkpoint.prompt is not None:
-        words.append(f'"{_short(checkpoint.prompt)}"')
-    words += _names([change.path for change in entry.changes])
+        words.append(f'"{short(checkpoint.prompt)}"')
+    words += _names([change.path for change in entry.shown])
     if entry.added or entry.deleted:
-        words.append(f"{paint.added(f'+{entry.added}')} {paint.deleted(f'-{entry.deleted}')}")
+        words.append(counts(entry.added, entry.deleted, paint))
     if not checkpoint.complete:
         words.append(paint.warning("incomplete"))
-    return "  ".join(words)
+    if checkpoint.late:
+        words.append(paint.warning("late"))
+    if turn is not None and turn.state != "ended":
+        words.append(paint.warning(turn.state))
+    return "  ".join(words) + here_mark(place_of(turn, checkpoint.id, here), paint)
+
+
+def entry_lines(
+    entry: TimelineEntry, paint: Paint, now: float, here: str | None = None
+) -> Iterator[str]:
+    """Yields the line of an entry and, under a turn, what the person changed before it."""
+    yield entry_line(entry, paint, now, here)
+    if entry.turn is not None and entry.outside:
+        names = _names([change.path for change in entry.outside])[0]
+        yield f"{'':20}outside edits before it: {names}"
+
+
+def here_mark(place: str | None, paint: Paint) -> str:
+    """Returns the mark of the place that the files stand at, with blanks before it; or nothing."""
+    if place is None:
+        return ""
+    return "  " + paint.strong("<- here, before it" if place == "before" else "<- here")
+
+
+def place_name(entry: TimelineEntry) -> str:
+    """Returns ``turn 3`` for a turn, else the kind of the checkpoint."""
+    checkpoint = entry.checkpoint
+    if entry.turn is not None and entry.turn.number is not None:
+        return f"turn {entry.turn.number}"
+    return f"  {checkpoint.kind}" if checkpoint.kind == "steer" else checkpoint.kind
+
+
+def counts(added: int, deleted: int, paint: Paint) -> str:
+    return f"{paint.added(f'+{added}')} {paint.deleted(f'-{deleted}')}"
 
 
 def _names(paths: Sequence[bytes]) -> list[str]:
@@ -161,13 +226,15 @@ def operation_line(operation: Operation, paint: Paint, now: float) -> str:
         paint.id(operation.id),
         f"{age(operation.time, now):>4}",
         operation.kind,
-        f"to {operation.target}",
+        f"to {shown(operation.about or operation.target)}",
         f"{operation.written} written, {operation.deleted} deleted",
     ]
     if operation.left_alone:
         words.append(f"{operation.left_alone} left alone")
     if operation.paths:
         words.append("only " + " ".join(shown_path(path) for path in operation.paths))
+    if operation.child is not None:
+        words.append(f"-> session {operation.child}")
     if operation.recovered:
         words.append("recovered")
     return "  ".join(words)
@@ -191,17 +258,42 @@ def shown_lines(found: Shown, paint: Paint, now: float) -> Iterator[str]:
     yield f"  snapshot  {checkpoint.snapshot}"
     yield f"  files     {checkpoint.files:,}"
     yield f"  complete  {'yes' if checkpoint.complete else 'no'}"
-    yield "changed since the checkpoint before:" if found.entry.changes else "no changes"
-    for change in found.entry.changes:
-        counts = ""
-        if change.added is not None or change.deleted is not None:
-            added, deleted = f"+{change.added or 0}", f"-{change.deleted or 0}"
-            counts = f"  {paint.added(added)} {paint.deleted(deleted)}"
-        yield f"  {change.kind:<8}  {shown_path(change.path)}{counts}"
+    turn = found.entry.turn
+    if turn is not None:
+        yield from _turn_lines(found, turn, paint)
+        yield from _changed("changed before it:", found.entry.changes, paint)
+    else:
+        yield from _changed("changed since the state before:", found.entry.changes, paint)
+        if not found.entry.changes:
+            yield "no changes"
     if found.not_held:
         yield "not held:"
     for item in found.not_held:
         yield f"  {shown_path(item.path)}: {item.reason}"
+
+
+def _turn_lines(found: Shown, turn: Turn, paint: Paint) -> Iterator[str]:
+    yield f"  turn      {turn.number if turn.number is not None else turn.kind}, {turn.state}"
+    if found.tools:
+        used = ", ".join(f"{shown(name)} x{times}" for name, times in found.tools)
+        yield f"  tools     {used}"
+    for step in found.steps:
+        if step.checkpoint.kind == "steer":
+            yield f'  meanwhile "{short(step.checkpoint.prompt or "")}"'
+    yield from _changed("changed by it:", found.entry.done, paint)
+    if not found.entry.done:
+        yield "it changed nothing"
+
+
+def _changed(heading: str, changes: Sequence[OwnedChange], paint: Paint) -> Iterator[str]:
+    if changes:
+        yield heading
+    for change in changes:
+        lines = ""
+        if change.added is not None or change.deleted is not None:
+            lines = f"  {counts(change.added or 0, change.deleted or 0, paint)}"
+        who = f"  {shown(change.who)}" if change.who else ""
+        yield f"  {change.kind:<8}  {shown_path(change.path)}{lines}{who}"
 
 
 def _moment(time: float) -> str:
@@ -222,6 +314,16 @@ def status_lines(found: Status, paint: Paint, now: float) -> Iterator[str]:
         yield f"newest    {paint.id(newest.id)}, {age(newest.time, now)}{about(newest)}"
     if found.can_undo or found.can_redo:
         yield f"{found.can_undo} to undo, {found.can_redo} to redo"
+    for turn in found.running:
+        yield f'{shown(turn.agent)} is working on "{short(turn.prompt)}"'
+    for entry in found.disagree:
+        yield paint.warning(
+            f"The files are at {shown(entry.disagrees or '')}, "
+            f"{entry.session.id} is still at turn {entry.turns}; its model will be told."
+        )
+    if found.waiting:
+        waiting = count(found.waiting, "event")
+        yield paint.warning(f"{waiting} not yet recorded; the next checkpoint does it.")
     if found.over_budget:
         yield paint.warning(
             f"The store is larger than its budget of {size(found.budget)} (store_budget_mb)."

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from takeback.cli.text import timestamp
 from takeback.model.path_text import to_bytes
+from takeback.words.text import timestamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from takeback.model.coverage import NotHeld
     from takeback.model.operation import Operation
     from takeback.model.plan import LeftAlone, Outcome, Plan
+    from takeback.model.session import Resume
+    from takeback.model.timeline import OwnedChange
+    from takeback.ops.sessions import Found, Node, SessionEntry
     from takeback.ops.status import Status
     from takeback.ops.timeline import Shown, TimelineEntry
 
@@ -45,6 +48,11 @@ def counted(changes: Iterable[CountedChange]) -> list[Document]:
     ]
 
 
+def owned(changes: Iterable[OwnedChange]) -> list[Document]:
+    """Returns changes with who made each."""
+    return [{**counted([change])[0], "who": change.who} for change in changes]
+
+
 def planned(changes: Iterable[Change]) -> list[Document]:
     return [{**path_fields(change.path), "kind": change.kind} for change in changes]
 
@@ -56,16 +64,19 @@ def timeline_entry(entry: TimelineEntry) -> Document:
         "id": checkpoint.id,
         "snapshot": checkpoint.snapshot,
         "session": checkpoint.session,
-        "agent": None,
+        "agent": checkpoint.agent,
         "turn": checkpoint.turn,
         "kind": checkpoint.kind,
         "prompt": checkpoint.prompt,
         "label": checkpoint.label,
         "time": timestamp(checkpoint.time),
-        "changed": counted(entry.changes),
+        "changed": owned(entry.shown),
         "added": entry.added,
         "deleted": entry.deleted,
         "complete": checkpoint.complete,
+        "late": checkpoint.late,
+        "state": None if entry.turn is None else entry.turn.state,
+        "outside": path_list(change.path for change in entry.outside),
     }
 
 
@@ -77,6 +88,9 @@ def shown_checkpoint(shown: Shown) -> Document:
         "not_held": reasons(shown.not_held),
         "branch": checkpoint.branch,
         "head": checkpoint.head,
+        "tools": [{"name": name, "times": times} for name, times in shown.tools],
+        "steps": [timeline_entry(step) for step in shown.steps],
+        "conversation": [{"path": part.path, "bytes": part.size} for part in checkpoint.transcript],
     }
 
 
@@ -95,6 +109,10 @@ def operation(done: Operation) -> Document:
         "deleted": done.deleted,
         "left_alone": done.left_alone,
         "recovered": done.recovered,
+        "scope": done.scope,
+        "child": done.child,
+        "about": done.about,
+        "directory": done.directory,
     }
 
 
@@ -112,6 +130,10 @@ def plan(made: Plan) -> Document:
             for refusal in made.refused
         ],
         "saved": path_list(made.saved),
+        "scope": made.scope,
+        "about": made.about,
+        "prompt": made.prompt,
+        "session": made.session,
     }
 
 
@@ -124,10 +146,76 @@ def outcome(done: Outcome) -> Document:
         "left_alone": reasons(done.left_alone),
         "verified": done.verified,
         "recovered": done.recovered,
-        "session": done.target.session,
-        "resume": None,
-        "prompt": None,
+        "session": done.session or done.target.session,
+        "resume": resume(done.resume),
+        "prompt": done.prompt,
         "target": done.target.id,
+        "scope": done.scope,
+        "conversation_error": done.conversation_error,
+        "directory": done.directory,
+    }
+
+
+def resume(line: Resume | None) -> Document | None:
+    """Returns how a session is gone on with."""
+    if line is None:
+        return None
+    return {"argv": list(line.argv), "cwd": line.cwd, "in_tui": line.in_tui}
+
+
+def session(entry: SessionEntry) -> Document:
+    """Returns one line of ``sessions``."""
+    found = entry.session
+    return {
+        "id": found.id,
+        "agent": found.agent,
+        "native": found.native,
+        "directory": found.directory,
+        "transcript": found.transcript,
+        "parent": found.parent,
+        "origin": found.origin,
+        "origin_workspace": found.root,
+        "began": timestamp(found.began),
+        "last": timestamp(found.last),
+        "turns": entry.turns,
+        "checkpoints": entry.checkpoints,
+        "newest": found.newest,
+        "state": None if entry.newest is None else entry.newest.state,
+        "prompt": None if entry.newest is None else entry.newest.prompt,
+        "disagrees": entry.disagrees,
+    }
+
+
+def node(found: Node) -> Document:
+    """Returns a session or a turn of the tree with all below it."""
+    turn = found.turn
+    about: Document = {"node": "session", "id": found.session.id, "agent": found.session.agent}
+    if turn is not None:
+        about = {
+            "node": "turn",
+            "id": turn.id,
+            "turn": turn.number,
+            "kind": turn.kind,
+            "prompt": turn.prompt,
+            "state": turn.state,
+            "time": timestamp(turn.began),
+            "changed": owned(found.changes),
+        }
+    return {**about, "here": found.here, "children": [node(child) for child in found.children]}
+
+
+def found(item: Found) -> Document:
+    """Returns one line of ``search``."""
+    checkpoint = item.checkpoint
+    return {
+        "id": checkpoint.id,
+        "session": checkpoint.session,
+        "agent": checkpoint.agent,
+        "turn": checkpoint.turn,
+        "kind": checkpoint.kind,
+        "time": timestamp(checkpoint.time),
+        "what": item.what,
+        "text": item.text,
     }
 
 
@@ -147,5 +235,11 @@ def status(found: Status) -> Document:
         "can_redo": found.can_redo,
         "interrupted": found.interrupted,
         "failures": list(found.failures),
+        "waiting": found.waiting,
+        "running": [
+            {"session": turn.session, "agent": turn.agent, "prompt": turn.prompt}
+            for turn in found.running
+        ],
+        "disagree": [session(entry) for entry in found.disagree],
         "agents": [],
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from takeback.cli.text import age, count, shown, shown_path, size, timestamp
+from takeback.words.text import age, count, shown, shown_path, size, timestamp
 
 
 @pytest.mark.parametrize(

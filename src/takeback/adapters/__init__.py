@@ -1,0 +1,56 @@
+"""Adapters: what knows one agent. Imported by name, so that a hook pays for its own only."""
+
+from __future__ import annotations
+
+import sys
+
+from takeback.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from takeback.model.ids import SessionId
+    from takeback.ports import Adapter
+
+GENERIC = "generic"
+ADAPTERS = (GENERIC, "claude", "codex", "gemini")
+"""Each is a module of this package that has a name ``adapter``."""
+
+
+def adapter_named(agent: str) -> Adapter:
+    """Returns the adapter of that name; raises UsageError with the names that there are."""
+    if agent not in ADAPTERS:
+        raise UsageError(
+            f"there is no adapter for {agent!r}", hint=f"there are: {', '.join(ADAPTERS)}"
+        )
+    name = f"takeback.adapters.{agent}"
+    __import__(name)  # importlib would cost a hook 2 ms
+    adapter: Adapter = sys.modules[name].adapter
+    return adapter
+
+
+def adapter_of(agent: str) -> Adapter:
+    """Returns the adapter that an agent's events came through: its own, or the generic one."""
+    return adapter_named(agent if agent in ADAPTERS else GENERIC)
+
+
+_VARIABLES = (
+    ("claude", "CLAUDE_CODE_SESSION_ID"),
+    ("codex", "CODEX_THREAD_ID"),
+    ("gemini", "GEMINI_SESSION_ID"),
+)
+
+
+def calling_sessions(environ: Mapping[str, str]) -> tuple[SessionId, ...]:
+    """Returns the sessions whose agents may have started this process.
+
+    An agent tells it to its tools by an environment variable; a host of its own by
+    ``TAKEBACK_SESSION_ID`` and ``TAKEBACK_AGENT``.
+    """
+    from takeback.model.session import session_id
+
+    own = (environ.get("TAKEBACK_AGENT") or GENERIC, "TAKEBACK_SESSION_ID")
+    return tuple(
+        session_id(agent, environ[name]) for agent, name in (own, *_VARIABLES) if environ.get(name)
+    )

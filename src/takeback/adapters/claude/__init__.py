@@ -1,0 +1,142 @@
+"""The adapter for Claude Code: its hooks, and its sessions as files of JSON lines.
+
+What a hook is told names the session, the turn (``prompt_id``) and the transcript. The
+transcript itself is read and cut in ``conversation.py``, which no hook imports.
+"""
+
+from __future__ import annotations
+
+from takeback.adapters import fields
+from takeback.model import event as events
+from takeback.model import json_text
+from takeback.model.event import AgentEvent, ToolCall
+from takeback.model.session import Anchor, NewSession, Resume
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+_KINDS = {
+    "SessionStart": events.SESSION_START,
+    "UserPromptSubmit": events.PROMPT,
+    "PreToolUse": events.TOOL_BEFORE,
+    "PostToolUse": events.ROUND_END,
+    "PostToolUseFailure": events.ROUND_END,
+    "PostToolBatch": events.ROUND_END,
+    "SubagentStop": events.ROUND_END,
+    "Stop": events.TURN_END,
+    "StopFailure": events.INTERRUPTED,
+    "PreCompact": events.COMPACT,
+    "SessionEnd": events.SESSION_END,
+}
+_TOOLS = {
+    "Write": events.EDIT,
+    "Edit": events.EDIT,
+    "MultiEdit": events.EDIT,
+    "NotebookEdit": events.EDIT,
+    "Bash": events.SHELL,
+    "PowerShell": events.SHELL,
+    "Monitor": events.SHELL,
+    "Agent": events.SUBAGENT,
+    "Task": events.SUBAGENT,
+    "Read": events.READ,
+    "Glob": events.READ,
+    "Grep": events.READ,
+    "LS": events.READ,
+    "NotebookRead": events.READ,
+    "ToolSearch": events.READ,
+    "WebFetch": events.READ,
+    "WebSearch": events.READ,
+}
+_PATHS = ("file_path", "notebook_path")
+_REASONS = {"SessionStart": "source", "SessionEnd": "reason", "PreCompact": "trigger"}
+_NOTIFICATION = "<task-notification>"
+"""How a prompt begins by which a finished task, and no person, wakes the model."""
+
+
+class Claude:
+    """Claude Code, whose hooks call ``takeback hook claude``."""
+
+    name = "claude"
+    starts_by_id = False
+
+    def parse(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> AgentEvent | None:
+        said = fields.required(payload, "hook_event_name")
+        kind = _KINDS.get(said)
+        if kind is None:
+            return None
+        tools = _tools(payload)
+        subagent = fields.text(payload, "agent_id")
+        if kind == events.TOOL_BEFORE and tools[0].kind != events.EDIT:
+            return None
+        if said in ("PostToolUse", "PostToolUseFailure") and subagent is None:
+            return None  # the end of the whole batch is told too, and once is enough
+        prompt = fields.text(payload, "prompt") if kind == events.PROMPT else None
+        process = environ.get("CLAUDE_PID", "")
+        return AgentEvent(
+            kind=kind,
+            agent=self.name,
+            session=fields.required(payload, "session_id"),
+            directory=environ.get("CLAUDE_PROJECT_DIR") or fields.required(payload, "cwd"),
+            transcript=fields.text(payload, "transcript_path"),
+            turn=fields.text(payload, "prompt_id"),
+            prompt=prompt,
+            human=prompt is None or not prompt.startswith(_NOTIFICATION),
+            tools=tools,
+            subagent=subagent,
+            background=bool(fields.tables(payload, "background_tasks")),
+            continues=fields.flag(payload, "stop_hook_active"),
+            reason=fields.text(payload, _REASONS[said]) if said in _REASONS else None,
+            process=int(process) if process.isdecimal() else None,
+        )
+
+    def transcript_files(self, path: str) -> tuple[str, ...]:
+        return (path,)
+
+    def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
+        from takeback.adapters.claude.conversation import cut
+
+        return cut(b"".join(parts), anchor, b"".join(later))
+
+    def new_session(
+        self, history: bytes, *, native: str, transcript: str, title: str, now: float
+    ) -> NewSession:
+        from takeback.adapters.claude.conversation import new_session
+
+        return new_session(history, native=native, transcript=transcript, title=title)
+
+    def resume(self, native: str, directory: str) -> Resume:
+        return Resume(("claude", "--resume", native), directory, f"/resume {native}")
+
+    def start(self, directory: str) -> Resume:
+        return Resume(("claude",), directory)
+
+    def is_over(self, tail: bytes, turn: str | None) -> bool:
+        from takeback.adapters.claude.conversation import is_interrupted
+
+        return is_interrupted(tail, turn)
+
+    def note(self, text: str) -> str:
+        # Bare text would do too, but one that begins with a brace would be read as JSON.
+        told = {"hookEventName": "UserPromptSubmit", "additionalContext": text}
+        return json_text.dumps({"hookSpecificOutput": told})
+
+
+def _tools(payload: Mapping[str, Any]) -> tuple[ToolCall, ...]:
+    """Returns the calls that an event speaks of: its own, or those of a whole batch."""
+    if "tool_calls" in payload:
+        return tuple(_tool(call) for call in fields.tables(payload, "tool_calls"))
+    if "tool_name" in payload or payload["hook_event_name"] == "PreToolUse":
+        return (_tool(payload),)
+    return ()
+
+
+def _tool(call: Mapping[str, Any]) -> ToolCall:
+    name = fields.required(call, "tool_name")
+    given = fields.table(call, "tool_input")
+    named = (fields.text(given, key) for key in _PATHS)
+    return ToolCall(name, _TOOLS.get(name, events.OTHER), tuple(path for path in named if path))
+
+
+adapter = Claude()

@@ -1,0 +1,247 @@
+"""A conversation as Claude Code keeps it: one JSON line an entry, each naming the one before.
+
+    prompt 1 ── call ┬─ call ── result ── answer ┬─ prompt 2 ── answer      abandoned
+                     └─ result                   └─ prompt 3 ── answer      by its own /rewind
+
+The file only grows, so what was abandoned stays in it, and the history at a place is that
+place's ancestors. Results of calls made side by side hang beside the line of ancestors. Lines
+without a ``uuid`` are about the session, not of the conversation.
+
+The agent writes a little late: at a hook the last entries before it, a turn's answer above all,
+are often not in the file yet. They are looked up in what the file held later.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator, Sequence
+
+from takeback.adapters.claude.lines import Line, read, text, write
+from takeback.model.session import Anchor, NewSession
+
+_CARRIED = frozenset(
+    (
+        "agent-setting",
+        "atis-latch",
+        "content-replacement",
+        "data-flow-incomplete",
+        "data-flow-records",
+        "derived-from",
+        "history-suppression",
+        "isolation-latch",
+        "memory-mode",
+        "mode",
+        "permission-mode",
+        "relocated",
+        "repl-mode",
+        "session-owner",
+        "summary",
+        "tools-used",
+        "worktree-state",
+    )
+)
+"""Lines about the session that hold for a copy of it, as for the agent's own /branch.
+
+Left behind are marks of where the old file ended, requests kept for inspection, the queue of
+prompts, costs, titles, ties to remote services, and the agent's own file backups, which lie
+under the old id.
+"""
+_POINTERS = ("leafUuid", "messageId", "afterUuid")
+
+
+def cut(held: bytes, anchor: Anchor, later: bytes) -> bytes:
+    """Returns the lines of the history up to a place; nothing if nobody has spoken before it.
+
+    ``held`` is the transcript at the place's time, ``later`` what it held afterwards. Raises
+    ValueError if the anchor's leaf is in neither.
+    """
+    lines = read(held)
+    known = {line.id for line in lines}
+    after = [line for line in read(later) if line.id is not None and line.id not in known]
+    if anchor.leaf is not None:
+        lines, kept = _up_to(anchor.leaf, lines + after)
+    elif anchor.before:
+        lines, kept = _before(anchor, lines, after)
+    else:
+        lines += _not_yet_written(lines, after, anchor.turn)
+        kept = _ancestors(lines, _last(lines))
+    kept |= _beside(lines, kept)
+    if not any(line.speaks and line.id in kept for line in lines):
+        return b""
+    return b"".join(line.data + b"\n" for line in _chosen(lines, kept))
+
+
+def new_session(history: bytes, *, native: str, transcript: str, title: str) -> NewSession:
+    """Returns a history under a new id, with a title, beside the old transcript."""
+    new = str(uuid.uuid4())
+    path = os.path.join(os.path.dirname(transcript), f"{new}.jsonl")
+    lines = [_renamed(line, native, new) for line in read(history)]
+    if lines and title:
+        lines.append(write({"type": "custom-title", "customTitle": title, "sessionId": new}))
+    return NewSession(new, path, b"".join(line + b"\n" for line in lines))
+
+
+def is_interrupted(tail: bytes, turn: str | None) -> bool:
+    """Tells whether the newest message is the mark that Esc leaves, and of that turn."""
+    newest = next((line for line in reversed(read(tail)) if line.speaks), None)
+    if newest is None or not newest.is_interruption:
+        return False
+    whose = text(newest.record, "promptId")
+    return turn is None or whose is None or whose == turn
+
+
+# -- where to cut
+
+
+def _up_to(leaf: str, lines: list[Line]) -> tuple[list[Line], set[str]]:
+    if all(line.id != leaf for line in lines):
+        raise ValueError(f"the transcript has no entry {leaf}")
+    return lines, _ancestors(lines, leaf)
+
+
+def _before(anchor: Anchor, lines: list[Line], after: list[Line]) -> tuple[list[Line], set[str]]:
+    """Returns the lines to choose from, and the ids of those before the anchor's prompt.
+
+    The prompt's own entry tells what it follows. Where there is none, because the prompt was
+    refused or the agent died, it would have followed the last entry.
+    """
+    own = _own_entry(anchor, lines, after)
+    if own is None:
+        return lines, _ancestors(lines, _last(lines))
+    written = after[: after.index(own) + 1] if own in after else []
+    kept = _ancestors(lines + written, own.id) - {own.id or ""}
+    if own.is_taken_in:
+        # What went on between the typing and the taking in is no part of the place: its files
+        # are those at the typing.
+        return lines, kept.intersection(line.id for line in lines if line.id)
+    return lines + written, kept
+
+
+def _own_entry(anchor: Anchor, lines: list[Line], after: list[Line]) -> Line | None:
+    """Returns the entry that holds the anchor's prompt.
+
+    It is written after its hook, so it is looked for in what came later. A prompt typed into a
+    running turn has the id of that turn, or becomes a turn of its own with an id that no hook
+    was told: then its words decide.
+    """
+    prompt = None if anchor.prompt is None else anchor.prompt.strip()
+
+    def of_turn(some: list[Line]) -> list[Line]:
+        return [one for one in some if _is_of(one, anchor.turn)]
+
+    def says_it(some: list[Line]) -> list[Line]:
+        return [one for one in some if prompt is not None and one.prompt == prompt]
+
+    begun = of_turn(lines)
+    if not begun:
+        fresh = of_turn(after)
+        return next(iter(says_it(fresh) or fresh), None)
+    return next(iter(says_it(after) or says_it(begun)), None)
+
+
+def _not_yet_written(lines: list[Line], after: list[Line], turn: str | None) -> list[Line]:
+    """Returns the entries after the last line that were said before the place, not after it.
+
+    They are what the turn ends with. A message with calls begins another round, which changes
+    files, and a person's words another step: neither is part of the place.
+    """
+    calling = {line.message for line in after if line.calls} - {line.message for line in lines}
+    begun = any(_is_of(line, turn) for line in lines)
+    found = []
+    for line in after:
+        if (
+            (line.message is not None and line.message in calling)
+            or (line.is_prompt and not _is_of(line, turn))
+            or (line.is_shell and begun)  # an old version gives it no turn of its own
+            or line.is_taken_in
+            or line.is_interruption
+            or line.is_boundary
+        ):
+            break
+        begun = begun or _is_of(line, turn)
+        found.append(line)
+    return found
+
+
+def _is_of(line: Line, turn: str | None) -> bool:
+    return turn is not None and line.is_prompt and line.record.get("promptId") == turn
+
+
+def _last(lines: Sequence[Line]) -> str | None:
+    return next((line.id for line in reversed(lines) if line.id is not None), None)
+
+
+# -- what to keep
+
+
+def _ancestors(lines: Sequence[Line], leaf: str | None) -> set[str]:
+    """Returns the ids of an entry and of all before it, those before a compaction too.
+
+    Where an entry's parent is lost, by a damaged line, the entry written before it is taken for
+    the parent, much as the agent does.
+    """
+    at = {line.id: number for number, line in enumerate(lines) if line.id is not None}
+    found: set[str] = set()
+    while leaf is not None and leaf not in found:
+        found.add(leaf)
+        parent = lines[at[leaf]].parent
+        leaf = parent if parent is None or parent in at else _last(lines[: at[leaf]])
+    return found
+
+
+def _beside(lines: Sequence[Line], kept: set[str]) -> set[str]:
+    """Returns what belongs to the kept entries without being an ancestor.
+
+    That is the other blocks of the same messages, the results of their calls, what hooks noted
+    on those, and the entries that a compaction carried over.
+    """
+    messages = {line.message for line in lines if line.id in kept} - {None}
+    carried = {one for line in lines if line.id in kept for one in line.carried_over}
+    found = {
+        line.id for line in lines if line.id and (line.message in messages or line.id in carried)
+    }
+    calls = {call for line in lines if line.id in kept or line.id in found for call in line.calls}
+    hanging: set[str] = set()
+    for line in lines:
+        if line.id is None or line.id in kept:
+            continue
+        noted = line.record.get("type") == "attachment" and line.parent in hanging
+        if noted or calls.intersection(line.results):
+            hanging.add(line.id)
+    return found | hanging
+
+
+def _chosen(lines: Sequence[Line], kept: set[str]) -> Iterator[Line]:
+    """Returns the kept entries in their order, with the lines about the session that hold.
+
+    A damaged line stays where it was, unless it is the end.
+    """
+    last = max(at for at, line in enumerate(lines) if line.id in kept)
+    left = {line.id for line in lines if line.id is not None and line.id not in kept}
+    for at, line in enumerate(lines):
+        if line.damaged:
+            wanted = at < last
+        elif line.id is not None:
+            wanted = line.id in kept
+        else:
+            dangling = any(text(line.record, name) in left for name in _POINTERS)
+            wanted = line.record.get("type") in _CARRIED and not dangling
+        if wanted:
+            yield line
+
+
+def _renamed(line: Line, native: str, new: str) -> bytes:
+    """Returns a line as one of the new session.
+
+    Words that name the old id stay as they are: the files that they speak of, such as long
+    outputs, lie in the old session's folder.
+    """
+    if line.damaged:
+        return line.data
+    record = dict(line.record)
+    for name in ("sessionId", "session_id"):
+        if name in record and (line.id is not None or record[name] == native):
+            record[name] = new
+    record.pop("sessionKind", None)  # the copy of a background session is not one
+    return write(record)

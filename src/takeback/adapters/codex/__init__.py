@@ -1,0 +1,252 @@
+"""The adapter for Codex, as version 0.166 works.
+
+A thread is one rollout file, or a chain of them: after a rewind inside Codex, and in a fork, a
+new file goes on from a place in an older one, which its first line names:
+
+    rollout-T-A.jsonl     task 1 ─ task 2 ─ task 3
+                                  └─ history_base: A, the place before task 3
+    rollout-T-A_B.jsonl            task 4 ─ task 5
+                                           └─ history_base: B, the place before task 5
+    rollout-T-A_C.jsonl                    task 6
+"""
+
+from __future__ import annotations
+
+import os
+
+from takeback.adapters import fields
+from takeback.model import event as events
+from takeback.model import json_text
+from takeback.model.event import AgentEvent, ToolCall
+from takeback.model.session import Anchor, NewSession, Resume
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any
+
+_NAME = "codex"
+_SHELL = "Bash"
+_PATCH = "apply_patch"
+_KINDS = {
+    _SHELL: events.SHELL,
+    _PATCH: events.EDIT,
+    "spawn_agent": events.SUBAGENT,
+    "view_image": events.READ,
+}
+_PATCHED = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
+_LONGEST_FIRST_LINE = 8 << 20
+
+
+class Codex:
+    """Codex, in the terminal and as ``codex exec``."""
+
+    name = _NAME
+    starts_by_id = False
+
+    def parse(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> AgentEvent | None:
+        read = _EVENTS.get(fields.required(payload, "hook_event_name"))
+        return None if read is None else read(payload)
+
+    def transcript_files(self, path: str) -> tuple[str, ...]:
+        chain = [path]
+        while True:
+            base = _base_of(chain[-1])
+            if base is None or base in chain:
+                return tuple(reversed(chain))
+            chain.append(base)
+
+    def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
+        from takeback.adapters.codex import conversation
+
+        return conversation.cut(parts, anchor, later)
+
+    def new_session(
+        self, history: bytes, *, native: str, transcript: str, title: str, now: float
+    ) -> NewSession:
+        """See the port; a rollout has no place for a title, Codex keeps those elsewhere."""
+        from takeback.adapters.codex import conversation
+
+        return conversation.new_session(history, native=native, transcript=transcript, now=now)
+
+    def resume(self, native: str, directory: str) -> Resume:
+        return Resume(("codex", "resume", native), directory)
+
+    def start(self, directory: str) -> Resume:
+        return Resume(("codex",), directory)
+
+    def is_over(self, tail: bytes, turn: str | None) -> bool:
+        from takeback.adapters.codex import conversation
+
+        return conversation.is_over(tail, turn)
+
+    def note(self, text: str) -> str:
+        """Returns JSON: Codex drops plain words that begin like JSON, with ``[`` or ``{``."""
+        return json_text.dumps(
+            {
+                "hookSpecificOutput": {
+                    "hookEventName": "UserPromptSubmit",
+                    "additionalContext": text,
+                }
+            }
+        )
+
+
+def _event(payload: Mapping[str, Any], kind: str, **more: Any) -> AgentEvent:
+    return AgentEvent(
+        **{
+            "kind": kind,
+            "agent": _NAME,
+            "session": fields.required(payload, "session_id"),
+            "directory": fields.required(payload, "cwd"),
+            "transcript": fields.text(payload, "transcript_path"),
+            "turn": fields.text(payload, "turn_id"),
+            **more,
+        }
+    )
+
+
+def _session_start(payload: Mapping[str, Any]) -> AgentEvent:
+    return _event(payload, events.SESSION_START, reason=fields.text(payload, "source"))
+
+
+def _prompt(payload: Mapping[str, Any]) -> AgentEvent | None:
+    if _subagent(payload) is not None:
+        return None
+    return _event(payload, events.PROMPT, prompt=fields.text(payload, "prompt"))
+
+
+def _tool_before(payload: Mapping[str, Any]) -> AgentEvent | None:
+    if fields.required(payload, "tool_name") != _PATCH:
+        return None
+    event = _event(
+        payload, events.TOOL_BEFORE, tools=(_tool(payload),), subagent=_subagent(payload)
+    )
+    return event if event.subagent is None else event.replace(transcript=None, turn=None)
+
+
+def _tool_after(payload: Mapping[str, Any]) -> AgentEvent | None:
+    tool = _tool(payload)
+    if _subagent(payload) is not None:
+        return None
+    return _event(payload, events.ROUND_END, tools=(tool,))
+
+
+def _turn_end(payload: Mapping[str, Any]) -> AgentEvent:
+    return _event(payload, events.TURN_END, continues=fields.flag(payload, "stop_hook_active"))
+
+
+def _interrupted(payload: Mapping[str, Any]) -> AgentEvent:
+    return _event(payload, events.INTERRUPTED)
+
+
+def _compact(payload: Mapping[str, Any]) -> AgentEvent | None:
+    if _subagent(payload) is not None:
+        return None
+    return _event(payload, events.COMPACT, reason=fields.text(payload, "trigger"))
+
+
+def _subagent_end(payload: Mapping[str, Any]) -> AgentEvent | None:
+    subagent = _subagent(payload)
+    if subagent is None:
+        return None
+    return _event(payload, events.ROUND_END, subagent=subagent, turn=None)
+
+
+def _session_end(payload: Mapping[str, Any]) -> AgentEvent:
+    return _event(payload, events.SESSION_END, reason=fields.text(payload, "reason"))
+
+
+_EVENTS: dict[str, Callable[[Mapping[str, Any]], AgentEvent | None]] = {
+    "SessionStart": _session_start,
+    "UserPromptSubmit": _prompt,
+    "PreToolUse": _tool_before,
+    "PostToolUse": _tool_after,
+    "Stop": _turn_end,
+    "Interrupt": _interrupted,
+    "PreCompact": _compact,
+    "SubagentStop": _subagent_end,
+    "SessionEnd": _session_end,
+}
+
+
+def _subagent(payload: Mapping[str, Any]) -> str | None:
+    """Returns the id of the subagent that an event comes from.
+
+    Such an event has the session of the parent but the transcript and the turn of the subagent
+    (only SubagentStop has the parent's transcript): a checkpoint made of it would keep the
+    wrong conversation, and a subagent's task is no prompt. What it changed is found at its end.
+    """
+    return fields.text(payload, "agent_id")
+
+
+def _tool(payload: Mapping[str, Any]) -> ToolCall:
+    name = fields.required(payload, "tool_name")
+    command = fields.text(fields.table(payload, "tool_input"), "command") or ""
+    paths = tuple(dict.fromkeys(_patched(command))) if name == _PATCH else ()
+    return ToolCall(name, _KINDS.get(name, events.OTHER), paths)
+
+
+def _patched(patch: str) -> Iterator[str]:
+    """Yields the paths that a patch names; its lines of content begin with ``+``, ``-``, space."""
+    for line in patch.split("\n"):
+        for mark in _PATCHED:
+            if line.startswith(mark):
+                yield line[len(mark) :].strip()
+
+
+def _base_of(path: str) -> str | None:
+    """Returns the file from which a rollout goes on, None if it begins by itself.
+
+    ``history_base`` calls it a thread, but it is the last id in the name of a file: that of a
+    thread, or that of an earlier continuation.
+    """
+    try:
+        with open(path, "rb") as file:
+            first = file.readline(_LONGEST_FIRST_LINE)
+    except (OSError, ValueError):
+        return None
+    if b'"history_base"' not in first:
+        return None
+    try:
+        meta = json_text.loads(first.decode("utf-8", "surrogateescape"))
+    except ValueError:
+        return None
+    if not isinstance(meta, dict):
+        return None
+    base = fields.table(fields.table(meta, "payload"), "history_base")
+    known = fields.text(base, "thread_id")
+    return None if known is None else _rollout(os.path.dirname(path), known)
+
+
+def _rollout(folder: str, known: str) -> str | None:
+    """Finds the rollout of an id: in the same folder, else in one of another day."""
+    endings = (f"-{known}.jsonl", f"_{known}.jsonl")
+    for place in _folders(folder):
+        try:
+            names = os.listdir(place)
+        except OSError:
+            continue
+        for name in names:
+            if name.startswith("rollout-") and name.endswith(endings):
+                return os.path.join(place, name)
+    return None
+
+
+def _folders(folder: str) -> Iterator[str]:
+    """Yields the folder, then every sessions/YYYY/MM/DD beside it, the newest first."""
+    yield folder
+    places = [os.path.dirname(os.path.dirname(os.path.dirname(folder)))]
+    for _ in ("year", "month", "day"):
+        below = []
+        for place in places:
+            try:
+                names = sorted(os.listdir(place), reverse=True)
+            except OSError:
+                continue
+            below += [os.path.join(place, name) for name in names if name.isdecimal()]
+        places = below
+    yield from places
+
+
+adapter = Codex()

@@ -1,0 +1,50 @@
+"""Reads fields of a payload that a program wrote, which may be of any shape."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+
+def text(payload: Mapping[str, Any], name: str) -> str | None:
+    """Returns a field that is a string and not empty, else None."""
+    value = payload.get(name)
+    return value if isinstance(value, str) and value else None
+
+
+def required(payload: Mapping[str, Any], name: str) -> str:
+    """Returns a field that must be a string; raises ValueError naming it."""
+    value = text(payload, name)
+    if value is None:
+        raise ValueError(f"the payload has no {name}")
+    return value
+
+
+def texts(payload: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """Returns the strings of a field that is a list, else nothing."""
+    value = payload.get(name)
+    return tuple(v for v in value if isinstance(v, str)) if isinstance(value, list) else ()
+
+
+def flag(payload: Mapping[str, Any], name: str, *, default: bool = False) -> bool:
+    value = payload.get(name)
+    return value if isinstance(value, bool) else default
+
+
+def number(payload: Mapping[str, Any], name: str) -> int | None:
+    value = payload.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def table(payload: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Returns a field that is an object, else an empty one."""
+    value = payload.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def tables(payload: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], ...]:
+    """Returns the objects of a field that is a list, else nothing."""
+    value = payload.get(name)
+    return tuple(v for v in value if isinstance(v, dict)) if isinstance(value, list) else ()

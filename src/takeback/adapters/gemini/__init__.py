@@ -1,0 +1,187 @@
+"""The adapter for Gemini CLI, as version 0.61 works.
+
+A session is one chat file. A resumed session is announced (SessionStart) before Gemini has
+turned to that file: for that moment it names a new file beside it, of the same id and a later
+minute, in which nothing is said yet and which it leaves behind:
+
+    session-2026-11-15T12-34-4cf0df97.jsonl    the conversation
+    session-2026-11-15T12-40-4cf0df97.jsonl    what SessionStart names, 12:40
+"""
+
+from __future__ import annotations
+
+import os
+
+from takeback.adapters import fields
+from takeback.model import event as events
+from takeback.model import json_text
+from takeback.model.event import AgentEvent, ToolCall
+from takeback.model.session import Anchor, NewSession, Resume
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+_NAME = "gemini"
+_EDITS = ("write_file", "replace")
+_KINDS = {
+    **dict.fromkeys(_EDITS, events.EDIT),
+    "run_shell_command": events.SHELL,
+    "invoke_agent": events.SUBAGENT,
+    **dict.fromkeys(
+        (
+            "read_file",
+            "read_many_files",
+            "list_directory",
+            "glob",
+            "grep_search",
+            "search_file_content",
+            "google_web_search",
+            "web_fetch",
+            "get_internal_docs",
+            "list_background_processes",
+            "read_background_output",
+            "list_mcp_resources",
+            "read_mcp_resource",
+        ),
+        events.READ,
+    ),
+}
+_FIRST_LINE = 1 << 16
+
+
+class Gemini:
+    """Gemini CLI, in the terminal and as ``gemini -p``."""
+
+    name = _NAME
+    starts_by_id = False
+
+    def parse(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> AgentEvent | None:
+        read = _EVENTS.get(fields.required(payload, "hook_event_name"))
+        event = None if read is None else read(payload)
+        project = environ.get("GEMINI_PROJECT_DIR")
+        return event.replace(directory=project) if event is not None and project else event
+
+    def transcript_files(self, path: str) -> tuple[str, ...]:
+        session = _session_in(path)
+        if session is None:
+            return (path,)
+        folder, own = os.path.split(path)
+        ending = own[own.rfind("-") :]
+        try:
+            names = sorted(os.listdir(folder or "."))
+        except OSError:
+            return (path,)
+        older = [
+            os.path.join(folder, name)
+            for name in names
+            if name < own and name.startswith("session-") and name.endswith(ending)
+        ]
+        return (*(one for one in older if _session_in(one) == session), path)
+
+    def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
+        """See the port. A prompt is not written yet when it is announced, so all is before it."""
+        from takeback.adapters.gemini import conversation
+
+        return conversation.cut(parts)
+
+    def new_session(
+        self, history: bytes, *, native: str, transcript: str, title: str, now: float
+    ) -> NewSession:
+        from takeback.adapters.gemini import conversation
+
+        return conversation.new_session(history, transcript=transcript, title=title, now=now)
+
+    def resume(self, native: str, directory: str) -> Resume:
+        return Resume(("gemini", "--resume", native), directory)
+
+    def start(self, directory: str) -> Resume:
+        return Resume(("gemini",), directory)
+
+    def is_over(self, tail: bytes, turn: str | None) -> bool:
+        from takeback.adapters.gemini import conversation
+
+        return conversation.is_over(tail)
+
+    def note(self, text: str) -> str:
+        """Returns JSON: plain words are shown to the person and not given to the model."""
+        return json_text.dumps(
+            {"hookSpecificOutput": {"hookEventName": "BeforeAgent", "additionalContext": text}}
+        )
+
+
+def _event(payload: Mapping[str, Any], kind: str, **more: Any) -> AgentEvent:
+    return AgentEvent(
+        kind=kind,
+        agent=_NAME,
+        session=fields.required(payload, "session_id"),
+        directory=fields.required(payload, "cwd"),
+        transcript=fields.text(payload, "transcript_path"),
+        **more,
+    )
+
+
+def _session_start(payload: Mapping[str, Any]) -> AgentEvent:
+    return _event(payload, events.SESSION_START, reason=fields.text(payload, "source"))
+
+
+def _prompt(payload: Mapping[str, Any]) -> AgentEvent:
+    prompt = fields.text(payload, "prompt")
+    return _event(payload, events.PROMPT, prompt=prompt, human=not _is_nudge(prompt or ""))
+
+
+def _is_nudge(prompt: str) -> bool:
+    """Tells a prompt that Gemini sends itself, after a model gave an empty answer."""
+    return prompt.startswith("[System: You ") and prompt.endswith("]")
+
+
+def _tool_before(payload: Mapping[str, Any]) -> AgentEvent | None:
+    tool = _tool(payload)
+    if tool.kind != events.EDIT:
+        return None
+    return _event(payload, events.TOOL_BEFORE, tools=(tool,))
+
+
+def _tool_after(payload: Mapping[str, Any]) -> AgentEvent:
+    return _event(payload, events.ROUND_END, tools=(_tool(payload),))
+
+
+def _turn_end(payload: Mapping[str, Any]) -> AgentEvent:
+    return _event(payload, events.TURN_END, continues=fields.flag(payload, "stop_hook_active"))
+
+
+def _session_end(payload: Mapping[str, Any]) -> AgentEvent:
+    return _event(payload, events.SESSION_END, reason=fields.text(payload, "reason"))
+
+
+_EVENTS: dict[str, Callable[[Mapping[str, Any]], AgentEvent | None]] = {
+    "SessionStart": _session_start,
+    "BeforeAgent": _prompt,
+    "BeforeTool": _tool_before,
+    "AfterTool": _tool_after,
+    "AfterAgent": _turn_end,
+    "SessionEnd": _session_end,
+}
+"""PreCompress is not among them: it comes before every call of the model."""
+
+
+def _tool(payload: Mapping[str, Any]) -> ToolCall:
+    name = fields.required(payload, "tool_name")
+    path = fields.text(fields.table(payload, "tool_input"), "file_path")
+    paths = (path,) if name in _EDITS and path is not None else ()
+    return ToolCall(name, _KINDS.get(name, events.OTHER), paths)
+
+
+def _session_in(path: str) -> str | None:
+    """Returns the session that a chat file's first line names."""
+    try:
+        with open(path, "rb") as file:
+            first = file.readline(_FIRST_LINE)
+        header = json_text.loads(first.decode("utf-8", "surrogateescape"))
+    except (OSError, ValueError):
+        return None
+    return fields.text(header, "sessionId") if isinstance(header, dict) else None
+
+
+adapter = Gemini()

@@ -1,0 +1,100 @@
+"""The adapter for any program: it says in documented JSON what happens (docs/agents/generic.md).
+
+Its transcript is opaque: at a prompt it holds the history before that prompt, so the history
+at a checkpoint is the bytes that the checkpoint keeps.
+"""
+
+from __future__ import annotations
+
+import os
+
+from takeback.adapters import fields
+from takeback.model import event as events
+from takeback.model import json_text
+from takeback.model.event import AgentEvent, ToolCall
+from takeback.model.session import Anchor, NewSession, Resume
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+class Generic:
+    """Any program that calls ``takeback hook generic``, or uses the Python API."""
+
+    name = "generic"
+    starts_by_id = True
+
+    def parse(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> AgentEvent | None:
+        kind = fields.required(payload, "event")
+        if kind not in events.EVENTS:
+            raise ValueError(f"there is no event {kind!r}; there are: {', '.join(events.EVENTS)}")
+        messages = payload.get("messages")
+        return AgentEvent(
+            kind=kind,
+            agent=fields.text(payload, "agent") or self.name,
+            session=fields.required(payload, "session"),
+            directory=fields.text(payload, "cwd") or os.getcwd(),
+            transcript=fields.text(payload, "transcript"),
+            messages=_lines(messages) if isinstance(messages, list) else None,
+            turn=fields.text(payload, "turn"),
+            prompt=fields.text(payload, "prompt"),
+            human=fields.flag(payload, "human", default=True),
+            steer=fields.flag(payload, "steer"),
+            leaf=fields.text(payload, "leaf"),
+            tools=tuple(_tool(call) for call in fields.tables(payload, "tools")),
+            subagent=fields.text(payload, "subagent"),
+            background=fields.flag(payload, "background"),
+            continues=fields.flag(payload, "continues"),
+            reason=fields.text(payload, "reason"),
+            parent=fields.text(payload, "parent"),
+            entry=fields.text(payload, "entry"),
+            process=fields.number(payload, "pid"),
+            resume=fields.texts(payload, "resume"),
+        )
+
+    def transcript_files(self, path: str) -> tuple[str, ...]:
+        return (path,)
+
+    def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
+        return b"".join(parts)
+
+    def new_session(
+        self, history: bytes, *, native: str, transcript: str, title: str, now: float
+    ) -> NewSession:
+        new = f"{native.partition('.')[0]}.{os.urandom(4).hex()}"
+        folder, name = os.path.split(transcript)
+        if native in name:
+            name = name.replace(native, new)
+        elif name:
+            stem, ending = os.path.splitext(name)
+            name = f"{stem}.{new.rpartition('.')[2]}{ending}"
+        return NewSession(new, os.path.join(folder, name), history)
+
+    def resume(self, native: str, directory: str) -> Resume:
+        return Resume((), directory)
+
+    def start(self, directory: str) -> Resume:
+        return Resume((), directory)
+
+    def is_over(self, tail: bytes, turn: str | None) -> bool:
+        return False
+
+    def note(self, text: str) -> str:
+        return text
+
+
+def _lines(messages: list[Any]) -> bytes:
+    """Returns messages as JSON lines, so that one more message is one more line."""
+    return b"".join(json_text.dumps(message).encode() + b"\n" for message in messages)
+
+
+def _tool(call: Mapping[str, Any]) -> ToolCall:
+    kind = fields.text(call, "kind") or events.OTHER
+    if kind not in events.TOOL_KINDS:
+        raise ValueError(f"there is no kind of tool {kind!r}: {', '.join(events.TOOL_KINDS)}")
+    return ToolCall(fields.text(call, "name") or kind, kind, fields.texts(call, "paths"))
+
+
+adapter = Generic()

@@ -1,0 +1,165 @@
+"""One workspace, opened: its store, its ledger, its surroundings."""
+
+from __future__ import annotations
+
+import os
+
+from takeback import adapters, config, ops
+from takeback.errors import UsageError
+from takeback.model.path_text import to_text
+from takeback.ops.context import Context
+from takeback.ops.open import locate, open_store, open_workspace
+from takeback.paths import config_file
+from takeback.ports import SilentReporter, SystemClock
+from takeback.store import journal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from types import TracebackType
+    from typing import Self, TypeVar
+
+    from takeback.ledger.ledger import Ledger
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.ids import CheckpointId, SessionId
+    from takeback.ops.catch_up import Index
+    from takeback.ops.prepare import Scope
+    from takeback.ports import Clock, Reporter
+    from takeback.store.place import Place
+
+    CheckpointLike = str | Checkpoint
+    T = TypeVar("T")
+
+
+class Opened:
+    """What all faces of the API stand on: opening, closing, naming things."""
+
+    def __init__(self, context: Context, settings: config.Settings) -> None:
+        self._context = context
+        self._index: Index | None = None
+        self.settings = settings
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str] = ".",
+        *,
+        create: bool = True,
+        environ: Mapping[str, str] | None = None,
+        clock: Clock | None = None,
+        reporter: Reporter | None = None,
+        holder: str = "python",
+    ) -> Self:
+        """Opens the workspace that ``path`` lies in; raises NotAWorkspace.
+
+        Its store is made when there is none, unless ``create`` is false.
+        """
+        environ = os.environ if environ is None else environ
+        reporter = reporter or SilentReporter()
+        place = place_of(path, environ)
+        store = open_store(place, environ, reporter, create=create)
+        settings = config.load([config_file(environ), store.path("config.toml")])
+        context = Context(
+            workspace=open_workspace(place),
+            store=store,
+            policy=settings.policy(),
+            clock=clock or SystemClock(),
+            reporter=reporter,
+            environ=environ,
+            holder=holder,
+        )
+        return cls(context, settings)
+
+    def close(self) -> None:
+        """Gives back files and descriptors."""
+        if self._index is not None:
+            self._index.close()
+            self._index = None
+        self._context.store.close()
+        self._context.workspace.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def root(self) -> bytes:
+        """The root of the workspace."""
+        return self._context.workspace.root
+
+    @property
+    def store_directory(self) -> str:
+        """Where this workspace's store is."""
+        return self._context.store.directory
+
+    def _ask(self, question: Callable[[Ledger], T]) -> T:
+        if self._index is None:
+            self._index = ops.catch_up.Index(self._context.store, self._context.reporter)
+        return self._index.ask(question)
+
+    def find(self, name: CheckpointLike, *, session: str | None = None) -> Checkpoint:
+        """Returns the checkpoint that a name means; raises NoSuchCheckpoint or WhichSession.
+
+        ``session`` says whose turns are meant by ``turn:3`` and ``@``.
+        """
+        if not isinstance(name, str):
+            return name
+        now = self._context.clock.now()
+        return self._ask(
+            lambda ledger: ops.names.find(
+                ledger, name, now=now, meant=lambda: self._meant(ledger, session)
+            )
+        )
+
+    def session_meant(self, session: str | None = None) -> SessionId | None:
+        """Returns the session that a name means, or that is meant without one.
+
+        None where no agent has worked yet. Raises NoSuchCheckpoint or WhichSession.
+        """
+        return self._ask(lambda ledger: self._meant(ledger, session))
+
+    def _meant(self, ledger: Ledger, session: str | None) -> SessionId | None:
+        if session is not None:
+            return ops.names.find_session(ledger, session).id
+        return ops.sessions.meant(self._context, ledger, callers=self._callers())
+
+    def _callers(self) -> tuple[SessionId, ...]:
+        """Returns the sessions of the agents that may have started this process."""
+        return adapters.calling_sessions(self._context.environ)
+
+    def _by_id(self, checkpoint: CheckpointId) -> Checkpoint:
+        now = self._context.clock.now()
+        return self._ask(lambda ledger: ops.names.find(ledger, checkpoint, now=now))
+
+    @property
+    def interrupted(self) -> bool:
+        """True when an operation was interrupted and not yet recovered."""
+        return journal.exists(self._context.store)
+
+    def _scope(self, paths: Iterable[str | bytes], ignored: bool, *, files: bool = True) -> Scope:
+        return ops.prepare.Scope(self._paths(paths), ignored=ignored, files=files)
+
+    def _paths(self, paths: Iterable[str | bytes]) -> tuple[bytes, ...]:
+        return tuple(self.path(path) for path in paths)
+
+    def path(self, path: str | bytes) -> bytes:
+        """Returns a path relative to the root; a relative one starts at the current directory."""
+        given = os.fsencode(path)
+        try:
+            return self._context.workspace.relative(given, base=os.getcwdb())
+        except ValueError:
+            raise UsageError(
+                f"{to_text(given)} is outside the workspace {to_text(self.root)}"
+            ) from None
+
+
+def place_of(path: str | os.PathLike[str], environ: Mapping[str, str]) -> Place:
+    foreign_owner = config.load([config_file(environ)])["foreign_owner"]
+    return locate(os.fsencode(path), environ, foreign_owner=foreign_owner)

@@ -1,0 +1,147 @@
+"""Looking: what is kept, what changed, who did it."""
+
+from __future__ import annotations
+
+import os
+
+from takeback import ops
+from takeback.adapters import adapter_of
+from takeback.app.opened import Opened
+from takeback.errors import UsageError
+from takeback.paths import takeback_home
+
+_TAIL = 1 << 16
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from takeback.app.opened import CheckpointLike
+    from takeback.ledger.ledger import Ledger
+    from takeback.model.change import CountedChange
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.operation import Operation
+    from takeback.ops.sessions import Found, Node, SessionEntry
+    from takeback.ops.status import Status
+    from takeback.ops.timeline import Shown, TimelineEntry
+    from takeback.ops.verify import Verified
+
+
+class Reading(Opened):
+    """Everything that changes nothing."""
+
+    def checkpoints(
+        self, *, session: str | None = None, everything: bool = False, limit: int = -1
+    ) -> list[TimelineEntry]:
+        """Returns checkpoints with what changed in each, newest first.
+
+        Rounds, ends of turns and undo snapshots only with ``everything``.
+        """
+
+        def question(ledger: Ledger) -> list[TimelineEntry]:
+            one = None if session is None else ops.names.find_session(ledger, session).id
+            return ops.timeline.timeline(ledger, session=one, everything=everything, limit=limit)
+
+        return self._ask(question)
+
+    def show(self, checkpoint: CheckpointLike) -> Shown:
+        """Returns one checkpoint in full, with what it does not hold."""
+        found = self.find(checkpoint)
+        return self._ask(lambda ledger: ops.timeline.show(self._context.store, ledger, found))
+
+    def operations(self) -> list[Operation]:
+        """Returns the operation log, oldest first."""
+        return ops.timeline.operations(self._context.store)
+
+    def cat(self, checkpoint: CheckpointLike, path: str | bytes) -> bytes:
+        """Returns the bytes of one file as a checkpoint has them."""
+        found = self.find(checkpoint)
+        try:
+            inside = self.path(path)
+        except UsageError:
+            outside = os.path.abspath(os.fsencode(path))
+            return ops.cat.cat_outside(self._context, found, outside)
+        return ops.cat.cat(self._context, found, inside)
+
+    def diff(
+        self,
+        old: CheckpointLike,
+        new: CheckpointLike | None = None,
+        paths: Iterable[str | bytes] = (),
+        *,
+        color: bool = False,
+    ) -> bytes:
+        """Returns a unified diff from ``old`` to ``new``, or to the files as they are now."""
+        a, b = self._trees(old, new)
+        return ops.diff.patch(self._context, a, b, paths=self._paths(paths), color=color)
+
+    def compare(
+        self,
+        old: CheckpointLike,
+        new: CheckpointLike | None = None,
+        paths: Iterable[str | bytes] = (),
+    ) -> tuple[list[CountedChange], bytes]:
+        """Returns the changed paths with line counts, and the diff, of one and the same state."""
+        a, b = self._trees(old, new)
+        scope = self._paths(paths)
+        changes = ops.diff.changes(self._context, a, b, paths=scope)
+        return changes, ops.diff.patch(self._context, a, b, paths=scope)
+
+    def _trees(self, old: CheckpointLike, new: CheckpointLike | None) -> tuple[bytes, bytes]:
+        a = bytes.fromhex(self.find(old).snapshot)
+        if new is None:
+            return a, ops.diff.present_tree(self._context)
+        return a, bytes.fromhex(self.find(new).snapshot)
+
+    def status(self) -> Status:
+        """Returns what is kept, where, how large, and what went wrong."""
+        home = takeback_home(self._context.environ)
+        return self._ask(
+            lambda ledger: ops.status.status(self._context, ledger, home=home, is_over=turn_is_over)
+        )
+
+    def verify(self, *, read_data: bool = False) -> Verified:
+        """Checks that everything kept reads back."""
+        return ops.verify.verify(self._context, read_data=read_data)
+
+    def sessions(self) -> list[SessionEntry]:
+        """Returns the agents' sessions, the one that was last active first."""
+        return self._ask(lambda ledger: ops.sessions.sessions(self._context, ledger))
+
+    def tree(self) -> list[Node]:
+        """Returns the sessions as a tree, with their turns and what was forked from where."""
+        return self._ask(lambda ledger: ops.sessions.tree(self._context, ledger))
+
+    def search(self, text: str, *, limit: int = -1) -> list[Found]:
+        """Returns the checkpoints whose prompt or changed paths hold a text, newest first."""
+        return self._ask(lambda ledger: ops.sessions.search(ledger, text, limit=limit))
+
+    def current_place(self) -> str | None:
+        """Returns the checkpoint that the files stand at."""
+        return self._ask(lambda ledger: ops.sessions.current_place(self._context, ledger))
+
+    def conversation(self, checkpoint: CheckpointLike) -> bytes:
+        """Returns the conversation at a checkpoint, in the agent's own format."""
+        found = self.find(checkpoint)
+        newest = self._newest_conversation(found)
+        adapter = adapter_of(found.agent or "")
+        return ops.child.history_at(self._context, adapter, found, newest)
+
+    def _newest_conversation(self, checkpoint: Checkpoint) -> Checkpoint | None:
+        """Returns the newest checkpoint of the session after one that keeps a conversation."""
+        found = self._ask(lambda ledger: ledger.after(checkpoint))
+        return next((later for later in reversed(found) if later.transcript), None)
+
+
+def turn_is_over(newest: Checkpoint) -> bool:
+    """Looks at the end of a transcript for a turn that ended without a word, by Esc."""
+    if newest.agent is None or not newest.transcript:
+        return False
+    try:
+        with open(newest.transcript[-1].path, "rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - _TAIL))
+            tail = file.read()
+    except OSError:
+        return False
+    return adapter_of(newest.agent).is_over(tail, newest.turn_id)

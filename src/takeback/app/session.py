@@ -1,0 +1,144 @@
+"""Sessions for agents written in Python: a turn is a ``with`` block."""
+
+from __future__ import annotations
+
+import os
+
+from takeback.model import event as events
+from takeback.model.event import AgentEvent, ToolCall
+from takeback.model.json_text import dumps
+from takeback.model.session import session_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from types import TracebackType
+    from typing import Any
+
+    from takeback.app import Takeback
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.ids import SessionId
+    from takeback.ops.receive import Received
+
+    Conversation = bytes | Sequence[Mapping[str, Any]]
+
+
+class AgentSession:
+    """One conversation of your agent. Make it with ``Takeback.session``."""
+
+    def __init__(self, takeback: Takeback, agent: str, native: str | None = None) -> None:
+        self._takeback = takeback
+        self.agent = agent
+        self.native = native or os.urandom(8).hex()
+        self._started = native is not None
+
+    @property
+    def id(self) -> SessionId:
+        """takeback's own name for it."""
+        return session_id(self.agent, self.native)
+
+    def turn(
+        self, prompt: str, *, id: str | None = None, conversation: Conversation | None = None
+    ) -> AgentTurn:
+        """Returns a turn, to be used in ``with``: a checkpoint before it and one after it.
+
+        ``conversation`` is the history before the prompt, as bytes or as a list of messages.
+        """
+        return AgentTurn(self, prompt, id or os.urandom(8).hex(), conversation)
+
+    def tell(self, kind: str, **fields: Any) -> Received:
+        """Tells takeback what happens; ``kind`` and the fields are those of ``AgentEvent``."""
+        if not self._started:
+            self._started = True
+            self._send(events.SESSION_START)
+        return self._send(kind, **fields)
+
+    def _send(self, kind: str, **fields: Any) -> Received:
+        event = AgentEvent(
+            kind=kind,
+            agent=self.agent,
+            session=self.native,
+            directory=os.fsdecode(self._takeback.root),
+            process=os.getpid(),
+        )
+        return self._takeback.receive(event.replace(**fields))
+
+
+class AgentTurn:
+    """One prompt and what it causes. ``before`` and ``after`` are its checkpoints."""
+
+    def __init__(
+        self, session: AgentSession, prompt: str, id: str, conversation: Conversation | None
+    ) -> None:
+        self.session = session
+        self.prompt = prompt
+        self.id = id
+        self._conversation = conversation
+        self._before: Checkpoint | None = None
+        self._after: Checkpoint | None = None
+        self.note: str | None = None
+        """What the model should be told: files that takeback changed under its conversation."""
+
+    @property
+    def before(self) -> Checkpoint:
+        assert self._before is not None, "the turn has not begun"
+        return self._before
+
+    @property
+    def after(self) -> Checkpoint:
+        assert self._after is not None, "the turn has not ended"
+        return self._after
+
+    def round(
+        self,
+        tools: Iterable[ToolCall] = (),
+        *,
+        conversation: Conversation | None = None,
+    ) -> Checkpoint | None:
+        """Makes a checkpoint within the turn, after the agent's tools have run."""
+        return self._tell(events.ROUND_END, tools=tuple(tools), conversation=conversation)
+
+    def end(self, *, conversation: Conversation | None = None) -> None:
+        """Ends the turn; ``with`` does it by itself, without the conversation."""
+        if self._after is None:
+            self._after = self._tell(events.TURN_END, conversation=conversation)
+
+    def __enter__(self) -> AgentTurn:
+        received = self.session.tell(
+            events.PROMPT,
+            turn=self.id,
+            prompt=self.prompt,
+            messages=_bytes(self._conversation),
+        )
+        self._before, self.note = received.checkpoint, received.note
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Makes the checkpoint after the turn; one that failed is kept as interrupted."""
+        if error is None:
+            self.end()
+        else:
+            self._after = self._tell(events.INTERRUPTED)
+
+    def _tell(
+        self,
+        kind: str,
+        *,
+        tools: tuple[ToolCall, ...] = (),
+        conversation: Conversation | None = None,
+    ) -> Checkpoint | None:
+        given = _bytes(conversation)
+        received = self.session.tell(kind, turn=self.id, tools=tools, messages=given)
+        return received.checkpoint
+
+
+def _bytes(conversation: Conversation | None) -> bytes | None:
+    """Returns messages as JSON lines, so that one more message is one more line."""
+    if conversation is None or isinstance(conversation, bytes):
+        return conversation
+    return b"".join(dumps(dict(message)).encode() + b"\n" for message in conversation)

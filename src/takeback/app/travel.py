@@ -1,0 +1,293 @@
+"""Changing: rewind, fork, undo and redo, of files, conversation, or both."""
+
+from __future__ import annotations
+
+from takeback import ops
+from takeback.adapters import adapter_of
+from takeback.app.reading import Reading, turn_is_over
+from takeback.errors import NoSuchCheckpoint, RecoveredInstead, UsageError, WhichSession
+from takeback.model.policy import NO_OVERRIDES, Overrides
+
+_UNDO, _REDO = "undo", "redo"  # the kinds of operation.py, which a capture need not import
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from takeback.app.opened import CheckpointLike
+    from takeback.ledger.ledger import Ledger
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.operation import Operation, Step
+    from takeback.model.plan import Outcome, Plan
+    from takeback.ops.child import Cut
+    from takeback.ops.facts import Facts
+    from takeback.ops.recover import Recovered
+
+
+class Travel(Reading):
+    """Everything that moves the workspace to another place."""
+
+    def recover(self) -> Recovered | None:
+        """Finishes or rolls back an interrupted operation; None if there is none."""
+        return ops.recover.recover(self._context, self._by_id)
+
+    def _recover_and_say(self) -> Recovered | None:
+        if not self.interrupted:
+            return None
+        done = self.recover()
+        if done is not None:
+            self._context.reporter.note(done.sentence())
+        return done
+
+    def before_newest_turn(self, session: str | None = None) -> Checkpoint:
+        """Returns where a rewind without a name goes: before the newest turn not taken back.
+
+        Where no agent has worked it is the newest checkpoint. Raises NoSuchCheckpoint.
+        """
+        meant = self.session_meant(session)
+        if meant is None:
+            return self.find("@")
+        found = self._ask(
+            lambda ledger: ops.sessions.before_newest_turn(self._context, ledger, meant)
+        )
+        if found is None:
+            raise NoSuchCheckpoint(
+                f"session {meant} has no turn left to take back", hint="takeback log"
+            )
+        return found
+
+    def default_scope(
+        self,
+        name: CheckpointLike,
+        target: Checkpoint,
+        paths: Iterable[str | bytes] = (),
+        *,
+        ignored: bool = False,
+        session: str | None = None,
+    ) -> str:
+        """Returns what a rewind moves when that is not said.
+
+        The files alone with paths, with ignored files, for a time, and for another session's
+        checkpoint; else both, where the session has a conversation.
+        """
+        from takeback.model.operation import BOTH, FILES
+
+        now = self._context.clock.now()
+        is_time = isinstance(name, str) and ops.names.parse_time(name.strip(), now) is not None
+        if tuple(paths) or ignored or is_time or target.agent is None:
+            return FILES
+        if not self._context.policy.conversation:
+            return FILES
+
+        def question(ledger: Ledger) -> bool:
+            row = ops.names.session_named(ledger, target.session)
+            if row is None or row.transcript is None:
+                return False
+            if not isinstance(name, str) or "/" not in name:
+                return True
+            try:
+                return target.session in ops.names.line_of(ledger, self._meant(ledger, session))
+            except WhichSession:  # the name itself has said which
+                return True
+
+        return BOTH if self._ask(question) else FILES
+
+    def plan(
+        self,
+        checkpoint: CheckpointLike,
+        paths: Iterable[str | bytes] = (),
+        *,
+        scope: str | None = None,
+        ignored: bool = False,
+        overrides: Overrides = NO_OVERRIDES,
+    ) -> Plan:
+        """Returns what a rewind would change; changes nothing."""
+        target, moved = self._destination(checkpoint, paths, scope, ignored)
+        made = ops.plan.plan(
+            self._context,
+            target,
+            self._scope(paths, ignored, files=moved != "conversation"),
+            overrides,
+            facts=self._facts(target),
+        )
+        prompt = target.prompt if moved != "files" and target.kind == "prompt" else None
+        session = target.session if moved != "files" else None
+        return made.replace(scope=moved, about=self._about(target), prompt=prompt, session=session)
+
+    def rewind(
+        self,
+        checkpoint: CheckpointLike,
+        paths: Iterable[str | bytes] = (),
+        *,
+        scope: str | None = None,
+        ignored: bool = False,
+        overrides: Overrides = NO_OVERRIDES,
+        shown: Plan | None = None,
+    ) -> Outcome:
+        """Goes to a checkpoint. ``shown`` is the plan a person agreed to."""
+        self._recover_and_say()
+        target, moved = self._destination(checkpoint, paths, scope, ignored)
+        return ops.rewind.rewind(
+            self._context,
+            target,
+            self._scope(paths, ignored, files=moved != "conversation"),
+            overrides,
+            shown=shown,
+            facts=self._facts(target),
+            cut=self._cut(target) if moved != "files" else None,
+            about=self._about(target),
+        )
+
+    def fork(
+        self,
+        checkpoint: CheckpointLike,
+        *,
+        files: bool = False,
+        worktree: str | None = None,
+        overrides: Overrides = NO_OVERRIDES,
+        shown: Plan | None = None,
+    ) -> Outcome:
+        """Begins a new session from a checkpoint: its conversation and, if asked, its files.
+
+        With ``worktree`` the files go into a new directory, and those here stay.
+        """
+        self._recover_and_say()
+        target = self.find(checkpoint)
+        if worktree is not None:
+            worktree = ops.elsewhere.new_directory(self._context, worktree)
+        outcome = ops.rewind.rewind(
+            self._context,
+            target,
+            self._scope((), False, files=files and worktree is None),
+            overrides,
+            shown=shown,
+            facts=self._facts(target) if files else ops.facts.NO_FACTS,
+            kind="fork",
+            cut=self._cut(target, worktree),
+            about=self._about(target),
+        )
+        return outcome.replace(directory=worktree)
+
+    def plan_fork(self, checkpoint: CheckpointLike, *, overrides: Overrides = NO_OVERRIDES) -> Plan:
+        """Returns what a fork with files would change; changes nothing."""
+        return self.plan(checkpoint, scope="both", overrides=overrides)
+
+    def _destination(
+        self,
+        checkpoint: CheckpointLike,
+        paths: Iterable[str | bytes],
+        scope: str | None,
+        ignored: bool,
+    ) -> tuple[Checkpoint, str]:
+        from takeback.model.operation import FILES, SCOPES
+
+        target = self.find(checkpoint)
+        if scope is None:
+            return target, self.default_scope(checkpoint, target, paths, ignored=ignored)
+        if scope not in SCOPES:
+            raise UsageError(f"{scope!r} is no scope; there are: {', '.join(SCOPES)}")
+        if scope != FILES and (tuple(paths) or ignored):
+            raise UsageError("paths and ignored files go with the files alone", hint="say --files")
+        return target, scope
+
+    def _cut(self, target: Checkpoint, worktree: str | None = None) -> Cut:
+        unused = self._ask(lambda ledger: ops.names.unused_children(ledger, target))
+        return ops.child.plan_cut(
+            self._context,
+            adapter_of(target.agent or ""),
+            target,
+            newest=self._newest_conversation(target),
+            title=f"\u21b6 {self._about(target)}",
+            unused=unused if worktree is None else (),
+            worktree=worktree,
+        )
+
+    def _about(self, target: Checkpoint) -> str:
+        """Says in words where a checkpoint is."""
+        if target.label:
+            return f'"{target.label}"'
+        if not target.turn or target.agent is None:
+            return target.id
+        line = (target.prompt or "").strip().split("\n")[0][:60]
+        if target.kind == "prompt":
+            return f"before turn {target.turn}" + (f": {line}" if line else "")
+        if target.kind == "turn end":
+            return f"the end of turn {target.turn}"
+        return f"{target.kind} in turn {target.turn}"
+
+    def _facts(self, target: Checkpoint) -> Facts:
+        return self._ask(
+            lambda ledger: ops.facts.facts(
+                self._context, ledger, target, callers=self._callers(), is_over=turn_is_over
+            )
+        )
+
+    # -- undo and redo
+
+    def next_undo(self) -> Step:
+        """Returns the operation that undo would take back; raises Refused."""
+        return ops.undo.next_step(self._context, _UNDO)
+
+    def next_redo(self) -> Step:
+        """Returns the operation that redo would do again; raises Refused."""
+        return ops.undo.next_step(self._context, _REDO)
+
+    def plan_undo(self, *, overrides: Overrides = NO_OVERRIDES) -> Plan:
+        """Returns what ``undo`` would change; changes nothing."""
+        return self._plan_step(_UNDO, overrides)
+
+    def plan_redo(self, *, overrides: Overrides = NO_OVERRIDES) -> Plan:
+        """Returns what ``redo`` would change; changes nothing."""
+        return self._plan_step(_REDO, overrides)
+
+    def _plan_step(self, kind: str, overrides: Overrides) -> Plan:
+        step = ops.undo.next_step(self._context, kind)
+        facts = self._facts(self._by_id(step.goes_to))
+        return ops.undo.plan_step(self._context, step, self._by_id, overrides, facts=facts)
+
+    def undo(self, *, overrides: Overrides = NO_OVERRIDES, shown: Plan | None = None) -> Outcome:
+        """Takes back the newest operation that is not yet taken back."""
+        return self._step(_UNDO, overrides, shown)
+
+    def redo(self, *, overrides: Overrides = NO_OVERRIDES, shown: Plan | None = None) -> Outcome:
+        """Does again what the last undo took back."""
+        return self._step(_REDO, overrides, shown)
+
+    def recover_instead_of(self, kind: str) -> None:
+        """Recovers what was interrupted, if anything, and then raises RecoveredInstead.
+
+        After a recovery ``undo`` and ``redo`` mean another operation than the caller saw.
+        """
+        if self._recover_and_say() is not None:
+            raise RecoveredInstead(
+                f"an interrupted operation was recovered first, so {kind} now means something else",
+                hint=f"look at the files, then run it again: takeback {kind}",
+            )
+
+    def _step(self, kind: str, overrides: Overrides, shown: Plan | None) -> Outcome:
+        self.recover_instead_of(kind)
+        step = ops.undo.next_step(self._context, kind)
+        outcome = ops.undo.take_step(
+            self._context,
+            kind,
+            step,
+            self._by_id,
+            overrides,
+            shown=shown,
+            facts=self._facts(self._by_id(step.goes_to)),
+        )
+        return self._with_session(outcome, step.operation, back=kind == _UNDO)
+
+    def _with_session(self, outcome: Outcome, operation: Operation, *, back: bool) -> Outcome:
+        """Says which session to go on with after an undo or redo that moved a conversation."""
+        if not operation.moves_conversation:
+            return outcome
+        wanted = operation.session if back else operation.child
+        newest = None
+        if wanted is not None:
+            session = wanted
+            newest = self._ask(lambda ledger: ops.names.newest_of(ledger, session))
+        if newest is None:
+            return outcome
+        resume = ops.child.resume_of(newest, adapter_of(newest.agent or ""))
+        return outcome.replace(session=wanted, resume=resume)

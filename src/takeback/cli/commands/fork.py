@@ -1,0 +1,54 @@
+"""takeback fork"""
+
+from __future__ import annotations
+
+import click
+
+from takeback.cli.options import Call, name_text, session_option, verb
+from takeback.cli.travel import Journey, override_options, overrides, require_yes
+from takeback.errors import UsageError
+
+
+@verb("fork", shows=("--yes", "--dry-run"))
+@click.argument("checkpoint", metavar="CP", type=name_text)
+@click.option("--files", is_flag=True, help="Bring the files here back to it, too.")
+@click.option(
+    "--worktree", metavar="DIR", help="Put its files into a new directory; those here stay."
+)
+@session_option
+@override_options
+def command(
+    call: Call,
+    checkpoint: str,
+    files: bool,
+    worktree: str | None,
+    session: str | None,
+    **waived: bool,
+) -> int:
+    """Begin a new session with the conversation of a checkpoint.
+
+    The session it comes from stays as it is. With --worktree two approaches can race, each in
+    a directory of its own.
+    """
+    if files and worktree is not None:
+        raise UsageError("--files and --worktree exclude each other")
+    allowed = overrides(**waived)
+    with call.open("fork", note=call.dry_run) as tb:
+        meant = call.session_meant(tb, session, needed=checkpoint.startswith(("@", "turn:")))
+        target = tb.find(checkpoint, session=meant)
+        journey = Journey(
+            call,
+            "fork",
+            plan=lambda: tb.plan(
+                target, scope="both" if files else "conversation", overrides=allowed
+            ),
+            go=lambda shown: tb.fork(
+                target, files=files, worktree=worktree, overrides=allowed, shown=shown
+            ),
+        )
+        if call.dry_run:
+            return journey.show_plan()
+        if files:
+            require_yes(call, "fork --files")
+            return journey.travel()
+        return journey.go_ahead()

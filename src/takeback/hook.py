@@ -1,0 +1,125 @@
+"""The hook: an agent calls it at each event. It never fails, never blocks, never chatters.
+
+    stdin    what the agent says, in JSON
+    stdout   nothing, or what the model has to be told
+    exit     0 always: another status would stop the agent
+
+Whatever goes wrong is one line in a log, which ``takeback status`` shows.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from takeback.adapters import adapter_named
+from takeback.errors import TakebackError, TimedOut
+from takeback.model import json_text
+from takeback.model.event import cleaned
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import NoReturn
+
+    from takeback.app import Takeback
+
+_MOST_INPUT = 64 << 20
+_PIECE = 1 << 20
+_SIGALRM = 14
+_ITIMER_REAL = 0
+
+
+def main(words: list[str]) -> int:
+    """Takes one event of the agent named by the first word; returns 0, whatever happens."""
+    agent = words[0] if words else ""
+    try:
+        if os.environ.get("TAKEBACK", "").lower() != "off":
+            answer = _heard(agent, _input())
+            if answer:
+                os.write(1, answer.encode(errors="surrogateescape"))
+    except TakebackError as error:
+        _complain(f"hook {agent}: {error.message}")
+    except Exception as error:  # a bug of ours must not stop the agent
+        _complain(f"hook {agent}: bug: {type(error).__name__}: {error}")
+    return 0
+
+
+def _input() -> str:
+    pieces: list[bytes] = []
+    size = 0
+    while size <= _MOST_INPUT:
+        piece = os.read(0, _PIECE)
+        if not piece:
+            return b"".join(pieces).decode("utf-8", "surrogateescape")
+        pieces.append(piece)
+        size += len(piece)
+    raise TakebackError(f"the payload is longer than {_MOST_INPUT >> 20} MB")
+
+
+def _heard(agent: str, text: str) -> str:
+    """Records the event and returns what to print."""
+    adapter = adapter_named(agent)
+    try:
+        payload = json_text.loads(text)
+        if not isinstance(payload, dict):
+            raise ValueError("the payload is no object")
+        event = adapter.parse(payload, os.environ)
+    except ValueError as error:
+        raise TakebackError(str(error)) from None
+    if event is None:
+        return ""
+    event = cleaned(event)
+    from takeback.app import Takeback
+
+    with Takeback.open(event.directory, holder=f"hook of {agent}") as tb:
+        with _Limit(tb):
+            received = tb.receive(event, wait=tb.hook_seconds / 2)
+        if received.timed_out:
+            tb.finish_detached()
+        tb.keep_house()
+    return adapter.note(received.note) if received.note else ""
+
+
+class _Limit:
+    """Ends what takes longer than the hook's own limit, by TimedOut.
+
+    Only in the main process and only around the recording, which leaves nothing half-done when
+    it is interrupted anywhere: a killed process leaves no more.
+    """
+
+    def __init__(self, tb: Takeback) -> None:
+        self._seconds = tb.hook_seconds
+
+    def __enter__(self) -> None:
+        import _signal  # type: ignore[import-not-found]  # `signal` imports enum: 3 ms
+
+        _signal.signal(_SIGALRM, _ring)
+        _signal.setitimer(_ITIMER_REAL, self._seconds)
+
+    def __exit__(self, *exc: object) -> None:
+        import _signal
+
+        _signal.setitimer(_ITIMER_REAL, 0)
+
+
+def _ring(number: int, frame: FrameType | None) -> NoReturn:
+    raise TimedOut("the capture did not fit into the hook's time limit")
+
+
+def _complain(text: str) -> None:
+    """Leaves a line where ``status`` finds it: in the home of all stores, whatever the store."""
+    from takeback.paths import takeback_home
+    from takeback.store import log
+
+    try:
+        home = takeback_home(os.environ)
+        os.makedirs(home, mode=0o700, exist_ok=True)
+        log.append_to(os.path.join(home, "log"), text)
+    except (OSError, TakebackError):
+        return
+
+
+def run() -> NoReturn:
+    """What the launcher calls: its first word is where takeback lies, the rest is the hook's."""
+    sys.exit(main(sys.argv[2:]))

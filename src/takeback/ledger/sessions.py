@@ -1,0 +1,233 @@
+"""Questions about sessions and turns."""
+
+from __future__ import annotations
+
+from takeback.model.ids import CheckpointId, SessionId
+from takeback.model.timeline import OwnedChange, Session, Turn
+from takeback.model.turn import forked_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from takeback.ledger.ledger import Ledger
+    from takeback.model.checkpoint import Checkpoint
+
+_TURN = "id, session, number, kind, prompt, native, before, after, began, ended, state"
+_SHORTEST_WORD = 3
+
+
+def sessions(ledger: Ledger) -> list[Session]:
+    """Returns every session, the one that was last active first."""
+    return [
+        Session(*row)  # type: ignore[arg-type]
+        for row in ledger.rows("select * from sessions order by last desc, id")
+    ]
+
+
+def session_by_id(ledger: Ledger, session: str) -> Session | None:
+    rows = ledger.rows("select * from sessions where id = ?", session)
+    return Session(*rows[0]) if rows else None  # type: ignore[arg-type]
+
+
+def note_session(ledger: Ledger, checkpoint: Checkpoint, *, event: bool) -> None:
+    """Brings a session's row up to one of its checkpoints."""
+    origin, parts = checkpoint.origin, checkpoint.transcript
+    ledger.rows(
+        "insert into sessions values (?1,?2,?3,?4,?5,?6,?7,?8,?9,?9,?10,?11) "
+        "on conflict (id) do update set agent = coalesce(?2, agent), "
+        "native = coalesce(?3, native), directory = coalesce(?4, directory), "
+        "transcript = coalesce(?5, transcript), "
+        "last = ?9, last_event = max(last_event, ?10), newest = ?11",
+        checkpoint.session,
+        checkpoint.agent,
+        checkpoint.native,
+        checkpoint.directory,
+        parts[-1].path if parts else None,
+        None if origin is None else origin.session,
+        None if origin is None else origin.checkpoint,
+        None if origin is None else origin.root,
+        checkpoint.time,
+        checkpoint.time if event else 0.0,
+        checkpoint.id,
+    )
+
+
+def add_turn(ledger: Ledger, turn: Turn) -> None:
+    ledger.rows(
+        "insert into turns values (?1, (select coalesce(max(place), 0) + 1 from turns), "
+        "?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)",
+        turn.id,
+        turn.session,
+        turn.number,
+        turn.kind,
+        turn.prompt,
+        turn.native,
+        turn.before,
+        turn.after,
+        turn.began,
+        turn.ended,
+        turn.state,
+    )
+
+
+def move_turn(ledger: Ledger, turn: Turn) -> None:
+    """Writes how far a turn has come."""
+    ledger.rows(
+        "update turns set after = ?2, ended = ?3, state = ?4 where id = ?1",
+        turn.id,
+        turn.after,
+        turn.ended,
+        turn.state,
+    )
+
+
+def newest_turn(ledger: Ledger, session: str) -> Turn | None:
+    found = _turns(ledger, "session = ?1 order by place desc limit 1", session)
+    return found[0] if found else None
+
+
+def open_turns(ledger: Ledger) -> list[Turn]:
+    """Returns the newest turn of each session that runs or whose tasks go on."""
+    return _turns(
+        ledger,
+        "state in ('running', 'background') and "
+        "place = (select max(place) from turns as other where other.session = turns.session) "
+        "order by place",
+    )
+
+
+def turns(ledger: Ledger, *, session: str | None = None) -> list[Turn]:
+    """Returns turns, newest first."""
+    return _turns(ledger, "(?1 is null or session = ?1) order by place desc", session)
+
+
+def turn_by_id(ledger: Ledger, id: str) -> Turn | None:
+    found = _turns(ledger, "id = ?1", id)
+    return found[0] if found else None
+
+
+def turn_numbered(ledger: Ledger, session: str, number: int) -> Turn | None:
+    """Returns a turn of the session's line: its own, else one it has from its ancestors."""
+    for here in line(ledger, session):
+        found = _turns(ledger, "session = ?1 and number = ?2 order by place desc", here, number)
+        if found:
+            return found[0]
+        row = session_by_id(ledger, here)
+        origin = ledger.by_id(row.origin) if row is not None and row.origin else None
+        if origin is None or number > forked_from(origin.moment).turn:
+            return None
+    return None
+
+
+def newest_number(ledger: Ledger, session: str) -> int:
+    """Returns the number of the newest turn on the session's line, 0 if it has none."""
+    rows = ledger.rows(
+        "select coalesce(turn, 0) from checkpoints where session = ? order by place desc limit 1",
+        session,
+    )
+    return int(str(rows[0][0])) if rows else 0
+
+
+def line(ledger: Ledger, session: str) -> list[SessionId]:
+    """Returns the session and its ancestors, itself first."""
+    found: list[SessionId] = []
+    here: SessionId | None = SessionId(session)
+    while here is not None and here not in found:
+        found.append(here)
+        row = session_by_id(ledger, here)
+        here = None if row is None else row.parent
+    return found
+
+
+def _turns(ledger: Ledger, where: str, *values: object) -> list[Turn]:
+    rows = ledger.rows(f"select {_TURN} from turns where {where}", *values)
+    return [Turn(*row) for row in rows]  # type: ignore[arg-type]
+
+
+def turn_changes(ledger: Ledger, turn: CheckpointId) -> list[OwnedChange]:
+    """Returns the files that a turn changed, from before it to its newest checkpoint."""
+    rows = ledger.rows(
+        "select path, kind, added, deleted, who from turn_changes where turn = ? order by path",
+        turn,
+    )
+    return [OwnedChange(*row) for row in rows]  # type: ignore[arg-type]
+
+
+def set_turn_changes(ledger: Ledger, turn: CheckpointId, changes: Iterable[OwnedChange]) -> None:
+    ledger.rows("delete from turn_changes where turn = ?", turn)
+    for change in changes:
+        ledger.rows(
+            "insert into turn_changes values (?,?,?,?,?,?)",
+            turn,
+            change.path,
+            change.kind,
+            change.added,
+            change.deleted,
+            change.who,
+        )
+
+
+def owners(ledger: Ledger, turn: CheckpointId) -> dict[bytes, str | None]:
+    """Returns the paths that a turn is known to have changed, with who did it last."""
+    rows = ledger.rows(
+        "select path, who from changes join checkpoints on checkpoints.id = changes.checkpoint "
+        "where changes.turn = ? order by place",
+        turn,
+    )
+    return {bytes(path): who for path, who in rows}  # type: ignore[call-overload, misc]
+
+
+def claim(ledger: Ledger, change: OwnedChange, *, since: CheckpointId | None) -> None:
+    """Gives a change that nobody could be named for to the session whose tool names its path."""
+    ledger.rows(
+        "update changes set who = ?1, session = ?2, turn = ?3 where path = ?4 "
+        "and who not like 'tool%' and coalesce(session, '') != ?2 and checkpoint in "
+        "(select id from checkpoints where place > coalesce("
+        "(select place from checkpoints where id = ?5), -1))",
+        change.who,
+        change.session,
+        change.turn,
+        change.path,
+        since,
+    )
+
+
+def changed_by_sessions(ledger: Ledger, since: CheckpointId) -> dict[bytes, set[str]]:
+    """Returns which sessions changed which paths after a checkpoint."""
+    rows = ledger.rows(
+        "select path, changes.session from changes "
+        "join checkpoints on checkpoints.id = changes.checkpoint "
+        "where changes.session is not null and place > "
+        "(select place from checkpoints where id = ?)",
+        since,
+    )
+    found: dict[bytes, set[str]] = {}
+    for path, session in rows:
+        found.setdefault(bytes(path), set()).add(str(session))  # type: ignore[call-overload]
+    return found
+
+
+def index_words(ledger: Ledger, checkpoint: CheckpointId, what: str, text: str) -> None:
+    ledger.rows("insert into words values (?,?,?)", text, checkpoint, what)
+
+
+def search(ledger: Ledger, text: str, *, limit: int = -1) -> list[tuple[CheckpointId, str, str]]:
+    """Returns (checkpoint, what was found in, the text) of all that holds ``text``, newest first.
+
+    What a person types is looked for as it stands; signs that mean something to the index do not.
+    """
+    order = "(select place from checkpoints where id = checkpoint) desc, what limit " + f"{limit:d}"
+    if len(text) < _SHORTEST_WORD:
+        rows = ledger.rows(
+            "select checkpoint, what, text from words where instr(lower(text), lower(?)) "
+            f"order by {order}",
+            text,
+        )
+    else:
+        quoted = '"' + text.replace('"', '""') + '"'
+        rows = ledger.rows(
+            f"select checkpoint, what, text from words where words match ? order by {order}",
+            f"text : {quoted}",
+        )
+    return [(CheckpointId(str(id)), str(what), str(found)) for id, what, found in rows]

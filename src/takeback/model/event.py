@@ -1,0 +1,177 @@
+"""What an agent tells, in words that are the same for every agent.
+
+An adapter turns what its agent says into one ``AgentEvent``; nothing above the adapter knows
+which agent it was. The ids are the agent's own, so that no place in a conversation is ever
+found by counting.
+"""
+
+from __future__ import annotations
+
+from takeback.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+SESSION_START = "session_start"
+PROMPT = "prompt"
+TOOL_BEFORE = "tool_before"
+TOOL_AFTER = "tool_after"
+ROUND_END = "round_end"
+TURN_END = "turn_end"
+INTERRUPTED = "interrupted"
+COMPACT = "compact"
+BEFORE_FORK = "before_fork"
+FORKED = "forked"
+BEFORE_TREE = "before_tree"
+TREE = "tree"
+SESSION_END = "session_end"
+
+EVENTS = (
+    SESSION_START,
+    PROMPT,
+    TOOL_BEFORE,
+    TOOL_AFTER,
+    ROUND_END,
+    TURN_END,
+    INTERRUPTED,
+    COMPACT,
+    BEFORE_FORK,
+    FORKED,
+    BEFORE_TREE,
+    TREE,
+    SESSION_END,
+)
+
+EDIT = "edit"
+SHELL = "shell"
+SUBAGENT = "subagent"
+READ = "read"
+OTHER = "other"
+TOOL_KINDS = (EDIT, SHELL, SUBAGENT, READ, OTHER)
+
+
+class ToolCall(Value):
+    """One use of a tool: what the agent calls it, what kind of thing it does, files it names.
+
+    ``paths`` are as the agent gave them, absolute or relative to the event's directory.
+    """
+
+    name: str
+    kind: str = OTHER
+    paths: tuple[str, ...] = ()
+
+
+class AgentEvent(Value):
+    """One thing that happened in a session of an agent.
+
+    ``session`` and ``turn`` are the agent's own ids; ``turn`` is None where it gives none.
+    ``directory`` is the project directory. ``transcript`` is the file that holds the
+    conversation, ``messages`` the conversation itself where the host has no file. ``leaf`` is
+    the entry of the transcript that the agent stands at, where it says so. ``human`` is False
+    for a prompt that nobody typed, ``steer`` True for one that the agent says was typed into a
+    running turn. ``background`` says that work goes on after this end, ``continues`` that this
+    end follows another end of the same turn. ``reason`` is the agent's word for why.
+    ``parent`` is the session that this one descends from, and ``entry`` the id of the turn or
+    entry that a fork or a navigation goes to. ``process`` is the agent's process.
+    """
+
+    kind: str
+    agent: str
+    session: str
+    directory: str
+    transcript: str | None = None
+    messages: bytes | None = None
+    turn: str | None = None
+    prompt: str | None = None
+    human: bool = True
+    steer: bool = False
+    leaf: str | None = None
+    tools: tuple[ToolCall, ...] = ()
+    subagent: str | None = None
+    background: bool = False
+    continues: bool = False
+    reason: str | None = None
+    parent: str | None = None
+    entry: str | None = None
+    process: int | None = None
+    resume: tuple[str, ...] = ()
+
+
+def cleaned(event: AgentEvent) -> AgentEvent:
+    """Returns an event whose texts can be written: half a character becomes a question mark.
+
+    A host that cuts a string in the middle of an emoji sends such halves, and JSON lets them
+    pass. Escaped bytes (U+DC80 to U+DCFF) are something else and stay.
+    """
+    changes: dict[str, Any] = {}
+    for name in _PLAIN:
+        value = getattr(event, name)
+        if isinstance(value, str) and _clean(value) != value:
+            changes[name] = _clean(value)
+    tools = tuple(
+        ToolCall(_clean(tool.name), tool.kind, tuple(_clean(path) for path in tool.paths))
+        for tool in event.tools
+    )
+    resume = tuple(_clean(word) for word in event.resume)
+    if changes or tools != event.tools or resume != event.resume:
+        return event.replace(**changes, tools=tools, resume=resume)
+    return event
+
+
+def _clean(text: str) -> str:
+    if text.isascii():
+        return text
+    return "".join(
+        "?" if 0xD800 <= ord(c) <= 0xDFFF and not 0xDC80 <= ord(c) <= 0xDCFF else c for c in text
+    )
+
+
+def encode(event: AgentEvent) -> dict[str, Any]:
+    """Returns an event as JSON takes it; ``decode`` reads it back."""
+    record: dict[str, Any] = {
+        "tools": [[tool.name, tool.kind, *tool.paths] for tool in event.tools],
+        "messages": None if event.messages is None else event.messages.decode("latin-1"),
+        "resume": list(event.resume),
+    }
+    for name in _PLAIN:
+        record[name] = getattr(event, name)
+    return record
+
+
+def decode(record: Mapping[str, Any]) -> AgentEvent:
+    """Returns the event that ``encode`` made a record of; raises ValueError for anything else."""
+    try:
+        if record["kind"] not in EVENTS:
+            raise ValueError(f"not an event: there is none called {record['kind']!r}")
+        messages = record["messages"]
+        return AgentEvent(
+            tools=tuple(ToolCall(n, kind, tuple(paths)) for n, kind, *paths in record["tools"]),
+            messages=None if messages is None else messages.encode("latin-1"),
+            resume=tuple(record["resume"]),
+            **{name: record[name] for name in _PLAIN},
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"not an event: {error}") from None
+
+
+_PLAIN = (
+    "kind",
+    "agent",
+    "session",
+    "directory",
+    "transcript",
+    "turn",
+    "prompt",
+    "human",
+    "steer",
+    "leaf",
+    "subagent",
+    "background",
+    "continues",
+    "reason",
+    "parent",
+    "entry",
+    "process",
+)

@@ -1,0 +1,75 @@
+"""Sessions: one conversation of one agent in one workspace, perhaps descended from another."""
+
+from __future__ import annotations
+
+from takeback.model.ids import CheckpointId, SessionId
+from takeback.model.value import Value
+
+_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
+_LONGEST = 100
+
+
+class Origin(Value):
+    """Where a session comes from: a checkpoint of another session, or of another workspace."""
+
+    session: SessionId
+    checkpoint: CheckpointId
+    root: str | None = None
+
+
+class Process(Value):
+    """A process, told from a later one of the same number by when it was started."""
+
+    pid: int
+    started: str | None = None
+
+
+class TranscriptPart(Value):
+    """One file of a transcript: where it was, and how long it was at that moment."""
+
+    path: str
+    size: int
+
+
+class Anchor(Value):
+    """A place in a conversation, by the agent's own ids.
+
+    ``before`` means the place before the prompt of ``turn``; else the end of what is there.
+    ``leaf`` is the entry that the agent stood at, where it said so. ``prompt`` is the text of
+    the prompt, for agents that give it no id.
+    """
+
+    before: bool
+    turn: str | None = None
+    leaf: str | None = None
+    prompt: str | None = None
+
+
+class NewSession(Value):
+    """A session as its agent would have written it: its id, its file, the bytes."""
+
+    native: str
+    path: str
+    data: bytes
+
+
+class Resume(Value):
+    """How a person goes on with a session: a command, its directory, what to type inside."""
+
+    argv: tuple[str, ...]
+    cwd: str
+    in_tui: str | None = None
+
+
+def session_id(agent: str, native: str) -> SessionId:
+    """Returns our name for an agent's session; fit to be a file's name and a git ref's."""
+    text = f"{agent}-{native}"
+    safe = "".join(c if c in _SAFE else "_" for c in text)
+    trouble = ".." in safe or safe.endswith((".", ".lock")) or safe.startswith((".", "-"))
+    if safe == text and len(safe) <= _LONGEST and not trouble:
+        return SessionId(safe)
+    from zlib import crc32
+
+    short = safe[: _LONGEST - 10].replace("..", "__").strip(".-")
+    # "+" is in no name that is kept as it is, so no id can be made to look like another's.
+    return SessionId(f"{short}+{crc32(text.encode(errors='surrogatepass')):08x}")

@@ -1,0 +1,77 @@
+"""Sessions and turns as people read them, made from checkpoints."""
+
+from __future__ import annotations
+
+from takeback.model.change import CountedChange
+from takeback.model.ids import CheckpointId, SessionId
+from takeback.model.value import Value
+
+OUTSIDE = "outside"
+TOOL = "tool"
+SHELL = "shell"
+SUBAGENT = "subagent"
+UNFINISHED = "unfinished turn"
+UNKNOWN = "unknown"
+
+RUNNING = "running"
+BACKGROUND = "background"
+ENDED = "ended"
+LEFT_UNFINISHED = "unfinished"
+
+PROMPTED = "prompt"
+COMMAND = "shell"
+
+
+class Session(Value):
+    """One conversation of one agent in one workspace.
+
+    ``parent`` and ``origin`` say which checkpoint of which session it descends from, ``root``
+    in which workspace if that is another one. ``last_event`` is when its agent last spoke;
+    ``last`` counts what takeback did with it too.
+    """
+
+    id: SessionId
+    agent: str | None
+    native: str | None
+    directory: str | None
+    transcript: str | None
+    parent: SessionId | None
+    origin: CheckpointId | None
+    root: str | None
+    began: float
+    last: float
+    last_event: float
+    newest: CheckpointId
+
+
+class Turn(Value):
+    """One prompt and all that it caused.
+
+    ``before`` is the checkpoint before it, ``after`` the newest one that belongs to it; ``id`` is
+    that of the checkpoint that began it. A turn of kind ``shell`` (a command that the person ran
+    inside the agent) has no number and is known only from its end.
+    """
+
+    id: CheckpointId
+    session: SessionId
+    number: int | None
+    kind: str
+    prompt: str | None
+    native: str | None
+    before: CheckpointId
+    after: CheckpointId
+    began: float
+    ended: float | None
+    state: str
+
+
+class OwnedChange(CountedChange):
+    """A change with who made it: a tool by name, the shell, a subagent, the person outside.
+
+    ``session`` is the one whose turn it belongs to, None if no agent made it; ``turn`` is that
+    turn's id.
+    """
+
+    who: str | None = None
+    session: SessionId | None = None
+    turn: CheckpointId | None = None

@@ -1,0 +1,194 @@
+"""Attribute: which turn a checkpoint belongs to, and who made each change found in it.
+
+The fold goes over all checkpoints of a workspace in the order they were made, whatever session they
+are of: what is found changed at one of them happened since the one before it.
+
+        nobody's turn was open         the person, outside
+        this session's turn was open   the tool that names the path, else its shell or subagent
+        another session's was open     that session
+        several                        the tool that names the path, else unknown
+"""
+
+from __future__ import annotations
+
+import os
+
+from takeback.ledger import sessions as questions
+from takeback.model import event as events
+from takeback.model import turn as moments
+from takeback.model.checkpoint import MANUAL, UNDO
+from takeback.model.path_text import to_bytes
+from takeback.model.timeline import (
+    BACKGROUND,
+    COMMAND,
+    ENDED,
+    LEFT_UNFINISHED,
+    OUTSIDE,
+    PROMPTED,
+    RUNNING,
+    SHELL,
+    SUBAGENT,
+    TOOL,
+    UNFINISHED,
+    UNKNOWN,
+    OwnedChange,
+    Turn,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from takeback.ledger.ledger import Ledger
+    from takeback.model.change import CountedChange
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.ids import CheckpointId
+
+_NOT_EVENTS = (MANUAL, UNDO, moments.FORK)
+_STATES = {moments.RUNNING: RUNNING, moments.BACKGROUND: BACKGROUND, moments.IDLE: ENDED}
+
+
+class Fold:
+    """Adds checkpoints to the ledger one by one, oldest first, and remembers the turns touched."""
+
+    def __init__(self, ledger: Ledger, root: bytes) -> None:
+        self._ledger = ledger
+        self._root = root
+        self.touched: dict[CheckpointId, Turn] = {}
+
+    def add(self, checkpoint: Checkpoint, place: int, changes: Sequence[CountedChange]) -> None:
+        """Indexes a checkpoint with its changes and moves its session's turn on."""
+        named = self._named(checkpoint)
+        owned = self._owned(checkpoint, changes, named)
+        before = questions.session_by_id(self._ledger, checkpoint.session)
+        self._ledger.add(checkpoint, place, owned)
+        questions.note_session(self._ledger, checkpoint, event=checkpoint.kind not in _NOT_EVENTS)
+        self._index(checkpoint, changes)
+        turn = self._move(checkpoint, before.newest if before is not None else None)
+        if turn is not None and named:
+            since = before.newest if before is not None else None
+            for path, tool in named.items():
+                mine = OwnedChange(path, "", None, None, tool, checkpoint.session, turn.id)
+                questions.claim(self._ledger, mine, since=since)
+
+    def _named(self, checkpoint: Checkpoint) -> dict[bytes, str]:
+        """Returns the paths that the checkpoint's edit tools name, relative to the root."""
+        base = to_bytes(checkpoint.directory) if checkpoint.directory else self._root
+        found = {}
+        for tool in checkpoint.tools:
+            for path in tool.paths if tool.kind == events.EDIT else ():
+                full = os.path.normpath(os.path.join(base, to_bytes(path)))
+                if full.startswith(self._root + b"/"):
+                    found[full[len(self._root) + 1 :]] = f"{TOOL} {tool.name}"
+        return found
+
+    def _owned(
+        self, checkpoint: Checkpoint, changes: Sequence[CountedChange], named: dict[bytes, str]
+    ) -> list[OwnedChange]:
+        if not changes:
+            return []
+        open_turns = questions.open_turns(self._ledger)
+        own = next((t for t in open_turns if t.session == checkpoint.session), None)
+        owned = []
+        for change in changes:
+            who, turn = self._who(checkpoint, change.path, named, own, open_turns)
+            session = turn.session if turn is not None else None
+            if checkpoint.kind == moments.SHELL and turn is None:
+                session = checkpoint.session
+            owned.append(
+                OwnedChange(
+                    change.path,
+                    change.kind,
+                    change.added,
+                    change.deleted,
+                    who,
+                    session,
+                    turn.id if turn is not None else None,
+                )
+            )
+        return owned
+
+    def _who(
+        self,
+        checkpoint: Checkpoint,
+        path: bytes,
+        named: dict[bytes, str],
+        own: Turn | None,
+        open_turns: list[Turn],
+    ) -> tuple[str, Turn | None]:
+        if path in named and own is not None:
+            return named[path], own
+        if checkpoint.kind == moments.SHELL and len(open_turns) <= 1 and own in (None, *open_turns):
+            return SHELL, None
+        if not open_turns:
+            return OUTSIDE, None
+        if len(open_turns) > 1:
+            return UNKNOWN, own if own is not None and checkpoint.tools else None
+        turn = open_turns[0]
+        if turn is not own:
+            return UNKNOWN, turn
+        if checkpoint.unfinished:
+            return UNFINISHED, turn
+        return _means(checkpoint), turn
+
+    def _index(self, checkpoint: Checkpoint, changes: Sequence[CountedChange]) -> None:
+        if checkpoint.prompt and checkpoint.kind != UNDO:
+            questions.index_words(self._ledger, checkpoint.id, "prompt", checkpoint.prompt)
+        for change in changes if checkpoint.kind != UNDO else ():
+            text = change.path.decode("utf-8", "replace")
+            questions.index_words(self._ledger, checkpoint.id, "path", text)
+
+    def _move(self, checkpoint: Checkpoint, previous: CheckpointId | None) -> Turn | None:
+        """Begins, moves on or ends the turn that a checkpoint belongs to."""
+        if checkpoint.kind in _NOT_EVENTS or checkpoint.agent is None:
+            return None
+        newest = questions.newest_turn(self._ledger, checkpoint.session)
+        is_open = newest is not None and newest.state in (RUNNING, BACKGROUND)
+        if newest is not None and is_open and checkpoint.unfinished:
+            state = LEFT_UNFINISHED if newest.state == RUNNING else ENDED
+            self._write(newest.replace(after=checkpoint.id, ended=checkpoint.time, state=state))
+        if checkpoint.kind == moments.PROMPT:
+            return self._begin(checkpoint, PROMPTED, checkpoint.id)
+        if checkpoint.kind == moments.SHELL:
+            return self._begin(checkpoint, COMMAND, previous or checkpoint.id)
+        if newest is None or not (is_open or checkpoint.kind == moments.TURN_END):
+            return None
+        if checkpoint.unfinished:
+            return newest
+        state = _STATES[checkpoint.moment.phase]
+        ended = checkpoint.time if checkpoint.moment.phase != moments.RUNNING else None
+        moved = newest.replace(after=checkpoint.id, ended=ended, state=state)
+        self._write(moved)
+        return moved
+
+    def _begin(self, checkpoint: Checkpoint, kind: str, before: CheckpointId) -> Turn:
+        turn = Turn(
+            id=checkpoint.id,
+            session=checkpoint.session,
+            number=checkpoint.turn if kind == PROMPTED else None,
+            kind=kind,
+            prompt=checkpoint.prompt,
+            native=checkpoint.turn_id,
+            before=before,
+            after=checkpoint.id,
+            began=checkpoint.time,
+            ended=checkpoint.time if kind == COMMAND else None,
+            state=_STATES[checkpoint.moment.phase],
+        )
+        questions.add_turn(self._ledger, turn)
+        self.touched[turn.id] = turn
+        return turn
+
+    def _write(self, turn: Turn) -> None:
+        questions.move_turn(self._ledger, turn)
+        self.touched[turn.id] = turn
+
+
+def _means(checkpoint: Checkpoint) -> str:
+    """Says what in a turn made a change that no tool names."""
+    kinds = {tool.kind for tool in checkpoint.tools}
+    if checkpoint.subagent is not None or events.SUBAGENT in kinds:
+        return SUBAGENT
+    if events.SHELL in kinds:
+        return SHELL
+    return UNKNOWN

@@ -1,0 +1,284 @@
+"""Child: a conversation, cut at a place, written as a session of its own.
+
+The agent's own transcript is never edited. The history up to the place is written as a new file
+beside it, under a new id, and the new session's first checkpoint descends from the one that
+was gone to.
+"""
+
+from __future__ import annotations
+
+import os
+
+from takeback import durable
+from takeback.errors import Refused, StoreDamaged
+from takeback.model.checkpoint import Checkpoint
+from takeback.model.ids import SessionId, new_checkpoint_id
+from takeback.model.session import Anchor, Origin, Resume, TranscriptPart, session_id
+from takeback.model.turn import PROMPT, STEER, forked_from
+from takeback.model.value import Value
+from takeback.ops import elsewhere
+from takeback.ops.failures import write_failed
+from takeback.store.checkpoints import (
+    SESSIONS,
+    conversation_tree,
+    read_coverage,
+    write_checkpoint,
+)
+from takeback.store.conversation import read_conversation, write_conversation
+from takeback.store.records import read_record
+from takeback.store.sink import PackSink
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from takeback.ops.context import Context
+    from takeback.ports import Adapter
+    from takeback.worktree.stage import BlobSource
+
+
+class Child(Value):
+    """A session that is to be written: its ids, its file, where the store keeps its bytes."""
+
+    id: SessionId
+    agent: str
+    native: str
+    path: str
+    tree: str
+    directory: str
+    worktree: str | None = None
+    """A new directory that the checkpoint's files go into."""
+
+
+class Cut(Value):
+    """What becomes of a conversation: a child, or, where nothing came before, a fresh start.
+
+    ``reused`` says that the same place was cut before and nobody has gone on with it.
+    """
+
+    child: Child | None
+    resume: Resume | None
+    prompt: str | None
+    reused: bool = False
+
+
+def conversation_of(context: Context, checkpoint: Checkpoint) -> tuple[bytes, ...]:
+    """Returns the bytes of each file of the transcript at a checkpoint; raises StoreDamaged."""
+    tree = conversation_tree(read_record(context.store, checkpoint.commit))
+    return () if tree is None else read_conversation(context.store, tree)
+
+
+def history_at(
+    context: Context, adapter: Adapter, target: Checkpoint, newest: Checkpoint | None
+) -> bytes:
+    """Returns the conversation at a checkpoint in the agent's format; raises Refused.
+
+    The prompt's own entry, and what an agent writes a moment after it has told of it, come later
+    in the transcript. That is looked at where it still goes on from these bytes; else what the
+    ``newest`` checkpoint of the session keeps of it.
+    """
+    parts = conversation_of(context, target)
+    if not any(parts):
+        return b""
+    anchor = Anchor(
+        before=target.kind in (PROMPT, STEER),
+        turn=target.turn_id,
+        leaf=target.leaf,
+        prompt=target.prompt,
+    )
+    afterwards = _live(target, parts)
+    if not afterwards and newest is not None:
+        afterwards = conversation_of(context, newest)
+    try:
+        return adapter.cut(parts, anchor, afterwards)
+    except ValueError as error:
+        raise Refused(
+            f"the conversation cannot be cut at {target.id}: {error}",
+            hint="take back the files alone: --files",
+        ) from None
+
+
+def _live(target: Checkpoint, parts: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """Returns the transcript as it is now, nothing if it does not begin as it was then."""
+    found = []
+    for part, then in zip(target.transcript, parts, strict=False):
+        try:
+            with open(part.path, "rb") as file:
+                now = file.read()
+        except OSError:
+            return ()
+        if not now.startswith(then):
+            return ()
+        found.append(now)
+    return tuple(found)
+
+
+def plan_cut(
+    context: Context,
+    adapter: Adapter,
+    target: Checkpoint,
+    *,
+    newest: Checkpoint | None,
+    title: str,
+    unused: Iterable[Checkpoint] = (),
+    worktree: str | None = None,
+) -> Cut:
+    """Works out the child that a conversation rewind makes, and keeps its bytes in the store.
+
+    ``unused`` are first checkpoints of children of the same target with which nobody went on:
+    one whose file still has the same history is taken again. Writes no file.
+    """
+    if target.agent is None or target.native is None:
+        raise Refused(
+            f"checkpoint {target.id} has no conversation", hint="take back the files: --files"
+        )
+    where = worktree or target.directory or os.fsdecode(context.workspace.root)
+    history = history_at(context, adapter, target, newest)
+    prompt = target.prompt if target.kind in (PROMPT, STEER) else None
+    if not history and not adapter.starts_by_id and worktree is None:
+        return Cut(None, resume_line(target, adapter.start(where)), prompt)
+    transcript = target.transcript[-1].path if target.transcript else ""
+    new = adapter.new_session(
+        history,
+        native=target.native,
+        transcript=transcript,
+        title=title,
+        now=context.clock.now(),
+    )
+    for other in unused:
+        again = _again(context, adapter, other, new.native, new.data)
+        if again is not None and other.native is not None:
+            return Cut(again, resume_of(other, adapter, where), prompt, reused=True)
+    sink = PackSink(context.store, disk_floor=context.policy.disk_floor)
+    tree = write_conversation(sink, [new.data])
+    sink.publish()
+    child = Child(
+        id=session_id(target.agent, new.native),
+        agent=target.agent,
+        native=new.native,
+        path=new.path if history else "",
+        tree=tree.hex(),
+        directory=where,
+        worktree=worktree,
+    )
+    if not history and not adapter.starts_by_id:
+        return Cut(child, resume_line(target, adapter.start(where)), prompt)
+    made = target.replace(native=new.native)
+    return Cut(child, resume_of(made, adapter, where), prompt)
+
+
+def _again(
+    context: Context, adapter: Adapter, other: Checkpoint, new: str, data: bytes
+) -> Child | None:
+    """Returns an earlier child if its file still holds what the new one would hold."""
+    if other.native is None or other.agent is None or not other.transcript:
+        return None
+    try:
+        tree = conversation_tree(read_record(context.store, other.commit))
+        if tree is None:
+            return None
+        kept = b"".join(read_conversation(context.store, tree))
+        path = other.transcript[-1].path
+        if path:
+            with open(path, "rb") as file:
+                if file.read() != kept:
+                    return None
+    except (StoreDamaged, OSError):
+        return None
+    if _without(kept, other.native) != _without(data, new):
+        return None
+    directory = other.directory or ""
+    return Child(other.session, other.agent, other.native, path, tree.hex(), directory)
+
+
+def _without(data: bytes, native: str) -> int:
+    """Returns the length that tells two copies of one history apart, their ids left out."""
+    return len(data.replace(native.encode(), b""))
+
+
+def resume_of(checkpoint: Checkpoint, adapter: Adapter, directory: str | None = None) -> Resume:
+    """Returns how to go on with a session: in the host's own words, else in the adapter's."""
+    native = checkpoint.native or ""
+    where = directory or checkpoint.directory or ""
+    if checkpoint.resume:
+        return Resume(tuple(word.replace("{session}", native) for word in checkpoint.resume), where)
+    return adapter.resume(native, where)
+
+
+def resume_line(checkpoint: Checkpoint, start: Resume) -> Resume | None:
+    """Returns how to begin anew; None where the host has its own words, which name a session."""
+    return None if checkpoint.resume or not start.argv else start
+
+
+def write_child(context: Context, child: Child, target: Checkpoint, blobs: BlobSource) -> None:
+    """Writes the session's file and its first checkpoint; may be called again after a crash.
+
+    Raises WriteFailed or StoreDamaged; then the session is not there. The caller holds the lock.
+    """
+    data = b"".join(read_conversation(context.store, bytes.fromhex(child.tree)))
+    if child.worktree is not None:
+        elsewhere.fill(context, target, child.worktree, blobs)
+    if child.path:
+        _write_file(child.path, data)
+    if child.worktree is not None:
+        elsewhere.begin(context, child, target, data)
+        return
+    if context.store.refs.read(SESSIONS + child.id) is not None:
+        return
+    moment = forked_from(target.moment)
+    first = target.replace(
+        id=new_checkpoint_id(),
+        session=child.id,
+        kind=moment.kind,
+        time=context.clock.now(),
+        commit=b"",
+        saved=None,
+        label=None,
+        operation=None,
+        prompt=None,
+        turn=moment.turn,
+        turn_id=None,
+        phase=moment.phase,
+        unfinished=False,
+        native=child.native,
+        directory=child.directory,
+        leaf=None,
+        entry=None,
+        transcript=(TranscriptPart(child.path, len(data)),),
+        tools=(),
+        subagent=None,
+        origin=Origin(target.session, target.id),
+        process=None,
+        noted=None,
+        late=False,
+    )
+    write_checkpoint(
+        context.store,
+        PackSink(context.store, disk_floor=context.policy.disk_floor),
+        first,
+        read_coverage(context.store, target.commit),
+        conversation=bytes.fromhex(child.tree),
+        base=target.commit,
+    )
+
+
+def _write_file(path: str, data: bytes) -> None:
+    """Makes the file, which must not be there unless with these very bytes."""
+    try:
+        durable.make_directories(os.path.dirname(path))
+        durable.create_file(path, data)
+    except OSError as error:
+        raise write_failed("writing the new session", error) from error
+
+
+def encode(child: Child) -> dict[str, Any]:
+    """Returns a child as the journal keeps it."""
+    return {name: getattr(child, name) for name in _FIELDS}
+
+
+def decode(record: Mapping[str, Any]) -> Child:
+    return Child(**{name: record[name] for name in _FIELDS})
+
+
+_FIELDS = ("id", "agent", "native", "path", "tree", "directory", "worktree")

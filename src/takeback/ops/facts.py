@@ -1,0 +1,164 @@
+"""Facts: what the ledger knows that a plan has to take into account.
+
+Who is working in the workspace now, whose files would be overwritten, what the person changed
+by their own hand, which ignored files a turn changed.
+"""
+
+from __future__ import annotations
+
+from takeback.errors import StoreDamaged
+from takeback.ledger import sessions as questions
+from takeback.model.checkpoint import UNDO
+from takeback.model.ids import WORKSPACE_SESSION, SessionId
+from takeback.model.timeline import RUNNING
+from takeback.model.turn import PROMPT
+from takeback.model.value import Value
+from takeback.ops.processes import is_alive
+from takeback.ops.save import saved_since
+from takeback.store import trees
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from takeback.ledger.ledger import Ledger
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.ids import SnapshotId
+    from takeback.ops.context import Context
+
+_SILENT_FOR = 3600.0
+"""An agent whose process is not known and that said nothing for so long is taken for gone."""
+
+
+class RunningTurn(Value):
+    """A turn that an agent is working on."""
+
+    session: SessionId
+    agent: str
+    prompt: str
+
+
+class Facts(Value):
+    """``others`` maps paths to the other sessions that changed them since the target."""
+
+    last_seen: SnapshotId | None = None
+    running: tuple[RunningTurn, ...] = ()
+    inside: RunningTurn | None = None
+    others: Mapping[bytes, str] = {}
+    ignored: tuple[bytes, ...] = ()
+    family: frozenset[str] = frozenset()
+    """The target's session with its ancestors and all that descends from it."""
+
+
+NO_FACTS = Facts()
+
+
+def facts(
+    context: Context,
+    ledger: Ledger,
+    target: Checkpoint,
+    *,
+    callers: tuple[SessionId, ...] = (),
+    is_over: Callable[[Checkpoint], bool],
+) -> Facts:
+    """Reads what a plan for ``target`` must know.
+
+    ``callers`` are the sessions whose agent may have started this process. ``is_over`` tells
+    of a session's newest checkpoint whether its turn ended without a word.
+    """
+    running = running_turns(context, ledger, is_over)
+    family = _family(ledger, target.session)
+    inside = next((turn for turn in running if turn.session in callers), None)
+    return Facts(
+        last_seen=last_seen(ledger),
+        running=running,
+        inside=inside,
+        others=_others(ledger, target, family),
+        ignored=_ignored(context, ledger, target, family),
+        family=family,
+    )
+
+
+def last_seen(ledger: Ledger) -> SnapshotId | None:
+    """Returns the newest state that takeback knows: a checkpoint's, or after an operation."""
+    from takeback.model.ids import SnapshotId
+
+    last = ledger.last_point(undo=False)
+    return None if last is None else SnapshotId(last.snapshot)
+
+
+def running_turns(
+    context: Context, ledger: Ledger, is_over: Callable[[Checkpoint], bool]
+) -> tuple[RunningTurn, ...]:
+    """Returns the turns that are running now, their agents alive."""
+    found = []
+    now = context.clock.now()
+    for turn in questions.open_turns(ledger):
+        session = questions.session_by_id(ledger, turn.session)
+        newest = ledger.by_id(session.newest) if session is not None else None
+        if turn.state != RUNNING or newest is None or session is None:
+            continue
+        if newest.process is not None:
+            alive = is_alive(newest.process)
+        else:
+            alive = now - session.last_event < _SILENT_FOR
+        if alive and not is_over(newest):
+            found.append(RunningTurn(turn.session, session.agent or "", turn.prompt or ""))
+    return tuple(found)
+
+
+def _others(ledger: Ledger, target: Checkpoint, mine: frozenset[str]) -> dict[bytes, str]:
+    """Returns the paths that sessions other than the target's line changed since the target.
+
+    Going to a checkpoint made by hand takes back whatever happened since; only if more than
+    one session worked since then is it not clear whose work is meant.
+    """
+    changed = questions.changed_by_sessions(ledger, target.id)
+    if target.session == WORKSPACE_SESSION:
+        workers = set().union(*changed.values()) if changed else set()
+        if len(workers) <= 1:
+            return {}
+    return {
+        path: ", ".join(sorted(sessions - mine))
+        for path, sessions in changed.items()
+        if sessions - mine
+    }
+
+
+def _family(ledger: Ledger, session: str) -> frozenset[str]:
+    """Returns a session with its ancestors and all that descends from it."""
+    family: set[str] = set(questions.line(ledger, session))
+    everyone = questions.sessions(ledger)
+    grown = True
+    below = {session}
+    while grown:
+        more = {s.id for s in everyone if s.parent in below} - below
+        below |= more
+        grown = bool(more)
+    return frozenset(family | below)
+
+
+def _ignored(
+    context: Context, ledger: Ledger, target: Checkpoint, family: frozenset[str]
+) -> tuple[bytes, ...]:
+    """Returns the ignored files whose bytes changed within a turn that would be taken back."""
+    found = set(saved_since(context.store, target, family).inside)
+    previous = target
+    for checkpoint in ledger.after(target, everywhere=True):
+        if checkpoint.session not in family:
+            continue
+        within = checkpoint.turn is not None and checkpoint.kind != UNDO
+        begun = checkpoint.kind == PROMPT and not checkpoint.unfinished
+        if within and not begun and previous.saved != checkpoint.saved:
+            found |= _differing(context, previous.saved, checkpoint.saved)
+        previous = checkpoint
+    return tuple(sorted(found))
+
+
+def _differing(context: Context, old: str | None, new: str | None) -> set[bytes]:
+    a = bytes.fromhex(old) if old else b""
+    b = bytes.fromhex(new) if new else b""
+    try:
+        return {change.path for change in trees.diff(context.store, a, b)}
+    except StoreDamaged:
+        return set()

@@ -1,0 +1,60 @@
+"""Finish: what a hook had no time for, done by a process that outlives it.
+
+A first capture of a large workspace takes longer than an agent may wait. The event waits in
+``pending/``; this process captures in its own time and records what waits, marked as late.
+"""
+
+from __future__ import annotations
+
+import os
+
+from takeback import config
+from takeback.errors import TakebackError
+from takeback.ops.context import Context
+from takeback.ops.open import open_workspace
+from takeback.ops.receive import take_waiting
+from takeback.paths import config_file
+from takeback.ports import SilentReporter, SystemClock
+from takeback.store import detached, log
+from takeback.store.place import read_place
+from takeback.store.store import Store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.store.place import Place
+
+
+def start(context: Context) -> None:
+    """Starts it; returns at once."""
+    detached.start(context.store, "takeback.ops.finish")
+
+
+def main(directory: str) -> None:
+    """What the detached process runs."""
+    place = read_place(directory)
+    if place is None:
+        return
+    store = Store.open(place, os.environ)
+    try:
+        _finish(place, store)
+    except (TakebackError, OSError) as error:
+        log.append(store, f"a capture that was left to the background failed: {error}")
+    finally:
+        store.close()
+
+
+def _finish(place: Place, store: Store) -> None:
+    settings = config.load([config_file(os.environ), store.path("config.toml")])
+    context = Context(
+        workspace=open_workspace(place),
+        store=store,
+        policy=settings.policy(),
+        clock=SystemClock(),
+        reporter=SilentReporter(),
+        environ=os.environ,
+        holder="capture in the background",
+    )
+    try:
+        take_waiting(context)
+    finally:
+        context.workspace.close()

@@ -1,0 +1,56 @@
+"""Notes: what a model must be told after files changed under its conversation.
+
+After an operation that changed files, the next prompt of every session whose conversation
+still holds the turns that were taken back carries one note of it, once.
+"""
+
+from __future__ import annotations
+
+from takeback.model.checkpoint import MANUAL, UNDO
+from takeback.model.turn import FORK, SESSION_END, SESSION_START
+from takeback.store.checkpoints import checkpoint_of
+from takeback.store.operations import newest_operation
+from takeback.store.records import chain
+
+NO_PLACE = (UNDO, MANUAL, SESSION_START, SESSION_END)
+"""Kinds that do not move a conversation on: they say nothing about what its model knows."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.operation import Operation
+    from takeback.ops.context import Context
+
+
+def note_for(context: Context, newest: Checkpoint | None) -> str | None:
+    """Returns the note for a session whose newest checkpoint is ``newest``, None if none is due."""
+    operation = newest_operation(context.store)
+    if newest is None or operation is None:
+        return None
+    for record in chain(context.store, newest.commit):
+        newest = checkpoint_of(record)
+        if newest.kind not in NO_PLACE:
+            break
+    if not disagrees(newest, operation):
+        return None
+    count = operation.written + operation.deleted
+    files = "1 file" if count == 1 else f"{count} files"
+    return (
+        f"Note from takeback: since your last turn the user took back changes in this workspace "
+        f"({operation.kind} to {operation.about or operation.target}): {files} changed on disk "
+        f"({operation.written} written, {operation.deleted} deleted). What this conversation says "
+        "about later edits may no longer hold; read files again before you rely on them."
+    )
+
+
+def disagrees(newest: Checkpoint, operation: Operation) -> bool:
+    """Tells whether a session's conversation holds turns that an operation took back.
+
+    It does if it went on after the operation's target, was not cut to fit (the operation's own
+    new session was), and its model has not been told since.
+    """
+    if operation.written + operation.deleted == 0 or newest.noted == operation.id:
+        return False
+    if newest.session == operation.child or newest.kind == FORK or not newest.turn:
+        return False
+    return operation.target_sequence < newest.sequence < operation.sequence

@@ -1,0 +1,35 @@
+"""Tells whether the process of an agent is still there."""
+
+from __future__ import annotations
+
+import os
+
+from takeback.model.session import Process
+
+
+def started(pid: int) -> str | None:
+    """Returns what tells a process from a later one of the same number; None if not known."""
+    fields = _fields(pid)
+    return fields[19] if len(fields) > 19 else None
+
+
+def _fields(pid: int) -> list[str]:
+    """Returns what Linux says of a process, from its state on; nothing elsewhere."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].decode().split()
+    except OSError:
+        return []
+
+
+def is_alive(process: Process) -> bool:
+    """Tells whether the very process is there, not a later one of the same number."""
+    try:
+        os.kill(process.pid, 0)
+    except PermissionError:
+        return True  # somebody else's, so it is there
+    except (OSError, OverflowError):
+        return False
+    if _fields(process.pid)[:1] in (["Z"], ["X"]):  # dead, and only not yet waited for
+        return False
+    return process.started in (None, started(process.pid))

@@ -1,0 +1,248 @@
+"""Receive: an agent's event becomes a checkpoint, and the agent hears what it must know.
+
+hook ── event ──> lock ──> events that wait ──> capture ──> checkpoint
+                    └─ not had in time ──> the event waits (store/pending.py)
+"""
+
+from __future__ import annotations
+
+from takeback.errors import Locked, TimedOut
+from takeback.model import event as events
+from takeback.model.checkpoint import Checkpoint
+from takeback.model.event import READ
+from takeback.model.session import Origin, Process, session_id
+from takeback.model.turn import FORK, PROMPT, ROUND, SESSION_START, STEER, follow, forked_from
+from takeback.model.value import Value
+from takeback.ops.capture import capture, draft, record
+from takeback.ops.failures import Translated
+from takeback.ops.processes import started
+from takeback.ops.transcript import read_beginning
+from takeback.store import log, pending
+from takeback.store.checkpoints import checkpoint_of, newest_checkpoint
+from takeback.store.operations import newest_operation
+from takeback.store.records import chain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from takeback.model.event import AgentEvent
+    from takeback.model.ids import SessionId
+    from takeback.model.session import TranscriptPart
+    from takeback.model.turn import Moment
+    from takeback.ops.capture import Captured
+    from takeback.ops.context import Context
+    from takeback.store.pending import Waiting
+
+
+class Received(Value):
+    """What an event came to: a checkpoint, words for the model, or a place among the waiting."""
+
+    checkpoint: Checkpoint | None = None
+    note: str | None = None
+    waiting: bool = False
+    timed_out: bool = False
+
+
+def receive(
+    context: Context,
+    event: AgentEvent,
+    transcript: tuple[TranscriptPart, ...] = (),
+    *,
+    wait: float,
+) -> Received:
+    """Records an event; durable when it returns, as a checkpoint or as an event that waits.
+
+    ``transcript`` are the files of the conversation as long as they are now. ``wait`` is how
+    long the lock may take, in seconds. Raises what a capture raises; then the event is lost,
+    and the next one sees all that happened.
+    """
+    now = context.clock.now()
+    store = context.store
+    try:
+        store.lock.acquire(context.holder, wait=wait)
+    except Locked:
+        pending.leave(store, event, now, transcript)
+        take_waiting(context)
+        return Received(waiting=True)
+    try:
+        received = _record_all(context, event, now, transcript)
+    except TimedOut as error:
+        pending.leave(store, event, now, transcript)
+        log.append(store, f"{event.agent} {event.kind}: {error.message}; the event waits")
+        return Received(waiting=True, timed_out=True)
+    finally:
+        store.lock.release()
+    if pending.any_left(store):
+        take_waiting(context)
+    return received
+
+
+def take_waiting(context: Context) -> int:
+    """Records the events that wait, unless another process has the lock: then that one does.
+
+    Whoever leaves an event tries this after it, and whoever releases the lock looks once more,
+    so no event is left lying because each thought that the other would see it.
+    """
+    try:
+        context.store.lock.acquire(context.holder, wait=0)
+    except Locked:
+        return 0
+    try:
+        return record_waiting(context)
+    finally:
+        context.store.lock.release()
+
+
+def record_waiting(context: Context, captured: Captured | None = None) -> int:
+    """Records the events that wait, with the files as they are now. The caller holds the lock."""
+    waiting = pending.read(context.store)
+    if not waiting:
+        return 0
+    captured = captured or capture(context)
+    for one in waiting:
+        _record_late(context, captured, one)
+    return len(waiting)
+
+
+def _record_late(context: Context, captured: Captured, waiting: Waiting) -> None:
+    step = _Step(context, waiting.event, waiting.transcript)
+    if step.moment is not None:
+        step.record(captured, late=True)
+    with Translated("the capture"):
+        pending.remove(context.store, waiting)
+
+
+def _record_all(
+    context: Context, event: AgentEvent, now: float, transcript: tuple[TranscriptPart, ...]
+) -> Received:
+    if event.kind == events.TOOL_BEFORE:
+        from takeback.ops.save import save_before
+
+        save_before(context, event)
+        return Received()
+    late = pending.read(context.store)
+    step = _Step(context, event, transcript)
+    if step.moment is None and not late:
+        return Received()
+    captured = capture(context)
+    for one in late:
+        _record_late(context, captured, one)
+    if late:
+        step = _Step(context, event, transcript)
+    if step.moment is None or step.adds_nothing(captured):
+        captured.keep()
+        return Received(step.newest)
+    return Received(step.record(captured), step.note())
+
+
+class _Step:
+    """One event and where it leads its session."""
+
+    def __init__(
+        self, context: Context, event: AgentEvent, transcript: tuple[TranscriptPart, ...]
+    ) -> None:
+        self._context = context
+        self._event = event
+        self._transcript = transcript
+        self.session = session_id(event.agent, event.session)
+        self.newest = newest_checkpoint(context.store, self.session)
+        self._base = _base(context, event) if self.newest is None else None
+        self.moment = follow(self._last(), event)
+
+    def _last(self) -> Moment | None:
+        if self.newest is not None:
+            return self.newest.moment
+        return None if self._base is None else forked_from(self._base.moment)
+
+    def adds_nothing(self, captured: Captured) -> bool:
+        """True when the place is there already: a second start, a round that only read."""
+        assert self.moment is not None
+        if self.newest is None or captured.snapshot != self.newest.snapshot:
+            return False
+        if self.moment.unfinished or self.moment.phase != self.newest.moment.phase:
+            return False
+        if self.moment.kind == ROUND:
+            return all(tool.kind == READ for tool in self._event.tools) and self._event.human
+        return self.moment.kind == SESSION_START
+
+    def record(self, captured: Captured, *, late: bool = False) -> Checkpoint:
+        event, moment, base = self._event, self.moment, self._base
+        assert moment is not None
+        drafted = draft(self._context, kind=moment.kind, session=self.session).replace(
+            prompt=event.prompt,
+            turn=moment.turn,
+            turn_id=moment.turn_id,
+            phase=moment.phase,
+            unfinished=moment.unfinished,
+            agent=event.agent,
+            native=event.session,
+            directory=event.directory,
+            leaf=event.leaf,
+            entry=event.entry,
+            tools=event.tools,
+            subagent=event.subagent,
+            late=late,
+        )
+        if event.resume:
+            drafted = drafted.replace(resume=event.resume)
+        if event.process is not None:
+            drafted = drafted.replace(process=Process(event.process, started(event.process)))
+        if base is not None:
+            drafted = drafted.replace(origin=Origin(base.session, base.id))
+        if moment.kind == PROMPT:
+            newest = newest_operation(self._context.store)
+            drafted = drafted.replace(noted=None if newest is None else newest.id)
+        conversation, parts = self._conversation()
+        drafted = drafted.replace(transcript=parts)
+        return record(self._context, captured, drafted, conversation=conversation, base=base)
+
+    def _conversation(self) -> tuple[list[bytes], tuple[TranscriptPart, ...]]:
+        """Returns the transcript's bytes, as long as its files were when the event came."""
+        if self._event.messages is not None:
+            from takeback.model.session import TranscriptPart
+
+            messages = self._event.messages
+            return [messages], (TranscriptPart("", len(messages)),)
+        found = [(part, read_beginning(part)) for part in self._transcript]
+        kept = [(part.replace(size=len(data)), data) for part, data in found if data is not None]
+        return [data for _, data in kept], tuple(part for part, _ in kept)
+
+    def note(self) -> str | None:
+        """Returns what the model must be told: files that changed under its conversation."""
+        assert self.moment is not None
+        if self.moment.kind not in (PROMPT, STEER):
+            return None
+        from takeback.ops.notes import note_for
+
+        return note_for(self._context, self.newest)
+
+
+def _base(context: Context, event: AgentEvent) -> Checkpoint | None:
+    """Returns the checkpoint that a new session descends from, if it descends from one.
+
+    The parent may have said before where the fork goes (``before_fork`` with its entry); else
+    it is where the parent stands.
+    """
+    if event.parent is None:
+        return None
+    parent = session_id(event.agent, event.parent)
+    entry = event.entry
+    found: Checkpoint | None = None
+    for checkpoint in _back(context, parent):
+        if found is None and entry is None and checkpoint.kind == FORK:
+            entry = checkpoint.entry
+        elif entry is not None:
+            if entry in (checkpoint.turn_id, checkpoint.leaf) and checkpoint.kind == PROMPT:
+                return checkpoint
+        elif checkpoint.agent is not None:
+            return checkpoint
+        found = found or checkpoint
+    return found
+
+
+def _back(context: Context, session: SessionId) -> Iterator[Checkpoint]:
+    newest = newest_checkpoint(context.store, session)
+    if newest is not None:
+        for one in chain(context.store, newest.commit):
+            yield checkpoint_of(one)

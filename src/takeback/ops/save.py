@@ -1,0 +1,155 @@
+"""Save: before an edit tool touches a file that no snapshot holds, its bytes are kept.
+
+An ignored file in an ignored directory, or a file outside the workspace: neither is in any
+snapshot, and after the tool has run its old bytes are gone. No scan is made; a path that the
+newest snapshot holds needs nothing.
+"""
+
+from __future__ import annotations
+
+import os
+
+from takeback.errors import StoreDamaged
+from takeback.git.objects import EMPTY_TREE
+from takeback.model.event import EDIT
+from takeback.model.path_text import to_bytes
+from takeback.model.session import session_id
+from takeback.model.snapshot import DIRECTORY, Entry, entry_mode
+from takeback.ops.failures import Translated
+from takeback.store import log, trees
+from takeback.store.checkpoints import LOCAL, newest_checkpoint
+from takeback.store.records import chain, write_record
+from takeback.store.sink import PackSink
+from takeback.worktree.reading import Kept, keep
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.event import AgentEvent
+    from takeback.ops.context import Context
+    from takeback.store.store import Store
+
+_INSIDE = b"files"
+_OUTSIDE = b"outside"
+BEFORE_TOOL = "saved before a tool"
+
+
+def save_before(context: Context, event: AgentEvent) -> None:
+    """Keeps the files that an edit tool is about to change. The caller holds the lock."""
+    named = [to_bytes(path) for tool in event.tools if tool.kind == EDIT for path in tool.paths]
+    if not named:
+        return
+    session = session_id(event.agent, event.session)
+    newest = newest_checkpoint(context.store, session)
+    held = bytes.fromhex(newest.snapshot) if newest is not None else EMPTY_TREE
+    sink = PackSink(context.store, disk_floor=context.policy.disk_floor)
+    inside: dict[bytes, Entry] = {}
+    outside: dict[bytes, Entry] = {}
+    base = to_bytes(event.directory)
+    with Translated("saving a file", undo=sink.discard):
+        for path in named:
+            try:
+                key = context.workspace.relative(path, base=base)
+            except ValueError:
+                key = b""
+            if key and newest is not None and trees.lookup(context.store, held, key) is not None:
+                continue
+            full = os.path.normpath(os.path.join(base, path))
+            entry = _kept(context, sink, full)
+            if entry is not None and key:
+                inside[key] = entry
+            elif entry is not None:
+                outside[full.lstrip(b"/")] = entry
+        if inside or outside:
+            _write(context, sink, event, newest, inside, outside)
+
+
+def _kept(context: Context, sink: PackSink, full: bytes) -> Entry | None:
+    parent, name = os.path.split(full)
+    try:
+        fd = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        kept = keep(fd, name, sink, size_limit=context.policy.size_limit)
+    except OSError as error:
+        log.append(context.store, f"{os.fsdecode(full)} was not saved: {error.strerror}")
+        return None
+    finally:
+        os.close(fd)
+    return Entry(entry_mode(kept.status.st_mode), kept.oid) if isinstance(kept, Kept) else None
+
+
+def _write(
+    context: Context,
+    sink: PackSink,
+    event: AgentEvent,
+    newest: Checkpoint | None,
+    inside: dict[bytes, Entry],
+    outside: dict[bytes, Entry],
+) -> None:
+    ref = LOCAL + session_id(event.agent, event.session)
+    tip = context.store.refs.read(ref)
+    now = context.clock.now()
+    trees_of = ((_INSIDE, inside), (_OUTSIDE, outside))
+    commit = write_record(
+        sink,
+        {
+            "type": BEFORE_TOOL,
+            "checkpoint": newest.id if newest is not None else None,
+            "tools": [tool.name for tool in event.tools],
+            "time": now,
+            "sequence": context.store.next_sequence(),
+        },
+        parents=() if tip is None else (tip,),
+        time=now,
+        message=f"{BEFORE_TOOL}: {', '.join(tool.name for tool in event.tools)}",
+        entries=tuple(
+            (DIRECTORY, name, trees.build(sink, found)) for name, found in trees_of if found
+        ),
+    )
+    sink.publish()
+    context.store.refs.write(ref, commit, expect=tip)
+
+
+class Saved:
+    """Files as they were before the first tool touched them after a checkpoint."""
+
+    def __init__(self, inside: dict[bytes, Entry], outside: dict[bytes, Entry]) -> None:
+        self.inside = inside
+        self.outside = outside
+
+
+def saved_since(
+    store: Store, checkpoint: Checkpoint, family: Collection[str] = frozenset()
+) -> Saved:
+    """Returns the oldest of each file saved before tools after ``checkpoint``.
+
+    In its own session, and in those of its ``family``: what descends from it went on there.
+    """
+    found = []
+    for session in {checkpoint.session, *family}:
+        tip = store.refs.read(LOCAL + session)
+        try:
+            for record in chain(store, tip):
+                if record.meta.get("type") != BEFORE_TOOL:
+                    continue
+                sequence = int(record.number("sequence"))
+                if sequence < checkpoint.sequence:
+                    break
+                found.append((sequence, record))
+        except StoreDamaged:  # what is behind the damage cannot be had; the rest can
+            continue
+    inside: dict[bytes, Entry] = {}
+    outside: dict[bytes, Entry] = {}
+    for _, record in sorted(found, key=lambda pair: -pair[0]):
+        for name, files in ((_INSIDE, inside), (_OUTSIDE, outside)):
+            if name in record.entries:
+                files.update(_files(store, record.entries[name][1]))
+    return Saved(inside, outside)
+
+
+def _files(store: Store, tree: bytes) -> dict[bytes, Entry]:
+    return {path: entry for path, entry in trees.walk(store, tree) if not entry.is_directory}

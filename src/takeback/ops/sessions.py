@@ -1,0 +1,220 @@
+"""Sessions: which one is meant, and the tree that they form."""
+
+from __future__ import annotations
+
+from takeback.errors import WhichSession
+from takeback.ledger import sessions as questions
+from takeback.model.checkpoint import UNDO
+from takeback.model.operation import FORK, REWIND, history
+from takeback.model.turn import FORK as FORKED
+from takeback.model.turn import PROMPT
+from takeback.model.value import Value
+from takeback.ops.notes import NO_PLACE, disagrees
+from takeback.store.operations import newest_operation, read_operations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.ledger.ledger import Ledger
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.ids import SessionId
+    from takeback.model.operation import Operation
+    from takeback.model.timeline import OwnedChange, Session, Turn
+    from takeback.ops.context import Context
+
+_DAY = 86400.0
+
+
+def meant(
+    context: Context, ledger: Ledger, *, callers: tuple[SessionId, ...] = ()
+) -> SessionId | None:
+    """Returns the session that a person means who names none; raises WhichSession.
+
+    The calling agent's own; else the only one that spoke in the last day, or the only one there
+    is. None where no agent has worked yet: then the workspace's own session is meant.
+    """
+    everyone = [s for s in questions.sessions(ledger) if s.agent is not None]
+    for session in everyone:
+        if session.id in callers:
+            return session.id
+    if not everyone:
+        return None
+    left = _left(ledger, everyone)
+    spoken = [s for s in everyone if s.last_event and s.id not in left]
+    recent = [s for s in spoken if context.clock.now() - s.last_event < _DAY]
+    for candidates in (recent, spoken, everyone):
+        if len(candidates) == 1:
+            return candidates[0].id
+        if candidates:
+            raise WhichSession(
+                "several sessions are meant by that: "
+                + ", ".join(session.id for session in candidates),
+                sessions=tuple(session.id for session in candidates),
+            )
+    return None
+
+
+def _left(ledger: Ledger, everyone: list[Session]) -> set[str]:
+    """Returns the sessions that a rewind left for a child which has been gone on with since."""
+    spoken = {s.id: s for s in everyone if s.last_event}
+    return {
+        child.parent
+        for child in spoken.values()
+        if child.parent in spoken
+        and spoken[child.parent].last_event < child.last_event
+        and child.root is None
+    }
+
+
+def before_newest_turn(context: Context, ledger: Ledger, session: str) -> Checkpoint | None:
+    """Returns the place before the newest turn that is not yet taken back; None if there is none.
+
+    A rewind that nothing has followed since counts as being at its target, so that the next one
+    goes one turn further back.
+    """
+    turn = questions.newest_number(ledger, session)
+    last = _last_move(context)
+    if last is not None:
+        target = ledger.by_id(last.target)
+        newest = _newest_event(ledger, session)
+        on_line = target is not None and target.session in questions.line(ledger, session)
+        if target is not None and on_line and (newest is None or last.time > newest):
+            turn = target.turn or 0
+            if target.kind == PROMPT:
+                turn -= 1
+    found = questions.turn_numbered(ledger, session, turn) if turn > 0 else None
+    return None if found is None else ledger.by_id(found.before)
+
+
+def _last_move(context: Context) -> Operation | None:
+    """Returns the newest rewind that is not undone."""
+    steps = history(read_operations(context.store)).undo
+    return steps[-1].operation if steps and steps[-1].operation.kind in (REWIND, FORK) else None
+
+
+def _newest_event(ledger: Ledger, session: str) -> float | None:
+    found = questions.session_by_id(ledger, session)
+    return None if found is None else found.last_event
+
+
+class SessionEntry(Value):
+    """A session as a list shows it."""
+
+    session: Session
+    turns: int
+    checkpoints: int
+    newest: Turn | None
+    disagrees: str | None = None
+    """What takeback did to the files that the session's conversation does not know of."""
+
+
+def sessions(context: Context, ledger: Ledger) -> list[SessionEntry]:
+    """Returns every session of an agent, the one that was last active first."""
+    operation = newest_operation(context.store)
+    found = []
+    for session in questions.sessions(ledger):
+        if session.agent is None:
+            continue
+        places = ledger.checkpoints(session=session.id, without=NO_PLACE, limit=1)
+        newest = places[0] if places else None
+        stale = operation is not None and newest is not None and disagrees(newest, operation)
+        found.append(
+            SessionEntry(
+                session,
+                questions.newest_number(ledger, session.id),
+                len(ledger.checkpoints(session=session.id, without=(UNDO,))),
+                questions.newest_turn(ledger, session.id),
+                (operation.about or operation.target) if operation is not None and stale else None,
+            )
+        )
+    return found
+
+
+class Node(Value):
+    """A turn or a session's beginning in the tree, with what descends from it."""
+
+    session: Session
+    turn: Turn | None
+    changes: tuple[OwnedChange, ...]
+    here: str | None
+    children: tuple[Node, ...]
+
+
+def tree(context: Context, ledger: Ledger) -> list[Node]:
+    """Returns the sessions as a tree: each with its turns, each turn with the forks before it."""
+    everyone = {s.id: s for s in questions.sessions(ledger) if s.agent is not None}
+    place = current_place(context, ledger)
+    roots = [s for s in everyone.values() if s.parent not in everyone]
+    return [_node(ledger, everyone, s, place) for s in sorted(roots, key=lambda s: s.began)]
+
+
+def _node(
+    ledger: Ledger, everyone: dict[SessionId, Session], session: Session, place: str | None
+) -> Node:
+    below: list[Node] = []
+    children = [s for s in everyone.values() if s.parent == session.id]
+    for turn in reversed(questions.turns(ledger, session=session.id)):
+        forks = tuple(
+            _node(ledger, everyone, child, place)
+            for child in sorted(children, key=lambda s: s.began)
+            if _origin_turn(ledger, child) == turn.id
+        )
+        changes = tuple(questions.turn_changes(ledger, turn.id))
+        below.append(Node(session, turn, changes, place_of(turn, turn.id, place), forks))
+    placed = {node.session.id for turn in below for node in turn.children}
+    rest = [child for child in children if child.id not in placed]
+    below += [_node(ledger, everyone, child, place) for child in rest]
+    return Node(session, None, (), None, tuple(below))
+
+
+def _origin_turn(ledger: Ledger, child: Session) -> str | None:
+    """Returns the id of the turn that a child descends from the beginning or the end of."""
+    origin = ledger.by_id(child.origin) if child.origin else None
+    if origin is None:
+        return None
+    for turn in questions.turns(ledger, session=origin.session):
+        if turn.before == origin.id or turn.after == origin.id or turn.number == origin.turn:
+            return turn.id
+    return None
+
+
+def current_place(context: Context, ledger: Ledger) -> str | None:
+    """Returns the checkpoint that the files stand at: the newest, or where a rewind went.
+
+    A rewind counts while it is not undone and nothing has been captured since.
+    """
+    newest = ledger.checkpoints(without=(UNDO, FORKED), limit=1)
+    steps = history(read_operations(context.store)).undo
+    last = steps[-1].operation if steps else None
+    later = last is not None and (not newest or last.sequence > newest[0].sequence)
+    if last is not None and later and last.moves_files:
+        return last.target
+    return newest[0].id if newest else None
+
+
+def place_of(turn: Turn | None, checkpoint: str, here: str | None) -> str | None:
+    """Says whether the files stand ``before`` a turn or ``after`` it, or at a checkpoint."""
+    if here is None:
+        return None
+    if turn is not None and here == turn.after and turn.after != turn.before:
+        return "after"
+    if here == checkpoint or (turn is not None and here == turn.before):
+        return "before" if turn is not None else "at"
+    return None
+
+
+class Found(Value):
+    """One thing that a search found: a checkpoint, and where in it the text stands."""
+
+    checkpoint: Checkpoint
+    what: str
+    text: str
+
+
+def search(ledger: Ledger, text: str, *, limit: int = -1) -> list[Found]:
+    """Returns the checkpoints whose prompt or changed paths hold ``text``, newest first."""
+    found = []
+    for id, what, words in questions.search(ledger, text, limit=limit):
+        checkpoint = ledger.by_id(id)
+        if checkpoint is not None:
+            found.append(Found(checkpoint, what, words))
+    return found

@@ -1,0 +1,69 @@
+"""A conversation's bytes in the store, in pieces, so that an append costs only what is new.
+
+    conversation/  one tree a file of the transcript
+      0/           one tree a group of pieces
+        00000/     128 pieces of 32 KiB; only the last one changes when the file grows
+          000
+
+Pieces have a fixed size, so equal beginnings have equal pieces, whatever was appended when. A
+transcript of 20 MB is five groups: an append writes one piece, one group and two small trees.
+"""
+
+from __future__ import annotations
+
+from takeback.git.objects import BLOB, TREE, encode_tree, object_id
+from takeback.model.snapshot import DIRECTORY
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from takeback.ports import ObjectSink
+    from takeback.store.store import Store
+
+PIECE = 1 << 15
+_GROUP = 128
+_FILE = 0o100644
+
+
+def write_conversation(sink: ObjectSink, parts: Sequence[bytes]) -> bytes:
+    """Adds the bytes of each file to ``sink`` and returns the tree that holds them."""
+    entries = [
+        (DIRECTORY, b"%d" % number, _write_part(sink, data)) for number, data in enumerate(parts)
+    ]
+    return _keep(sink, TREE, encode_tree(entries))
+
+
+def _write_part(sink: ObjectSink, data: bytes) -> bytes:
+    view = memoryview(data)
+    pieces = [
+        _keep(sink, BLOB, bytes(view[start : start + PIECE]))
+        for start in range(0, len(data), PIECE)
+    ]
+    groups = []
+    for start in range(0, len(pieces), _GROUP):
+        group = [
+            (_FILE, b"%03d" % number, oid)
+            for number, oid in enumerate(pieces[start : start + _GROUP])
+        ]
+        tree = _keep(sink, TREE, encode_tree(group))
+        groups.append((DIRECTORY, b"%05d" % (start // _GROUP), tree))
+    return _keep(sink, TREE, encode_tree(groups))
+
+
+def _keep(sink: ObjectSink, kind: int, data: bytes) -> bytes:
+    oid = object_id(kind, data)
+    return oid if sink.has(oid) else sink.add(kind, data, oid)
+
+
+def read_conversation(store: Store, tree: bytes) -> tuple[bytes, ...]:
+    """Returns the bytes of each file, hash-checked; raises StoreDamaged."""
+    parts = sorted(store.tree(tree), key=lambda entry: int(entry[1]))
+    return tuple(
+        b"".join(
+            store.blob(piece)
+            for _, _, group in store.tree(part)
+            for _, _, piece in store.tree(group)
+        )
+        for _, _, part in parts
+    )

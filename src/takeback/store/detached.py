@@ -1,0 +1,51 @@
+"""Starts work that outlives the command: combining packs, a first capture that takes long."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from takeback.store import log
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.store.store import Store
+
+_PROGRAM = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+os.chdir(sys.argv[2])
+from importlib import import_module
+import_module(sys.argv[3]).main(sys.argv[2])
+"""
+_KEPT = ("PATH", "HOME", "TMPDIR", "TAKEBACK_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
+
+
+def start(store: Store, module: str) -> None:
+    """Calls ``main`` of a module with the store's directory, in a process that holds nothing of us.
+
+    A failure to start it is written to the store's log.
+    """
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    environ = {key: os.environ[key] for key in _KEPT if key in os.environ}
+    try:
+        os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-I", "-c", _PROGRAM, _package_directory(), store.directory, module],
+            environ,
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, null, 0),
+                (os.POSIX_SPAWN_DUP2, null, 1),
+                (os.POSIX_SPAWN_DUP2, null, 2),
+            ],
+            setsid=True,
+        )
+    except OSError as error:
+        log.append(store, f"{module} could not be started: {error}")
+    finally:
+        os.close(null)
+
+
+def _package_directory() -> str:
+    """Returns where this takeback was imported from; -I looks neither there nor in the cwd."""
+    return os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

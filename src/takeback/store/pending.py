@@ -1,0 +1,81 @@
+"""Events that could not be recorded in time, kept until the next holder of the lock comes.
+
+One file an event, named by the time it was left and flushed, so that an acknowledged event
+survives whatever ends the process. They are recorded in the order in which they were left.
+"""
+
+from __future__ import annotations
+
+import os
+
+from takeback import durable
+from takeback.model import event as events
+from takeback.model import json_text
+from takeback.model.session import TranscriptPart
+from takeback.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.model.event import AgentEvent
+    from takeback.store.store import Store
+
+
+class Waiting(Value):
+    """An event that waits, when it came, and how long its transcript was then."""
+
+    name: str
+    event: AgentEvent
+    time: float
+    transcript: tuple[TranscriptPart, ...]
+
+
+def leave(
+    store: Store, event: AgentEvent, time: float, transcript: tuple[TranscriptPart, ...]
+) -> None:
+    """Keeps an event, durable when it returns. The lock need not be held."""
+    folder = store.path("pending")
+    durable.make_directories(folder)
+    name = f"{int(time * 1_000_000):020d}-{os.urandom(4).hex()}"
+    record = {
+        "v": 1,
+        "event": events.encode(event),
+        "time": time,
+        "transcript": [[part.path, part.size] for part in transcript],
+    }
+    durable.replace_file(os.path.join(folder, name), json_text.dumps(record).encode())
+
+
+def any_left(store: Store) -> bool:
+    """Tells whether an event waits; costs one look where none ever did."""
+    try:
+        return any(name[:1].isdigit() for name in os.listdir(store.path("pending")))
+    except FileNotFoundError:
+        return False
+
+
+def read(store: Store) -> list[Waiting]:
+    """Returns the events that wait, oldest first; one that does not read back is passed over."""
+    folder = store.path("pending")
+    try:
+        names = sorted(name for name in os.listdir(folder) if name[:1].isdigit())
+    except FileNotFoundError:
+        return []
+    found = (_read(folder, name) for name in names)
+    return [waiting for waiting in found if waiting is not None]
+
+
+def _read(folder: str, name: str) -> Waiting | None:
+    try:
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            record = json_text.loads(file.read())
+        if not isinstance(record, dict):
+            return None
+        parts = tuple(TranscriptPart(path, size) for path, size in record["transcript"])
+        return Waiting(name, events.decode(record["event"]), float(record["time"]), parts)
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+
+
+def remove(store: Store, waiting: Waiting) -> None:
+    """Drops an event that is recorded now. The caller holds the lock."""
+    durable.unlink(store.path("pending", waiting.name))

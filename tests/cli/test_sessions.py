@@ -1,0 +1,319 @@
+"""Sessions, the tree, search and fork, as a person reads them and as a script does."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from pathlib import Path
+
+import pytest
+from inline_snapshot import snapshot
+
+from tests.cli.transcript import settled
+from tests.cli.typing_person import at_a_terminal
+from tests.support.cli import Cli
+from tests.support.host import Host
+
+
+@pytest.fixture
+def host(cli: Cli, workspace: Path, tmp_path: Path) -> Host:
+    """An agent that has worked for three turns; the person edited a file before the third."""
+    folder = tmp_path / "transcripts"
+    folder.mkdir()
+    (workspace / "notes").write_text("mine\n")
+    host = Host(cli, folder)
+    host.tell("session_start")
+    host.turn("write a parser", {"parser.py": b"one\ntwo\n", "test.py": b"t\n"})
+    host.turn("make it faster", {"parser.py": b"one\n"})
+    (workspace / "notes").write_text("edited by hand\n")
+    host.prompt("clean up")
+    (workspace / "test.py").unlink()
+    host.round(("Delete", "edit", ["test.py"]), ("Bash", "shell", []))
+    host.end()
+    return host
+
+
+def said(host: Host, *words: str) -> str:
+    """Returns what a command says, without what is new in each run."""
+    text = settled(host.cli.ok(*words).stdout, workspace=str(host.cli.directory))
+    return re.sub(r"\bs1\.[0-9a-f]{8}\b", "s1.NEW", text)
+
+
+def test_turns_in_the_log(host: Host) -> None:
+    assert said(host, "log") == snapshot("""\
+ID   now  turn 3  "clean up"  test.py  +0 -1  <- here
+                    outside edits before it: notes
+ID   now  turn 2  "make it faster"  parser.py  +0 -1
+ID   now  turn 1  "write a parser"  parser.py, test.py  +3 -0
+""")
+    newest, *_ = host.cli.ok("--json", "log").json_lines
+    assert (newest["agent"], newest["session"], newest["turn"]) == ("mine", "mine-s1", 3)
+    assert (newest["kind"], newest["state"], newest["late"]) == ("prompt", "ended", False)
+    assert newest["outside"] == [{"path": "notes"}]
+    assert [(change["path"], change["who"]) for change in newest["changed"]] == [
+        ("test.py", "tool Delete")
+    ]
+
+
+def test_everything_in_the_log(host: Host) -> None:
+    assert said(host, "log", "--all") == snapshot("""\
+ID   now  turn end  no changes  <- here
+ID   now  round  test.py  +0 -1
+ID   now  turn 3  "clean up"  test.py  +0 -1  <- here
+                    outside edits before it: notes
+ID   now  turn end  parser.py  +0 -1
+ID   now  turn 2  "make it faster"  parser.py  +0 -1
+ID   now  turn end  parser.py, test.py  +3 -0
+ID   now  turn 1  "write a parser"  parser.py, test.py  +3 -0
+ID   now  session start  no changes
+""")
+
+
+def test_a_turn_in_full(host: Host) -> None:
+    text = said(host, "show", "turn:3")
+    text = re.sub(r"[0-9a-f]{40}", "SNAPSHOT", text)
+    text = text.replace(text.split("(")[1].split(")")[0], "TIME")
+    assert text == snapshot("""\
+checkpoint ID
+  made      now (TIME)
+  kind      prompt
+  prompt    clean up
+  branch    main
+  session   mine-s1
+  snapshot  SNAPSHOT
+  files     3
+  complete  yes
+  turn      3, ended
+  tools     Delete x1, Bash x1
+changed by it:
+  deleted   test.py  +0 -1  tool Delete
+changed before it:
+  modified  notes  +1 -1  outside
+""")
+    shown = host.cli.ok("--json", "show", "turn:3").json
+    assert shown["tools"] == [{"name": "Delete", "times": 1}, {"name": "Bash", "times": 1}]
+    assert [step["kind"] for step in shown["steps"]] == ["round", "turn end"]
+    assert shown["conversation"] == [
+        {"path": str(host.transcript), "bytes": shown["conversation"][0]["bytes"]}
+    ]
+
+
+def test_sessions(host: Host) -> None:
+    assert said(host, "sessions") == snapshot('mine-s1   now  3 turns  8 checkpoints  "clean up"\n')
+    (found,) = host.cli.ok("--json", "sessions").json_lines
+    newest = host.cli.ok("--json", "log", "--all", "-n", "1").json
+    assert found == {
+        "type": "session",
+        "v": 1,
+        "id": "mine-s1",
+        "agent": "mine",
+        "native": "s1",
+        "directory": str(host.cli.directory),
+        "transcript": str(host.transcript),
+        "parent": None,
+        "origin": None,
+        "origin_workspace": None,
+        "began": found["began"],
+        "last": newest["time"],
+        "turns": 3,
+        "checkpoints": 8,
+        "newest": newest["id"],
+        "state": "ended",
+        "prompt": "clean up",
+        "disagrees": None,
+    }
+
+
+def test_where_no_agent_worked(cli: Cli) -> None:
+    cli.ok("checkpoint")
+    for words in (("sessions",), ("tree",)):
+        assert cli.ok(*words).stdout == "No agent has worked here yet.\n"
+    assert cli.ok("--json", "sessions").stdout == ""
+    assert cli.ok("--json", "tree").json == {"type": "tree", "v": 1, "sessions": []}
+
+
+def test_a_fork_and_the_tree(host: Host) -> None:
+    answer = host.cli.ok("--json", "fork", "turn:2").json
+    assert (answer["type"], answer["scope"], answer["written"]) == ("fork", "conversation", [])
+    assert answer["prompt"] == "make it faster"
+    child = host.resumed(answer["resume"]["argv"])
+    child.turns = 1
+    child.turn("rather make it shorter", {"parser.py": b"1\n"})
+    assert said(host, "tree") == snapshot("""\
+mine-s1
+|- turn 1   now  "write a parser"  parser.py, test.py  +3 -0  ID
+|- turn 2   now  "make it faster"  parser.py  +0 -1  ID
+|  `- mine-s1.NEW
+|     `- turn 2   now  "rather make it shorter"  parser.py  +1 -1  ID  <- here
+`- turn 3   now  "clean up"  test.py  +0 -1  ID
+""")
+    assert said(host, "sessions") == snapshot("""\
+mine-s1.NEW   now  2 turns  3 checkpoints  "rather make it shorter"  from mine-s1
+mine-s1   now  3 turns  8 checkpoints  "clean up"
+""")
+    (root,) = host.cli.ok("--json", "tree").json["sessions"]
+    assert (root["node"], root["id"], root["here"]) == ("session", "mine-s1", None)
+    first, second, third = root["children"]
+    assert [turn["turn"] for turn in (first, second, third)] == [1, 2, 3]
+    (fork,) = second["children"]
+    assert (fork["id"], fork["here"]) == (child.id, None)
+    assert fork["children"][0]["here"] == "after"
+    assert [turn["prompt"] for turn in fork["children"]] == ["rather make it shorter"]
+    assert [change["path"] for change in fork["children"][0]["changed"]] == ["parser.py"]
+
+
+def test_what_fork_says(host: Host) -> None:
+    assert said(host, "fork", "turn:3") == snapshot("""\
+Forked from ID (before "clean up").
+The prompt was: "clean up"
+Go on with it: cd WORKSPACE && mine --resume s1.NEW
+""")
+    assert said(host, "fork", "turn:3", "--dry-run") == snapshot(
+        'Plan: fork the conversation from ID (before "clean up").\n'
+    )
+
+
+def test_a_fork_is_a_place_and_no_change(host: Host) -> None:
+    host.cli.ok("fork", "turn:2")
+    host.turn("go on", {"new": b"1\n"})
+    turn, fork, *_ = host.cli.ok("--json", "log").json_lines
+    assert (fork["kind"], fork["changed"], fork["outside"]) == ("fork", [], [])
+    assert ([change["path"] for change in turn["changed"]], turn["outside"]) == (["new"], [])
+    finds = host.cli.ok("--json", "search", "parser").json_lines
+    assert "fork" not in {found["kind"] for found in finds}
+
+
+def test_search(host: Host) -> None:
+    assert said(host, "search", "parser") == snapshot("""\
+ID   now  turn 2  path  parser.py
+ID   now  turn 1  path  parser.py
+ID   now  turn 1  prompt  "write a parser"
+""")
+    assert len(host.cli.ok("--json", "search", "parser", "-n", "1").json_lines) == 1
+    found = host.cli.ok("--json", "search", "PARSER").json_lines[-1]
+    assert found == {
+        "type": "found",
+        "v": 1,
+        "id": found["id"],
+        "session": "mine-s1",
+        "agent": "mine",
+        "turn": 1,
+        "kind": "prompt",
+        "time": found["time"],
+        "what": "prompt",
+        "text": "write a parser",
+    }
+    nothing = host.cli.run("search", "no such thing")
+    assert (nothing.status, nothing.stdout, nothing.stderr) == (1, "", "")
+
+
+def test_a_rewind_of_files_and_conversation(host: Host) -> None:
+    text = said(host, "rewind", "turn:2", "--dry-run") + said(host, "rewind", "turn:2", "--yes")
+    assert text == snapshot("""\
+Plan: rewind 3 files and the conversation to ID (before "make it faster").
+  write notes
+  write parser.py
+  create test.py
+Rewound 3 files and the conversation to ID (before "make it faster").
+The prompt was: "make it faster"
+Go on with it: cd WORKSPACE && mine --resume s1.NEW
+Take it back: takeback undo
+""")
+    assert said(host, "undo", "--yes") == snapshot("""\
+Undid the rewind to before turn 2: make it faster (3 files).
+Go on with it: cd WORKSPACE && mine --resume s1
+Take it back: takeback redo
+""")
+
+
+def test_the_conversation_at_a_checkpoint(host: Host) -> None:
+    text = host.cli.ok("cat", "turn:2", "--conversation").stdout
+    assert [json.loads(line)["text"] for line in text.splitlines()] == ["write a parser", "done"]
+    document = host.cli.ok("--json", "cat", "turn:2", "--conversation").json
+    assert document["type"] == "conversation"
+    assert base64.b64decode(document["bytes_b64"]).decode() == text
+    assert "path" not in document
+
+
+def test_a_prompt_cannot_steer_the_terminal(host: Host) -> None:
+    host.turn("evil \x1b]0;title\x07 \x1b[31mred", {"a": b"1\n"})
+    texts = [
+        host.cli.ok(*words).stdout
+        for words in (
+            ("log",),
+            ("show", "turn:4"),
+            ("tree",),
+            ("sessions",),
+            ("search", "evil"),
+            ("rewind", "turn:4", "--dry-run"),
+            ("rewind", "turn:4", "--yes"),
+            ("log", "--operations"),
+            ("status",),
+            ("undo", "--dry-run"),
+            ("undo", "--yes"),
+            ("redo", "--yes"),
+        )
+    ]
+    assert "evil" in "".join(texts)
+    assert not [text for text in texts if "\x1b" in text or "\x07" in text]
+
+
+# -- several sessions
+
+
+@pytest.fixture
+def two(host: Host) -> Host:
+    """A second agent has worked here, too; returns the first."""
+    other = Host(host.cli, host.folder, "s2", "yours")
+    other.turn("write docs", {"docs.md": b"text\n"})
+    return host
+
+
+def test_where_several_could_be_meant_a_script_has_to_say_which(two: Host) -> None:
+    for words in (("show",), ("show", "turn:1"), ("rewind", "--yes"), ("cat", "@", "notes")):
+        answer = two.cli.run("--json", *words)
+        assert (answer.status, answer.error["code"]) == (13, "which_session"), str(answer)
+        assert "mine-s1" in answer.error["message"]
+        assert "yours-s2" in answer.error["message"]
+        assert (answer.error["hint"], answer.error["flag"]) == (
+            "say which: --session ID",
+            "--session",
+        )
+    prompts = [
+        two.cli.ok("--json", "show", *words).json["prompt"]
+        for words in (
+            ("turn:1", "--session", "yours"),
+            ("turn:1", "--session", "s1"),
+            ("yours-s2/turn:1",),
+        )
+    ]
+    assert prompts == ["write docs", "write a parser", "write docs"]
+    assert len(two.cli.ok("log", "--session", "yours").stdout.splitlines()) == 1
+
+
+def test_where_several_could_be_meant_a_person_is_asked(two: Host) -> None:
+    seen = at_a_terminal(two.cli, "show", "turn:1", answers=("2\n",), env={"NO_COLOR": "1"})
+    assert seen.status == 0, seen.screen
+    assert "Which session? [1-2] " in seen.screen
+    first, second = (line.split()[1] for line in seen.screen.splitlines()[:2])
+    assert {first, second} == {"mine-s1", "yours-s2"}
+    assert f"session   {second}" in seen.screen
+    seen = at_a_terminal(two.cli, "show", "turn:1", answers=("mine-s1\n",), env={"NO_COLOR": "1"})
+    assert "session   mine-s1" in seen.screen
+    seen = at_a_terminal(two.cli, "show", "turn:1", answers=("3\n",), env={"NO_COLOR": "1"})
+    assert (seen.status, "none was chosen" in seen.screen) == (2, True)
+
+
+def test_the_agent_that_calls_means_its_own_session(two: Host) -> None:
+    own = {"TAKEBACK_SESSION_ID": "s2", "TAKEBACK_AGENT": "yours"}
+    assert two.cli.ok("--json", "show", "turn:1", env=own).json["prompt"] == "write docs"
+    nobody = {"TAKEBACK_SESSION_ID": "s9", "TAKEBACK_AGENT": "yours"}
+    assert two.cli.run("--json", "show", "turn:1", env=nobody).status == 13
+
+
+def test_the_options_of_a_hook_stand_before_the_verb_too(host: Host, tmp_path: Path) -> None:
+    event = {"event": "prompt", "session": "s1", "agent": "mine", "turn": "x", "prompt": "hello"}
+    where = str(host.cli.directory)
+    Cli(tmp_path).ok("-C", where, "hook", "generic", stdin=json.dumps(event).encode())
+    assert host.cli.ok("--json", "log", "-n", "1").json["prompt"] == "hello"

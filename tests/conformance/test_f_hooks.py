@@ -1,0 +1,172 @@
+"""F. The agents' side: hooks (64), and what an agent does to its own conversation (66)."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import Cli
+from tests.support.host import Host
+from tests.support.journey import rewind, write_files
+from tests.support.replay import RECORDED, Replay, recorded_files
+
+
+@pytest.fixture
+def host(cli: Cli, workspace: Path, tmp_path: Path) -> Host:
+    write_files(workspace, {"a.txt": b"0\n"})
+    folder = tmp_path / "transcripts"
+    folder.mkdir()
+    return Host(cli, folder)
+
+
+def test_64_a_hook_prints_nothing_but_the_note_and_never_fails(
+    cli: Cli, host: Host, workspace: Path
+) -> None:
+    """Exit 0 and silence for every event and every mistake; the log and ``status`` have it."""
+    host.turn("one", {"a.txt": b"1\n"})
+    for event in ("session_start", "tool_before", "tool_after", "round_end", "compact", "forked"):
+        assert host.tell(event).stdout == ""
+    mistakes = (
+        b"",
+        b"{broken",
+        b"[]",
+        b'{"event": "unheard of", "session": "s"}',
+        json.dumps({"event": "prompt", "session": "s", "cwd": "/nowhere/at/all"}).encode(),
+        json.dumps({"event": "prompt", "session": "s", "cwd": "/"}).encode(),
+    )
+    for stdin in mistakes:
+        answer = cli.run("hook", "generic", stdin=stdin)
+        assert (answer.status, answer.stdout, answer.stderr) == (0, "", "")
+    assert cli.run("hook", "nobody", stdin=b"{}").status == 0
+    assert len(cli.ok("--json", "status").json["failures"]) == len(mistakes) + 1
+    rewind(cli, "turn:1", "--files")
+    told = host.prompt("two")
+    assert told.stdout.startswith("Note from takeback: ")
+    assert told.stderr == ""
+
+
+def test_64_a_locked_store_costs_no_more_than_the_limit(
+    cli: Cli, host: Host, workspace: Path
+) -> None:
+    """The event waits, the agent goes on, nothing is lost."""
+    host.turn("one", {"a.txt": b"1\n"})
+    store = Path(cli.ok("--json", "status").json["store"])
+    cli.ok("config", "hook_seconds", "1")
+    with (store / "lock").open("r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        begin = time.monotonic()
+        assert host.prompt("two").stdout == ""
+        assert time.monotonic() - begin < 10  # of a loaded machine; the limit itself is one second
+        assert "1 event not yet recorded" in cli.ok("status").stdout
+    write_files(workspace, {"a.txt": b"2\n"})
+    host.end()
+    shown = cli.ok("--json", "show", "turn:2").json
+    assert (shown["prompt"], shown["late"]) == ("two", True)
+
+
+def child_of(cli: Cli, name: str, session: str) -> str:
+    """Rewinds the conversation to a place and returns the new session's file as text."""
+    done = rewind(cli, f"{session}/{name}", "--conversation")
+    entry = next(s for s in cli.ok("--json", "sessions").json_lines if s["id"] == done["session"])
+    return Path(entry["transcript"]).read_text()
+
+
+def prompts(cli: Cli, session: str) -> list[tuple[str, str | None]]:
+    lines = cli.ok("--json", "log", "--session", session).json_lines
+    kinds = ("prompt", "steer", "shell")
+    return [(line["kind"], line["prompt"]) for line in reversed(lines) if line["kind"] in kinds]
+
+
+def test_66_claude_its_own_rewind_leaves_no_abandoned_turn(
+    cli: Cli, workspace: Path, tmp_path: Path
+) -> None:
+    """A recorded session: /rewind, a steer, a subagent, Esc, !command, /compact, an error."""
+    folder = RECORDED / "claude"
+    name = "e3d0354f-9eb7-4885-8079-2aab217ce6aa"
+    files = {f"{name}.jsonl": (folder / "tui-2.1.325.jsonl").read_bytes()}
+    replay = Replay(cli, "claude", tmp_path / "agent", files)
+    replay.play(folder / "tui-2.1.325-hooks.jsonl")
+    replay.finish()
+    session = f"claude-{name}"
+    assert prompts(cli, session) == [
+        ("prompt", "create a.txt and b.txt"),
+        ("prompt", "edit a.txt and clean up"),
+        ("prompt", "do it another way"),
+        ("steer", "mind the spelling"),
+        ("prompt", "let a subagent write d.txt"),
+        ("prompt", "wait for a long time"),
+        ("shell", None),
+        ("prompt", "think slowly"),
+        ("steer", "then say hello"),
+        ("shell", None),
+        ("prompt", "say hello again"),
+        ("prompt", "fail, please"),
+    ]
+    for turn in ("turn:3", "turn:4", "turn:3.end"):
+        history = child_of(cli, turn, session)
+        assert "create a.txt and b.txt" in history
+        assert "edit a.txt and clean up" not in history
+        assert name not in history
+    asked = '"content":"do it another way"'  # the title of the new session has it too
+    assert asked not in child_of(cli, "turn:3", session)
+    assert asked in child_of(cli, "turn:4", session)
+    first = rewind(cli, f"{session}/turn:1", "--conversation")
+    assert first["resume"]["argv"] == ["claude"]
+    [transcript] = (tmp_path / "agent").rglob(f"{name}.jsonl")
+    assert transcript.read_bytes() == files[f"{name}.jsonl"]
+
+
+def test_66_codex_its_own_rewind_spans_files(cli: Cli, workspace: Path, tmp_path: Path) -> None:
+    """A thread of three files and a fork: what was reverted is in no later history."""
+    folder = RECORDED / "codex"
+    replay = Replay(cli, "codex", tmp_path / "agent", recorded_files(folder / "sessions"))
+    replay.play(folder / "hooks.jsonl")
+    replay.finish()
+    session = "codex-01a1df2b-0420-78a1-860a-be5a27fc401a"
+    told = [text for _, text in prompts(cli, session)]
+    assert [str(text).partition(" ")[0] for text in told] == [
+        "TURN-ONE",
+        "TURN-TWO",
+        "LONG",
+        "STEERED",
+        "SLOW",
+        "TURN-FOUR",
+        "TURN-FIVE",
+        "TURN-SIX",
+        "TURN-SEVEN",
+    ]
+    before_four = child_of(cli, "turn:5", session)
+    assert "TURN-TWO" in before_four
+    assert "LONG job" not in before_four
+    assert "SLOW now" not in before_four
+    before_six = child_of(cli, "turn:7", session)
+    assert "TURN-FOUR" in before_six
+    assert "TURN-FIVE" not in before_six
+
+
+def test_66_gemini_its_own_rewind(cli: Cli, workspace: Path, tmp_path: Path) -> None:
+    """/rewind forgets a turn; so does every history after it."""
+    folder = RECORDED / "gemini"
+    replay = Replay(cli, "gemini", tmp_path / "agent", recorded_files(folder / "chats"))
+    replay.play(folder / "terminal.jsonl")
+    replay.finish()
+    session = "gemini-d5eff84b-a7ac-4867-9bef-7922f7e81395"
+    told = [str(text).partition(" ")[0] for _, text in prompts(cli, session)]
+    assert told == [
+        "TURN-ONE",
+        "TURN-TWO",
+        "TURN-THREE",
+        "TURN-FOUR",
+        "LONG",
+        "TURN-FIVE",
+        "TURN-SIX",
+        "AGAIN",
+    ]
+    after = child_of(cli, "turn:5", session)
+    assert "TURN-FOUR" in after
+    assert "TURN-THREE" not in after
+    assert "TURN-FIVE" not in after

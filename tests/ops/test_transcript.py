@@ -1,0 +1,94 @@
+"""Transcripts are read as they were at a moment, whatever the agent does meanwhile."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from takeback.model.session import TranscriptPart
+from takeback.ops.transcript import parts_now, read_beginning
+
+
+def test_the_files_that_are_there_are_given_with_their_length(tmp_path: Path) -> None:
+    old, missing, new = (str(tmp_path / name) for name in ("old", "missing", "new"))
+    Path(old).write_bytes(b"12345")
+    Path(new).write_bytes(b"")
+    assert parts_now((old, missing, new)) == (TranscriptPart(old, 5), TranscriptPart(new, 0))
+    assert parts_now(()) == ()
+
+
+def test_what_was_appended_since_is_not_part_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(b'{"n": 1}\n')
+    (part,) = parts_now((str(path),))
+    with path.open("ab") as file:
+        file.write(b'{"n": 2}\n' * 1000)
+    assert read_beginning(part) == b'{"n": 1}\n'
+
+
+def test_a_file_that_became_shorter_gives_what_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(b"0123456789")
+    (part,) = parts_now((str(path),))
+    path.write_bytes(b"0123")
+    assert read_beginning(part) == b"0123"
+
+
+def test_a_file_longer_than_one_read_comes_whole(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    data = os.urandom((5 << 20) + 7)
+    path.write_bytes(data)
+    (part,) = parts_now((str(path),))
+    assert read_beginning(part) == data
+
+
+def test_a_file_that_is_gone_meanwhile_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(b"x")
+    (part,) = parts_now((str(path),))
+    path.unlink()
+    assert read_beginning(part) is None
+
+
+@pytest.mark.parametrize("kind", ["fifo", "socket", "directory", "device", "fifo behind a link"])
+def test_what_is_no_ordinary_file_is_neither_read_nor_waited_for(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "t.jsonl"
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(str(path))
+    elif kind == "directory":
+        path.mkdir()
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        os.mkfifo(tmp_path / "fifo")
+        path.symlink_to(tmp_path / "fifo")
+    assert parts_now((str(path),)) == ()
+    assert read_beginning(TranscriptPart(str(path), 10)) is None
+
+
+def test_a_link_to_a_transcript_is_that_transcript(tmp_path: Path) -> None:
+    (tmp_path / "real").write_bytes(b"hello")
+    (tmp_path / "link").symlink_to("real")
+    (part,) = parts_now((str(tmp_path / "link"),))
+    assert read_beginning(part) == b"hello"
+
+
+@pytest.mark.parametrize("path", ["", "no\0name", "/" + "x" * 5000, "half \ud83d", "/proc/self/x"])
+def test_a_name_that_can_be_no_file_is_none(path: str) -> None:
+    assert parts_now((path,)) == ()
+    assert read_beginning(TranscriptPart(path, 10)) is None
+
+
+def test_a_transcript_too_long_to_be_kept_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "huge"
+    with path.open("wb") as file:
+        file.truncate((1 << 29) + 1)
+    (part,) = parts_now((str(path),))
+    assert part.size == (1 << 29) + 1
+    assert read_beginning(part) is None

@@ -1,0 +1,81 @@
+"""The store's sequence: one number for each checkpoint and operation, in the order of events."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from takeback import durable
+from takeback.ops.context import Context
+from takeback.store.operations import newest_operation, write_operation
+from takeback.store.sink import PackSink
+from tests.store.test_operations import FIRST
+from tests.support.engine import KillAt, Killed, checkpoint, clock_of, garble
+
+
+def sequence_file(context: Context) -> Path:
+    return Path(context.store.path("sequence"))
+
+
+def test_numbers_only_grow(context: Context) -> None:
+    numbers = [context.store.next_sequence() for _ in range(5)]
+    assert numbers == sorted(set(numbers))
+    assert context.store.next_sequence(above=100) > 100
+    assert context.store.next_sequence() > 101
+
+
+def test_checkpoints_and_operations_have_numbers_in_the_order_in_which_they_were_made(
+    context: Context,
+) -> None:
+    first = checkpoint(context)
+    clock_of(context).time -= 1_000_000
+    write_operation(context.store, PackSink(context.store), FIRST)
+    second = checkpoint(context)
+    done = newest_operation(context.store)
+    assert done is not None
+    assert 0 < first.sequence < done.sequence < second.sequence
+    assert second.time < first.time
+
+
+@pytest.mark.parametrize("content", [None, b"", b"garbage", b"\xff", b"12 13"])
+def test_a_lost_number_is_found_again_in_the_refs(context: Context, content: bytes | None) -> None:
+    checkpoint(context)
+    newest = checkpoint(context)
+    if content is None:
+        sequence_file(context).unlink()
+    else:
+        sequence_file(context).write_bytes(content)
+    assert context.store.next_sequence() == newest.sequence + 1
+    assert checkpoint(context).sequence == newest.sequence + 2
+
+
+def test_a_lost_number_is_found_beside_damage(context: Context) -> None:
+    newest = checkpoint(context)
+    write_operation(context.store, PackSink(context.store), FIRST)
+    garble(context.store, newest.commit)
+    context.store.reopen_packs()
+    sequence_file(context).unlink()
+    done = newest_operation(context.store)
+    assert done is not None
+    assert context.store.next_sequence() > done.sequence
+
+
+def test_a_number_that_is_too_low_is_not_given_twice_in_a_session(context: Context) -> None:
+    """After a power loss the file may be older than the refs, which are flushed."""
+    made = [checkpoint(context) for _ in range(3)]
+    sequence_file(context).write_bytes(b"1\n")
+    assert checkpoint(context).sequence > made[-1].sequence
+
+
+def test_a_kill_leaves_a_gap_and_gives_no_number_twice(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = [checkpoint(context).sequence]
+    for step in ("create", "write", "rename"):
+        with monkeypatch.context() as patch:
+            patch.setattr(durable, "faults", KillAt(step))
+            with pytest.raises(Killed):
+                context.store.next_sequence()
+        numbers.append(context.store.next_sequence())
+    assert numbers == sorted(set(numbers))

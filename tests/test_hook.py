@@ -1,0 +1,242 @@
+"""The hook as a process: what it imports, what it prints, and that it never fails an agent."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.cli import Cli
+from tests.support.engine import settle
+from tests.support.journey import write_files
+from tests.support.unprivileged import unprivileged
+
+HEAR = "import sys; from takeback.hook import main; sys.exit(main(['generic']))"
+GOLDEN = [
+    "__future__",
+    "_bisect",
+    "_json",
+    "_operator",
+    "_sha1",
+    "_struct",
+    "bisect",
+    "encodings.ascii",
+    "errno",
+    "fcntl",
+    "gc",
+    "operator",
+    "struct",
+    "zlib",
+]
+"""Modules beyond those of bare Python 3.11 that a prompt with nothing new imports."""
+FORBIDDEN = {"sqlite3", "subprocess", "tomllib", "asyncio", "dataclasses", "typing", "re", "json"}
+
+
+def event(kind: str, session: str = "s1", **fields: Any) -> bytes:
+    return json.dumps({"event": kind, "session": session, "agent": "mine", **fields}).encode()
+
+
+def imported(workspace: Path, program: str, stdin: bytes = b"") -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-I", "-c", program],
+        cwd=workspace,
+        input=stdin,
+        capture_output=True,
+        check=True,
+    )
+    lines = [line for line in done.stderr.decode().splitlines() if line.startswith("import time:")]
+    return {line.rpartition("|")[2].strip() for line in lines[1:]}
+
+
+@pytest.fixture
+def modules(cli: Cli, workspace: Path) -> list[str]:
+    """What a prompt hook imports beyond bare Python, takeback itself left out."""
+    write_files(workspace, {"a": b"x"})
+    settle()
+    for number in range(3):
+        cli.ok("hook", "generic", stdin=event("prompt", turn=str(number), prompt="p"))
+    told = imported(workspace, HEAR, event("prompt", turn="9", prompt="p"))
+    beyond = told - imported(workspace, "pass")
+    assert "takeback.ops.receive" in beyond
+    return sorted(name for name in beyond if name.partition(".")[0] != "takeback")
+
+
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the list is that of Python 3.11")
+def test_a_prompt_imports_exactly_this(modules: list[str]) -> None:
+    assert modules == GOLDEN
+
+
+def test_a_prompt_imports_nothing_slow_and_only_the_standard_library(modules: list[str]) -> None:
+    tops = {name.partition(".")[0] for name in modules}
+    assert tops.isdisjoint(FORBIDDEN)
+    assert tops <= sys.stdlib_module_names
+
+
+def quiet(cli: Cli, *words: str, stdin: bytes, env: dict[str, str] | None = None) -> None:
+    """Runs a hook, which must end well and say nothing, whatever it is given."""
+    answer = cli.run("hook", *words, stdin=stdin, env=env)
+    assert (answer.status, answer.stdout, answer.stderr) == (0, "", "")
+
+
+def failures(cli: Cli) -> list[str]:
+    found = cli.ok("--json", "status").json["failures"]
+    assert isinstance(found, list)
+    return found
+
+
+@pytest.mark.parametrize(
+    "stdin",
+    [
+        b"",
+        b"not json",
+        b'{"event": ',
+        b"[1, 2]",
+        b'"text"',
+        b"{}",
+        b'{"event": "prompt"}',
+        b'{"event": "from the future", "session": "s"}',
+        b'{"event": 3, "session": []}',
+        b'{"event": "prompt", "session": "s", "tools": [{"kind": "odd"}]}',
+        b"\xff\xfe\x00",
+        b"[" * 100_000,
+    ],
+)
+def test_garbage_is_one_line_in_the_log(cli: Cli, workspace: Path, stdin: bytes) -> None:
+    cli.ok("checkpoint")
+    quiet(cli, "generic", stdin=stdin)
+    [line] = failures(cli)
+    assert "hook generic: " in line
+    assert "bug" not in line
+
+
+def test_an_agent_that_nobody_knows(cli: Cli, workspace: Path) -> None:
+    cli.ok("checkpoint")
+    quiet(cli, "someone", stdin=event("prompt"))
+    quiet(cli, stdin=event("prompt"))
+    first, second = failures(cli)
+    assert "no adapter for 'someone'" in first
+    assert "no adapter for ''" in second
+
+
+def test_fields_of_a_later_version_are_passed_over(cli: Cli, workspace: Path) -> None:
+    told = event("prompt", prompt="p", turn="t", shiny={"new": [1]}, tools=[{"name": "x", "y": 1}])
+    quiet(cli, "generic", stdin=told)
+    assert cli.ok("--json", "log").json_lines[0]["prompt"] == "p"
+
+
+def test_a_directory_that_is_not_there_or_not_protected(cli: Cli, workspace: Path) -> None:
+    cli.ok("checkpoint")
+    quiet(cli, "generic", stdin=event("prompt", cwd=str(workspace / "gone")))
+    quiet(cli, "generic", stdin=event("prompt", cwd="/"))
+    quiet(cli, "generic", stdin=event("prompt", cwd=os.environ["HOME"]))
+    assert len(failures(cli)) == 3
+
+
+def test_takeback_off_records_nothing(cli: Cli, workspace: Path) -> None:
+    cli.ok("checkpoint")
+    quiet(cli, "generic", stdin=event("prompt", prompt="p"), env={"TAKEBACK": "off"})
+    assert [line["kind"] for line in cli.ok("--json", "log").json_lines] == ["manual"]
+
+
+def store_of(cli: Cli) -> Path:
+    return Path(cli.ok("--json", "status").json["store"])
+
+
+def test_an_event_that_does_not_get_the_lock_waits_and_is_recorded_late(
+    cli: Cli, workspace: Path
+) -> None:
+    cli.ok("checkpoint")
+    store = store_of(cli)
+    cli.ok("config", "hook_seconds", "1")
+    with (store / "lock").open("r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        begin = time.monotonic()
+        quiet(cli, "generic", stdin=event("prompt", turn="t1", prompt="while it is locked"))
+        assert time.monotonic() - begin < 5
+    assert cli.ok("--json", "status").json["waiting"] == 1
+    assert "1 event not yet recorded" in cli.ok("status").stdout
+    quiet(cli, "generic", stdin=event("turn_end", turn="t1"))
+    assert cli.ok("--json", "status").json["waiting"] == 0
+    [turn] = [line for line in cli.ok("--json", "log").json_lines if line["kind"] == "prompt"]
+    assert (turn["prompt"], turn["late"], turn["state"]) == ("while it is locked", True, "ended")
+    assert "late" in cli.ok("log").stdout
+
+
+def test_a_late_event_keeps_the_transcript_of_its_moment(cli: Cli, workspace: Path) -> None:
+    transcript = workspace.parent / "s1.jsonl"
+    transcript.write_text("before\n")
+    cli.ok("checkpoint")
+    cli.ok("config", "hook_seconds", "0.5")
+    with (store_of(cli) / "lock").open("r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        told = event("prompt", turn="t1", prompt="p", transcript=str(transcript))
+        quiet(cli, "generic", stdin=told)
+    with transcript.open("a") as file:
+        file.write("after\n")
+    cli.ok("checkpoint")
+    assert cli.ok("cat", "turn:1", "--conversation").stdout == "before\n"
+
+
+def test_a_first_capture_that_does_not_fit_is_finished_in_the_background(
+    cli: Cli, workspace: Path
+) -> None:
+    for number in range(3000):
+        (workspace / f"file{number}").write_bytes(b"%d" % number * 200)
+    cli.ok("config", "hook_seconds", "0.05")
+    quiet(cli, "generic", stdin=event("prompt", turn="t1", prompt="the first ever"))
+    deadline = time.monotonic() + 60
+    while not cli.ok("--json", "log").json_lines and time.monotonic() < deadline:
+        time.sleep(0.2)
+    [turn] = cli.ok("--json", "log").json_lines
+    assert (turn["prompt"], turn["late"]) == ("the first ever", True)
+    cli.ok("config", "hook_seconds", "5")
+    (workspace / "file1").write_bytes(b"changed")
+    quiet(cli, "generic", stdin=event("turn_end", turn="t1"))
+    assert not cli.ok("--json", "show", "@").json["late"]
+
+
+def test_a_store_that_cannot_be_written(cli: Cli, workspace: Path) -> None:
+    cli.ok("checkpoint")
+    write_files(workspace, {"new": b"x"})
+    refs = store_of(cli) / "store.git" / "refs" / "takeback" / "sessions"
+    refs.chmod(0o500)
+    try:
+        quiet(unprivileged(cli), "generic", stdin=event("prompt", prompt="p"))
+    finally:
+        refs.chmod(0o700)
+    assert failures(cli)
+
+
+def test_without_git(cli: Cli, workspace: Path, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    cli.ok("checkpoint")
+    write_files(workspace, {"new": b"asks git whether it is ignored\n"})
+    quiet(cli, "generic", stdin=event("prompt", prompt="p"), env={"PATH": str(tmp_path / "bin")})
+    assert any("git" in line for line in failures(cli))
+
+
+def test_a_damaged_store(cli: Cli, workspace: Path) -> None:
+    write_files(workspace, {"a": b"x"})
+    cli.ok("checkpoint")
+    store = store_of(cli)
+    shutil.rmtree(store / "store.git" / "objects" / "pack")
+    (store / "store.git" / "objects" / "pack").mkdir()
+    quiet(cli, "generic", stdin=event("prompt", prompt="p", turn="t"))
+    quiet(cli, "generic", stdin=event("turn_end", turn="t"))
+
+
+def test_options_before_the_verb_and_help(cli: Cli, workspace: Path) -> None:
+    elsewhere = Cli(workspace.parent)
+    told = event("prompt", prompt="p")
+    answer = elsewhere.ok("-C", str(workspace), "hook", "generic", stdin=told)
+    assert answer.stdout == ""
+    assert cli.ok("--json", "log").json_lines[0]["prompt"] == "p"
+    assert "docs/agents/generic.md" in cli.ok("hook", "--help").stdout
