@@ -17,6 +17,10 @@ def main() -> NoReturn:
     """Runs this process's words and ends it."""
     words = sys.argv[1:]
     if words[:1] == ["hook"] and not {"-h", "--help"} & set(words):
+        if words[2:] == ["--stdio"]:
+            from takeback.stdio import main as talk
+
+            sys.exit(talk(words[1]))
         from takeback.hook import main as hear
 
         sys.exit(hear(words[1:]))

@@ -45,6 +45,9 @@ SETTINGS = (
     Setting("store_budget_mb", "number", 2048, "status warns when the store is larger"),
     Setting("lock_wait_seconds", "number", 10, "how long a command waits for another one"),
     Setting("rehash_hours", "number", 24, "every file is read anew this often"),
+    Setting("capture", "on|off", "on", "whether agents' events are recorded: takeback off, on"),
+    Setting("never", "list", (), "directories where no event is recorded, as patterns"),
+    Setting("only", "list", (), "if given, the only directories where events are recorded"),
     Setting("conversation", "on|off", "on", "whether the agents' transcripts are kept"),
     Setting("hook_seconds", "number", 5, "how long an agent ever waits for a checkpoint"),
     Setting("agent_may_rewind", "yes|no", False, "a model may rewind from its own running turn"),
@@ -81,10 +84,31 @@ class Settings:
             store_budget=int(self["store_budget_mb"] * _MIB),
             lock_wait=float(self["lock_wait_seconds"]),
             rehash_hours=int(self["rehash_hours"]),
+            capture=self["capture"] == "on",
             conversation=self["conversation"] == "on",
             hook_seconds=float(self["hook_seconds"]),
             agent_may_rewind=self["agent_may_rewind"],
         )
+
+
+def is_wanted(settings: Settings, directory: str, home: str) -> bool:
+    """Tells whether an agent's events in a directory are to be recorded at all.
+
+    A pattern matches a directory and everything in it; ``~`` is the home directory.
+    """
+    never, only = settings["never"], settings["only"]
+    if any(_within(directory, pattern, home) for pattern in never):
+        return False
+    return not only or any(_within(directory, pattern, home) for pattern in only)
+
+
+def _within(directory: str, pattern: str, home: str) -> bool:
+    from fnmatch import fnmatchcase
+
+    if pattern == "~" or pattern.startswith("~/"):
+        pattern = home + pattern[1:]
+    pattern = pattern.rstrip("/")
+    return fnmatchcase(directory, pattern) or fnmatchcase(directory, f"{pattern}/*")
 
 
 def load(files: Iterable[str]) -> Settings:

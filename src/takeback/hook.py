@@ -15,7 +15,7 @@ import sys
 from takeback.adapters import adapter_named
 from takeback.errors import TakebackError, TimedOut
 from takeback.model import json_text
-from takeback.model.event import cleaned
+from takeback.model.event import PROMPT, cleaned
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from takeback.app import Takeback
+    from takeback.model.event import AgentEvent
+    from takeback.ports import Adapter
 
 _MOST_INPUT = 64 << 20
 _PIECE = 1 << 20
@@ -72,13 +74,33 @@ def _heard(agent: str, text: str) -> str:
     event = cleaned(event)
     from takeback.app import Takeback
 
+    if not Takeback.wants(event.directory):
+        return ""
     with Takeback.open(event.directory, holder=f"hook of {agent}") as tb:
+        words = _command(adapter, event)
+        if words is not None:
+            from takeback.inside import answer
+            from takeback.model.session import session_id
+
+            session = session_id(event.agent, event.session)
+            return adapter.answer(answer(tb, session, words, command=adapter.command or ""))
+        if not tb.hears_agents:
+            return ""
         with _Limit(tb):
             received = tb.receive(event, wait=tb.hook_seconds / 2)
         if received.timed_out:
             tb.finish_detached()
         tb.keep_house()
     return adapter.note(received.note) if received.note else ""
+
+
+def _command(adapter: Adapter, event: AgentEvent) -> list[str] | None:
+    """Returns the words of a prompt that is meant for takeback; None for every other event."""
+    prompt = (event.prompt or "").strip()
+    if event.kind != PROMPT or adapter.command is None:
+        return None
+    first, *words = prompt.split() or [""]
+    return words if first == adapter.command and "\n" not in prompt else None
 
 
 class _Limit:

@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 
         name: str
         starts_by_id: bool
+        command: str | None
+        """The first word of a prompt that takeback answers itself; None where it cannot."""
 
         def parse(
             self, payload: Mapping[str, Any], environ: Mapping[str, str]
@@ -103,6 +105,12 @@ if TYPE_CHECKING:
 
         def note(self, text: str) -> str:
             """Returns what the prompt hook prints so that the model is told ``text``."""
+
+        def answer(self, text: str) -> str:
+            """Returns what the prompt hook prints so that the person is shown ``text``, no more.
+
+            No model is asked. Called only where ``command`` is not None.
+            """
 
 
 class SystemClock:

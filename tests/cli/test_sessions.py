@@ -184,6 +184,23 @@ def test_a_fork_is_a_place_and_no_change(host: Host) -> None:
     assert "fork" not in {found["kind"] for found in finds}
 
 
+def test_the_place_of_the_files_is_marked_wherever_they_went(host: Host) -> None:
+    def here() -> list[tuple[int, str]]:
+        (root,) = host.cli.ok("--json", "tree").json["sessions"]
+        return [(turn["turn"], turn["here"]) for turn in root["children"] if turn["here"]]
+
+    assert here() == [(3, "after")]
+    host.cli.ok("fork", "turn:2")
+    assert here() == [(3, "after")]
+    host.cli.ok("rewind", "mine-s1/turn:2", "--files", "--yes")
+    assert here() == [(2, "before")]
+    assert said(host, "tree").count("<- here, before it") == 1
+    host.cli.ok("undo", "--yes")
+    assert here() == [(3, "after")]
+    host.cli.ok("redo", "--yes")
+    assert here() == [(2, "before")]
+
+
 def test_search(host: Host) -> None:
     assert said(host, "search", "parser") == snapshot("""\
 ID   now  turn 2  path  parser.py

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import time
 from pathlib import Path
 
@@ -170,3 +171,58 @@ def test_66_gemini_its_own_rewind(cli: Cli, workspace: Path, tmp_path: Path) -> 
     assert "TURN-FOUR" in after
     assert "TURN-THREE" not in after
     assert "TURN-FIVE" not in after
+
+
+def test_72_an_agent_that_worked_without_takeback_is_named(
+    cli: Cli, workspace: Path, tmp_path: Path
+) -> None:
+    """A transcript newer than the last event: hooks untrusted, or settings written anew."""
+    cli.ok("checkpoint")
+    slug = "".join(c if c.isalnum() else "-" for c in str(workspace))
+    folder = Path(os.environ["HOME"]) / ".claude" / "projects" / slug
+    folder.mkdir(parents=True)
+    (folder / "x.jsonl").write_text("{}\n")
+    [claude] = cli.ok("--json", "status").json["agents"]
+    assert (claude["agent"], claude["connected"]) == ("claude", False)
+    assert claude["missed_since"] is not None
+    said = cli.ok("status").stdout
+    assert "Claude Code worked here (now) without takeback" in said
+    assert "takeback init claude" in said
+    cli.ok("init", "claude", "--yes")
+    assert "not trusted, or its settings were written anew" in cli.ok("status").stdout
+    broken = [f for f in cli.run("--json", "doctor").json_lines if f["state"] == "broken"]
+    assert broken == []
+    (Path(os.environ["HOME"]) / ".claude" / "settings.json").write_text("{}\n")
+    broken = [f for f in cli.run("--json", "doctor").json_lines if f["state"] == "broken"]
+    assert [f["about"] for f in broken] == ["Claude Code"]
+
+
+def test_73_uninstall_keeps_everything_and_opting_out_stops_captures(
+    cli: Cli, host: Host, workspace: Path
+) -> None:
+    """off, never, only, TAKEBACK=off; forget only after the name is typed."""
+    cli.ok("init", "claude", "--yes")
+    host.turn("one", {"a.txt": b"1\n"})
+    cli.ok("uninstall", "--yes")
+
+    def recorded() -> int:
+        return len(cli.ok("--json", "log", "--all").json_lines)
+
+    kept = recorded()
+    assert kept == 2
+    cli.ok("off")
+    host.turn("two", {"a.txt": b"2\n"})
+    assert recorded() == kept
+    cli.ok("checkpoint")
+    cli.ok("on")
+    host.turn("three", {"a.txt": b"3\n"})
+    assert recorded() == kept + 3
+    for key, value in (("never", str(workspace.parent)), ("only", "/somewhere/else")):
+        cli.ok("config", key, value)
+        host.turn("nothing", {"a.txt": b"4\n"})
+        cli.ok("config", key, "")
+    quiet = Host(Cli(workspace, {"TAKEBACK": "off"}), host.folder)
+    quiet.turn("nothing either", {"a.txt": b"5\n"})
+    assert recorded() == kept + 3
+    assert cli.run("forget", str(workspace)).status == 13
+    assert recorded() == kept + 3

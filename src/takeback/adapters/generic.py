@@ -25,6 +25,7 @@ class Generic:
 
     name = "generic"
     starts_by_id = True
+    command = None
 
     def parse(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> AgentEvent | None:
         kind = fields.required(payload, "event")
@@ -82,6 +83,9 @@ class Generic:
         return False
 
     def note(self, text: str) -> str:
+        return text
+
+    def answer(self, text: str) -> str:
         return text
 
 

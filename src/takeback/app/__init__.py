@@ -80,6 +80,22 @@ class Takeback(Travel):
             wait=policy.hook_seconds if wait is None else wait,
         )
 
+    @staticmethod
+    def wants(directory: str, environ: Mapping[str, str] | None = None) -> bool:
+        """Tells whether events of agents in a directory are to be recorded (never, only)."""
+        from takeback import config
+        from takeback.paths import config_file, user_home
+
+        environ = os.environ if environ is None else environ
+        settings = config.load([config_file(environ)])
+        home = os.fsdecode(user_home(environ))
+        return config.is_wanted(settings, os.path.realpath(directory), home)
+
+    @property
+    def hears_agents(self) -> bool:
+        """False after ``takeback off``: agents' events are not recorded here."""
+        return self._context.policy.capture
+
     @property
     def hook_seconds(self) -> float:
         """How long an agent ever waits for a checkpoint."""
@@ -111,6 +127,9 @@ class Takeback(Travel):
         found = ops.doctor.doctor(
             self._context, self.recover, home=takeback_home(self._context.environ)
         )
+        from takeback.app.checkup import check_agents
+
+        found += check_agents(self._context.environ, os.fsdecode(self.root))
         if rebuild:
             if self._index is not None:
                 self._index.close()

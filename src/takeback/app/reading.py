@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from takeback.app.connect import AgentState
     from takeback.app.opened import CheckpointLike
     from takeback.ledger.ledger import Ledger
     from takeback.model.change import CountedChange
@@ -100,6 +101,16 @@ class Reading(Opened):
             lambda ledger: ops.status.status(self._context, ledger, home=home, is_over=turn_is_over)
         )
 
+    def agents(self) -> list[AgentState]:
+        """Returns the agents of this machine, connected or not, and if one worked without us."""
+        from takeback.app.connect import agent_states
+
+        last: dict[str, float] = {}
+        for entry in self.sessions():
+            agent = entry.session.agent or ""
+            last[agent] = max(last.get(agent, 0.0), entry.session.last_event)
+        return agent_states(self._context.environ, os.fsdecode(self.root), last)
+
     def verify(self, *, read_data: bool = False) -> Verified:
         """Checks that everything kept reads back."""
         return ops.verify.verify(self._context, read_data=read_data)
@@ -115,6 +126,11 @@ class Reading(Opened):
     def search(self, text: str, *, limit: int = -1) -> list[Found]:
         """Returns the checkpoints whose prompt or changed paths hold a text, newest first."""
         return self._ask(lambda ledger: ops.sessions.search(ledger, text, limit=limit))
+
+    def places(self, session: str, entries: Iterable[str]) -> dict[str, Checkpoint]:
+        """Returns the checkpoints that stand at entries of an agent's transcript, by entry."""
+        wanted = list(entries)
+        return self._ask(lambda ledger: ops.sessions.places(ledger, session, wanted))
 
     def current_place(self) -> str | None:
         """Returns the checkpoint that the files stand at."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 COMMANDS = (
+    "init",
     "status",
     "checkpoint",
     "log",
@@ -34,7 +35,10 @@ COMMANDS = (
     "verify",
     "doctor",
     "config",
+    "off",
+    "on",
     "forget",
+    "uninstall",
     "demo",
     "hook",
     "completion",

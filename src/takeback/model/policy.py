@@ -22,6 +22,7 @@ class Policy(Value):
     store_budget: int = 2 << 30
     lock_wait: float = 10.0
     rehash_hours: int = 24
+    capture: bool = True
     conversation: bool = True
     hook_seconds: float = 5.0
     agent_may_rewind: bool = False

@@ -191,6 +191,23 @@ def current_place(context: Context, ledger: Ledger) -> str | None:
     return newest[0].id if newest else None
 
 
+def places(ledger: Ledger, session: str, entries: list[str]) -> dict[str, Checkpoint]:
+    """Returns the newest checkpoint on a session's line that stands at each entry.
+
+    An entry is the agent's own id: of the prompt that a checkpoint was made before, or of the
+    leaf that the agent stood at.
+    """
+    wanted, found = set(entries), {}
+    for one in questions.line(ledger, session):
+        for checkpoint in ledger.checkpoints(session=one, without=(UNDO,)):
+            for name in (checkpoint.entry, checkpoint.leaf):
+                if name in wanted and name not in found:
+                    found[name] = checkpoint
+            if checkpoint.kind == PROMPT and checkpoint.turn_id in wanted:
+                found.setdefault(checkpoint.turn_id, checkpoint)
+    return found
+
+
 def place_of(turn: Turn | None, checkpoint: str, here: str | None) -> str | None:
     """Says whether the files stand ``before`` a turn or ``after`` it, or at a checkpoint."""
     if here is None:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from takeback.app.connect import AgentState
     from takeback.model.change import Change, CountedChange
     from takeback.model.coverage import NotHeld
     from takeback.model.operation import Operation
@@ -241,5 +242,15 @@ def status(found: Status) -> Document:
             for turn in found.running
         ],
         "disagree": [session(entry) for entry in found.disagree],
-        "agents": [],
+    }
+
+
+def agent(state: AgentState) -> Document:
+    """Returns whether an agent is connected, and since when it works without us."""
+    last, missed = state.last_event, state.missed_since
+    return {
+        "agent": state.agent,
+        "connected": state.connected,
+        "last_event": timestamp(last) if last else None,
+        "missed_since": timestamp(missed) if missed else None,
     }

@@ -60,6 +60,7 @@ class Claude:
 
     name = "claude"
     starts_by_id = False
+    command = "/takeback"
 
     def parse(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> AgentEvent | None:
         said = fields.required(payload, "hook_event_name")
@@ -116,6 +117,9 @@ class Claude:
         from takeback.adapters.claude.conversation import is_interrupted
 
         return is_interrupted(tail, turn)
+
+    def answer(self, text: str) -> str:
+        return json_text.dumps({"decision": "block", "reason": text})
 
     def note(self, text: str) -> str:
         # Bare text would do too, but one that begins with a brace would be read as JSON.

@@ -43,6 +43,7 @@ class Codex:
 
     name = _NAME
     starts_by_id = False
+    command = "takeback"
 
     def parse(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> AgentEvent | None:
         read = _EVENTS.get(fields.required(payload, "hook_event_name"))
@@ -79,6 +80,9 @@ class Codex:
         from takeback.adapters.codex import conversation
 
         return conversation.is_over(tail, turn)
+
+    def answer(self, text: str) -> str:
+        return json_text.dumps({"decision": "block", "reason": text})
 
     def note(self, text: str) -> str:
         """Returns JSON: Codex drops plain words that begin like JSON, with ``[`` or ``{``."""

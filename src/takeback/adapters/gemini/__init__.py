@@ -56,6 +56,7 @@ class Gemini:
 
     name = _NAME
     starts_by_id = False
+    command = None
 
     def parse(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> AgentEvent | None:
         read = _EVENTS.get(fields.required(payload, "hook_event_name"))
@@ -103,6 +104,9 @@ class Gemini:
         from takeback.adapters.gemini import conversation
 
         return conversation.is_over(tail)
+
+    def answer(self, text: str) -> str:
+        return json_text.dumps({"decision": "deny", "reason": text})
 
     def note(self, text: str) -> str:
         """Returns JSON: plain words are shown to the person and not given to the model."""

@@ -12,7 +12,8 @@ from takeback.cli.options import Call, verb
 
 @verb("hook")
 @click.argument("agent", metavar="AGENT")
-def command(call: Call, agent: str) -> int:
+@click.option("--stdio", is_flag=True, help="Answer requests, one a line, until stdin ends.")
+def command(call: Call, agent: str, stdio: bool) -> int:
     """Take one event of an agent, in JSON on stdin.
 
     Called by agents, not by people. It prints nothing but what the model has to be told, ends
@@ -20,4 +21,5 @@ def command(call: Call, agent: str) -> int:
     generic, claude, codex or gemini; docs/agents/generic.md describes the JSON.
     """
     # The way in without click is takeback/__main__.py; this one is for options before the verb.
-    os.execv(sys.executable, [sys.executable, "-P", "-m", "takeback", "hook", agent])
+    words = ["hook", agent, *(["--stdio"] if stdio else [])]
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "takeback", *words])

@@ -1,0 +1,75 @@
+"""Connects Claude Code: hooks in its settings."""
+
+from __future__ import annotations
+
+import os
+
+from takeback.adapters import hook_settings
+from takeback.adapters.connecting import Capabilities, FileEdit
+from takeback.adapters.finding import config_directory, newest_in, on_path
+from takeback.adapters.hook_settings import Hook
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_HOOKS = (
+    Hook("SessionStart", 15),
+    Hook("UserPromptSubmit", 15),
+    Hook("PreToolUse", 10, "Write|Edit|MultiEdit|NotebookEdit"),
+    Hook("PostToolBatch", 15),
+    Hook("SubagentStop", 15),
+    Hook("Stop", 15),
+    Hook("StopFailure", 15),
+    Hook("PreCompact", 15),
+    Hook("SessionEnd", 10),
+)
+"""Read-only tools carry no hook: a batch is told once, at its end."""
+
+
+class ClaudeConnection:
+    name = "claude"
+    title = "Claude Code"
+    program = "claude"
+    capabilities = Capabilities(
+        inside="`/takeback`",
+        resumes="`/resume NEW` in the running TUI, or `claude --resume NEW`",
+        tested="2.1.325",
+    )
+
+    def is_there(self, environ: Mapping[str, str]) -> bool:
+        return on_path("claude", environ) or os.path.isdir(_home(environ))
+
+    def connect(
+        self, environ: Mapping[str, str], home: str, here: str | None
+    ) -> tuple[FileEdit, ...]:
+        path = _settings(environ, here)
+        return (hook_settings.connected(path, _HOOKS, self.name, home),)
+
+    def disconnect(
+        self, environ: Mapping[str, str], home: str, here: str | None
+    ) -> tuple[FileEdit, ...]:
+        return (hook_settings.disconnected(_settings(environ, here), self.name),)
+
+    def is_connected(self, environ: Mapping[str, str], home: str, here: str | None) -> bool:
+        return hook_settings.is_connected(_settings(environ, here), _HOOKS, self.name)
+
+    def advice(self) -> str:
+        return "Sessions that are open now hear of it when they are started again."
+
+    def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
+        folder = "".join(c if c.isascii() and c.isalnum() else "-" for c in root)
+        return newest_in(os.path.join(_home(environ), "projects", folder), ".jsonl")
+
+
+def _home(environ: Mapping[str, str]) -> str:
+    return config_directory(environ, "CLAUDE_CONFIG_DIR", ".claude")
+
+
+def _settings(environ: Mapping[str, str], here: str | None) -> str:
+    if here is not None:
+        return os.path.join(here, ".claude", "settings.local.json")
+    return os.path.join(_home(environ), "settings.json")
+
+
+connection = ClaudeConnection()

@@ -1,0 +1,112 @@
+"""Connects Codex: a file of hooks that the person has to trust once."""
+
+from __future__ import annotations
+
+import os
+
+from takeback.adapters import hook_settings
+from takeback.adapters.connecting import Capabilities, FileEdit
+from takeback.adapters.finding import config_directory, on_path
+from takeback.adapters.hook_settings import Hook
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_HOOKS = (
+    Hook("SessionStart", 15),
+    Hook("UserPromptSubmit", 15),
+    Hook("PreToolUse", 10, "apply_patch"),
+    Hook("PostToolUse", 15),
+    Hook("SubagentStop", 15),
+    Hook("Stop", 15),
+    Hook("PreCompact", 15),
+    Hook("Interrupt", 3),
+    Hook("SessionEnd", 3),
+)
+"""Codex warns about more than three seconds for the last two."""
+_RECENT_DAYS = 3
+
+
+class CodexConnection:
+    name = "codex"
+    title = "Codex"
+    program = "codex"
+    capabilities = Capabilities(
+        inside="`!takeback ...`, or a prompt that is exactly `takeback ...`",
+        resumes="`codex resume NEW`",
+        tested="0.166.0",
+    )
+
+    def is_there(self, environ: Mapping[str, str]) -> bool:
+        return on_path("codex", environ) or os.path.isdir(_home(environ))
+
+    def connect(
+        self, environ: Mapping[str, str], home: str, here: str | None
+    ) -> tuple[FileEdit, ...]:
+        return (hook_settings.connected(_settings(environ, here), _HOOKS, self.name, home),)
+
+    def disconnect(
+        self, environ: Mapping[str, str], home: str, here: str | None
+    ) -> tuple[FileEdit, ...]:
+        return (hook_settings.disconnected(_settings(environ, here), self.name),)
+
+    def is_connected(self, environ: Mapping[str, str], home: str, here: str | None) -> bool:
+        return hook_settings.is_connected(_settings(environ, here), _HOOKS, self.name)
+
+    def advice(self) -> str:
+        return 'Start codex and answer "Hooks need review" with "Trust all": until then none runs.'
+
+    def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
+        """Looks at the first line of the rollouts of the last days, which names the directory."""
+        base = os.path.join(_home(environ), "sessions")
+        newest = None
+        for folder in _day_folders(base):
+            for name in _names(folder):
+                path = os.path.join(folder, name)
+                if name.endswith(".jsonl") and _is_of(path, root):
+                    time = os.stat(path).st_mtime
+                    newest = time if newest is None or time > newest else newest
+        return newest
+
+
+def _home(environ: Mapping[str, str]) -> str:
+    return config_directory(environ, "CODEX_HOME", ".codex")
+
+
+def _settings(environ: Mapping[str, str], here: str | None) -> str:
+    if here is not None:
+        return os.path.join(here, ".codex", "hooks.json")
+    return os.path.join(_home(environ), "hooks.json")
+
+
+def _day_folders(base: str) -> list[str]:
+    """Returns the newest folders of ``sessions/YYYY/MM/DD``."""
+    days = [
+        os.path.join(base, year, month, day)
+        for year in _names(base)
+        for month in _names(os.path.join(base, year))
+        for day in _names(os.path.join(base, year, month))
+    ]
+    return sorted(days)[-_RECENT_DAYS:]
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def _is_of(path: str, root: str) -> bool:
+    from json import dumps
+
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            first = file.readline(1 << 16)
+    except OSError:
+        return False
+    return f'"cwd":{dumps(root)}' in first.replace('": ', '":')
+
+
+connection = CodexConnection()

@@ -1,0 +1,88 @@
+"""Connects Gemini CLI: hooks in its settings, whose limits are milliseconds."""
+
+from __future__ import annotations
+
+import os
+
+from takeback.adapters import hook_settings, jsonc
+from takeback.adapters.connecting import Capabilities, FileEdit
+from takeback.adapters.finding import config_directory, newest_in, on_path
+from takeback.adapters.hook_settings import Hook
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_HOOKS = (
+    Hook("SessionStart", 15_000),
+    Hook("BeforeAgent", 15_000),
+    Hook("BeforeTool", 10_000, "write_file|replace"),
+    Hook("AfterTool", 15_000, "write_file|replace|run_shell_command"),
+    Hook("AfterAgent", 15_000),
+    Hook("SessionEnd", 5_000),
+)
+
+
+class GeminiConnection:
+    name = "gemini"
+    title = "Gemini CLI"
+    program = "gemini"
+    capabilities = Capabilities(
+        inside="`!takeback ...`",
+        resumes="`gemini --resume NEW`",
+        tested="0.61.0",
+    )
+
+    def is_there(self, environ: Mapping[str, str]) -> bool:
+        return on_path("gemini", environ) or os.path.isdir(_home(environ))
+
+    def connect(
+        self, environ: Mapping[str, str], home: str, here: str | None
+    ) -> tuple[FileEdit, ...]:
+        path = _settings(environ, here)
+        edit = hook_settings.connected(path, _HOOKS, self.name, home, named=True)
+        text = jsonc.with_value((edit.after or b"").decode(), ["hooksConfig", "enabled"], True)
+        return (edit.replace(after=text.encode()),)
+
+    def disconnect(
+        self, environ: Mapping[str, str], home: str, here: str | None
+    ) -> tuple[FileEdit, ...]:
+        return (hook_settings.disconnected(_settings(environ, here), self.name),)
+
+    def is_connected(self, environ: Mapping[str, str], home: str, here: str | None) -> bool:
+        return hook_settings.is_connected(_settings(environ, here), _HOOKS, self.name)
+
+    def advice(self) -> str:
+        return ""
+
+    def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
+        slug = _slug(os.path.join(_home(environ), "projects.json"), root)
+        if slug is None:
+            return None
+        return newest_in(os.path.join(_home(environ), "tmp", slug, "chats"), ".jsonl")
+
+
+def _home(environ: Mapping[str, str]) -> str:
+    return config_directory(environ, "GEMINI_CLI_HOME", ".gemini")
+
+
+def _settings(environ: Mapping[str, str], here: str | None) -> str:
+    return os.path.join(
+        _home(environ) if here is None else os.path.join(here, ".gemini"), "settings.json"
+    )
+
+
+def _slug(path: str, root: str) -> str | None:
+    """Returns the name under which Gemini keeps a project."""
+    from json import load
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = load(file)
+        slug = found.get("projects", found).get(root)
+    except (OSError, ValueError, AttributeError):
+        return None
+    return slug if isinstance(slug, str) else None
+
+
+connection = GeminiConnection()

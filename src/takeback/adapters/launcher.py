@@ -1,0 +1,91 @@
+"""The launcher: what agents call, at a path and with a text that never change.
+
+``$TAKEBACK_HOME/bin/hook AGENT`` reads which Python and which takeback to run from a file beside
+it. An upgrade or a moved environment changes that file alone, so no agent's settings change, and
+Codex, which trusts a hook by its text, goes on trusting it. If what the file names is gone, the
+launcher leaves a line for ``takeback status`` and the agent goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from takeback import durable
+
+_TEXT = """\
+#!/bin/sh
+# takeback: called by coding agents at each event. Made by `takeback init`; do not edit.
+home=${0%/bin/hook}
+{ read -r python && read -r package; } 2>/dev/null < "$home/bin/takeback.path"
+if [ -x "$python" ] && [ -d "$package/takeback" ]; then
+    TAKEBACK_HOME=$home exec "$python" -I -S -c \\
+        'import sys; sys.path.insert(0, sys.argv[1]); import takeback.hook as h; h.run()' \\
+        "$package" "$@"
+fi
+gone="the takeback that was set up is gone; run: takeback init"
+echo "$(date -u +%Y-%m-%dT%H:%M:%SZ) hook $1: $gone" 2>/dev/null >> "$home/log"
+exit 0
+"""
+
+
+def launcher_path(home: str) -> str:
+    """Returns the path that agents' settings name."""
+    return os.path.join(home, "bin", "hook")
+
+
+def write_launcher(home: str) -> str:
+    """Makes the launcher, or leaves it as it is, and records this takeback; returns its path."""
+    path = launcher_path(home)
+    durable.make_directories(os.path.dirname(path))
+    if _read(path) != _TEXT:
+        durable.replace_file(path, _TEXT.encode())
+        os.chmod(path, 0o755)
+    recorded = f"{sys.executable}\n{package_directory()}\n"
+    place = os.path.join(home, "bin", "takeback.path")
+    if _read(place) != recorded:
+        durable.replace_file(place, recorded.encode(errors="surrogateescape"))
+    return path
+
+
+def package_directory() -> str:
+    """Returns the directory that this takeback is imported from."""
+    return os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def recorded(home: str) -> tuple[str, str] | None:
+    """Returns the Python and the directory that the launcher runs, None if none is recorded."""
+    lines = (_read(os.path.join(home, "bin", "takeback.path")) or "").splitlines()
+    return (lines[0], lines[1]) if len(lines) >= 2 else None
+
+
+def is_sound(home: str) -> bool:
+    """Tells whether the launcher is there, ours, and leads to a takeback."""
+    path, found = launcher_path(home), recorded(home)
+    if _read(path) != _TEXT or not os.access(path, os.X_OK) or found is None:
+        return False
+    return os.access(found[0], os.X_OK) and os.path.isdir(os.path.join(found[1], "takeback"))
+
+
+def remove_launcher(home: str) -> None:
+    """Takes the launcher away; what is kept stays."""
+    for name in ("hook", "takeback.path"):
+        try:
+            durable.unlink(os.path.join(home, "bin", name))
+        except FileNotFoundError:
+            continue
+
+
+def _read(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def command_for(agent: str, home: str) -> str:
+    """Returns the command line that an agent's settings get."""
+    from shlex import quote
+
+    return f"{quote(launcher_path(home))} {agent}"

@@ -1,0 +1,126 @@
+"""Connects agents with takeback, and disconnects them; their settings are the person's own."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from takeback.adapters import connecting, launcher
+from takeback.errors import UsageError
+from takeback.model.value import Value
+from takeback.paths import takeback_home
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from takeback.adapters.connecting import Connection, FileEdit
+
+AGENTS = ("claude", "codex", "gemini")
+"""Each has a module ``connection`` in its package of adapters/."""
+
+
+class Connecting(Value):
+    """What connecting or disconnecting an agent would do to its settings."""
+
+    connection: Connection
+    edits: tuple[FileEdit, ...]
+
+    @property
+    def changes(self) -> bool:
+        return any(edit.changes for edit in self.edits)
+
+
+def connection_of(agent: str) -> Connection:
+    """Returns how an agent is connected; raises UsageError with the names that there are."""
+    if agent not in AGENTS:
+        raise UsageError(f"there is no agent {agent!r}", hint=f"there are: {', '.join(AGENTS)}")
+    found: Connection = import_module(f"takeback.adapters.{agent}.connection").connection
+    return found
+
+
+def agents_here(environ: Mapping[str, str]) -> list[Connection]:
+    """Returns the agents that are installed on this machine."""
+    return [c for c in map(connection_of, AGENTS) if c.is_there(environ)]
+
+
+def plan_connecting(
+    agents: Sequence[str], environ: Mapping[str, str], *, here: str | None = None
+) -> list[Connecting]:
+    """Works out what connecting would change, for the agents named or found; writes nothing."""
+    home = takeback_home(environ)
+    wanted = [connection_of(agent) for agent in agents] if agents else agents_here(environ)
+    return [Connecting(c, c.connect(environ, home, here)) for c in wanted]
+
+
+def connect(planned: Sequence[Connecting], environ: Mapping[str, str]) -> None:
+    """Writes the launcher and then the settings that name it."""
+    home = takeback_home(environ)
+    launcher.write_launcher(home)
+    for one in planned:
+        connecting.apply(one.edits, home, one.connection.name)
+
+
+def plan_disconnecting(
+    agents: Sequence[str], environ: Mapping[str, str], *, here: str | None = None
+) -> list[Connecting]:
+    """Works out how the settings become what they were; writes nothing."""
+    home = takeback_home(environ)
+    wanted = [connection_of(agent) for agent in agents or AGENTS]
+    return [
+        Connecting(c, connecting.take_back(c.disconnect(environ, home, here), home, c.name))
+        for c in wanted
+    ]
+
+
+def disconnect(planned: Sequence[Connecting], environ: Mapping[str, str]) -> None:
+    """Takes our entries out of the settings; every checkpoint stays.
+
+    The launcher goes when no agent is connected any more.
+    """
+    home = takeback_home(environ)
+    for one in planned:
+        connecting.apply(one.edits, home, one.connection.name)
+        connecting.forget(home, one.connection.name)
+    if not any(connection_of(a).is_connected(environ, home, None) for a in AGENTS):
+        launcher.remove_launcher(home)
+
+
+class AgentState(Value):
+    """Whether an agent is connected here, and whether it worked without us."""
+
+    agent: str
+    title: str
+    connected: bool
+    last_event: float | None
+    missed_since: float | None
+
+
+def agent_states(
+    environ: Mapping[str, str], root: str, last_events: Mapping[str, float]
+) -> list[AgentState]:
+    """Returns the state of every agent that is there, or that has spoken in this workspace.
+
+    ``missed_since`` is when an agent wrote a transcript here after it last spoke to us: its
+    hooks are not trusted, or its settings were written anew.
+    """
+    home = takeback_home(environ)
+    states = []
+    for connection in map(connection_of, AGENTS):
+        last = last_events.get(connection.name)
+        if last is None and not connection.is_there(environ):
+            continue
+        connected = connection.is_connected(environ, home, None) or connection.is_connected(
+            environ, home, root
+        )
+        newest = connection.newest_transcript(environ, root)
+        missed = newest is not None and newest > (last or 0.0) + _GRACE
+        states.append(
+            AgentState(
+                connection.name, connection.title, connected, last, newest if missed else None
+            )
+        )
+    return states
+
+
+_GRACE = 60.0
+"""Seconds by which a transcript may be younger than the last event: the agent's last words."""

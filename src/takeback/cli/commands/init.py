@@ -1,0 +1,74 @@
+"""takeback init"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from takeback.cli.options import Call, verb
+from takeback.cli.terminal import agrees
+from takeback.cli.travel import require_yes
+from takeback.paths import takeback_home
+from takeback.words.connections import edit_lines, edits_document
+
+DECLINED = 1
+
+
+@verb("init", shows=("--yes", "--dry-run"))
+@click.argument("agents", metavar="[AGENT...]", nargs=-1)
+@click.option("--here", is_flag=True, help="Only for this project, not for all.")
+def command(call: Call, agents: tuple[str, ...], here: bool) -> int:
+    """Connect the coding agents on this machine.
+
+    Their settings get hooks that call takeback; the edits are shown and asked about first, what
+    else stands in the settings stays, and a second time changes nothing. AGENT is claude, codex
+    or gemini; without one it is all that are installed.
+    """
+    from takeback.app import connect
+
+    output, environ = call.output, os.environ
+    place = os.getcwd() if here else None
+    planned = connect.plan_connecting(agents, environ, here=place)
+    changing = [one for one in planned if one.changes]
+    output.aside(
+        [
+            "takeback keeps the files of each project that an agent works in, and the transcripts,",
+            f"in {takeback_home(environ)}, readable by you alone; nothing leaves this machine.",
+            "It is kept until you delete it: takeback forget DIR. Opt out: takeback off.",
+        ]
+    )
+    if not planned:
+        output.line("No agent was found on this machine; name one: takeback init claude")
+    for one in planned:
+        output.aside(edit_lines(one, output.paint_stderr))
+    if call.dry_run:
+        output.document("init", edits_document(planned, done=False))
+        return 0
+    if changing:
+        require_yes(call, "init")
+        if not call.yes and not agrees("Make these edits?"):
+            output.note("Nothing was changed.")
+            return DECLINED
+    connect.connect(planned, environ)
+    output.document("init", edits_document(planned, done=True))
+    for one in planned:
+        how = "connected" if one.changes else "already connected"
+        output.line(f"{one.connection.title}: {how}. {one.connection.advice()}".rstrip())
+    if call.can_ask and sys.stderr.isatty() and not call.yes:
+        _offer_first(call)
+    return 0
+
+
+def _offer_first(call: Call) -> None:
+    """Offers the first capture here, which takes the longest of all."""
+    from takeback.errors import NotAWorkspace
+
+    try:
+        call.open("init", note=False).close()
+    except NotAWorkspace as error:
+        if "no checkpoints yet" in error.message and agrees("Make the first checkpoint here now?"):
+            with call.open("checkpoint", create=True, note=False) as tb:
+                made = tb.checkpoint()
+            call.output.line(f"Made a checkpoint: {made.checkpoint.id}")

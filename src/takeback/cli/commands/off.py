@@ -1,0 +1,16 @@
+"""takeback off"""
+
+from __future__ import annotations
+
+from takeback.cli.options import Call, verb
+from takeback.cli.switch import switch
+
+
+@verb("off")
+def command(call: Call) -> int:
+    """Stop recording what agents do in this workspace.
+
+    What is kept stays, and checkpoints by hand, rewind and undo go on working. `takeback on`
+    records again. For one process: TAKEBACK=off. For many directories: the settings never, only.
+    """
+    return switch(call, capture="off")

@@ -1,0 +1,45 @@
+"""takeback uninstall"""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from takeback.cli.options import Call, verb
+from takeback.cli.terminal import agrees
+from takeback.cli.travel import require_yes
+from takeback.words.connections import edit_lines, edits_document
+
+DECLINED = 1
+
+
+@verb("uninstall", shows=("--yes", "--dry-run"))
+@click.argument("agents", metavar="[AGENT...]", nargs=-1)
+@click.option("--here", is_flag=True, help="Only what was connected for this project.")
+def command(call: Call, agents: tuple[str, ...], here: bool) -> int:
+    """Disconnect agents; every checkpoint is kept.
+
+    Takes out of the agents' settings what `takeback init` wrote; a file that nobody has touched
+    since is byte for byte what it was before.
+    """
+    from takeback.app import connect
+
+    output, environ = call.output, os.environ
+    planned = connect.plan_disconnecting(agents, environ, here=os.getcwd() if here else None)
+    changing = [one for one in planned if one.changes]
+    for one in changing:
+        output.aside(edit_lines(one, output.paint_stderr))
+    if call.dry_run:
+        output.document("uninstall", edits_document(planned, done=False))
+        return 0
+    if changing:
+        require_yes(call, "uninstall")
+        if not call.yes and not agrees("Make these edits?"):
+            output.note("Nothing was changed.")
+            return DECLINED
+    connect.disconnect(planned, environ)
+    output.document("uninstall", edits_document(planned, done=True))
+    names = ", ".join(one.connection.title for one in changing) or "no agent"
+    output.line(f"Disconnected {names}. Every checkpoint is kept.")
+    return 0

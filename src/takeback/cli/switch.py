@@ -1,0 +1,28 @@
+"""Switches the recording of agents' events in one workspace."""
+
+from __future__ import annotations
+
+import os
+
+from takeback import config, durable
+from takeback.ops.failures import Translated
+from takeback.words.text import shown_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.cli.options import Call
+
+
+def switch(call: Call, *, capture: str) -> int:
+    """Writes the setting for this workspace and says what it means."""
+    with call.open(capture, create=True, note=False) as tb:
+        root, path = tb.root, os.path.join(tb.store_directory, "config.toml")
+    if not call.dry_run:
+        with Translated("writing the settings"):
+            durable.replace_file(path, config.written(path, "capture", capture).encode())
+    done = not call.dry_run
+    call.output.document("capture", {"capture": capture, "done": done})
+    words = "not recorded" if capture == "off" else "recorded"
+    would = "" if done else " (nothing was changed: a dry run)"
+    call.output.line(f"What agents do in {shown_path(root)} is {words} from now on{would}.")
+    return 0

@@ -1,0 +1,63 @@
+"""Edits of agents' settings, as lines and as JSON."""
+
+from __future__ import annotations
+
+from takeback.words.text import age, shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from takeback.app.connect import AgentState, Connecting
+    from takeback.words.paint import Paint
+
+
+def edit_lines(one: Connecting, paint: Paint) -> Iterator[str]:
+    """Yields what would be written, as a diff."""
+    from difflib import unified_diff
+
+    for edit in one.edits:
+        if not edit.changes:
+            continue
+        old = (edit.before or b"").decode(errors="replace").splitlines()
+        new = (edit.after or b"").decode(errors="replace").splitlines()
+        yield paint.strong(f"{one.connection.title}: {shown(edit.path)}")
+        for line in list(unified_diff(old, new, lineterm="", n=1))[2:]:
+            text = f"  {shown(line)}"
+            yield (
+                paint.added(text)
+                if line.startswith("+")
+                else (paint.deleted(text) if line.startswith("-") else text)
+            )
+
+
+def edits_document(planned: Sequence[Connecting], *, done: bool) -> dict[str, Any]:
+    """Returns the edits as a JSON document."""
+    return {
+        "done": done,
+        "agents": [
+            {
+                "agent": one.connection.name,
+                "title": one.connection.title,
+                "changes": one.changes,
+                "files": [edit.path for edit in one.edits if edit.changes],
+                "advice": one.connection.advice() or None,
+            }
+            for one in planned
+        ],
+    }
+
+
+def agent_lines(states: Sequence[AgentState], paint: Paint, now: float) -> Iterator[str]:
+    """Yields the agents that are connected, and a warning for one that worked without us."""
+    for state in states:
+        if state.missed_since is not None:
+            why = "its hooks are not trusted, or its settings were written anew"
+            if not state.connected:
+                why = f"it is not connected: takeback init {state.agent}"
+            ago = age(state.missed_since, now)
+            yield paint.warning(f"{state.title} worked here ({ago}) without takeback: {why}.")
+        elif state.connected:
+            spoke = f", last event {age(state.last_event, now)}" if state.last_event else ""
+            yield f"{state.title} is connected{spoke}"

@@ -1,0 +1,108 @@
+"""What a person types to takeback in the agent itself, answered by the prompt hook."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import Cli
+from tests.support.journey import write_files
+
+SESSION = "3f88220e-0ae1-467c-a979-6dc8bae2a4ff"
+
+
+def tell(cli: Cli, agent: str, event: str, **fields: object) -> str:
+    """Sends one hook event as Claude Code or Codex does; returns what the hook prints."""
+    payload = {"hook_event_name": event, "session_id": SESSION, "cwd": str(cli.directory), **fields}
+    return cli.ok("hook", agent, stdin=json.dumps(payload).encode()).stdout
+
+
+def ask(cli: Cli, text: str, agent: str = "claude") -> str:
+    """Types a prompt that takeback answers; returns the text that the person is shown."""
+    key = "prompt_id" if agent == "claude" else "turn_id"
+    printed = tell(cli, agent, "UserPromptSubmit", prompt=text, **{key: "command"})
+    answer = json.loads(printed)
+    assert answer["decision"] == "block"
+    assert isinstance(answer["reason"], str)
+    return answer["reason"]
+
+
+@pytest.fixture
+def played(cli: Cli, workspace: Path) -> Cli:
+    """Two turns of Claude Code, without a transcript."""
+    write_files(workspace, {"a.txt": b"0\n"})
+    for number in (1, 2):
+        turn = f"p{number}"
+        tell(cli, "claude", "UserPromptSubmit", prompt_id=turn, prompt=f"make it {number}")
+        write_files(workspace, {"a.txt": b"%d\n" % number})
+        tell(cli, "claude", "Stop", prompt_id=turn)
+    return cli
+
+
+def test_alone_it_lists_the_newest_turns(played: Cli) -> None:
+    lines = ask(played, "/takeback").splitlines()
+    assert 'turn 2  "make it 2"  a.txt  +1 -1  <- here' in lines[0]
+    assert 'turn 1  "make it 1"' in lines[1]
+    assert lines[-1] == "Go back to before one: /takeback N"
+
+
+def test_a_number_shows_the_plan_and_changes_nothing(played: Cli, workspace: Path) -> None:
+    text = ask(played, "/takeback 2")
+    assert text.splitlines()[0].startswith("Rewind 1 file to ")
+    assert "  write a.txt" in text
+    assert text.endswith("To do it: /takeback 2 yes")
+    assert (workspace / "a.txt").read_bytes() == b"2\n"
+
+
+def test_yes_does_it_and_undo_takes_it_back(played: Cli, workspace: Path) -> None:
+    assert ask(played, "/takeback 2 yes").startswith("Rewound 1 file to ")
+    assert (workspace / "a.txt").read_bytes() == b"1\n"
+    assert "To do it: /takeback undo yes" in ask(played, "/takeback undo")
+    assert ask(played, "/takeback undo yes").startswith("Undid the rewind")
+    assert (workspace / "a.txt").read_bytes() == b"2\n"
+    assert ask(played, "/takeback redo yes").startswith("Redid the rewind")
+
+
+def test_the_command_is_no_turn(played: Cli) -> None:
+    before = len(played.ok("--json", "log", "--all").json_lines)
+    ask(played, "/takeback")
+    ask(played, "/takeback 1")
+    assert len(played.ok("--json", "log", "--all").json_lines) == before
+
+
+@pytest.mark.parametrize("words", ["9", "nosuch", "undo"])
+def test_what_cannot_be_done_is_said(played: Cli, words: str) -> None:
+    assert ask(played, f"/takeback {words}").startswith("takeback: ")
+
+
+@pytest.mark.parametrize("words", ["help", "1 2 3", "--help"])
+def test_a_slip_shows_how_it_is_called(played: Cli, words: str) -> None:
+    assert "/takeback 3 yes" in ask(played, f"/takeback {words}")
+
+
+def test_prompts_that_only_look_like_it_are_prompts(played: Cli) -> None:
+    for number, prompt in enumerate(("/takebacks", "explain /takeback", "/takeback 1\nand more")):
+        printed = tell(played, "claude", "UserPromptSubmit", prompt=prompt, prompt_id=f"x{number}")
+        assert printed == ""
+    assert played.ok("--json", "log").json_lines[0]["prompt"] == "/takeback 1\nand more"
+
+
+def test_codex_is_asked_by_a_plain_word(cli: Cli, workspace: Path) -> None:
+    write_files(workspace, {"a.txt": b"0\n"})
+    tell(cli, "codex", "UserPromptSubmit", turn_id="t1", prompt="work")
+    write_files(workspace, {"a.txt": b"1\n"})
+    tell(cli, "codex", "Stop", turn_id="t1")
+    assert 'turn 1  "work"' in ask(cli, "takeback", "codex")
+    ask(cli, "takeback 1 files yes", "codex")
+    assert (workspace / "a.txt").read_bytes() == b"0\n"
+    told = tell(cli, "codex", "UserPromptSubmit", turn_id="t2", prompt="use takeback here")
+    assert "decision" not in json.loads(told)
+
+
+def test_while_a_turn_runs_it_only_shows(played: Cli, workspace: Path) -> None:
+    tell(played, "claude", "UserPromptSubmit", prompt_id="p3", prompt="think")
+    text = ask(played, "/takeback 1 yes")
+    assert text.startswith("takeback: claude is working on")
+    assert (workspace / "a.txt").read_bytes() == b"2\n"

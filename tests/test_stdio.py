@@ -1,0 +1,139 @@
+"""The conversation with an agent's extension: one process, one JSON document a line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.cli import Cli
+from tests.support.journey import write_files
+
+
+class Talk:
+    """An extension's side of the talk."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self._number = 0
+
+    def line(self, data: bytes) -> dict[str, Any]:
+        """Sends one line and returns the answer."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(data + b"\n")
+        self._process.stdin.flush()
+        answer = json.loads(self._process.stdout.readline())
+        assert isinstance(answer, dict)
+        return answer
+
+    def ask(self, call: str, **fields: Any) -> dict[str, Any]:
+        self._number += 1
+        answer = self.line(json.dumps({"id": self._number, "call": call, **fields}).encode())
+        assert answer["id"] == self._number
+        return answer
+
+    def ok(self, call: str, **fields: Any) -> dict[str, Any]:
+        answer = self.ask(call, **fields)
+        assert answer["ok"], answer
+        result = answer["result"]
+        assert isinstance(result, dict)
+        return result
+
+    def tell(self, event: str, **fields: Any) -> dict[str, Any]:
+        return self.ok("event", event={"event": event, "session": "s1", **fields})
+
+
+@pytest.fixture
+def talk(cli: Cli, workspace: Path) -> Iterator[Talk]:
+    write_files(workspace, {"a.txt": b"0\n"})
+    with cli.start("hook", "generic", "--stdio") as process:
+        yield Talk(process)
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(timeout=20) == 0
+
+
+@pytest.fixture
+def played(talk: Talk, workspace: Path) -> Talk:
+    for number in (1, 2):
+        told = talk.tell("prompt", turn=f"t{number}", prompt=f"make it {number}", leaf=f"l{number}")
+        assert told["checkpoint"]
+        write_files(workspace, {"a.txt": b"%d\n" % number})
+        talk.tell("turn_end", turn=f"t{number}", leaf=f"e{number}")
+    return talk
+
+
+def test_events_become_turns(played: Talk) -> None:
+    entries = played.ok("log", session="s1")["entries"]
+    assert [(e["turn"], e["prompt"]) for e in entries] == [(2, "make it 2"), (1, "make it 1")]
+    assert played.ok("status")["checkpoints"] == 4
+
+
+def test_places_are_found_by_the_agents_own_ids(played: Talk) -> None:
+    by_prompt = played.ok("at", session="s1", entry="t2")
+    assert (by_prompt["exact"]["turn"], by_prompt["exact"]["kind"]) == (2, "prompt")
+    by_leaf = played.ok("at", session="s1", entry="e1")
+    assert by_leaf["exact"]["kind"] == "turn end"
+    elsewhere = played.ok("at", session="s1", entry="tool", before=["unknown", "e1", "t1"])
+    assert elsewhere["exact"] is None
+    assert elsewhere["nearest"]["id"] == by_leaf["exact"]["id"]
+    assert played.ok("at", session="s1", entry="nowhere") == {"exact": None, "nearest": None}
+
+
+def test_plan_rewind_undo_redo(played: Talk, workspace: Path) -> None:
+    target = played.ok("at", session="s1", entry="t2")["exact"]["id"]
+    plan = played.ok("plan", checkpoint=target, scope="files")
+    assert [change["path"] for change in plan["written"]] == ["a.txt"]
+    done = played.ok("rewind", checkpoint=target, scope="files")
+    assert done["verified"]
+    assert (workspace / "a.txt").read_bytes() == b"1\n"
+    assert played.ok("plan_undo")["written"]
+    played.ok("undo")
+    assert (workspace / "a.txt").read_bytes() == b"2\n"
+    played.ok("redo")
+    assert (workspace / "a.txt").read_bytes() == b"1\n"
+
+
+def test_labels_pin_and_forks_fork(played: Talk) -> None:
+    target = played.ok("at", session="s1", entry="t1")["exact"]["id"]
+    assert played.ok("label", checkpoint=target, label="good")["label"] == "good"
+    assert played.ok("label", checkpoint=target)["label"] is None
+    done = played.ok("fork", checkpoint=target)
+    assert done["session"].startswith("generic-s1.")
+
+
+def test_what_is_refused_is_an_answer(played: Talk, workspace: Path) -> None:
+    played.tell("prompt", turn="t3", prompt="think")
+    target = played.ok("at", session="s1", entry="t1")["exact"]["id"]
+    answer = played.ask("rewind", checkpoint=target, scope="files")
+    assert (answer["ok"], answer["error"]["flag"]) == (False, "--during-turn")
+    played.ok("rewind", checkpoint=target, scope="files", overrides=["during_turn"])
+    assert (workspace / "a.txt").read_bytes() == b"0\n"
+
+
+@pytest.mark.parametrize("line", [b"nonsense", b"[]", b"{}", b'{"id": 7, "call": "x"}', b"\xff"])
+def test_garbage_is_answered_and_the_talk_goes_on(talk: Talk, line: bytes) -> None:
+    answer = talk.line(line)
+    assert (answer["ok"], answer["error"]["code"]) == (False, "usage")
+    assert talk.ok("status")["checkpoints"] == 0
+
+
+def test_missing_and_wrong_fields(played: Talk) -> None:
+    for call, fields in (
+        ("rewind", {}),
+        ("rewind", {"checkpoint": "nosuch"}),
+        ("plan", {"checkpoint": "@", "scope": "odd"}),
+        ("event", {"event": []}),
+        ("event", {"event": {"event": "odd", "session": "s"}}),
+        ("at", {"session": "s1"}),
+        ("status", {"cwd": 3}),
+        ("status", {"cwd": "/nowhere/at/all"}),
+    ):
+        answer = played.ask(call, **fields)
+        assert not answer["ok"], (call, fields)
+        assert answer["error"]["code"] != "bug", answer
