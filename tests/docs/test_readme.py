@@ -8,6 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.cli import Cli
+from tests.support.host import Host
+from tests.support.journey import write_files
+
 _README = (Path(__file__).parents[2] / "README.md").read_text()
 
 
@@ -36,10 +40,23 @@ def _matches(expected: list[str], printed: list[str]) -> bool:
     return re.fullmatch(pattern, "\n".join(printed), re.DOTALL) is not None
 
 
-def test_the_transcript_shows_what_the_commands_print(workspace: Path) -> None:
-    for name in ("app.py", "notes.txt", "run.sh"):
-        (workspace / name).write_text("mine\n")
+def _story(workspace: Path, tmp_path: Path) -> None:
+    """Plays the two turns that the README is about."""
+    host = Host(Cli(workspace), tmp_path)
+    write_files(workspace, {"app.py": b"mine\n", "notes.txt": b"mine\n", "run.sh": b"mine\n"})
+    host.prompt("add a start script")
+    write_files(workspace, {"run.sh": b"#!/bin/sh\n"})
     (workspace / "run.sh").chmod(0o755)
+    host.end()
+    host.prompt("clean up the project")
+    (workspace / "run.sh").chmod(0o600)
+    (workspace / "notes.txt").unlink()
+    write_files(workspace, {"app.py": b"oops\n", "build/out": b"x\n"})
+    host.end()
+
+
+def test_the_transcript_shows_what_the_commands_print(workspace: Path, tmp_path: Path) -> None:
+    _story(workspace, tmp_path)
     program = f'{sys.executable} -P -m takeback "$@"'
     shell = f"takeback() {{ {program}; }}\n"
     for command, expected in _transcript():

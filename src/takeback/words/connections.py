@@ -61,3 +61,26 @@ def agent_lines(states: Sequence[AgentState], paint: Paint, now: float) -> Itera
         elif state.connected:
             spoke = f", last event {age(state.last_event, now)}" if state.last_event else ""
             yield f"{state.title} is connected{spoke}"
+
+
+def agents_table() -> list[str]:
+    """Returns what takeback can do with each agent, as the README's table."""
+    from takeback.app.connect import AGENTS, connection_of
+
+    rows = [
+        "| agent | files | by the shell too | conversation | inside it | then | tested |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for connection in map(connection_of, AGENTS):
+        can = connection.capabilities
+        cells = (
+            f"[{connection.title}](docs/agents/{connection.name}.md)",
+            can.files,
+            can.shell,
+            can.conversation,
+            can.inside,
+            can.resumes,
+            can.tested,
+        )
+        rows.append(f"| {' | '.join(cells)} |")
+    return rows
