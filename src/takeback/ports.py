@@ -58,8 +58,10 @@ if TYPE_CHECKING:
 
         name: str
         starts_by_id: bool
-        command: str | None
-        """The first word of a prompt that takeback answers itself; None where it cannot."""
+
+        @property
+        def command(self) -> str | None:
+            """The first word of a prompt that takeback answers itself; None where it cannot."""
 
         def parse(
             self, payload: Mapping[str, Any], environ: Mapping[str, str]
