@@ -32,9 +32,16 @@ def main() -> None:
     parser.add_argument("--sizes", default="1000,10000,100000")
     parser.add_argument("--rounds", type=int, default=0, help="0: fewer for larger sizes")
     parser.add_argument("--turns", type=int, default=1000, help="of the long session; 0: none")
+    parser.add_argument("--agents", action="store_true", help="only what the real agents feel")
     parser.add_argument("--json", type=Path, default=Path("build/bench.json"))
     options = parser.parse_args()
     results: dict[str, Any] = {"python": sys.version.split()[0], "sizes": {}}
+    if options.agents:
+        from bench.agents import measure_agents  # needs the tests' drivers, and npm
+
+        results["agents"] = measure_agents(options.rounds or 5)
+        _write(options.json, results)
+        return
     for size in map(int, filter(None, options.sizes.split(","))):
         rounds = options.rounds or _ROUNDS.get(size, 5)
         print(f"\n## {size:,} files, {rounds} rounds of 14 changes\n", flush=True)

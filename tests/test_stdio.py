@@ -137,3 +137,91 @@ def test_missing_and_wrong_fields(played: Talk) -> None:
         answer = played.ask(call, **fields)
         assert not answer["ok"], (call, fields)
         assert answer["error"]["code"] != "bug", answer
+
+
+def test_the_newest_turns_come_with_words(played: Talk) -> None:
+    two, one = played.ok("turns", session="s1")["turns"]
+    assert (two["turn"], two["line"]) == (2, 'now  turn 2  "make it 2"  a.txt  +1 -1')
+    assert one["line"].startswith("now  turn 1")
+    assert [t["turn"] for t in played.ok("turns", session="s1", limit=1)["turns"]] == [2]
+    assert played.ok("turns", session="unknown") == {"turns": []}
+
+
+def test_the_count_is_one_line(played: Talk) -> None:
+    assert played.ok("counts") == {
+        "line": "◆ 4 checkpoints / 3 snapshots",
+        "can_undo": 0,
+        "can_redo": 0,
+    }
+
+
+def test_what_was_shown_is_done_or_nothing_is(played: Talk, workspace: Path) -> None:
+    target = played.ok("at", session="s1", entry="t1")["exact"]["id"]
+    plan = played.ok("plan", checkpoint=target, scope="files")
+    assert plan["lines"] == ["  write a.txt"]
+    assert plan["question"].startswith("Rewind 1 file to ")
+    assert plan["counts"] == "1 written, 0 deleted"
+    write_files(workspace, {"b.txt": b"mine\n"})
+    answer = played.ask("rewind", checkpoint=target, scope="files", plan=plan["plan"])
+    assert answer["error"]["message"] == "the workspace changed since the plan was shown"
+    again = played.ok("plan", checkpoint=target, scope="files")
+    done = played.ok("rewind", checkpoint=target, scope="files", plan=again["plan"])
+    assert (done["whole"], done["transcript"], done["fresh"]) == (True, None, False)
+    assert done["lines"][0].startswith("Rewound 2 files to ")
+    undo = played.ok("plan_undo")
+    assert undo["question"].startswith("Undo the rewind to before turn 1")
+    played.ok("undo", plan=undo["plan"])
+    assert (workspace / "b.txt").read_bytes() == b"mine\n"
+    played.ok("redo", plan=played.ok("plan_redo")["plan"])
+    assert not (workspace / "b.txt").exists()
+
+
+def test_refusals_are_waived_by_their_flags(played: Talk, workspace: Path) -> None:
+    played.tell("prompt", turn="t3", prompt="think")
+    target = played.ok("at", session="s1", entry="t1")["exact"]["id"]
+    [refusal] = played.ok("plan", checkpoint=target, scope="files")["refused"]
+    flags = [refusal["flag"]]
+    assert played.ok("plan", checkpoint=target, scope="files", overrides=flags)["refused"] == []
+    played.ok("rewind", checkpoint=target, scope="files", overrides=flags)
+    assert (workspace / "a.txt").read_bytes() == b"0\n"
+
+
+def test_a_fork_whose_files_were_brought_back_descends_from_its_place(
+    played: Talk, workspace: Path
+) -> None:
+    played.tell("before_fork", entry="t2")
+    target = played.ok("at", session="s1", entry="t2")["exact"]["id"]
+    played.ok("rewind", checkpoint=target, scope="files")
+    played.tell("forked", session="s2", parent="s1")
+    played.tell("prompt", session="s2", turn="u1", prompt="another way")
+    turns = played.ok("turns", session="s2")["turns"]
+    assert [(turn["turn"], turn["prompt"]) for turn in turns] == [
+        (2, "another way"),
+        (1, "make it 1"),
+    ]
+
+
+def test_a_tree_is_asked_of_agents_that_have_one(played: Talk) -> None:
+    answer = played.ask("at", session="s1", path=[{"id": "e1"}])
+    assert answer["error"]["message"] == "generic has no tree; ask by entry"
+
+
+def test_nothing_is_heard_where_nothing_is_to_be_kept(talk: Talk, cli: Cli) -> None:
+    assert talk.ok("counts")["line"] is None
+    cli.ok("off")
+    heard = talk.tell("prompt", turn="t1", prompt="make it")
+    assert (heard["heard"], heard["checkpoint"]) == (False, None)
+    assert talk.ok("counts")["line"] is None
+    cli.ok("on")
+    assert talk.tell("prompt", turn="t1", prompt="make it")["checkpoint"]
+
+
+def test_others_change_the_store_meanwhile(played: Talk, cli: Cli, workspace: Path) -> None:
+    write_files(workspace, {"a.txt": b"by hand\n"})
+    made = cli.ok("--json", "checkpoint", "-m", "by hand").json
+    write_files(workspace, {"a.txt": b"later\n"})
+    cli.ok("config", "hook_seconds", "7")
+    played.ok("rewind", checkpoint=made["id"], scope="files")
+    assert (workspace / "a.txt").read_bytes() == b"by hand\n"
+    cli.ok("undo", "--yes")
+    assert played.ok("counts")["can_redo"] == 1

@@ -17,16 +17,26 @@ def main() -> NoReturn:
     """Runs this process's words and ends it."""
     words = sys.argv[1:]
     if words[:1] == ["hook"] and not {"-h", "--help"} & set(words):
-        if words[2:] == ["--stdio"]:
-            from takeback.stdio import main as talk
-
-            sys.exit(talk(words[1]))
-        from takeback.hook import main as hear
-
-        sys.exit(hear(words[1:]))
+        hook(words[1:])
     from takeback.cli import main as command_line
 
     command_line()
+
+
+def hook(words: list[str]) -> NoReturn:
+    """Takes one event of an agent, or talks with its extension until that has enough."""
+    if words[1:] == ["--stdio"]:
+        from takeback.stdio import main as talk
+
+        sys.exit(talk(words[0]))
+    from takeback.hook import main as hear
+
+    sys.exit(hear(words))
+
+
+def launched() -> NoReturn:
+    """What the launcher calls: its first word is where takeback lies, the rest is the hook's."""
+    hook(sys.argv[2:])
 
 
 if __name__ == "__main__":

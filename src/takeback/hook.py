@@ -10,9 +10,8 @@ Whatever goes wrong is one line in a log, which ``takeback status`` shows.
 from __future__ import annotations
 
 import os
-import sys
 
-from takeback.adapters import adapter_named
+from takeback.adapters import adapter_speaking
 from takeback.errors import TakebackError, TimedOut
 from takeback.model import json_text
 from takeback.model.event import PROMPT, cleaned
@@ -61,11 +60,11 @@ def _input() -> str:
 
 def _heard(agent: str, text: str) -> str:
     """Records the event and returns what to print."""
-    adapter = adapter_named(agent)
     try:
         payload = json_text.loads(text)
         if not isinstance(payload, dict):
             raise ValueError("the payload is no object")
+        adapter = adapter_speaking(agent, payload)
         event = adapter.parse(payload, os.environ)
     except ValueError as error:
         raise TakebackError(str(error)) from None
@@ -140,8 +139,3 @@ def _complain(text: str) -> None:
         log.append_to(os.path.join(home, "log"), text)
     except (OSError, TakebackError):
         return
-
-
-def run() -> NoReturn:
-    """What the launcher calls: its first word is where takeback lies, the rest is the hook's."""
-    sys.exit(main(sys.argv[2:]))

@@ -9,12 +9,14 @@ from takeback.errors import UsageError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from takeback.model.ids import SessionId
     from takeback.ports import Adapter
 
 GENERIC = "generic"
-ADAPTERS = (GENERIC, "claude", "codex", "gemini")
+PLUGIN = "plugin"
+ADAPTERS = (GENERIC, "claude", "codex", "gemini", "opencode", "pi")
 """Each is a module of this package that has a name ``adapter``."""
 
 
@@ -30,6 +32,18 @@ def adapter_named(agent: str) -> Adapter:
     return adapter
 
 
+def adapter_speaking(agent: str, payload: Mapping[str, Any]) -> Adapter:
+    """Returns the adapter for what a hook was given.
+
+    ``plugin`` is the one plugin that Claude Code and Codex both read: which of them speaks is
+    seen from its transcript.
+    """
+    if agent != PLUGIN:
+        return adapter_named(agent)
+    path = str(payload.get("transcript_path") or "")
+    return adapter_named("codex" if "/rollout-" in path else "claude")
+
+
 def adapter_of(agent: str) -> Adapter:
     """Returns the adapter that an agent's events came through: its own, or the generic one."""
     return adapter_named(agent if agent in ADAPTERS else GENERIC)
@@ -39,6 +53,7 @@ _VARIABLES = (
     ("claude", "CLAUDE_CODE_SESSION_ID"),
     ("codex", "CODEX_THREAD_ID"),
     ("gemini", "GEMINI_SESSION_ID"),
+    ("pi", "PI_SESSION_ID"),
 )
 
 

@@ -9,7 +9,7 @@ take back exact: a file that nobody touched since gets its old bytes again; else
 from __future__ import annotations
 
 import os
-from base64 import b64decode, b64encode
+from hashlib import sha256
 
 from takeback import durable
 from takeback.errors import WriteFailed
@@ -19,7 +19,7 @@ from takeback.model.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Any, Protocol
+    from typing import Protocol
 
     class Connection(Protocol):
         """How one agent is connected. Nothing of it is on the hook path."""
@@ -88,11 +88,18 @@ def read(path: str) -> bytes | None:
         raise WriteFailed(f"cannot read {path}: {os.strerror(error.errno or 0)}") from error
 
 
-def apply(edits: Sequence[FileEdit], home: str, agent: str) -> None:
-    """Makes edits and keeps what stood there before, so that they can be taken back whole."""
+def apply(
+    edits: Sequence[FileEdit], without: Sequence[FileEdit], home: str, agent: str, here: str | None
+) -> None:
+    """Makes edits and keeps what stood there before, so that they can be taken back whole.
+
+    ``without`` are the edits that would take ours out of the same files as they are now.
+    ``here`` is the project that they are for, None for all of the person's.
+    """
+    clean = {edit.path: edit.after for edit in without}
     for edit in edits:
         if edit.changes:
-            _remember(edit, home, agent)
+            _remember(edit, clean.get(edit.path), home, agent, here)
             _write(edit)
 
 
@@ -110,52 +117,128 @@ def _write(edit: FileEdit) -> None:
         raise WriteFailed(f"cannot write {path}: {os.strerror(error.errno or 0)}") from error
 
 
-def _ledger_path(home: str, agent: str) -> str:
-    return os.path.join(home, "connected", f"{agent}.json")
+# -- what was there before
 
 
-def remembered(home: str, agent: str) -> dict[str, Any]:
-    """Returns what was written for an agent, by path: the bytes before and after."""
-    data = read(_ledger_path(home, agent))
-    if data is None:
-        return {}
+class Kept(Value):
+    """What is remembered of one file: the project it is for, a copy of it, what we wrote.
+
+    ``copy`` is the name of the copy in our own home, None if there was no file. ``written`` is
+    the hash of what we wrote. ``made`` are the directories that were made for the file.
+    """
+
+    here: str | None
+    copy: str | None
+    written: str
+    made: tuple[str, ...]
+
+
+def remembered(home: str, agent: str) -> dict[str, Kept]:
+    """Returns what was written for an agent, by path."""
+    data = read(_list_path(home, agent))
     try:
-        found = json_text.loads(data.decode())
-    except ValueError:
+        found = json_text.loads((data or b"{}").decode())
+        kept = found.items() if isinstance(found, dict) else ()
+        return {path: Kept(**{**one, "made": tuple(one["made"])}) for path, one in kept}
+    except (ValueError, TypeError, KeyError):
         return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _remember(edit: FileEdit, home: str, agent: str) -> None:
-    known = remembered(home, agent)
-    first = known.get(edit.path)
-    before = first["before"] if isinstance(first, dict) else _text(edit.before)
-    known[edit.path] = {"before": before, "after": _text(edit.after)}
-    place = _ledger_path(home, agent)
-    durable.make_directories(os.path.dirname(place))
-    durable.replace_file(place, json_text.dumps(known).encode())
-
-
-def _text(data: bytes | None) -> str | None:
-    return None if data is None else b64encode(data).decode()
 
 
 def take_back(edits: Sequence[FileEdit], home: str, agent: str) -> tuple[FileEdit, ...]:
     """Returns edits that leave each file as it was, where nobody has touched it since."""
     known = remembered(home, agent)
-    return tuple(_exact(edit, known.get(edit.path)) for edit in edits)
+    return tuple(_exact(edit, known.get(edit.path), home) for edit in edits)
 
 
-def _exact(edit: FileEdit, kept: Any) -> FileEdit:
-    if not isinstance(kept, dict) or _text(edit.before) != kept.get("after"):
+def _exact(edit: FileEdit, kept: Kept | None, home: str) -> FileEdit:
+    if kept is None or edit.before is None or kept.written != _hash(edit.before):
         return edit
-    before = kept.get("before")
-    return edit.replace(after=None if before is None else b64decode(before))
+    if kept.copy is None:
+        return edit.replace(after=None)
+    before = read(os.path.join(home, _FOLDER, kept.copy))
+    return edit if before is None else edit.replace(after=before)
 
 
-def forget(home: str, agent: str) -> None:
-    """Drops what was remembered of an agent's settings."""
+def withdraw(edits: Sequence[FileEdit], home: str, agent: str) -> None:
+    """Makes the edits that take ours back, and forgets what was kept for them."""
+    made: set[str] = set()
+    for edit in edits:
+        if edit.changes:
+            _write(edit)
+        known = remembered(home, agent)
+        kept = known.pop(edit.path, None)
+        if kept is None:
+            continue
+        made.update(kept.made)
+        _write_list(known, home, agent)
+        if kept.copy is not None:
+            _unlink(os.path.join(home, _FOLDER, kept.copy))
+    for folder in sorted(made, key=len, reverse=True):  # what is inside another one first
+        try:
+            durable.rmdir(folder)
+        except OSError:  # somebody else's things are in it
+            continue
+
+
+_FOLDER = "connected"
+
+
+def _list_path(home: str, agent: str) -> str:
+    return os.path.join(home, _FOLDER, f"{agent}.json")
+
+
+def _remember(edit: FileEdit, clean: bytes | None, home: str, agent: str, here: str | None) -> None:
+    """Notes what a file was, before the first edit of ours.
+
+    Where it was written to since, what it was is what it is now without our entries.
+    """
+    assert edit.after is not None
+    known = remembered(home, agent)
+    kept = known.get(edit.path)
+    durable.make_directories(os.path.join(home, _FOLDER))
+    if kept is None:
+        made = tuple(_missing(os.path.dirname(os.path.realpath(edit.path))))
+        kept = Kept(here, None, "", made)
+    if edit.before is None or kept.written != _hash(edit.before):
+        copy = None if clean is None else _copy(edit.path, clean, home, agent)
+        kept = kept.replace(copy=copy)
+    _write_list({**known, edit.path: kept.replace(written=_hash(edit.after))}, home, agent)
+
+
+def _copy(path: str, data: bytes, home: str, agent: str) -> str:
+    """Keeps a plain copy of a file as it was: a person can put it back by hand."""
+    name = f"{agent}-{_hash(os.fsencode(path))[:8]}-{os.path.basename(path)}"
+    durable.replace_file(os.path.join(home, _FOLDER, name), data)
+    return name
+
+
+def _write_list(known: Mapping[str, Kept], home: str, agent: str) -> None:
+    path = _list_path(home, agent)
+    if not known:
+        _unlink(path)
+        return
+    records = {
+        path: {"here": k.here, "copy": k.copy, "written": k.written, "made": list(k.made)}
+        for path, k in known.items()
+    }
+    durable.replace_file(path, json_text.dumps(records).encode())
+
+
+def _hash(data: bytes) -> str:
+    return sha256(data).hexdigest()
+
+
+def _missing(folder: str) -> list[str]:
+    """Returns the directories that are not there yet, the innermost first."""
+    found = []
+    while not os.path.isdir(folder) and folder != os.path.dirname(folder):
+        found.append(folder)
+        folder = os.path.dirname(folder)
+    return found
+
+
+def _unlink(path: str) -> None:
     try:
-        durable.unlink(_ledger_path(home, agent))
+        durable.unlink(path)
     except FileNotFoundError:
         return

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from takeback.adapters import connecting, jsonc
 from takeback.adapters.connecting import FileEdit
-from takeback.adapters.launcher import command_for
+from takeback.adapters.launcher import command_for, is_command
 from takeback.errors import Refused
 from takeback.model.value import Value
 
@@ -28,74 +28,112 @@ class Hook(Value):
 def connected(
     path: str, hooks: Sequence[Hook], agent: str, home: str, *, named: bool = False
 ) -> FileEdit:
-    """Returns the edit that adds our hooks; events that have them already are left alone.
+    """Returns the edit that adds our hooks.
 
-    ``named`` gives each hook a name, as Gemini wants it. Raises Refused if the file is not JSON.
+    Those that are there already are left alone, whatever time limit a person has given them;
+    those that call the launcher of another home, or for other tools, are replaced. ``named``
+    gives each hook a name, as Gemini wants it. Raises Refused if the file is not JSON.
     """
     before = connecting.read(path)
     command = command_for(agent, home)
     try:
         text = (before or b"").decode()
-        present = jsonc.parse(text).plain()
         for hook in hooks:
-            if any(_is_ours(group, agent) for group in _groups(present, hook.event)):
-                continue
-            entry: dict[str, Any] = {"type": "command", "command": command, "timeout": hook.timeout}
-            if named:
-                entry = {"name": "takeback", **entry}
-            group = {} if hook.matcher is None else {"matcher": hook.matcher}
-            text = jsonc.with_item(text, ["hooks", hook.event], {**group, "hooks": [entry]})
+            present = _groups(_settings(text), hook.event)
+            current = [g for g in present if _is_current(g, hook, command)]
+            text = _without(text, hook.event, agent, home, keep=current)
+            if not current:
+                text = jsonc.with_item(text, ["hooks", hook.event], _group(hook, command, named))
     except ValueError as error:
-        message = f"{path} cannot be edited: {error}"
-        raise Refused(message, hint="mend it, then run it again") from None
-    return FileEdit(path, before, text.encode() if text else before)
+        raise _broken(path, error) from None
+    return FileEdit(path, before, text.encode())
 
 
-def disconnected(path: str, agent: str) -> FileEdit:
-    """Returns the edit that takes our hooks out and leaves everything else."""
+def disconnected(path: str, agent: str, home: str) -> FileEdit:
+    """Returns the edit that takes our hooks out and leaves everything else.
+
+    Raises Refused if the file is not JSON and seems to call us.
+    """
     before = connecting.read(path)
     if before is None:
         return FileEdit(path, None, None)
     try:
         text = before.decode()
-        present = jsonc.parse(text).plain()
-        events = list(present.get("hooks", {})) if isinstance(present, dict) else []
-        for event in events:
-            text = jsonc.without_items(text, ["hooks", event], lambda g: _is_ours(g, agent))
-    except (ValueError, AttributeError):
-        return FileEdit(path, before, before)
+        hooks = _table(_settings(text), "hooks")
+        for event in hooks:
+            text = _without(text, event, agent, home)
+    except ValueError as error:
+        if b"/bin/hook" not in before:
+            return FileEdit(path, before, before)
+        raise _broken(path, error) from None
     return FileEdit(path, before, text.encode())
 
 
-def is_connected(path: str, hooks: Sequence[Hook], agent: str) -> bool:
-    """Tells whether every hook of ours is in the file."""
+def is_connected(path: str, hooks: Sequence[Hook], agent: str, home: str) -> bool:
+    """Tells whether every hook of ours is in the file, and leads to the launcher of this home."""
+    command = command_for(agent, home)
     try:
-        present = jsonc.parse((connecting.read(path) or b"").decode()).plain()
+        present = _settings((connecting.read(path) or b"").decode())
     except ValueError:
         return False
-    return all(any(_is_ours(g, agent) for g in _groups(present, h.event)) for h in hooks)
+    return all(
+        any(_is_current(group, hook, command) for group in _groups(present, hook.event))
+        for hook in hooks
+    )
 
 
-def _groups(present: Any, event: str) -> list[Any]:
-    hooks = present.get("hooks") if isinstance(present, dict) else None
-    found = hooks.get(event) if isinstance(hooks, dict) else None
+def _group(hook: Hook, command: str, named: bool) -> dict[str, Any]:
+    entry: dict[str, Any] = {"type": "command", "command": command, "timeout": hook.timeout}
+    if named:
+        entry = {"name": "takeback", **entry}
+    return {**({} if hook.matcher is None else {"matcher": hook.matcher}), "hooks": [entry]}
+
+
+def _settings(text: str) -> dict[str, Any]:
+    found = jsonc.parse(text).plain()
+    if not isinstance(found, dict):
+        raise ValueError("it is no JSON object")
+    return found
+
+
+def _table(settings: dict[str, Any], name: str) -> dict[str, Any]:
+    found = settings.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _groups(settings: dict[str, Any], event: str) -> list[Any]:
+    found = _table(settings, "hooks").get(event)
     return found if isinstance(found, list) else []
 
 
-def _is_ours(group: Any, agent: str) -> bool:
-    """Tells whether all hooks of a group call our launcher, wherever its home is."""
+def _commands(group: Any) -> list[Any]:
+    """Returns the commands of a group of hooks, None for each that has none."""
     hooks = group.get("hooks") if isinstance(group, dict) else None
-    if not isinstance(hooks, list) or not hooks:
-        return False
-    commands = [h.get("command") if isinstance(h, dict) else None for h in hooks]
-    return all(isinstance(c, str) and _calls_launcher(c, agent) for c in commands)
+    entries = hooks if isinstance(hooks, list) else []
+    return [entry.get("command") if isinstance(entry, dict) else None for entry in entries]
 
 
-def _calls_launcher(command: str, agent: str) -> bool:
-    from shlex import split
+def _is_current(group: Any, hook: Hook, command: str) -> bool:
+    return command in _commands(group) and group.get("matcher") == hook.matcher
 
-    try:
-        words = split(command)
-    except ValueError:
-        return False
-    return len(words) == 2 and words[0].endswith("/bin/hook") and words[1] == agent
+
+def _without(text: str, event: str, agent: str, home: str, keep: Sequence[Any] = ()) -> str:
+    """Takes our entries out of an event's groups, and the groups that have no other."""
+
+    def ours(entry: Any) -> bool:
+        command = entry.get("command") if isinstance(entry, dict) else None
+        return isinstance(command, str) and is_command(command, agent, home)
+
+    def all_ours(group: Any) -> bool:
+        entries = group.get("hooks") if isinstance(group, dict) else None
+        return isinstance(entries, list) and bool(entries) and all(map(ours, entries))
+
+    text = jsonc.without_items(text, ["hooks", event], lambda g: g not in keep and all_ours(g))
+    for number, group in enumerate(_groups(_settings(text), event)):
+        if group not in keep and _commands(group):
+            text = jsonc.without_items(text, ["hooks", event, number, "hooks"], ours)
+    return text
+
+
+def _broken(path: str, error: ValueError) -> Refused:
+    return Refused(f"{path} cannot be edited: {error}", hint="mend it, then run it again")

@@ -20,8 +20,8 @@ _CLOSING = {OBJECT: "}", ARRAY: "]"}
 class Node:
     """A value in the text: where it stands, and what is in it.
 
-    ``end`` is behind its last character. Of a member ``start`` of ``key_start`` is where its
-    key begins.
+    ``end`` is behind its last character. A member begins at ``key_start`` with its key, which
+    ends at ``key_end``; anything else begins at ``start``.
     """
 
     def __init__(self, kind: str, start: int) -> None:
@@ -29,7 +29,7 @@ class Node:
         self.start = start
         self.end = start
         self.key = ""
-        self.key_start = start
+        self.key_start = self.key_end = start
         self.children: list[Node] = []
         self.value: Any = None
 
@@ -53,7 +53,10 @@ def parse(text: str) -> Node:
         return Node(OBJECT, len(text))
     reader = _Reader(text)
     reader.skip()
-    node = reader.value()
+    try:
+        node = reader.value()
+    except RecursionError:
+        raise reader.wrong("too many brackets in one another") from None
     reader.skip()
     if reader.at < len(text):
         raise reader.wrong("more than one value")
@@ -113,24 +116,24 @@ class _Reader:
                 raise self.wrong("a comma or bracket is missing")
 
     def _child(self, kind: str) -> Node:
-        key_start, key = self.at, ""
+        key_start, key_end, key = self.at, self.at, ""
         if kind == OBJECT:
             found = self._scalar()
             if not isinstance(found, str):
                 raise self.wrong("a key that is no string")
-            key = found
+            key, key_end = found, self.at
             self.skip()
             if self.text[self.at : self.at + 1] != ":":
                 raise self.wrong("a colon is missing")
             self.at += 1
             self.skip()
         child = self.value()
-        child.key, child.key_start = key, key_start
+        child.key, child.key_start, child.key_end = key, key_start, key_end
         return child
 
     def _scalar(self) -> Any:
         start = self.at
-        if self.text[start] == '"':
+        if self.text.startswith('"', start):
             self.at += 1
             while self.text[self.at : self.at + 1] not in ('"', ""):
                 self.at += 2 if self.text[self.at] == "\\" else 1
@@ -152,11 +155,20 @@ def with_item(text: str, path: Sequence[str], item: Any) -> str:
     """
     chain = _along(parse(text), path)
     depth = len(chain) - 1
-    if depth < len(path):
-        return _with_member(text, chain, path, [_Line(item)])
-    if chain[-1].kind != ARRAY:
-        raise ValueError(f"{'.'.join(path)} is no list")
-    return _append(text, chain[-1], depth, lambda indent: json_text.dumps(item))
+    if depth == len(path):
+        if chain[-1].kind != ARRAY:
+            raise ValueError(f"{'.'.join(path)} is no list")
+        return _append(text, chain[-1], depth, lambda indent: json_text.dumps(item))
+    value: Any = [_Line(item)]
+    for key in reversed(path[depth + 1 :]):
+        value = {key: value}
+    name, holder = path[depth], chain[-1]
+    if holder.kind != OBJECT:
+        raise ValueError(f"{name} cannot be set: what holds it is no object")
+    if holder.end == holder.start:  # an empty file
+        return _shown({name: value}, 0, "  ") + "\n"
+    key = json_text.dumps(name)
+    return _append(text, holder, depth, lambda i: f"{key}: {_shown(value, depth + 1, i)}")
 
 
 class _Line:
@@ -166,69 +178,59 @@ class _Line:
         self.item = item
 
 
-def with_value(text: str, path: Sequence[str], value: Any) -> str:
-    """Returns the text with a value at ``path``, unless there is one already."""
-    chain = _along(parse(text), path)
-    return text if len(chain) > len(path) else _with_member(text, chain, path, value)
-
-
-def _along(root: Node, path: Sequence[str]) -> list[Node]:
+def _along(root: Node, path: Sequence[str | int]) -> list[Node]:
     """Returns the nodes along a path as far as there are any, the root first."""
     chain = [root]
     for key in path:
-        if chain[-1].kind != OBJECT:
+        here = chain[-1]
+        if isinstance(key, int):
+            found = here.children[key] if here.kind == ARRAY else None
+        elif here.kind == OBJECT:
+            found = here.member(key)
+        else:
             raise ValueError(f"{key} cannot be set: what holds it is no object")
-        found = chain[-1].member(key)
         if found is None:
             break
         chain.append(found)
     return chain
 
 
-def _with_member(text: str, chain: list[Node], path: Sequence[str], value: Any) -> str:
-    depth = len(chain) - 1
-    for key in reversed(path[depth + 1 :]):
-        value = {key: value}
-    name, holder = path[depth], chain[-1]
-    if holder.end == holder.start:  # an empty file
-        return _shown({name: value}, 0, "  ") + "\n"
-    if holder.kind != OBJECT:
-        raise ValueError(f"{name} cannot be set: what holds it is no object")
-    return _append(
-        text,
-        holder,
-        depth,
-        lambda indent: f"{json_text.dumps(name)}: {_shown(value, depth + 1, indent)}",
-    )
-
-
 def _append(text: str, node: Node, depth: int, shown: Callable[[str], str]) -> str:
+    """Puts something behind the last child, and behind what is remarked on its line."""
     indent = _indent(text)
-    pad = "\n" + indent * (depth + 1)
-    if not node.children:
-        inside = text[node.start + 1 : node.end - 1].rstrip()
-        return (
-            text[: node.start + 1]
-            + inside
-            + pad
-            + shown(indent)
-            + "\n"
-            + indent * depth
-            + text[node.end - 1 :]
-        )
-    last = node.children[-1].end
-    comma = _comma_after(text, last)
-    at = last if comma is None else comma
-    sign = "," if comma is None else ""
-    return text[:at] + sign + pad + shown(indent) + text[at:]
+    added = "\n" + indent * (depth + 1) + shown(indent)
+    if node.children:
+        last = node.children[-1].end
+        comma = _comma_after(text, last)
+        place = _past_remarks(text, last if comma is None else comma)
+        left = text[:place] if comma is not None else text[:last] + "," + text[last:place]
+    else:
+        left, place = text[: node.end - 1].rstrip(), node.end - 1
+        added += "\n" + indent * depth
+    if "\r\n" in text:
+        added = added.replace("\n", "\r\n")
+    return left + added + text[place:]
 
 
 def _comma_after(text: str, at: int) -> int | None:
-    """Returns the place behind a trailing comma, None if there is none."""
+    """Returns the place behind the comma that follows a child, None if there is none."""
     reader = _Reader(text)
     reader.at = at
     reader.skip()
     return reader.at + 1 if text[reader.at : reader.at + 1] == "," else None
+
+
+def _past_remarks(text: str, at: int) -> int:
+    """Returns the place behind the comments that follow on the same line."""
+    end = at
+    while True:
+        rest = text[at:].lstrip(" \t")
+        at = len(text) - len(rest)
+        if rest.startswith("//"):
+            return at + len(rest.partition("\n")[0].rstrip("\r"))
+        if not rest.startswith("/*"):
+            return end
+        at = end = at + rest.index("*/") + 2
 
 
 def _indent(text: str) -> str:
@@ -245,21 +247,19 @@ def _shown(value: Any, depth: int, indent: str) -> str:
         return json_text.dumps(value.item)
     pad = "\n" + indent * (depth + 1)
     end = "\n" + indent * depth
-    if isinstance(value, dict) and value:
+    if isinstance(value, dict):
         lines = (
             f"{json_text.dumps(key)}: {_shown(item, depth + 1, indent)}"
             for key, item in value.items()
         )
         return "{" + pad + ("," + pad).join(lines) + end + "}"
-    if isinstance(value, list) and value:
-        return "[" + pad + ("," + pad).join(_shown(v, depth + 1, indent) for v in value) + end + "]"
-    return json_text.dumps(value)
+    return "[" + pad + ("," + pad).join(_shown(v, depth + 1, indent) for v in value) + end + "]"
 
 
-def without_items(text: str, path: Sequence[str], unwanted: Callable[[Any], bool]) -> str:
+def without_items(text: str, path: Sequence[str | int], unwanted: Callable[[Any], bool]) -> str:
     """Returns the text without the items of the array at ``path`` that are unwanted.
 
-    An array or object that becomes empty by that goes too.
+    What holds nothing else, not even a comment, goes with them.
     """
     while True:
         chain = _along(parse(text), path)
@@ -269,23 +269,37 @@ def without_items(text: str, path: Sequence[str], unwanted: Callable[[Any], bool
         if not gone:
             return text
         doomed, holder = gone[-1], len(chain) - 1
-        while holder > 0 and len(chain[holder].children) == 1:
+        while holder > 0 and _holds_only(text, chain[holder], doomed):
             doomed, holder = chain[holder], holder - 1
         text = _cut(text, chain[holder], doomed)
 
 
+def _holds_only(text: str, holder: Node, child: Node) -> bool:
+    around = text[holder.start + 1 : child.key_start] + text[child.end : holder.end - 1]
+    named = text[child.key_end : child.start] + text[holder.key_end : holder.start]
+    return len(holder.children) == 1 and not (around + named).strip(" \t\r\n,:")
+
+
 def _cut(text: str, holder: Node, child: Node) -> str:
-    """Takes one child out, with the comma that joined it to its neighbours."""
+    """Takes one child out, with one comma beside it; comments around it stay."""
     number = holder.children.index(child)
-    if number > 0:
-        return text[: holder.children[number - 1].end] + text[_end_of(text, child) :]
-    if len(holder.children) > 1:
-        return text[: child.key_start] + text[holder.children[1].key_start :]
-    inside = text[holder.start + 1 : child.key_start].rstrip()
-    return text[: holder.start + 1] + inside + text[holder.end - 1 :]
-
-
-def _end_of(text: str, child: Node) -> int:
-    """Returns where what follows a child begins, a trailing comma included."""
+    left, right = text[: child.key_start], text[child.end :]
     comma = _comma_after(text, child.end)
-    return child.end if comma is None else comma - 1
+    if comma is not None:
+        remarks = text[child.end : comma - 1].rstrip(" \t")
+        right = (remarks if remarks.strip() else "") + text[comma:]
+    elif number > 0:
+        before = _comma_after(text, holder.children[number - 1].end) or child.key_start
+        left = text[: before - 1] + text[before : child.key_start]
+    if _holds_only(text, holder, child):
+        return text[: holder.start + 1] + text[holder.end - 1 :]
+    return _joined(left, right)
+
+
+def _joined(left: str, right: str) -> str:
+    """Joins what stood around a child; the blanks before it go, unless they end a comment."""
+    if right.lstrip(" \t")[:1] in ("\r", "\n", "]", "}"):
+        remark = "//" in left.rstrip().rpartition("\n")[2]
+        ends_line = right.lstrip(" \t")[:1] in ("\r", "\n")
+        return left + right if remark and not ends_line else left.rstrip() + right
+    return left + right.lstrip(" \t")

@@ -13,18 +13,32 @@ import sys
 
 from takeback import durable
 
+_MARK = "# takeback: "
 _TEXT = """\
 #!/bin/sh
 # takeback: called by coding agents at each event. Made by `takeback init`; do not edit.
 home=${0%/bin/hook}
-{ read -r python && read -r package; } 2>/dev/null < "$home/bin/takeback.path"
+{ IFS= read -r python && IFS= read -r package; } 2>/dev/null < "$home/bin/takeback.path"
 if [ -x "$python" ] && [ -d "$package/takeback" ]; then
-    TAKEBACK_HOME=$home exec "$python" -I -S -c \\
-        'import sys; sys.path.insert(0, sys.argv[1]); import takeback.hook as h; h.run()' \\
-        "$package" "$@"
+    TAKEBACK_HOME=$home exec "$python" -I -S -c '
+import sys
+sys.path.insert(0, sys.argv[1])
+try:
+    from takeback.__main__ import launched
+    launched()
+except Exception as error:
+    import os, time
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    said = f"{now} hook {sys.argv[2]}: does not run ({error}); run: takeback init"
+    try:
+        with open(os.environ["TAKEBACK_HOME"] + "/log", "a") as log:
+            log.write(" ".join(said.split()) + chr(10))
+    except OSError:
+        pass
+' "$package" "$@"
 fi
 gone="the takeback that was set up is gone; run: takeback init"
-echo "$(date -u +%Y-%m-%dT%H:%M:%SZ) hook $1: $gone" 2>/dev/null >> "$home/log"
+{ echo "$(date -u +%Y-%m-%dT%H:%M:%SZ) hook $1: $gone" >> "$home/log"; } 2>/dev/null
 exit 0
 """
 
@@ -74,6 +88,10 @@ def remove_launcher(home: str) -> None:
             durable.unlink(os.path.join(home, "bin", name))
         except FileNotFoundError:
             continue
+    try:
+        durable.rmdir(os.path.join(home, "bin"))
+    except OSError:  # not there, or not ours alone
+        return
 
 
 def _read(path: str) -> str | None:
@@ -89,3 +107,25 @@ def command_for(agent: str, home: str) -> str:
     from shlex import quote
 
     return f"{quote(launcher_path(home))} {agent}"
+
+
+def is_command(command: str, agent: str, home: str) -> bool:
+    """Tells whether a command line is one of ours, of this home or of another one.
+
+    Somebody else's program may be called ``bin/hook`` too: the launcher of another home is
+    known by what it says of itself, or, where it is gone, by the usual name of a home.
+    """
+    from shlex import split
+
+    try:
+        words = split(command)
+    except ValueError:
+        return False
+    if len(words) != 2 or words[1] != agent or not words[0].endswith("/bin/hook"):
+        return False
+    if words[0] == launcher_path(home):
+        return True
+    text = _read(words[0])
+    if text is None:
+        return words[0].endswith("/takeback/bin/hook")
+    return f"\n{_MARK}" in text

@@ -15,15 +15,19 @@ if TYPE_CHECKING:
 
     from takeback.adapters.connecting import Connection, FileEdit
 
-AGENTS = ("claude", "codex", "gemini")
+AGENTS = ("claude", "codex", "gemini", "opencode", "pi")
 """Each has a module ``connection`` in its package of adapters/."""
 
 
 class Connecting(Value):
-    """What connecting or disconnecting an agent would do to its settings."""
+    """What connecting or disconnecting an agent would do to its settings.
+
+    ``here`` is the project that it is for, None for all.
+    """
 
     connection: Connection
     edits: tuple[FileEdit, ...]
+    here: str | None = None
 
     @property
     def changes(self) -> bool:
@@ -49,27 +53,39 @@ def plan_connecting(
     """Works out what connecting would change, for the agents named or found; writes nothing."""
     home = takeback_home(environ)
     wanted = [connection_of(agent) for agent in agents] if agents else agents_here(environ)
-    return [Connecting(c, c.connect(environ, home, here)) for c in wanted]
+    return [Connecting(c, c.connect(environ, home, here), here) for c in wanted]
 
 
 def connect(planned: Sequence[Connecting], environ: Mapping[str, str]) -> None:
     """Writes the launcher and then the settings that name it."""
     home = takeback_home(environ)
-    launcher.write_launcher(home)
+    if planned:
+        launcher.write_launcher(home)
     for one in planned:
-        connecting.apply(one.edits, home, one.connection.name)
+        without = one.connection.disconnect(environ, home, one.here)
+        connecting.apply(one.edits, without, home, one.connection.name, one.here)
 
 
 def plan_disconnecting(
     agents: Sequence[str], environ: Mapping[str, str], *, here: str | None = None
 ) -> list[Connecting]:
-    """Works out how the settings become what they were; writes nothing."""
+    """Works out how the settings become what they were; writes nothing.
+
+    Without ``here`` it is about all of them, those of single projects too.
+    """
     home = takeback_home(environ)
-    wanted = [connection_of(agent) for agent in agents or AGENTS]
-    return [
-        Connecting(c, connecting.take_back(c.disconnect(environ, home, here), home, c.name))
-        for c in wanted
-    ]
+    planned = []
+    for connection in [connection_of(agent) for agent in agents or AGENTS]:
+        kept = connecting.remembered(home, connection.name)
+        places = (
+            [here]
+            if here is not None
+            else [None, *sorted({k.here for k in kept.values() if k.here})]
+        )
+        edits = {e.path: e for place in places for e in connection.disconnect(environ, home, place)}
+        exact = connecting.take_back(list(edits.values()), home, connection.name)
+        planned.append(Connecting(connection, exact, here))
+    return planned
 
 
 def disconnect(planned: Sequence[Connecting], environ: Mapping[str, str]) -> None:
@@ -79,10 +95,15 @@ def disconnect(planned: Sequence[Connecting], environ: Mapping[str, str]) -> Non
     """
     home = takeback_home(environ)
     for one in planned:
-        connecting.apply(one.edits, home, one.connection.name)
-        connecting.forget(home, one.connection.name)
-    if not any(connection_of(a).is_connected(environ, home, None) for a in AGENTS):
+        connecting.withdraw(one.edits, home, one.connection.name)
+    if not any(_calls_launcher(connection_of(agent), environ, home) for agent in AGENTS):
         launcher.remove_launcher(home)
+
+
+def _calls_launcher(connection: Connection, environ: Mapping[str, str], home: str) -> bool:
+    if connecting.remembered(home, connection.name):
+        return True
+    return connection.is_connected(environ, home, None)
 
 
 class AgentState(Value):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from takeback.errors import Locked, TimedOut
 from takeback.model import event as events
-from takeback.model.checkpoint import Checkpoint
+from takeback.model.checkpoint import UNDO, Checkpoint
 from takeback.model.event import READ
 from takeback.model.session import Origin, Process, session_id
 from takeback.model.turn import FORK, PROMPT, ROUND, SESSION_START, STEER, follow, forked_from
@@ -230,6 +230,8 @@ def _base(context: Context, event: AgentEvent) -> Checkpoint | None:
     entry = event.entry
     found: Checkpoint | None = None
     for checkpoint in _back(context, parent):
+        if checkpoint.kind == UNDO:  # the fork's own files may have been brought back meanwhile
+            continue
         if found is None and entry is None and checkpoint.kind == FORK:
             entry = checkpoint.entry
         elif entry is not None:

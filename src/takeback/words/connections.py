@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.words.text import age, shown
+from takeback.words.text import age, count, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
     from takeback.app.connect import AgentState, Connecting
     from takeback.words.paint import Paint
+
+_MOST_SHOWN = 40
+"""Lines of a whole file, such as an extension of ours, that are shown as a diff."""
 
 
 def edit_lines(one: Connecting, paint: Paint) -> Iterator[str]:
@@ -23,6 +26,10 @@ def edit_lines(one: Connecting, paint: Paint) -> Iterator[str]:
         old = (edit.before or b"").decode(errors="replace").splitlines()
         new = (edit.after or b"").decode(errors="replace").splitlines()
         yield paint.strong(f"{one.connection.title}: {shown(edit.path)}")
+        if (edit.before is None or edit.after is None) and len(old) + len(new) > _MOST_SHOWN:
+            lines = count(len(old) + len(new), "line")
+            yield f"  {'a new file' if edit.before is None else 'goes'}, {lines}"
+            continue
         for line in list(unified_diff(old, new, lineterm="", n=1))[2:]:
             text = f"  {shown(line)}"
             yield (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from takeback.adapters import hook_settings
-from takeback.adapters.connecting import Capabilities, FileEdit
+from takeback.adapters.connecting import Capabilities, FileEdit, read
 from takeback.adapters.finding import config_directory, newest_in, on_path
 from takeback.adapters.hook_settings import Hook
 
@@ -25,6 +25,20 @@ _HOOKS = (
     Hook("SessionEnd", 10),
 )
 """Read-only tools carry no hook: a batch is told once, at its end."""
+_OURS = b"The hooks of takeback answer this command"
+_COMMAND = (
+    b"""\
+---
+description: Take back any turn, its files, its conversation, or both
+argument-hint: "[N] [files | conversation] [yes]"
+disable-model-invocation: true
+---
+%s, so nobody should ever read this. Do nothing about files.
+Tell the person that takeback is not connected, and that `takeback doctor` says why.
+"""
+    % _OURS
+)
+"""Claude passes on only commands that it knows; the prompt hook answers this one."""
 
 
 class ClaudeConnection:
@@ -43,16 +57,23 @@ class ClaudeConnection:
     def connect(
         self, environ: Mapping[str, str], home: str, here: str | None
     ) -> tuple[FileEdit, ...]:
-        path = _settings(environ, here)
-        return (hook_settings.connected(path, _HOOKS, self.name, home),)
+        hooks = hook_settings.connected(_settings(environ, here), _HOOKS, self.name, home)
+        path = _command(environ, here)
+        found = read(path)
+        theirs = found is not None and _OURS not in found
+        return (hooks, FileEdit(path, found, found if theirs else _COMMAND))
 
     def disconnect(
         self, environ: Mapping[str, str], home: str, here: str | None
     ) -> tuple[FileEdit, ...]:
-        return (hook_settings.disconnected(_settings(environ, here), self.name),)
+        hooks = hook_settings.disconnected(_settings(environ, here), self.name, home)
+        path = _command(environ, here)
+        found = read(path)
+        ours = found is not None and _OURS in found
+        return (hooks, FileEdit(path, found, None if ours else found))
 
     def is_connected(self, environ: Mapping[str, str], home: str, here: str | None) -> bool:
-        return hook_settings.is_connected(_settings(environ, here), _HOOKS, self.name)
+        return hook_settings.is_connected(_settings(environ, here), _HOOKS, self.name, home)
 
     def advice(self) -> str:
         return "Sessions that are open now hear of it when they are started again."
@@ -70,6 +91,11 @@ def _settings(environ: Mapping[str, str], here: str | None) -> str:
     if here is not None:
         return os.path.join(here, ".claude", "settings.local.json")
     return os.path.join(_home(environ), "settings.json")
+
+
+def _command(environ: Mapping[str, str], here: str | None) -> str:
+    folder = _home(environ) if here is None else os.path.join(here, ".claude")
+    return os.path.join(folder, "commands", "takeback.md")
 
 
 connection = ClaudeConnection()

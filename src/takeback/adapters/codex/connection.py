@@ -49,13 +49,13 @@ class CodexConnection:
     def disconnect(
         self, environ: Mapping[str, str], home: str, here: str | None
     ) -> tuple[FileEdit, ...]:
-        return (hook_settings.disconnected(_settings(environ, here), self.name),)
+        return (hook_settings.disconnected(_settings(environ, here), self.name, home),)
 
     def is_connected(self, environ: Mapping[str, str], home: str, here: str | None) -> bool:
-        return hook_settings.is_connected(_settings(environ, here), _HOOKS, self.name)
+        return hook_settings.is_connected(_settings(environ, here), _HOOKS, self.name, home)
 
     def advice(self) -> str:
-        return 'Start codex and answer "Hooks need review" with "Trust all": until then none runs.'
+        return 'Say "Trust all" when codex asks about hooks: until then none runs.'
 
     def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
         """Looks at the first line of the rollouts of the last days, which names the directory."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 
-from takeback.adapters import hook_settings, jsonc
+from takeback.adapters import connecting, hook_settings, jsonc
 from takeback.adapters.connecting import Capabilities, FileEdit
 from takeback.adapters.finding import config_directory, newest_in, on_path
 from takeback.adapters.hook_settings import Hook
+from takeback.errors import Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,16 +42,23 @@ class GeminiConnection:
     ) -> tuple[FileEdit, ...]:
         path = _settings(environ, here)
         edit = hook_settings.connected(path, _HOOKS, self.name, home, named=True)
-        text = jsonc.with_value((edit.after or b"").decode(), ["hooksConfig", "enabled"], True)
-        return (edit.replace(after=text.encode()),)
+        if _are_off(edit.after):
+            raise Refused(
+                f"{path} turns hooks off (hooksConfig.enabled)",
+                hint="turn them on, then run it again",
+            )
+        return (edit,)
 
     def disconnect(
         self, environ: Mapping[str, str], home: str, here: str | None
     ) -> tuple[FileEdit, ...]:
-        return (hook_settings.disconnected(_settings(environ, here), self.name),)
+        return (hook_settings.disconnected(_settings(environ, here), self.name, home),)
 
     def is_connected(self, environ: Mapping[str, str], home: str, here: str | None) -> bool:
-        return hook_settings.is_connected(_settings(environ, here), _HOOKS, self.name)
+        path = _settings(environ, here)
+        if not hook_settings.is_connected(path, _HOOKS, self.name, home):
+            return False
+        return not _are_off(connecting.read(path))
 
     def advice(self) -> str:
         return ""
@@ -63,7 +71,14 @@ class GeminiConnection:
 
 
 def _home(environ: Mapping[str, str]) -> str:
-    return config_directory(environ, "GEMINI_CLI_HOME", ".gemini")
+    """Returns Gemini's directory; its variable stands for the home directory, not for this."""
+    return os.path.join(config_directory(environ, "GEMINI_CLI_HOME", ""), ".gemini")
+
+
+def _are_off(settings: bytes | None) -> bool:
+    """Tells whether a person has turned all hooks off; without a word they are on."""
+    found = jsonc.parse((settings or b"").decode()).plain().get("hooksConfig")
+    return isinstance(found, dict) and found.get("enabled") is False
 
 
 def _settings(environ: Mapping[str, str], here: str | None) -> str:

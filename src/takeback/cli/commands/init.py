@@ -12,6 +12,7 @@ from takeback.cli.terminal import agrees
 from takeback.cli.travel import require_yes
 from takeback.paths import takeback_home
 from takeback.words.connections import edit_lines, edits_document
+from takeback.words.text import shown
 
 DECLINED = 1
 
@@ -32,17 +33,12 @@ def command(call: Call, agents: tuple[str, ...], here: bool) -> int:
     place = os.getcwd() if here else None
     planned = connect.plan_connecting(agents, environ, here=place)
     changing = [one for one in planned if one.changes]
-    output.aside(
-        [
-            "takeback keeps the files of each project that an agent works in, and the transcripts,",
-            f"in {takeback_home(environ)}, readable by you alone; nothing leaves this machine.",
-            "It is kept until you delete it: takeback forget DIR. Opt out: takeback off.",
-        ]
-    )
+    if not call.json:
+        output.aside(_about(takeback_home(environ)))
+        for one in changing:
+            output.aside(edit_lines(one, output.paint_stderr))
     if not planned:
         output.line("No agent was found on this machine; name one: takeback init claude")
-    for one in planned:
-        output.aside(edit_lines(one, output.paint_stderr))
     if call.dry_run:
         output.document("init", edits_document(planned, done=False))
         return 0
@@ -59,6 +55,14 @@ def command(call: Call, agents: tuple[str, ...], here: bool) -> int:
     if call.can_ask and sys.stderr.isatty() and not call.yes:
         _offer_first(call)
     return 0
+
+
+def _about(home: str) -> list[str]:
+    return [
+        "takeback keeps the files of each project that an agent works in, and the transcripts,",
+        f"in {shown(home)}, readable by you alone; nothing leaves this machine.",
+        "It is kept until you delete it: takeback forget DIR. Opt out: takeback off.",
+    ]
 
 
 def _offer_first(call: Call) -> None:

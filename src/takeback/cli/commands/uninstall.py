@@ -28,8 +28,9 @@ def command(call: Call, agents: tuple[str, ...], here: bool) -> int:
     output, environ = call.output, os.environ
     planned = connect.plan_disconnecting(agents, environ, here=os.getcwd() if here else None)
     changing = [one for one in planned if one.changes]
-    for one in changing:
-        output.aside(edit_lines(one, output.paint_stderr))
+    if not call.json:
+        for one in changing:
+            output.aside(edit_lines(one, output.paint_stderr))
     if call.dry_run:
         output.document("uninstall", edits_document(planned, done=False))
         return 0
@@ -40,6 +41,7 @@ def command(call: Call, agents: tuple[str, ...], here: bool) -> int:
             return DECLINED
     connect.disconnect(planned, environ)
     output.document("uninstall", edits_document(planned, done=True))
-    names = ", ".join(one.connection.title for one in changing) or "no agent"
-    output.line(f"Disconnected {names}. Every checkpoint is kept.")
+    names = ", ".join(one.connection.title for one in changing)
+    done = f"Disconnected {names}." if names else "No agent was connected."
+    output.line(f"{done} Every checkpoint is kept.")
     return 0

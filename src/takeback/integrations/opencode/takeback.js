@@ -7,10 +7,14 @@
 // waits until takeback has kept the files. Whatever goes wrong with takeback, opencode goes on.
 
 import { execFile, spawn } from "node:child_process"
+import { existsSync, rmSync } from "node:fs"
 
-const LAUNCHER = "" // `takeback init` writes the path of its launcher here
-const LIMIT = 10_000 // milliseconds that opencode ever waits for one answer
+// `takeback init` writes the path of its launcher here.
+const LAUNCHER = ""
+const LIMIT = 15_000 // milliseconds that opencode ever waits for one answer
+const PATIENCE = 120_000 // milliseconds for what the person asked for and waits for
 const ATTEMPTS = 3 // starts of takeback that may fail before it is left alone
+const SHOWN = 30_000 // milliseconds that an answer stays on the screen
 
 const EDITS = new Set(["edit", "write", "multiedit", "apply_patch", "patch"])
 const QUIET = new Set([
@@ -25,6 +29,7 @@ export const Takeback = async ({ client, directory }) => {
   const reverts = new Map() // session -> the message that opencode itself went back to
   const busy = new Set() // sessions that a turn runs in
   const met = new Set() // sessions that have been prompted here
+  let answers = false // whether `/takeback` is ours
   let last = Promise.resolve() // one event after the other, in the order that they came
 
   const one = async (id) => (await client.session.get({ path: { id } })).data
@@ -50,13 +55,13 @@ export const Takeback = async ({ client, directory }) => {
       const [session, messages] = await Promise.all([one(root), messagesOf(root)])
       // One line a message and what changes with each of them last: kept again, it costs no room.
       const lines = [...messages, { session }].map((line) => JSON.stringify(line) + "\n")
+      payload.conversation = lines.join("")
       if (event === "chat.message" && !met.has(root)) {
         met.add(root)
         const fork = await forkOf(session, messages)
-        const forked = { ...payload, ...fork, event: "session.forked", conversation: lines.join("") }
-        if (fork) await desk.ask("event", { event: forked })
+        if (fork) await desk.ask("event", { event: { ...payload, ...fork } })
       }
-      return desk.ask("event", { event: { ...payload, conversation: lines.join("") } })
+      return desk.ask("event", { event: payload })
     })
     last = told.catch(() => null)
     return withLimit(last)
@@ -71,14 +76,42 @@ export const Takeback = async ({ client, directory }) => {
     const found = all.filter((s) => s.title === named && !s.parentID && s.id !== session.id)
     if (found.length !== 1) return null
     const theirs = await messagesOf(found[0].id)
-    return { parent: found[0].id, entry: theirs[messages.length]?.info.id }
+    const entry = theirs[messages.length]?.info.id // the first message that was left out
+    return { event: "session.forked", parent: found[0].id, entry }
   }
 
+  // `/takeback ...`: takeback's words are shown, and where it says how to go on, that is done.
+  const answer = async (id, words) => {
+    const typed = { message: "typed", texts: [{ text: `/takeback ${words}` }] }
+    const payload = { event: "chat.message", sessionID: await rootOf(id), directory, ...typed }
+    const said = (await run(LAUNCHER, ["opencode"], directory, JSON.stringify(payload))).trim()
+    const line = /^Go on with it: .*&& .*$/m.exec(said)?.[0]
+    if (line && /\byes\b/.test(words)) await goOn(id, /--session (ses_\w+)/.exec(line)?.[1])
+    const text = said.split("\n").filter((one) => one !== line)
+    return text.join("\n") || "takeback did not answer; run: takeback doctor"
+  }
+
+  const goOn = async (old, next) => {
+    const parcel = `${LAUNCHER.slice(0, -"bin/hook".length)}opencode/${next}.json`
+    const made = Boolean(next) && existsSync(parcel)
+    if (made) {
+      await run(process.execPath, ["import", parcel], directory)
+      rmSync(parcel)
+    }
+    if (next) await publish("tui.session.select", { sessionID: next })
+    else await publish("tui.command.execute", { command: "session.new" })
+    if (next && !made) return // an older session
+    // What was said before the place is in both sessions: what comes next is the prompt.
+    const [theirs, ours] = [await messagesOf(old), next ? await messagesOf(next) : []]
+    const prompt = theirs[ours.length]?.parts.find(isTyped)
+    if (prompt) await client.tui.appendPrompt({ body: { text: prompt.text } })
+  }
+
+  const publish = (type, properties) => client.tui.publish({ body: { type, properties } })
+
   const events = {
-    "session.created": ({ info }) => {
-      parents.set(info.id, info.parentID ?? null)
-      return tell("session.created", info.id, {}, { conversation: false })
-    },
+    // Not told: a session begins with its first prompt, which comes at once.
+    "session.created": ({ info }) => void parents.set(info.id, info.parentID ?? null),
     "session.updated": ({ info }) => {
       const to = info.revert?.messageID
       if (to === reverts.get(info.id)) return
@@ -99,7 +132,8 @@ export const Takeback = async ({ client, directory }) => {
     },
     "chat.message": async ({ sessionID }, { message, parts }) => {
       await guarded(async () => {
-        const texts = parts.filter((part) => part.type === "text")
+        if (parts.every((part) => part.ignored)) return // said to the person, not to the model
+        const texts = parts.filter((part) => part.type === "text").map(asText)
         const steer = busy.has(sessionID)
         const kept = await tell("chat.message", sessionID, { message: message.id, texts, steer })
         if (kept?.note) parts.push(notePart(message, parts, kept.note))
@@ -118,8 +152,24 @@ export const Takeback = async ({ client, directory }) => {
     "shell.env": async ({ sessionID }, { env }) => {
       await guarded(async () => {
         if (!sessionID) return
-        Object.assign(env, { TAKEBACK_AGENT: "opencode", TAKEBACK_SESSION_ID: await rootOf(sessionID) })
+        env.TAKEBACK_AGENT = "opencode"
+        env.TAKEBACK_SESSION_ID = await rootOf(sessionID)
       })
+    },
+    config: async (config) => {
+      await guarded(() => {
+        if (config.command?.takeback) return // the person has a command of that name
+        const takeback = { template: "takeback $ARGUMENTS", description: "Take back a turn" }
+        config.command = { ...config.command, takeback }
+        answers = true
+      })
+    },
+    "command.execute.before": async ({ command, sessionID, arguments: words }) => {
+      if (command !== "takeback" || !answers) return
+      const text = (await guarded(() => answer(sessionID, words))) ?? "takeback could not answer"
+      const body = { title: "takeback", message: text, variant: "info", duration: SHOWN }
+      await guarded(() => client.tui.showToast({ body }))
+      throw new Error("takeback has answered") // so that no model is asked; nobody is shown it
     },
     dispose: async () => {
       for (const id of busy) tell("dispose", id, {}, { conversation: false })
@@ -128,6 +178,11 @@ export const Takeback = async ({ client, directory }) => {
     },
   }
 }
+
+// What opencode itself put into a prompt, such as a file that it mentions, can be long.
+const asText = ({ text, synthetic }) => (synthetic ? { synthetic } : { text })
+
+const isTyped = ({ type, synthetic }) => type === "text" && !synthetic
 
 // The files that a tool names; the contents are in the conversation already.
 const named = (args) => ({ filePath: args?.filePath, patchText: args?.patchText })
@@ -158,10 +213,16 @@ const withLimit = (promise) => {
   return Promise.race([promise, limit]).finally(() => clearTimeout(timer))
 }
 
+const run = (program, args, cwd, input = "") =>
+  new Promise((resolve, reject) => {
+    const done = (error, stdout) => (error ? reject(error) : resolve(stdout))
+    execFile(program, args, { cwd, timeout: PATIENCE }, done).stdin.end(input)
+  })
+
 // One takeback, as long as opencode lives; started at the first event, and again if it ended.
 class Desk {
   #directory
-  #process = null
+  #child = null
   #failures = 0
   #number = 0
   #waiting = new Map()
@@ -171,20 +232,23 @@ class Desk {
   }
 
   ask(call, fields) {
-    if (!this.#process && this.#failures < ATTEMPTS) this.#start()
-    const process = this.#process
-    if (!process) return Promise.resolve(null)
+    if (!this.#child && this.#failures < ATTEMPTS) this.#start()
+    const child = this.#child
+    if (!child) return Promise.resolve(null)
     const id = ++this.#number
     return new Promise((resolve) => {
-      this.#waiting.set(id, resolve)
-      process.stdin.write(JSON.stringify({ id, call, ...fields }) + "\n")
+      const timer = setTimeout(() => child.kill("SIGKILL"), LIMIT) // it hangs; no file is lost by it
+      this.#waiting.set(id, (result) => {
+        clearTimeout(timer)
+        resolve(result)
+      })
+      child.stdin.write(JSON.stringify({ id, call, ...fields }) + "\n")
     })
   }
 
   close() {
-    this.#process?.stdin.end()
-    this.#process = null
     this.#failures = ATTEMPTS
+    this.#child?.stdin.end()
   }
 
   #start() {
@@ -194,35 +258,35 @@ class Desk {
       detached: true,
       stdio: ["pipe", "pipe", "ignore"],
     })
+    this.#child = child
     let text = ""
     child.stdout.setEncoding("utf8")
     child.stdout.on("data", (piece) => {
       const lines = (text + piece).split("\n")
       text = lines.pop()
-      lines.forEach((line) => this.#hear(line))
+      for (const line of lines) this.#hear(line)
     })
-    const gone = () => {
-      if (this.#process !== child) return
-      this.#process = null
-      this.#failures += 1
-      for (const resolve of this.#waiting.values()) resolve(null)
-      this.#waiting.clear()
-    }
-    child.on("error", gone)
-    child.on("close", gone)
-    child.stdin.on("error", gone)
+    for (const end of [child, child.stdin]) end.on("error", () => this.#gone(child))
+    child.on("close", () => this.#gone(child))
     child.unref()
-    this.#process = child
   }
 
   #hear(line) {
     try {
       const { id, ok, result } = JSON.parse(line)
-      this.#failures = 0
+      this.#failures = Math.min(this.#failures, 1)
       this.#waiting.get(id)?.(ok ? result : null)
       this.#waiting.delete(id)
     } catch {
       // what is no answer is passed over
     }
+  }
+
+  #gone(child) {
+    if (this.#child !== child) return
+    this.#child = null
+    this.#failures += 1
+    for (const resolve of this.#waiting.values()) resolve(null)
+    this.#waiting.clear()
   }
 }

@@ -1,0 +1,154 @@
+"""Measures what takeback adds to the real agents: to each call of a tool, and to each turn.
+
+Each agent plays the same turns against a scripted model twice, connected and not connected,
+by turns. The model answers at once, so the time between two of its requests is what the agent
+needs for one call of a tool, and its hooks. A turn without calls, from the start of the agent to
+its end, has the hooks of a session's start and end and those around the turn.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import count
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from bench.repositories import repository
+from tests.agents import claude, codex, gemini
+from tests.agents.flow import Driver
+from tests.agents.installed import PACKAGES, NotInstalled, program_of
+from tests.agents.script import Step, Tool
+from tests.agents.scripted_model import ScriptedModel
+from tests.agents.world import World
+from tests.support.sealed import sealed_environment
+
+_FILES = 1_000
+_CALLS = 15
+_GOAL = 60
+_NO_CALL = "a turn"
+
+Maker = Callable[[Path, str], Tool]
+"""Makes a call in a project, which no other call is equal to, by a name that is new."""
+
+_DRIVERS: Mapping[str, Callable[[World, Path], Driver]] = {
+    "claude": claude.Claude,
+    "codex": codex.Codex,
+    "gemini": gemini.Gemini,
+}
+_TOOLS: Mapping[str, Mapping[str, Maker]] = {
+    "claude": {
+        "shell": lambda repo, name: claude.shell(f"echo {name} > {name}"),
+        "edit": lambda repo, name: Tool("Write", {"file_path": f"{repo}/{name}", "content": name}),
+        "read": lambda repo, name: Tool("Read", {"file_path": f"{repo}/keep.txt"}),
+    },
+    "codex": {
+        "shell": lambda repo, name: codex.shell(f"echo {name} > {name}"),
+        "edit": lambda repo, name: Tool(
+            "apply_patch", text=f"*** Begin Patch\n*** Add File: {name}\n+{name}\n*** End Patch\n"
+        ),
+    },
+    "gemini": {
+        "shell": lambda repo, name: gemini.shell(f"echo {name} > {name}"),
+        "edit": lambda repo, name: Tool(
+            "write_file", {"file_path": f"{repo}/{name}", "content": name}
+        ),
+        "read": lambda repo, name: Tool(
+            "list_directory", {"dir_path": f"{repo}", "ignore": [name]}
+        ),
+    },
+}
+
+
+def measure_agents(rounds: int) -> dict[str, Any]:
+    """Measures every agent that can be had, and prints one table."""
+    print(f"\n## Real agents in a project of {_FILES:,} files, {rounds} rounds\n", flush=True)
+    environ = dict(os.environ)
+    original = repository(_FILES)
+    print("| agent | what | without, ms | with takeback, ms | added, ms | goal |")
+    print("|---|---|---|---|---|---|", flush=True)
+    results = {}
+    for agent, package in PACKAGES.items():
+        try:
+            program = program_of(package, environ)
+        except NotInstalled as error:
+            print(f"| {agent} {package.version} | NOT MEASURED: {error} | | | | |", flush=True)
+            continue
+        results[agent] = _measure(agent, program, original, rounds)
+        for what, (without, with_it) in results[agent].items():
+            goal = "" if what == _NO_CALL else f"<= {_GOAL}"
+            title = what if what == _NO_CALL else f"a call: {what}"
+            added = f"{without:.0f} | {with_it:.0f} | {with_it - without:.0f}"
+            print(f"| {agent} {package.version} | {title} | {added} | {goal} |", flush=True)
+    return results
+
+
+def _measure(
+    agent: str, program: Path, original: Path, rounds: int
+) -> dict[str, tuple[float, float]]:
+    """Returns the medians without and with takeback, of each kind of call and of a turn."""
+    spent: dict[tuple[str, bool], list[float]] = {}
+    number = count()
+    with ExitStack() as stack:
+        drivers = {
+            joined: stack.enter_context(_machine(agent, program, original, joined=joined))
+            for joined in (False, True)
+        }
+        for one in range(rounds + 1):
+            for what in (_NO_CALL, *_TOOLS[agent]):
+                order = (False, True) if one % 2 else (True, False)
+                for joined in order:
+                    took = list(_play(drivers[joined], agent, what, number))
+                    if one:  # the first is warm-up: the stores are made
+                        spent.setdefault((what, joined), []).extend(took)
+    return {
+        what: (median(spent[what, False]), median(spent[what, True]))
+        for what in (_NO_CALL, *_TOOLS[agent])
+    }
+
+
+@contextmanager
+def _machine(agent: str, program: Path, original: Path, *, joined: bool) -> Iterator[Driver]:
+    """Makes a machine with one agent, connected or not, in an environment of its own."""
+    before = dict(os.environ)
+    with tempfile.TemporaryDirectory(prefix="takeback-bench-") as name, ScriptedModel({}) as model:
+        place = Path(name)
+        shutil.copytree(original, place / "project", symlinks=True)
+        (place / "project" / "keep.txt").write_text("original\n")
+        (place / "bin").mkdir()
+        _replace_environment(sealed_environment(place))
+        try:
+            world = World(place / "home", place / "project", place / "bin", model)
+            driver = _DRIVERS[agent](world, program)
+            if joined:
+                world.cli.ok("init", agent, "--yes")
+                world.cli.ok("checkpoint", "--allow-large")
+        finally:
+            _replace_environment(before)
+        yield driver
+
+
+def _replace_environment(environ: Mapping[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(environ)
+
+
+def _play(driver: Driver, agent: str, what: str, number: Iterator[int]) -> Sequence[float]:
+    """Plays one turn in a new session and returns the milliseconds of each call, or of all."""
+    world = driver.world
+    calls = [] if what == _NO_CALL else [f"new{next(number)}.txt" for _ in range(_CALLS)]
+    steps = [Step("", [_TOOLS[agent][what](world.repo, name)]) for name in calls]
+    world.model.script = {"GO": [*steps, Step("Done.")]}
+    world.model.requests.clear()
+    start = time.perf_counter()
+    driver.begin("GO")
+    if what == _NO_CALL:
+        return [(time.perf_counter() - start) * 1000]
+    at = [request.at for request in world.model.played()]
+    assert len(at) == _CALLS + 1, f"{agent} {what}: {len(at)} requests"
+    return [(later - earlier) * 1000 for earlier, later in zip(at, at[1:], strict=False)]

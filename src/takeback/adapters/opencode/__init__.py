@@ -1,0 +1,231 @@
+"""The adapter for opencode, as version 1.18 works.
+
+opencode keeps its history in a database of its own and has no transcript. Its plugin
+(integrations/opencode) hands the conversation over with each event, and that is kept:
+
+    {"info": {...}, "parts": [...]}     a message; one line each, oldest first
+    {"session": {...}}                  the session, last since it changes with every message
+
+A conversation that was cut becomes a file that opencode imports, a parcel, in takeback's own home.
+"""
+
+from __future__ import annotations
+
+import os
+
+from takeback.adapters import fields
+from takeback.model import event as events
+from takeback.model import json_text
+from takeback.model.event import AgentEvent, ToolCall
+from takeback.model.session import Anchor, NewSession, Resume
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+_NAME = "opencode"
+_MARK = "takeback"
+_KINDS = {
+    **dict.fromkeys(("edit", "write", "multiedit", "apply_patch", "patch"), events.EDIT),
+    "bash": events.SHELL,
+    "task": events.SUBAGENT,
+    **dict.fromkeys(
+        (
+            "read",
+            "glob",
+            "grep",
+            "list",
+            "lsp",
+            "webfetch",
+            "websearch",
+            "codesearch",
+            "todoread",
+            "todowrite",
+            "question",
+            "skill",
+        ),
+        events.READ,
+    ),
+}
+_PATCHED = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
+
+
+class OpenCode:
+    """opencode, in the terminal, as ``opencode run`` and as a server."""
+
+    name = _NAME
+    starts_by_id = False
+    command = "/takeback"
+
+    def parse(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> AgentEvent | None:
+        read = _EVENTS.get(fields.required(payload, "event"))
+        return None if read is None else read(payload)
+
+    def transcript_files(self, path: str) -> tuple[str, ...]:
+        return (path,)
+
+    def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
+        from takeback.adapters.opencode import conversation
+
+        return conversation.cut(parts, anchor, later)
+
+    def new_session(
+        self, history: bytes, *, native: str, transcript: str, title: str, now: float
+    ) -> NewSession:
+        """See the port; there is no old file, and the new one is gone once it is imported."""
+        from takeback.adapters.opencode import conversation
+
+        new = conversation.new_id(now, _MARK)
+        data = conversation.exported(history, new=new, title=title, now=now)
+        return NewSession(new, _parcel(new), data)
+
+    def resume(self, native: str, directory: str) -> Resume:
+        """Returns the line that goes on; a session made here is imported first, but once only.
+
+        A second import would bring back what the person has taken back in opencode since.
+        """
+        go = f"opencode --session {native}"
+        if _MARK not in native:
+            return Resume(tuple(go.split()), directory)
+        from shlex import quote
+
+        bring = f'f={quote(_parcel(native))}; [ -f "$f" ] && opencode import "$f" && rm "$f"'
+        return Resume(("sh", "-c", f"{bring}; {go}"), directory)
+
+    def start(self, directory: str) -> Resume:
+        return Resume((_NAME,), directory)
+
+    def is_over(self, tail: bytes, turn: str | None) -> bool:
+        """Returns False: the plugin announces every end, also one by Esc."""
+        return False
+
+    def note(self, text: str) -> str:
+        return text
+
+    def answer(self, text: str) -> str:
+        return text
+
+
+def _parcel(native: str) -> str:
+    """Returns the file that a session waits in until opencode has imported it."""
+    from takeback.paths import takeback_home
+
+    return os.path.join(takeback_home(os.environ), _NAME, f"{native}.json")
+
+
+def _event(payload: Mapping[str, Any], kind: str, **more: Any) -> AgentEvent:
+    conversation = fields.text(payload, "conversation")
+    return AgentEvent(
+        kind=kind,
+        agent=_NAME,
+        session=fields.required(payload, "sessionID"),
+        directory=fields.required(payload, "directory"),
+        messages=None if conversation is None else conversation.encode(errors="replace"),
+        subagent=fields.text(payload, "subagent"),
+        process=fields.number(payload, "pid"),
+        **more,
+    )
+
+
+def _prompt(payload: Mapping[str, Any]) -> AgentEvent:
+    """Reads a prompt; a part is synthetic that opencode or a plugin has put in."""
+    texts = fields.tables(payload, "texts")
+    typed = [text for part in texts if (text := fields.text(part, "text")) and not _added(part)]
+    return _event(
+        payload,
+        events.PROMPT,
+        turn=fields.required(payload, "message"),
+        prompt="\n".join(typed) or None,
+        human=bool(typed) or not texts,
+        steer=fields.flag(payload, "steer"),
+    )
+
+
+def _forked(payload: Mapping[str, Any]) -> AgentEvent:
+    parent, entry = fields.text(payload, "parent"), fields.text(payload, "entry")
+    return _event(payload, events.FORKED, parent=parent, entry=entry)
+
+
+def _tool_before(payload: Mapping[str, Any]) -> AgentEvent | None:
+    tool = _tool(payload)
+    return _event(payload, events.TOOL_BEFORE, tools=(tool,)) if tool.kind == events.EDIT else None
+
+
+def _tool_after(payload: Mapping[str, Any]) -> AgentEvent:
+    """Reads the end of a tool; its call is where the conversation stands."""
+    leaf = fields.text(payload, "call")
+    return _event(payload, events.ROUND_END, tools=(_tool(payload),), leaf=leaf)
+
+
+def _turn_end(payload: Mapping[str, Any]) -> AgentEvent:
+    """Reads an end, which may be the second one of a turn: after Esc, or when a summary is made.
+
+    A ``!command`` has no prompt event; its end is known by the message that it leaves.
+    """
+    command = _command_in(fields.text(payload, "conversation") or "")
+    return _event(payload, events.TURN_END, turn=command, continues=command is None)
+
+
+def _compact(payload: Mapping[str, Any]) -> AgentEvent:
+    return _event(payload, events.COMPACT)
+
+
+def _reverted(payload: Mapping[str, Any]) -> AgentEvent:
+    """Reads that the person went back, or forward again, by opencode's own means."""
+    return _event(payload, events.TREE, entry=fields.text(payload, "entry"))
+
+
+def _session_end(payload: Mapping[str, Any]) -> AgentEvent:
+    return _event(payload, events.SESSION_END)
+
+
+_EVENTS: dict[str, Callable[[Mapping[str, Any]], AgentEvent | None]] = {
+    "chat.message": _prompt,
+    "session.forked": _forked,
+    "tool.execute.before": _tool_before,
+    "tool.execute.after": _tool_after,
+    "session.idle": _turn_end,
+    "session.compacted": _compact,
+    "session.updated": _reverted,
+    "dispose": _session_end,
+}
+
+
+def _tool(payload: Mapping[str, Any]) -> ToolCall:
+    name = fields.required(payload, "tool")
+    kind = _KINDS.get(name, events.OTHER)
+    if kind != events.EDIT:
+        return ToolCall(name, kind)
+    args = fields.table(payload, "args")
+    path = fields.text(args, "filePath")
+    paths = [] if path is None else [path]
+    for line in (fields.text(args, "patchText") or "").splitlines():
+        paths += [line.removeprefix(mark).strip() for mark in _PATCHED if line.startswith(mark)]
+    return ToolCall(name, kind, tuple(paths))
+
+
+def _added(part: Mapping[str, Any]) -> bool:
+    return fields.flag(part, "synthetic")
+
+
+def _command_in(conversation: str) -> str | None:
+    """Returns the id of the message that a ``!command`` leaves, if that was the last thing said.
+
+    It is a message in the person's name that the person did not write, and one with the result.
+    """
+    lines = conversation.rstrip("\n").rsplit("\n", 3)[-3:]
+    try:
+        asked, answered, _ = (json_text.loads(line) for line in lines)
+    except ValueError:
+        return None
+    if not isinstance(asked, dict) or not isinstance(answered, dict):
+        return None
+    message, parts = fields.table(asked, "info"), fields.tables(asked, "parts")
+    tools = [p for p in fields.tables(answered, "parts") if p.get("type") == "tool"]
+    if message.get("role") != "user" or len(fields.tables(answered, "parts")) != len(tools):
+        return None
+    return fields.text(message, "id") if parts and all(map(_added, parts)) and tools else None
+
+
+adapter = OpenCode()

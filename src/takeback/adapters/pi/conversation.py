@@ -1,0 +1,166 @@
+"""A conversation as pi keeps it: a tree of entries, one JSON object a line, in one file.
+
+    {"type": "session", "id": ..., "cwd": ..., "parentSession": ...}      the header
+    model ── system ── prompt 1 ── answer ┬─ prompt 2 ── answer           abandoned by /tree
+                                          └─ prompt 3 ── answer ── label
+
+The file only grows. The history at a place is the line of its ancestors. Where pi resumes a file it
+stands at the last line; a label and a name are entries too, and count from wherever they stand.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+
+from takeback.adapters import fields
+from takeback.adapters.pi import ROOT
+from takeback.model.session import Anchor, NewSession
+from takeback.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+_SPOKEN = ("user", "assistant", "toolResult", "custom", "bashExecution")
+_OVER = ("stop", "length", "aborted")
+
+
+class _Line(Value):
+    """One line of a session's file: its bytes, and what they say."""
+
+    raw: bytes
+    record: Mapping[str, Any]
+
+    @property
+    def kind(self) -> object:
+        return self.record.get("type")
+
+    @property
+    def id(self) -> str | None:
+        """The id of an entry; None for the header."""
+        return None if self.kind == "session" else fields.text(self.record, "id")
+
+    @property
+    def message(self) -> Mapping[str, Any]:
+        return fields.table(self.record, "message")
+
+    @property
+    def speaks(self) -> bool:
+        """True for what the model is sent beyond pi's own words."""
+        if self.kind == "message":
+            return self.message.get("role") in _SPOKEN
+        return self.kind in ("compaction", "branch_summary", "custom_message")
+
+    def with_fields(self, **changes: Any) -> _Line:
+        return _written({**self.record, **changes})
+
+
+def cut(held: bytes, anchor: Anchor, later: bytes) -> bytes:
+    """Returns the header and the entries up to a place; nothing if nobody spoke before it.
+
+    ``held`` is the file at the place's time, ``later`` what it held afterwards. Raises ValueError
+    if the anchor's leaf is in neither.
+    """
+    lines = _lines(held)
+    leaf = anchor.leaf or _last(lines)
+    if not lines or leaf is None or leaf == ROOT:  # the file comes with the first answer
+        return b""
+    if leaf not in _entries(lines):
+        lines = _lines(later)
+    entries = _entries(lines)
+    if leaf not in entries:
+        raise ValueError(f"the transcript has no entry {leaf}")
+    path = _ancestors(entries, leaf)
+    if not any(line.speaks for line in path):
+        return b""
+    header = next((line for line in lines if line.kind == "session"), None)
+    if header is None:
+        raise ValueError("the transcript has no header")
+    return b"".join(line.raw for line in (header, *path, *_labels(lines, path)))
+
+
+def new_session(history: bytes, *, transcript: str, title: str, now: float) -> NewSession:
+    """Returns a history as a session of its own, beside the old file, with a title."""
+    new = str(uuid.uuid4())
+    moment = _iso(now)
+    lines = _lines(history)
+    last = _last(lines)
+    about = {"id": new, "timestamp": moment, "parentSession": transcript}
+    lines = [line.with_fields(**about) if line.kind == "session" else line for line in lines]
+    if lines and title:
+        entry = {"id": os.urandom(4).hex(), "parentId": last, "timestamp": moment}
+        lines.append(_written({"type": "session_info", **entry, "name": title}))
+    stamp = moment.replace(":", "-").replace(".", "-")
+    path = os.path.join(os.path.dirname(transcript), f"{stamp}_{new}.jsonl")
+    return NewSession(new, path, b"".join(line.raw for line in lines))
+
+
+def is_over(tail: bytes) -> bool:
+    """Tells whether the model has spoken its last word, or was stopped in the middle of it."""
+    for line in reversed(_lines(tail)):
+        if line.message.get("role") in ("user", "toolResult"):
+            return False
+        if line.message.get("role") == "assistant":
+            return line.message.get("stopReason") in _OVER
+    return False
+
+
+def _lines(data: bytes) -> list[_Line]:
+    """Returns what can be read, as pi does: a damaged line is passed over, a torn one too."""
+    found = []
+    for raw in data.split(b"\n"):
+        try:
+            record = json.loads(raw)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(record, dict):
+            found.append(_Line(raw + b"\n", record))
+    return found
+
+
+def _entries(lines: Sequence[_Line]) -> dict[str, _Line]:
+    return {line.id: line for line in lines if line.id is not None}
+
+
+def _last(lines: Sequence[_Line]) -> str | None:
+    """Returns where pi stands when it opens the file."""
+    return next((line.id for line in reversed(lines) if line.id is not None), None)
+
+
+def _ancestors(entries: Mapping[str, _Line], leaf: str) -> list[_Line]:
+    """Returns an entry and all before it, the oldest first."""
+    found: dict[str, _Line] = {}
+    at: str | None = leaf
+    while at is not None and at in entries and at not in found:
+        found[at] = entries[at]
+        at = fields.text(entries[at].record, "parentId")
+    return list(found.values())[::-1]
+
+
+def _labels(lines: Sequence[_Line], path: Sequence[_Line]) -> list[_Line]:
+    """Returns the labels of the path's entries that stand beside it, put at its end as pi does."""
+    kept = {line.id for line in path}
+    newest: dict[str, _Line] = {}
+    for line in lines:
+        target = fields.text(line.record, "targetId") or ""
+        if line.kind == "label" and line.id is not None and target in kept:
+            newest[target] = line
+    found: list[_Line] = []
+    for line in newest.values():
+        if line.id not in kept:
+            found.append(line.with_fields(parentId=(found or path)[-1].id))
+    return found
+
+
+def _written(record: Mapping[str, Any]) -> _Line:
+    text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+    # Half of a surrogate pair has no UTF-8; its escape is what JSON writes for it.
+    return _Line(text.encode("utf-8", "backslashreplace") + b"\n", record)
+
+
+def _iso(now: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03d}Z"

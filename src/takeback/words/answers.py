@@ -1,0 +1,71 @@
+"""What an agent's extension is answered: the documents, and the words that it shows."""
+
+from __future__ import annotations
+
+import time
+
+from takeback.words import documents, render
+from takeback.words.paint import Paint
+from takeback.words.text import count
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from takeback.model.change import Change
+    from takeback.model.operation import Operation
+    from takeback.model.plan import Outcome, Plan
+    from takeback.ops.status import Status
+    from takeback.ops.timeline import TimelineEntry
+
+    Document = dict[str, Any]
+
+_PLAIN = Paint(on=False)
+
+
+def place(entry: TimelineEntry) -> Document:
+    """Returns one checkpoint as a list shows it; its id is apart, so the line has none."""
+    line = render.entry_line(entry, _PLAIN, time.time())
+    words = line.removeprefix(entry.checkpoint.id).strip()
+    return {**documents.timeline_entry(entry), "line": words}
+
+
+def plan(kind: str, made: Plan, of: Operation | None, number: int) -> Document:
+    """Returns a plan with its words, and the number by which it is agreed to."""
+    return {
+        **documents.plan(made),
+        "plan": number,
+        "question": render.question(kind, made, of),
+        "lines": list(render.plan_lines(made, _PLAIN, whole=False)),
+        "counts": f"{_files(made.writes)} written, {_files(made.deletes)} deleted",
+    }
+
+
+def _files(changes: Sequence[Change]) -> int:
+    """Returns how many of the changes are not of directories."""
+    entries = (change.new or change.old for change in changes)
+    return sum(1 for entry in entries if entry is not None and not entry.is_directory)
+
+
+def outcome(done: Outcome, of: Operation | None, transcript: str | None) -> Document:
+    """Returns what was done, and where the conversation goes on.
+
+    ``transcript`` is the file of the session to go on with. ``fresh`` says that it is a new, empty
+    one; neither, if the conversation stays where it is.
+    """
+    return {
+        **documents.outcome(done),
+        "whole": done.whole,
+        "lines": list(render.outcome_lines(done.replace(resume=None), of)),
+        "transcript": transcript,
+        "fresh": transcript is None and done.session is None and done.resume is not None,
+    }
+
+
+def counts(found: Status | None) -> Document:
+    """Returns how much is kept in one line; no line where nothing is to be kept."""
+    if found is None:
+        return {"line": None, "can_undo": 0, "can_redo": 0}
+    kept = f"{count(found.checkpoints, 'checkpoint')} / {count(found.snapshots, 'snapshot')}"
+    return {"line": f"◆ {kept}", "can_undo": found.can_undo, "can_redo": found.can_redo}

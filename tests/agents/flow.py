@@ -1,0 +1,96 @@
+"""What a person does with any agent: connect it, work, take a turn back, go on, undo, leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from tests.agents.script import Script
+from tests.agents.world import World
+from tests.support.trees import differences, git_state, tree_state
+
+ONE, TWO, THREE = "TURN-ONE create", "TURN-TWO change", "TURN-THREE more"
+AGAIN, LATER = "TURN-FOUR another way", "TURN-FOUR go on"
+
+
+class Driver(Protocol):
+    """How a test works one agent."""
+
+    name: str
+    world: World
+    settings: Path
+
+    def begin(self, prompt: str) -> str: ...
+
+    def go_on(self, argv: Sequence[str], prompt: str) -> str: ...
+
+    def resume_line(self, session: str) -> list[str]: ...
+
+    def transcript(self, session: str) -> Path: ...
+
+    def script(self) -> Script: ...
+
+
+def take_back_the_second_turn(driver: Driver) -> None:
+    """Plays the whole story and checks each promise where it is kept."""
+    world, cli, model = driver.world, driver.world.cli, driver.world.model
+    model.script = driver.script()
+    settings = driver.settings.read_bytes() if driver.settings.exists() else None
+    project = git_state(world.repo)
+    cli.ok("init", driver.name, "--yes")
+
+    session = driver.begin(ONE)
+    after_one = tree_state(world.repo)
+    driver.go_on(driver.resume_line(session), TWO)
+    driver.go_on(driver.resume_line(session), THREE)
+    after_three = tree_state(world.repo)
+    first, second, third = world.log()
+    assert [turn["prompt"] for turn in (first, second, third)] == [ONE, TWO, THREE]
+    assert changed(first) == {"a.txt": "added", "b.txt": "added"}
+    assert changed(second) == {
+        "a.txt": "modified",
+        "b.txt": "deleted",
+        "c.txt": "added",
+        "doomed.bin": "deleted",
+    }
+    assert changed(third) == {"c.txt": "deleted", "run.sh": "mode", "sub/d.txt": "added"}
+    assert who(second, "doomed.bin") == "shell"
+    assert who(second, "a.txt").startswith("tool ")
+
+    transcript = driver.transcript(session)
+    written = transcript.read_bytes()
+    done = cli.ok("--json", "rewind", "turn:2", "--both", "--yes").json
+    assert differences(after_one, tree_state(world.repo)) == []
+    assert done["verified"]
+    assert done["prompt"] == TWO
+    assert done["resume"]["cwd"] == str(world.repo)
+
+    driver.go_on(done["resume"]["argv"], AGAIN)
+    sent = model.first_of(AGAIN)
+    assert sent.humans == (ONE, AGAIN)
+    assert not [word for word in (TWO, THREE, "Edited one", "Moved one") if word in sent.body]
+    assert transcript.read_bytes() == written
+
+    cli.ok("undo", "--yes")
+    assert differences(after_three, tree_state(world.repo)) == []
+    driver.go_on(driver.resume_line(session), LATER)
+    assert model.first_of(LATER).humans == (ONE, TWO, THREE, LATER)
+    assert transcript.read_bytes().startswith(written)
+
+    held = [turn["id"] for turn in world.log()]
+    cli.ok("uninstall", "--yes")
+    assert (driver.settings.read_bytes() if driver.settings.exists() else None) == settings
+    assert [turn["id"] for turn in world.log()] == held
+    assert git_state(world.repo) == project
+    assert cli.ok("--json", "status").json["failures"] == []
+
+
+def changed(turn: dict[str, Any]) -> dict[str, str]:
+    """Returns how each file of a turn was changed."""
+    return {change["path"]: change["kind"] for change in turn["changed"]}
+
+
+def who(turn: dict[str, Any], path: str) -> str:
+    [found] = [change["who"] for change in turn["changed"] if change["path"] == path]
+    return str(found)

@@ -1,0 +1,89 @@
+"""Drives Gemini CLI: ``gemini -p`` for one turn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.agents.script import Script, Step, Tool
+from tests.agents.world import World
+
+# Retention is off because Gemini deletes chats that were resumed in a later minute.
+SETTINGS = b"""{
+  // mine
+  "security": {"auth": {"selectedType": "gemini-api-key"}},
+  "general": {
+    "enableAutoUpdate": false, /* by hand */
+    "sessionRetention": {"enabled": false}
+  },
+  "privacy": {"usageStatisticsEnabled": false}
+}
+"""
+
+
+class Gemini:
+    """Gemini CLI in a world, with settings that a person has written."""
+
+    name = "gemini"
+
+    def __init__(self, world: World, program: Path) -> None:
+        self.world = world
+        (world.bin / "gemini").symlink_to(program)
+        self.settings = world.home / ".gemini" / "settings.json"
+        self.settings.parent.mkdir()
+        self.settings.write_bytes(SETTINGS)
+        self.env = {
+            "GEMINI_API_KEY": "x",
+            "GOOGLE_GEMINI_BASE_URL": world.model.url,
+            "GEMINI_CLI_TRUST_WORKSPACE": "true",
+            "NO_COLOR": "1",
+        }
+
+    def begin(self, prompt: str) -> str:
+        """Starts a session with a prompt and returns its id."""
+        return self.go_on(["gemini"], prompt)
+
+    def go_on(self, argv: Sequence[str], prompt: str) -> str:
+        """Sends one prompt to the session of a resume line."""
+        mode = ["--model", "gemini-2.5-pro", "--approval-mode", "yolo", "--output-format", "json"]
+        done = self.world.run([*argv, *mode, "-p", prompt], self.env)
+        session = json.loads(done.stdout[done.stdout.index("{") :])["session_id"]
+        assert isinstance(session, str)
+        return session
+
+    def resume_line(self, session: str) -> list[str]:
+        return ["gemini", "--resume", session]
+
+    def transcript(self, session: str) -> Path:
+        chats = (self.world.home / ".gemini" / "tmp").glob(f"*/chats/session-*{session[:8]}.jsonl")
+        return sorted(chats)[0]
+
+    def script(self) -> Script:
+        repo = self.world.repo
+        change = {"old_string": "alpha", "new_string": "ALPHA", "instruction": "in capitals"}
+        return {
+            "TURN-ONE": [
+                Step("Creating.", [self.write("a.txt", "alpha\n"), self.write("b.txt", "beta\n")]),
+                Step("Created a.txt and b.txt."),
+            ],
+            "TURN-TWO": [
+                Step("Reading.", [Tool("read_file", {"file_path": f"{repo}/a.txt"})]),
+                Step("Editing.", [Tool("replace", {"file_path": f"{repo}/a.txt", **change})]),
+                Step("Shell.", [shell("rm doomed.bin b.txt && printf made > c.txt")]),
+                Step("Edited one, deleted two, made one."),
+            ],
+            "TURN-THREE": [
+                Step("", [shell("mkdir sub && mv c.txt sub/d.txt && chmod 600 run.sh")]),
+                Step("Moved one."),
+            ],
+            "TURN-FOUR": [Step("Nothing to do.")],
+        }
+
+    def write(self, name: str, content: str) -> Tool:
+        path = f"{self.world.repo}/{name}"
+        return Tool("write_file", {"file_path": path, "content": content})
+
+
+def shell(command: str) -> Tool:
+    return Tool("run_shell_command", {"command": command, "description": "run it"})

@@ -1,0 +1,106 @@
+"""The real agents, each at one version, installed once into a cache outside the tree.
+
+    $TAKEBACK_AGENTS_CACHE, else $XDG_CACHE_HOME/takeback-agents, else ~/.cache/takeback-agents
+        claude-2.1.325/node_modules/...     whole, or not there: it is renamed when it is done
+        claude-2.1.325.lock                 held by the one process that installs
+
+npm says where from. What cannot be installed is not tested, and says so.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+_SECONDS = 600
+
+
+class NotInstalled(Exception):
+    """An agent cannot be had here; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """One agent as npm has it; ``program`` is a pattern below ``node_modules``."""
+
+    agent: str
+    name: str
+    version: str
+    program: str
+
+    @property
+    def folder(self) -> str:
+        return f"{self.agent}-{self.version}"
+
+
+PACKAGES = {
+    package.agent: package
+    for package in (
+        Package(
+            "claude", "@anthropic-ai/claude-code", "2.1.325", "@anthropic-ai/claude-code-*/claude"
+        ),
+        Package("codex", "@openai/codex", "0.166.0", "@openai/codex-*/vendor/*/bin/codex"),
+        Package("gemini", "@google/gemini-cli", "0.61.0", ".bin/gemini"),
+    )
+}
+
+
+def program_of(package: Package, environ: Mapping[str, str]) -> Path:
+    """Returns the program of an agent, installed now if it was not; raises NotInstalled.
+
+    ``environ`` is the machine's own, not a test's: it says where the cache is, and npm needs it.
+    """
+    cache = _cache(environ)
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with (cache / f"{package.folder}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # other test processes want the same
+            place = cache / package.folder
+            if not place.exists():
+                _install(package, place, environ)
+    except OSError as error:
+        raise NotInstalled(f"{cache}: {error.strerror}") from error
+    found = sorted(place.glob(f"node_modules/{package.program}"))
+    if not found:
+        raise NotInstalled(f"{place} has no {package.program}; remove it to install it again")
+    return found[0]
+
+
+def _cache(environ: Mapping[str, str]) -> Path:
+    named = environ.get("TAKEBACK_AGENTS_CACHE")
+    if named:
+        return Path(named)
+    caches = environ.get("XDG_CACHE_HOME") or os.path.join(environ.get("HOME", ""), ".cache")
+    return Path(caches, "takeback-agents")
+
+
+def _install(package: Package, place: Path, environ: Mapping[str, str]) -> None:
+    npm = shutil.which("npm", path=environ.get("PATH"))
+    if npm is None:
+        raise NotInstalled("there is no npm")
+    unfinished = place.with_name(f"{place.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir()
+    argv = [npm, "install", "--no-fund", "--no-audit", "--ignore-scripts", "--loglevel=error"]
+    try:
+        done = subprocess.run(
+            [*argv, "--prefix", str(unfinished), f"{package.name}@{package.version}"],
+            cwd=unfinished,
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise NotInstalled(f"npm took longer than {_SECONDS} s") from error
+    if done.returncode != 0:
+        last = [line for line in done.stderr.splitlines() if line.strip()][:1]
+        raise NotInstalled(f"npm ended with {done.returncode}: {' '.join(last)}")
+    unfinished.rename(place)

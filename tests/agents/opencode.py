@@ -1,0 +1,138 @@
+"""Drives opencode: ``opencode run`` for one turn, and its own export for what it remembers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from tests.agents.installed import Package
+from tests.agents.script import Script, Step, Tool
+from tests.agents.terminal import Terminal
+from tests.agents.world import World
+
+# The program of this machine, not the script of node that looks for it.
+OPENCODE = Package("opencode", "opencode-ai", "1.18.33", "opencode-[!a]*/bin/opencode")
+_OPENS = "opencode --session"
+_RUNS = "opencode run --format json --session"
+
+
+class OpenCode:
+    """opencode in a world, as a person has it who has another plugin already."""
+
+    name = "opencode"
+
+    def __init__(self, world: World, program: Path) -> None:
+        self.world = world
+        (world.bin / "opencode").symlink_to(program)
+        folder = world.home / ".config" / "opencode"
+        self.settings = folder / "plugins" / "takeback.js"
+        self.settings.parent.mkdir(parents=True)
+        (folder / "plugins" / "mine.js").write_text("export const Mine = async () => ({})\n")
+        model = {"name": "Scripted", "tool_call": True}
+        provider = {
+            "npm": "@ai-sdk/anthropic",
+            "options": {"baseURL": f"{world.model.url}/v1", "apiKey": "scripted"},
+            "models": {"model": {**model, "limit": {"context": 200_000, "output": 8_000}}},
+        }
+        config = {
+            "provider": {"scripted": provider},
+            "model": "scripted/model",
+            "small_model": "scripted/model",
+            "autoupdate": False,
+            "share": "disabled",
+            "permission": {"edit": "allow", "bash": "allow"},
+        }
+        (folder / "opencode.json").write_text(json.dumps(config))
+        self.env = {
+            "OPENCODE_DISABLE_MODELS_FETCH": "1",
+            "OPENCODE_DISABLE_AUTOUPDATE": "1",
+            "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+            # It looks for types of plugins at every start and does without them.
+            "npm_config_registry": world.model.url,
+        }
+        # Its first start in a project leaves a file of its own in .git.
+        world.run(["opencode", "session", "list"], self.env)
+        assert (world.repo / ".git" / "opencode").exists()
+
+    def begin(self, prompt: str) -> str:
+        """Starts a session with a prompt and returns its id."""
+        return self.go_on(["opencode"], prompt)
+
+    def go_on(self, argv: Sequence[str], prompt: str) -> str:
+        """Sends one prompt to the session of a resume line, which is one for the screen."""
+        words = prompt.split()  # one argument with blanks is put into quotes by opencode
+        if argv[0] == "sh":
+            line = argv[2].replace(_OPENS, _RUNS)
+            assert line != argv[2]
+            run = ["sh", "-c", f'{line} "$@"', "sh", *words]
+        else:
+            run = [argv[0], "run", "--format", "json", *argv[1:], *words]
+        done = self.world.run(run, self.env)
+        for line in done.stdout.splitlines():
+            said = json.loads(line) if line.startswith("{") else {}
+            if "sessionID" in said:
+                return str(said["sessionID"])
+        raise AssertionError(f"no session was named: {done.stdout}\n{done.stderr}")
+
+    def resume_line(self, session: str) -> list[str]:
+        return ["opencode", "--session", session]
+
+    def transcript(self, session: str) -> Path:
+        """Returns what opencode remembers of a session; there is no file, but one reads it so."""
+        return cast("Path", Remembered(self, session))
+
+    def export(self, session: str) -> dict[str, Any]:
+        """Returns a session as ``opencode export`` gives it."""
+        done = self.world.run(["opencode", "export", session], self.env)
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    def screen(self) -> Terminal:
+        """Starts opencode at a terminal of its own."""
+        env = self.world.environment(self.env)
+        return Terminal(["opencode"], cwd=self.world.repo, env=env)
+
+    def script(self) -> Script:
+        return {
+            "TURN-ONE": [
+                Step("Creating.", [self.write("a.txt", "alpha\n"), self.write("b.txt", "beta\n")]),
+                Step("Created a.txt and b.txt."),
+            ],
+            "TURN-TWO": [
+                Step("Reading.", [Tool("read", {"filePath": f"{self.world.repo}/a.txt"})]),
+                Step("Editing.", [self.edit("a.txt", "alpha", "ALPHA")]),
+                Step("Shell.", [shell("rm doomed.bin b.txt && printf made > c.txt")]),
+                Step("Edited one, deleted two, made one."),
+            ],
+            "TURN-THREE": [
+                Step("", [shell("mkdir sub && mv c.txt sub/d.txt && chmod 600 run.sh")]),
+                Step("Moved one."),
+            ],
+            "TURN-FOUR": [Step("Nothing to do.")],
+        }
+
+    def write(self, name: str, content: str) -> Tool:
+        return Tool("write", {"filePath": f"{self.world.repo}/{name}", "content": content})
+
+    def edit(self, name: str, old: str, new: str) -> Tool:
+        path = f"{self.world.repo}/{name}"
+        return Tool("edit", {"filePath": path, "oldString": old, "newString": new})
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """A session's messages, one a line: what is said later comes after what was said before."""
+
+    opencode: OpenCode
+    session: str
+
+    def read_bytes(self) -> bytes:
+        messages = self.opencode.export(self.session)["messages"]
+        return b"".join(json.dumps(message).encode() + b"\n" for message in messages)
+
+
+def shell(command: str) -> Tool:
+    return Tool("bash", {"command": command, "description": "run it"})

@@ -1,0 +1,97 @@
+"""Drives pi: ``pi -p`` for one turn, and pi itself or its RPC mode for what is asked inside it."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.agents.installed import Package
+from tests.agents.script import Script, Step, Tool
+from tests.agents.world import World
+
+PI = Package("pi", "@earendil-works/pi-coding-agent", "0.87.1", ".bin/pi")
+_MACHINE = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+NODE = Package("node", f"node-{platform.system().lower()}-{_MACHINE}", "22.23.3", "node-*/bin/node")
+"""pi wants a newer one than many machines have."""
+
+_MODEL = ("--provider", "scripted", "--model", "scripted-model")
+
+
+class Pi:
+    """pi in a world, as a person has it who has another extension already."""
+
+    name = "pi"
+
+    def __init__(self, world: World, program: Path, node: Path) -> None:
+        self.world = world
+        (world.bin / "pi").symlink_to(program)
+        (world.bin / "node").symlink_to(node)
+        self.folder = world.home / ".pi" / "agent"
+        self.settings = self.folder / "extensions" / "takeback"
+        self.folder.mkdir(parents=True)
+        provider = {
+            "baseUrl": world.model.url,
+            "api": "anthropic-messages",
+            "apiKey": "scripted",
+            "models": [{"id": "scripted-model", "contextWindow": 200_000, "maxTokens": 8_000}],
+        }
+        models = {"providers": {"scripted": provider}}
+        (self.folder / "models.json").write_text(json.dumps(models))
+        settings = {"compaction": {"keepRecentTokens": 1}}  # so that little can be compacted too
+        (self.folder / "settings.json").write_text(json.dumps(settings))
+        self.env = {"PI_OFFLINE": "1", "PI_SKIP_VERSION_CHECK": "1"}
+
+    def begin(self, prompt: str) -> str:
+        """Starts a session with a prompt and returns its id."""
+        return self.go_on(["pi"], prompt)
+
+    def go_on(self, argv: Sequence[str], prompt: str) -> str:
+        """Sends one prompt to the session of a resume line."""
+        done = self.world.run([*argv, *_MODEL, "--mode", "json", "-p", prompt], self.env)
+        header = json.loads(done.stdout.splitlines()[0])
+        assert header["type"] == "session"
+        return str(header["id"])
+
+    def resume_line(self, session: str) -> list[str]:
+        return ["pi", "--session", session]
+
+    def command(self, *more: str) -> list[str]:
+        """Returns the command line of pi with the scripted model."""
+        return ["pi", *_MODEL, *more]
+
+    def transcript(self, session: str) -> Path:
+        [found] = (self.folder / "sessions").glob(f"*/*_{session}.jsonl")
+        return found
+
+    def script(self) -> Script:
+        return {
+            "TURN-ONE": [
+                Step("Creating.", [write("a.txt", "alpha\n"), write("b.txt", "beta\n")]),
+                Step("Created a.txt and b.txt."),
+            ],
+            "TURN-TWO": [
+                Step("Reading.", [Tool("read", {"path": "a.txt"})]),
+                Step("Editing.", [edit("a.txt", "alpha", "ALPHA")]),
+                Step("Shell.", [shell("rm doomed.bin b.txt && printf made > c.txt")]),
+                Step("Edited one, deleted two, made one."),
+            ],
+            "TURN-THREE": [
+                Step("", [shell("mkdir sub && mv c.txt sub/d.txt && chmod 600 run.sh")]),
+                Step("Moved one."),
+            ],
+            "TURN-FOUR": [Step("Nothing to do.")],
+        }
+
+
+def write(path: str, content: str) -> Tool:
+    return Tool("write", {"path": path, "content": content})
+
+
+def edit(path: str, old: str, new: str) -> Tool:
+    return Tool("edit", {"path": path, "edits": [{"oldText": old, "newText": new}]})
+
+
+def shell(command: str) -> Tool:
+    return Tool("bash", {"command": command})

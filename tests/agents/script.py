@@ -1,0 +1,58 @@
+"""What a scripted model does: for each mark in a prompt, its answers one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.agents.dialogue import HUMAN, Dialogue
+
+SIDE = "side"
+
+# What agents ask beside the conversation: titles, summaries, suggestions.
+_HOUSEKEEPING = (
+    "create a detailed summary of the conversation",
+    "[suggestion mode",
+    "generate a concise, single-line task title",
+    "context checkpoint compaction",
+)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One call of a tool; ``text`` instead of ``args`` for tools that take free text."""
+
+    name: str
+    args: Mapping[str, Any] = field(default_factory=dict)
+    text: str | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """One answer of the model, given after ``delay`` seconds."""
+
+    text: str = ""
+    tools: Sequence[Tool] = ()
+    delay: float = 0.0
+
+
+Script = Mapping[str, Sequence[Step]]
+"""The steps of a turn by a mark that its prompt holds, such as ``TURN-ONE``."""
+
+
+def choose(script: Script, dialogue: Dialogue) -> tuple[str, Step]:
+    """Returns a label and the answer to a request.
+
+    Nothing is remembered: agents send their history with every request, so the turn is that of
+    the newest human text, and the step is how often the model has answered since. Requests
+    beside the conversation have no tools, or say what they are, or no mark.
+    """
+    text = dialogue.humans[-1] if HUMAN in dialogue.kinds else ""
+    mark = next((mark for mark in script if mark in text), None)
+    asks_aside = any(phrase in text.lower() for phrase in _HOUSEKEEPING)
+    if mark is None or asks_aside or not dialogue.tools:
+        return SIDE, Step("ok")
+    steps, number = script[mark], dialogue.rounds
+    label = f"{mark}.{number}"
+    return label, steps[number] if number < len(steps) else Step("There is nothing more to do.")

@@ -1,0 +1,112 @@
+"""An agent's screen: a terminal of its own in tmux, typed into and looked at as a person does."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+import pytest
+
+_SECONDS = 60.0
+_PAUSE = 0.05
+
+
+class Terminal:
+    """A program at a terminal; a context manager, which ends the program if it still runs."""
+
+    def __init__(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> None:
+        # A short path: the name of a socket may not be longer than 104 characters.
+        self._folder = tempfile.mkdtemp(prefix="takeback-")
+        words = [f"{name}={value}" for name, value in env.items()]
+        size = ("-x", "120", "-y", "50")
+        self._tmux("new-session", "-d", *size, "-c", str(cwd), "env", "-i", *words, *argv)
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is not None and self.is_open:
+            error.add_note(f"The screen was:\n{self.screen}")
+        if self.is_open:
+            self._tmux("kill-server")
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def screen(self) -> str:
+        return self._tmux("capture-pane", "-p")
+
+    @property
+    def is_open(self) -> bool:
+        try:
+            self._tmux("has-session")
+        except subprocess.CalledProcessError:
+            return False
+        return True
+
+    def press(self, *keys: str) -> None:
+        self._tmux("send-keys", *keys)
+
+    def type(self, text: str) -> None:
+        """Types a text and waits until it is on the screen."""
+        self._tmux("send-keys", "-l", text)
+        self.shows(text)
+
+    def say(self, text: str) -> None:
+        """Types a line and sends it."""
+        self.type(text)
+        self.press("Enter")
+
+    def shows(self, text: str) -> None:
+        """Waits until a text is on the screen, wherever its lines are broken."""
+        self.until(lambda: "".join(text.split()) in "".join(self.screen.split()), f"see {text!r}")
+
+    def until(self, holds: Callable[[], bool], what: str) -> None:
+        """Waits until something holds; fails the test if it never does."""
+        deadline = time.monotonic() + _SECONDS
+        while not holds():
+            assert time.monotonic() < deadline, f"waited too long to {what}"
+            time.sleep(_PAUSE)
+
+    def closes(self) -> None:
+        """Waits until the program has ended."""
+        self.until(lambda: not self.is_open, "see it end")
+
+    def end(self, key: str) -> None:
+        """Presses a key until the program has ended: some ask for it twice."""
+
+        def ended() -> bool:
+            if self.is_open:
+                with suppress(subprocess.CalledProcessError):  # it has ended just now
+                    self.press(key)
+            return not self.is_open
+
+        self.until(ended, "see it end")
+
+    def _tmux(self, *words: str) -> str:
+        done = subprocess.run(
+            ["tmux", "-f", os.devnull, "-S", os.path.join(self._folder, "s"), *words],
+            env={**os.environ, "TERM": "xterm-256color"},
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=True,
+        )
+        return done.stdout
+
+
+def need_tmux() -> None:
+    """Skips a test where there is no tmux, loudly."""
+    if shutil.which("tmux") is None:
+        pytest.skip("NOT TESTED: an agent's screen needs tmux, and there is none")

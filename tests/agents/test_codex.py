@@ -1,0 +1,68 @@
+"""The real Codex against a scripted model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.agents.codex import Codex
+from tests.agents.flow import AGAIN, ONE, TWO, changed, take_back_the_second_turn
+from tests.agents.terminal import need_tmux
+from tests.agents.world import World
+
+
+@pytest.fixture
+def codex(world: World, installed: Callable[[str], Path]) -> Codex:
+    return Codex(world, installed("codex"))
+
+
+def test_a_turn_is_taken_back_with_its_files_and_its_conversation(codex: Codex) -> None:
+    take_back_the_second_turn(codex)
+
+
+def test_hooks_that_nobody_trusts_record_nothing_and_status_says_so(codex: Codex) -> None:
+    world = codex.world
+    world.model.script = codex.script()
+    world.cli.ok("init", "codex", "--yes")
+    world.cli.ok("checkpoint")
+    before = len(world.cli.ok("--json", "log", "--all").json_lines)
+    codex.trusting = []
+    codex.begin(ONE)
+    assert (world.repo / "a.txt").exists()
+    assert len(world.cli.ok("--json", "log", "--all").json_lines) == before
+    assert "Codex worked here" in world.cli.ok("status").stdout
+    codex.trusting = ["--dangerously-bypass-hook-trust"]
+    codex.begin(TWO)
+    assert [turn["prompt"] for turn in world.log()] == [TWO]
+
+
+def test_hooks_of_one_project_alone(codex: Codex) -> None:
+    world = codex.world
+    world.model.script = codex.script()
+    world.cli.ok("init", "codex", "--here", "--yes")
+    assert not codex.settings.exists()
+    codex.begin(ONE)
+    [turn] = world.log()
+    assert changed(turn) == {"a.txt": "added", "b.txt": "added"}
+
+
+def test_a_terminal_takes_the_printed_line_and_answers_takeback(codex: Codex) -> None:
+    need_tmux()
+    world = codex.world
+    world.model.script = codex.script()
+    world.cli.ok("init", "codex", "--yes")
+    session = codex.begin(ONE)
+    codex.go_on(codex.resume_line(session), TWO)
+    done = world.cli.ok("--json", "rewind", "turn:2", "--both", "--yes").json
+    with codex.at_a_terminal(done["resume"]["argv"]) as terminal:
+        terminal.shows("Created a.txt and b.txt.")
+        terminal.say(AGAIN)
+        terminal.until(lambda: terminal.screen.count("Worked for") == 2, "see the end")
+        terminal.say("takeback")
+        terminal.shows("Go back to before one: takeback N")
+        assert not [r for r in world.model.requests if "takeback" in r.humans]
+        terminal.end("C-c")
+    assert world.model.first_of(AGAIN).humans == (ONE, AGAIN)
+    assert [turn["prompt"] for turn in world.log()] == [ONE, TWO, AGAIN]

@@ -1,0 +1,121 @@
+"""The real opencode against a scripted model."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.agents.flow import AGAIN, LATER, ONE, TWO, take_back_the_second_turn
+from tests.agents.installed import NotInstalled, program_of
+from tests.agents.opencode import OPENCODE, OpenCode
+from tests.agents.terminal import Terminal, need_tmux
+from tests.agents.world import World
+from tests.support.trees import differences, tree_state
+
+
+@pytest.fixture(scope="session")
+def program() -> Path:
+    """opencode; without it nothing here is tested, and that is said."""
+    environ = dict(os.environ)  # not yet sealed: the cache and npm are the machine's own
+    try:
+        return program_of(OPENCODE, environ)
+    except NotInstalled as error:
+        pytest.skip(f"NOT TESTED: {OPENCODE.name} {OPENCODE.version}: {error}")
+
+
+@pytest.fixture
+def opencode(world: World, program: Path) -> OpenCode:
+    driver = OpenCode(world, program)
+    world.model.script = driver.script()
+    return driver
+
+
+def test_a_turn_is_taken_back_with_its_files_and_its_conversation(opencode: OpenCode) -> None:
+    take_back_the_second_turn(opencode)
+    assert [path.name for path in opencode.settings.parent.iterdir()] == ["mine.js"]
+
+
+def test_a_turn_is_taken_back_inside_opencode(opencode: OpenCode) -> None:
+    need_tmux()
+    world, cli = opencode.world, opencode.world.cli
+    cli.ok("init", "opencode", "--yes")
+    cli.ok("checkpoint")  # the log can be asked from the start
+    with opencode.screen() as terminal:
+        terminal.shows("commands")
+        turn(world, terminal, ONE)
+        after_one = tree_state(world.repo)
+        turn(world, terminal, TWO)
+        after_two = tree_state(world.repo)
+        [session] = cli.ok("--json", "sessions").json_lines
+        whole = opencode.export(session["native"])
+        asked = len(world.model.requests)
+
+        terminal.say("/takeback ")
+        terminal.shows("Go back to before one: /takeback N")
+        terminal.say("/takeback 2")
+        terminal.shows("To do it: /takeback 2 yes")
+        assert differences(after_two, tree_state(world.repo)) == []
+        terminal.say("/takeback 2 yes")
+        terminal.shows("Rewound")
+        assert "Go on with it" not in terminal.screen  # it has been gone on with
+        assert differences(after_one, tree_state(world.repo)) == []
+        assert len(world.model.requests) == asked
+        assert opencode.export(session["native"]) == whole
+
+        terminal.press("C-u")  # the prompt that was taken back
+        turn(world, terminal, AGAIN)
+        assert world.model.first_of(AGAIN).humans == (ONE, AGAIN)
+        terminal.say("/takeback undo yes")
+        terminal.shows("Undid")
+        assert differences(after_two, tree_state(world.repo)) == []
+        turn(world, terminal, LATER)
+        assert world.model.first_of(LATER).humans == (ONE, TWO, LATER)
+
+
+def turn(world: World, terminal: Terminal, prompt: str) -> None:
+    """Sends a prompt and waits until takeback has heard of its end."""
+    terminal.say(prompt)
+
+    def ended() -> bool:
+        turns = world.log()
+        return bool(turns) and (turns[-1]["prompt"], turns[-1]["state"]) == (prompt, "ended")
+
+    terminal.until(ended, f"hear the end of {prompt!r}")
+
+
+def test_the_model_is_told_when_its_files_were_taken_back(opencode: OpenCode) -> None:
+    world, cli = opencode.world, opencode.world.cli
+    cli.ok("init", "opencode", "--yes")
+    session = opencode.begin(ONE)
+    cli.ok("rewind", "turn:1", "--files", "--yes")
+    opencode.go_on(opencode.resume_line(session), AGAIN)
+    told = next(request for request in world.model.played() if AGAIN in request.humans[-1])
+    prompt, note = told.humans[-1].split("\n", 1)
+    assert prompt == AGAIN
+    assert note.startswith("Note from takeback:")
+    assert [turn["prompt"] for turn in world.log()] == [ONE, AGAIN]
+
+
+def test_a_fork_made_in_opencode_goes_on_from_its_parent(opencode: OpenCode) -> None:
+    opencode.world.cli.ok("init", "opencode", "--yes")
+    session = opencode.begin(ONE)
+    fork = opencode.go_on([*opencode.resume_line(session), "--fork"], AGAIN)
+    assert fork != session
+    assert [(turn["turn"], turn["prompt"]) for turn in opencode.world.log()] == [
+        (1, ONE),
+        (2, AGAIN),
+    ]
+    [child] = [s for s in opencode.world.cli.ok("--json", "sessions").json_lines if s["parent"]]
+    assert (child["native"], child["parent"]) == (fork, f"opencode-{session}")
+
+
+def test_opencode_goes_on_when_takeback_is_gone(opencode: OpenCode) -> None:
+    world = opencode.world
+    world.cli.ok("init", "opencode", "--yes")
+    plugin = opencode.settings.read_bytes()
+    opencode.settings.write_bytes(plugin.replace(b"/bin/hook", b"/bin/gone"))
+    opencode.begin(ONE)
+    assert (world.repo / "a.txt").read_text() == "alpha\n"
+    assert world.cli.run("log").status == 10  # no checkpoint, and nothing else went wrong
