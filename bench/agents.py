@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -151,4 +151,4 @@ def _play(driver: Driver, agent: str, what: str, number: Iterator[int]) -> Seque
         return [(time.perf_counter() - start) * 1000]
     at = [request.at for request in world.model.played()]
     assert len(at) == _CALLS + 1, f"{agent} {what}: {len(at)} requests"
-    return [(later - earlier) * 1000 for earlier, later in zip(at, at[1:], strict=False)]
+    return [(later - earlier) * 1000 for earlier, later in pairwise(at)]

@@ -185,12 +185,13 @@ def test_a_late_event_keeps_the_transcript_of_its_moment(cli: Cli, workspace: Pa
     assert cli.ok("cat", "turn:1", "--conversation").stdout == "before\n"
 
 
+@pytest.mark.parametrize("limit", ["0.05", "0.0001"])
 def test_a_first_capture_that_does_not_fit_is_finished_in_the_background(
-    cli: Cli, workspace: Path
+    cli: Cli, workspace: Path, limit: str
 ) -> None:
     for number in range(3000):
         (workspace / f"file{number}").write_bytes(b"%d" % number * 200)
-    cli.ok("config", "hook_seconds", "0.05")
+    cli.ok("config", "hook_seconds", limit)
     quiet(cli, "generic", stdin=event("prompt", turn="t1", prompt="the first ever"))
     deadline = time.monotonic() + 60
     while not cli.ok("--json", "log").json_lines and time.monotonic() < deadline:

@@ -85,8 +85,13 @@ def _heard(agent: str, text: str) -> str:
             return adapter.answer(answer(tb, session, words, command=adapter.command or ""))
         if not tb.hears_agents:
             return ""
-        with _Limit(tb):
-            received = tb.receive(event, wait=tb.hook_seconds / 2)
+        try:
+            with _Limit(tb):
+                received = tb.receive(event, wait=tb.hook_seconds / 2)
+        except TimedOut:  # before the recording had begun: the disk hangs, or all is very slow
+            tb.leave(event)
+            tb.finish_detached()
+            return ""
         if received.timed_out:
             tb.finish_detached()
         tb.keep_house()

@@ -377,6 +377,19 @@ def test_pi_works_with_a_takeback_that_is_gone_or_broken(pi: Pi, broken: str | N
     assert (pi.world.repo / "a.txt").exists()
 
 
+def test_a_takeback_that_is_gone_is_named_in_the_footer(pi: Pi) -> None:
+    pi.world.model.script = pi.script()
+    pi.world.cli.ok("init", "pi", "--yes")
+    pi.env["TAKEBACK_COMMAND"] = str(pi.world.bin / "gone")
+    with Rpc(pi) as rpc:
+        rpc.prompt(ONE)
+        rpc.prompt(TWO)
+        assert rpc.fork(TWO)
+        rpc.command("/takeback")
+        assert str(rpc.footers[-1]).startswith("takeback is not there: spawn")
+        assert rpc.notices[-1].startswith("takeback: spawn")
+
+
 def test_takeback_off_keeps_nothing(pi: Pi) -> None:
     pi.world.model.script = pi.script()
     pi.world.cli.ok("init", "pi", "--yes")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from takeback.app.session import AgentSession
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.event import AgentEvent
+    from takeback.model.session import TranscriptPart
     from takeback.ops.checkpoint import Made
     from takeback.ops.doctor import Finding
     from takeback.ops.receive import Received
@@ -63,22 +64,31 @@ class Takeback(Travel):
 
     def receive(self, event: AgentEvent, *, wait: float | None = None) -> Received:
         """Records what an agent says; see ``takeback.model.event``."""
+        policy = self._context.policy
+        told, files = self._told(event)
+        return ops.receive.receive(
+            self._context, told, files, wait=policy.hook_seconds if wait is None else wait
+        )
+
+    def leave(self, event: AgentEvent) -> None:
+        """Keeps an event that there was no time for; the next holder of the lock records it."""
+        from takeback.store import pending
+
+        told, files = self._told(event)
+        pending.leave(self._context.store, told, self._context.clock.now(), files)
+
+    def _told(self, event: AgentEvent) -> tuple[AgentEvent, tuple[TranscriptPart, ...]]:
+        """Returns an event as it is kept, with the files of its transcript as long as they are."""
         from takeback.adapters import adapter_of
         from takeback.model.event import cleaned
 
         event = cleaned(event)
-        policy = self._context.policy
-        files: tuple[str, ...] = ()
-        if event.transcript is not None and policy.conversation:
-            files = adapter_of(event.agent).transcript_files(event.transcript)
-        if not policy.conversation:
-            event = event.replace(messages=None)
-        return ops.receive.receive(
-            self._context,
-            event,
-            ops.transcript.parts_now(files),
-            wait=policy.hook_seconds if wait is None else wait,
-        )
+        if not self._context.policy.conversation:
+            return event.replace(messages=None), ()
+        if event.transcript is None:
+            return event, ()
+        files = adapter_of(event.agent).transcript_files(event.transcript)
+        return event, ops.transcript.parts_now(files)
 
     @staticmethod
     def wants(directory: str, environ: Mapping[str, str] | None = None) -> bool:

@@ -19,6 +19,9 @@ from takeback.store import detached, log
 from takeback.store.place import read_place
 from takeback.store.store import Store
 
+_PATIENCE = 600.0
+"""Seconds to wait for the lock: the hook that started this may not have let go of it yet."""
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.store.place import Place
@@ -55,6 +58,6 @@ def _finish(place: Place, store: Store) -> None:
         holder="capture in the background",
     )
     try:
-        take_waiting(context)
+        take_waiting(context, wait=_PATIENCE)
     finally:
         context.workspace.close()

@@ -78,14 +78,14 @@ def receive(
     return received
 
 
-def take_waiting(context: Context) -> int:
+def take_waiting(context: Context, *, wait: float = 0.0) -> int:
     """Records the events that wait, unless another process has the lock: then that one does.
 
     Whoever leaves an event tries this after it, and whoever releases the lock looks once more,
     so no event is left lying because each thought that the other would see it.
     """
     try:
-        context.store.lock.acquire(context.holder, wait=0)
+        context.store.lock.acquire(context.holder, wait=wait)
     except Locked:
         return 0
     try:

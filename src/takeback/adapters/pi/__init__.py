@@ -60,6 +60,8 @@ class Pi:
         tools = tuple(_tool(call) for call in fields.tables(payload, "tools"))
         if kind == events.TOOL_BEFORE and not any(tool.kind == events.EDIT for tool in tools):
             return None
+        if kind == events.ROUND_END and not tools:
+            return None  # an answer changes no file, and if it is the last the end is told too
         parent = fields.text(payload, "parent_session") if said == "session_start" else None
         return AgentEvent(
             kind=kind if parent is None else events.FORKED,

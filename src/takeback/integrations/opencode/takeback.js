@@ -237,7 +237,7 @@ class Desk {
     if (!child) return Promise.resolve(null)
     const id = ++this.#number
     return new Promise((resolve) => {
-      const timer = setTimeout(() => child.kill("SIGKILL"), LIMIT) // it hangs; no file is lost by it
+      const timer = setTimeout(() => child.kill("SIGKILL"), LIMIT) // it hangs; no file is lost
       this.#waiting.set(id, (result) => {
         clearTimeout(timer)
         resolve(result)

@@ -23,6 +23,7 @@ interface Request {
 }
 
 const ATTEMPTS = 3; // starts that may end without an answer before takeback is left alone
+const BEHIND = 10_000; // milliseconds
 const PARTING = 3_000; // milliseconds
 
 export class Desk {
@@ -54,8 +55,8 @@ export class Desk {
 					this.overdue++;
 					resolve(failed("timeout", "takeback has not answered in time"));
 				},
-				// Who is behind already is told, and not waited for again.
-				this.overdue > 0 && call === "event" ? 0 : limit,
+				// Who is behind already is told, and not waited for again, or not for long.
+				this.overdue === 0 ? limit : call === "event" ? 0 : Math.min(limit, BEHIND),
 			);
 			const answered = (answer: Answer) => {
 				this.waiting.delete(id);
