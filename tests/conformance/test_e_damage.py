@@ -262,7 +262,8 @@ def test_62_a_damaged_file_beside_the_objects_stops_nothing(
         assert (workspace / "file.txt").read_bytes() == b"changed %s\n" % what.encode()
         _damage(store, names, data)
         made = cli.ok("--json", "checkpoint").json
-        assert (made["complete"], made["changed"]) == (True, 1)
+        # Nothing since the undo: what an operation itself did is nobody's change.
+        assert (made["complete"], made["changed"]) == (True, 0)
         lines, ledger = log(cli), _dump(store)
     # What a damaged log says was a failure to somebody: doctor may report it.
     assert unbroken(cli.run("--json", "doctor")).status in (0, 1)
@@ -296,7 +297,7 @@ def test_62_the_ledger_is_rebuilt_to_what_it_was(cli: Cli, workspace: Path) -> N
     checkpoint(cli)
     store = store_of(cli)
     lines, before = cli.ok("--json", "log", "--all").json_lines, _dump(store)
-    assert len(before) > 20
+    assert len(before) >= 20
 
     def rebuilt() -> None:
         assert cli.ok("--json", "log", "--all").json_lines == lines

@@ -214,7 +214,7 @@ def _statuses(cli: Cli, at: str, workspace: Path) -> None:
         (2, "usage", cli.run("--json", "log", "--no-such-option")),
         (2, "usage", cli.run("--json", "show", at, "and", "more")),
         (2, "usage", cli.run("--json", "config", "no_such_setting")),
-        (2, "usage", cli.run("--json", "cat", at, "../outside")),
+        (12, "no_such_checkpoint", cli.run("--json", "cat", at, "../outside")),
         (10, "not_a_workspace", Cli(home).run("--json", "checkpoint")),
         (10, "not_a_workspace", Cli(unknown).run("--json", "log")),
         (10, "not_a_workspace", cli.run("--json", "-C", "no/such/directory", "log")),
