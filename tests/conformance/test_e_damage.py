@@ -309,7 +309,7 @@ def test_62_the_ledger_is_rebuilt_to_what_it_was(cli: Cli, workspace: Path) -> N
     # A row that says something else than the store is put right on demand.
     database = sqlite3.connect(store / "ledger.db")
     with database:
-        database.execute("update checkpoints set prompt = 'invented', files = 7")
+        database.execute("update checkpoints set turn = 7, kind = 'invented'")
         database.execute("delete from changes")
         database.execute("insert into labels values ('nobody', 'nothing')")
     database.close()
