@@ -86,6 +86,34 @@ def take_back_the_second_turn(driver: Driver) -> None:
     assert cli.ok("--json", "status").json["failures"] == []
 
 
+def tell_the_model(driver: Driver) -> None:
+    """Takes the files back under a conversation that goes on: its model is told, once."""
+    world, model = driver.world, driver.world.model
+    model.script = driver.script()
+    world.cli.ok("init", driver.name, "--yes")
+    session = driver.begin(ONE)
+    driver.go_on(driver.resume_line(session), TWO)
+    world.cli.ok("rewind", "turn:2", "--files", "--yes")
+    driver.go_on(driver.resume_line(session), AGAIN)
+    told = model.first_of(AGAIN)
+    assert told.humans[:2] == (ONE, TWO)
+    assert told.body.count("Note from takeback: ") == 1
+    driver.go_on(driver.resume_line(session), LATER)
+    assert model.first_of(LATER).body.count("Note from takeback: ") <= 1
+
+
+def connect_one_project(driver: Driver) -> None:
+    """Connects the agent for the project alone: its own settings are not touched."""
+    world = driver.world
+    world.model.script = driver.script()
+    settings = driver.settings.read_bytes() if driver.settings.exists() else None
+    world.cli.ok("init", driver.name, "--here", "--yes")
+    driver.begin(ONE)
+    [turn] = world.log()
+    assert changed(turn) == {"a.txt": "added", "b.txt": "added"}
+    assert (driver.settings.read_bytes() if driver.settings.exists() else None) == settings
+
+
 def changed(turn: dict[str, Any]) -> dict[str, str]:
     """Returns how each file of a turn was changed."""
     return {change["path"]: change["kind"] for change in turn["changed"]}

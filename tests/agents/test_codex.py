@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.agents.codex import Codex
-from tests.agents.flow import AGAIN, ONE, TWO, changed, take_back_the_second_turn
+from tests.agents.flow import (
+    AGAIN,
+    ONE,
+    TWO,
+    connect_one_project,
+    take_back_the_second_turn,
+    tell_the_model,
+)
 from tests.agents.terminal import need_tmux
 from tests.agents.world import World
 
@@ -16,6 +23,10 @@ from tests.agents.world import World
 @pytest.fixture
 def codex(world: World, installed: Callable[[str], Path]) -> Codex:
     return Codex(world, installed("codex"))
+
+
+def test_the_model_is_told_that_files_were_taken_back(codex: Codex) -> None:
+    tell_the_model(codex)
 
 
 def test_a_turn_is_taken_back_with_its_files_and_its_conversation(codex: Codex) -> None:
@@ -38,14 +49,8 @@ def test_hooks_that_nobody_trusts_record_nothing_and_status_says_so(codex: Codex
     assert [turn["prompt"] for turn in world.log()] == [TWO]
 
 
-def test_hooks_of_one_project_alone(codex: Codex) -> None:
-    world = codex.world
-    world.model.script = codex.script()
-    world.cli.ok("init", "codex", "--here", "--yes")
-    assert not codex.settings.exists()
-    codex.begin(ONE)
-    [turn] = world.log()
-    assert changed(turn) == {"a.txt": "added", "b.txt": "added"}
+def test_one_project_alone_is_connected(codex: Codex) -> None:
+    connect_one_project(codex)
 
 
 def test_a_terminal_takes_the_printed_line_and_answers_takeback(codex: Codex) -> None:

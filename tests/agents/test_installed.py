@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.installed import NotInstalled, Package, program_of
+from takeback.app.connect import connection_of
+from tests.agents.installed import PACKAGES, NotInstalled, Package, program_of
 
 PACKAGE = Package("some", "@some/agent", "1.2.3", ".bin/some")
 INSTALLS = """\
@@ -58,3 +59,8 @@ def test_a_machine_without_npm_says_so(environ: dict[str, str]) -> None:
     environ["PATH"] = environ["HOME"]
     with pytest.raises(NotInstalled, match="there is no npm"):
         program_of(PACKAGE, environ)
+
+
+@pytest.mark.parametrize("agent", PACKAGES)
+def test_what_is_installed_is_what_the_table_says_was_tested(agent: str) -> None:
+    assert connection_of(agent).capabilities.tested == PACKAGES[agent].version

@@ -242,18 +242,36 @@ def test_a_settings_file_that_is_broken_is_left_alone(
     assert not ours.exists()
 
 
-def test_gemini_with_hooks_turned_off_is_not_called_connected(cli: Cli, home: Path) -> None:
-    settings = home / ".gemini" / "settings.json"
-    settings.write_text('{"hooksConfig": {"enabled": false}}')
-    answer = cli.run("--json", "init", "gemini", "--yes")
+@pytest.mark.parametrize(
+    ("agent", "off"),
+    [
+        ("claude", '{"disableAllHooks": true}'),
+        ("gemini", '{"hooksConfig": {"enabled": false}}'),
+    ],
+)
+def test_an_agent_with_hooks_turned_off_is_not_called_connected(
+    cli: Cli, home: Path, agent: str, off: str
+) -> None:
+    settings = home / f".{agent}" / "settings.json"
+    settings.write_text(off)
+    answer = cli.run("--json", "init", agent, "--yes")
     assert answer.status == 13
     assert "turns hooks off" in answer.error["message"]
+    assert settings.read_text() == off
     settings.write_text("{}")
-    cli.ok("init", "gemini", "--yes")
-    settings.write_text(settings.read_text().replace("{", '{"hooksConfig": {"enabled": false},', 1))
+    cli.ok("init", agent, "--yes")
     cli.ok("checkpoint")
-    [state] = [a for a in cli.ok("--json", "status").json["agents"] if a["agent"] == "gemini"]
-    assert not state["connected"]
+
+    def is_connected() -> bool:
+        [state] = [a for a in cli.ok("--json", "status").json["agents"] if a["agent"] == agent]
+        return bool(state["connected"])
+
+    assert is_connected()
+    connected = settings.read_text()
+    settings.write_text(connected.replace("{", off[:-1] + ",", 1))
+    assert not is_connected()
+    cli.ok("uninstall", "--yes")
+    assert json.loads(settings.read_text()) == json.loads(off)
 
 
 def test_an_agent_that_nobody_knows_is_refused(cli: Cli) -> None:

@@ -25,19 +25,36 @@ class Hook(Value):
     matcher: str | None = None
 
 
+class Off(Value):
+    """The setting by which a person turns all hooks of an agent off."""
+
+    path: tuple[str, ...]
+    value: bool
+
+
 def connected(
-    path: str, hooks: Sequence[Hook], agent: str, home: str, *, named: bool = False
+    path: str,
+    hooks: Sequence[Hook],
+    agent: str,
+    home: str,
+    *,
+    off: Off | None = None,
+    named: bool = False,
 ) -> FileEdit:
     """Returns the edit that adds our hooks.
 
     Those that are there already are left alone, whatever time limit a person has given them;
     those that call the launcher of another home, or for other tools, are replaced. ``named``
-    gives each hook a name, as Gemini wants it. Raises Refused if the file is not JSON.
+    gives each hook a name, as Gemini wants it. Raises Refused if the file is not JSON, or if
+    it turns hooks off: that switch is not ours.
     """
     before = connecting.read(path)
     command = command_for(agent, home)
     try:
         text = (before or b"").decode()
+        if off is not None and _are_off(_settings(text), off):
+            what = f"{path} turns hooks off ({'.'.join(off.path)})"
+            raise Refused(what, hint="turn them on, then run it again")
         for hook in hooks:
             present = _groups(_settings(text), hook.event)
             current = [g for g in present if _is_current(g, hook, command)]
@@ -69,12 +86,19 @@ def disconnected(path: str, agent: str, home: str) -> FileEdit:
     return FileEdit(path, before, text.encode())
 
 
-def is_connected(path: str, hooks: Sequence[Hook], agent: str, home: str) -> bool:
-    """Tells whether every hook of ours is in the file, and leads to the launcher of this home."""
+def is_connected(
+    path: str, hooks: Sequence[Hook], agent: str, home: str, *, off: Off | None = None
+) -> bool:
+    """Tells whether every hook of ours is in the file, and leads to the launcher of this home.
+
+    False if the file turns hooks off.
+    """
     command = command_for(agent, home)
     try:
         present = _settings((connecting.read(path) or b"").decode())
     except ValueError:
+        return False
+    if off is not None and _are_off(present, off):
         return False
     return all(
         any(_is_current(group, hook, command) for group in _groups(present, hook.event))
@@ -94,6 +118,13 @@ def _settings(text: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ValueError("it is no JSON object")
     return found
+
+
+def _are_off(settings: dict[str, Any], off: Off) -> bool:
+    found: Any = settings
+    for key in off.path:
+        found = found.get(key) if isinstance(found, dict) else None
+    return found is off.value
 
 
 def _table(settings: dict[str, Any], name: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import os
 from takeback.adapters import hook_settings
 from takeback.adapters.connecting import Capabilities, FileEdit, read
 from takeback.adapters.finding import config_directory, newest_in, on_path
-from takeback.adapters.hook_settings import Hook
+from takeback.adapters.hook_settings import Hook, Off
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ _HOOKS = (
     Hook("SessionEnd", 10),
 )
 """Read-only tools carry no hook: a batch is told once, at its end."""
+_OFF = Off(("disableAllHooks",), True)
 _OURS = b"The hooks of takeback answer this command"
 _COMMAND = (
     b"""\
@@ -57,7 +58,8 @@ class ClaudeConnection:
     def connect(
         self, environ: Mapping[str, str], home: str, here: str | None
     ) -> tuple[FileEdit, ...]:
-        hooks = hook_settings.connected(_settings(environ, here), _HOOKS, self.name, home)
+        settings = _settings(environ, here)
+        hooks = hook_settings.connected(settings, _HOOKS, self.name, home, off=_OFF)
         path = _command(environ, here)
         found = read(path)
         theirs = found is not None and _OURS not in found
@@ -73,7 +75,8 @@ class ClaudeConnection:
         return (hooks, FileEdit(path, found, None if ours else found))
 
     def is_connected(self, environ: Mapping[str, str], home: str, here: str | None) -> bool:
-        return hook_settings.is_connected(_settings(environ, here), _HOOKS, self.name, home)
+        path = _settings(environ, here)
+        return hook_settings.is_connected(path, _HOOKS, self.name, home, off=_OFF)
 
     def advice(self) -> str:
         return "Sessions that are open now hear of it when they are started again."

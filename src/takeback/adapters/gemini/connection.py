@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 
-from takeback.adapters import connecting, hook_settings, jsonc
+from takeback.adapters import hook_settings
 from takeback.adapters.connecting import Capabilities, FileEdit
 from takeback.adapters.finding import config_directory, newest_in, on_path
-from takeback.adapters.hook_settings import Hook
-from takeback.errors import Refused
+from takeback.adapters.hook_settings import Hook, Off
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ _HOOKS = (
     Hook("AfterAgent", 15_000),
     Hook("SessionEnd", 5_000),
 )
+_OFF = Off(("hooksConfig", "enabled"), False)
 
 
 class GeminiConnection:
@@ -41,13 +41,7 @@ class GeminiConnection:
         self, environ: Mapping[str, str], home: str, here: str | None
     ) -> tuple[FileEdit, ...]:
         path = _settings(environ, here)
-        edit = hook_settings.connected(path, _HOOKS, self.name, home, named=True)
-        if _are_off(edit.after):
-            raise Refused(
-                f"{path} turns hooks off (hooksConfig.enabled)",
-                hint="turn them on, then run it again",
-            )
-        return (edit,)
+        return (hook_settings.connected(path, _HOOKS, self.name, home, off=_OFF, named=True),)
 
     def disconnect(
         self, environ: Mapping[str, str], home: str, here: str | None
@@ -56,9 +50,7 @@ class GeminiConnection:
 
     def is_connected(self, environ: Mapping[str, str], home: str, here: str | None) -> bool:
         path = _settings(environ, here)
-        if not hook_settings.is_connected(path, _HOOKS, self.name, home):
-            return False
-        return not _are_off(connecting.read(path))
+        return hook_settings.is_connected(path, _HOOKS, self.name, home, off=_OFF)
 
     def advice(self) -> str:
         return ""
@@ -73,12 +65,6 @@ class GeminiConnection:
 def _home(environ: Mapping[str, str]) -> str:
     """Returns Gemini's directory; its variable stands for the home directory, not for this."""
     return os.path.join(config_directory(environ, "GEMINI_CLI_HOME", ""), ".gemini")
-
-
-def _are_off(settings: bytes | None) -> bool:
-    """Tells whether a person has turned all hooks off; without a word they are on."""
-    found = jsonc.parse((settings or b"").decode()).plain().get("hooksConfig")
-    return isinstance(found, dict) and found.get("enabled") is False
 
 
 def _settings(environ: Mapping[str, str], here: str | None) -> str:
