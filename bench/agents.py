@@ -20,9 +20,9 @@ from statistics import median
 from typing import Any
 
 from bench.repositories import repository
-from tests.agents import claude, codex, gemini
+from tests.agents import claude, codex, gemini, opencode, pi
 from tests.agents.flow import Driver
-from tests.agents.installed import PACKAGES, NotInstalled, program_of
+from tests.agents.installed import PACKAGES, NotInstalled, Package, program_of
 from tests.agents.script import Step, Tool
 from tests.agents.scripted_model import ScriptedModel
 from tests.agents.world import World
@@ -33,36 +33,58 @@ _CALLS = 15
 _GOAL = 60
 _NO_CALL = "a turn"
 
-Maker = Callable[[Path, str], Tool]
-"""Makes a call in a project, which no other call is equal to, by a name that is new."""
+Maker = Callable[[str, str], Tool]
+"""Makes a call of a tool from a path and a text that no other call has."""
 
-_DRIVERS: Mapping[str, Callable[[World, Path], Driver]] = {
+_DRIVERS: Mapping[str, Callable[..., Driver]] = {
     "claude": claude.Claude,
     "codex": codex.Codex,
     "gemini": gemini.Gemini,
+    "opencode": opencode.OpenCode,
+    "pi": pi.Pi,
 }
-_TOOLS: Mapping[str, Mapping[str, Maker]] = {
-    "claude": {
-        "shell": lambda repo, name: claude.shell(f"echo {name} > {name}"),
-        "edit": lambda repo, name: Tool("Write", {"file_path": f"{repo}/{name}", "content": name}),
-        "read": lambda repo, name: Tool("Read", {"file_path": f"{repo}/keep.txt"}),
-    },
-    "codex": {
-        "shell": lambda repo, name: codex.shell(f"echo {name} > {name}"),
-        "edit": lambda repo, name: Tool(
-            "apply_patch", text=f"*** Begin Patch\n*** Add File: {name}\n+{name}\n*** End Patch\n"
-        ),
-    },
-    "gemini": {
-        "shell": lambda repo, name: gemini.shell(f"echo {name} > {name}"),
-        "edit": lambda repo, name: Tool(
-            "write_file", {"file_path": f"{repo}/{name}", "content": name}
-        ),
-        "read": lambda repo, name: Tool(
-            "list_directory", {"dir_path": f"{repo}", "ignore": [name]}
-        ),
-    },
+_PACKAGES = {**PACKAGES, "opencode": opencode.OPENCODE, "pi": pi.PI}
+_SHELLS: Mapping[str, Callable[[str], Tool]] = {
+    "claude": claude.shell,
+    "codex": codex.shell,
+    "gemini": gemini.shell,
+    "opencode": opencode.shell,
+    "pi": pi.shell,
 }
+_WRITES: Mapping[str, Maker] = {
+    "claude": lambda path, text: Tool("Write", {"file_path": path, "content": text}),
+    "codex": lambda path, text: Tool(
+        "apply_patch", text=f"*** Begin Patch\n*** Add File: {path}\n+{text}\n*** End Patch\n"
+    ),
+    "gemini": lambda path, text: Tool("write_file", {"file_path": path, "content": text}),
+    "opencode": lambda path, text: Tool("write", {"filePath": path, "content": text}),
+    "pi": lambda path, text: Tool("write", {"path": path, "content": text}),
+}
+_READS: Mapping[str, Maker] = {
+    "claude": lambda path, text: Tool("Read", {"file_path": path}),
+    "gemini": lambda path, text: Tool(
+        "list_directory", {"dir_path": os.path.dirname(path), "ignore": [text]}
+    ),
+    "opencode": lambda path, text: Tool("read", {"filePath": path}),
+    "pi": lambda path, text: Tool("read", {"path": path}),
+}
+_NEW, _EDIT, _SHELL, _READ = "new file", "edit", "shell", "read"
+
+
+def _tools(agent: str, what: str, repo: Path, number: Iterator[int]) -> list[Tool]:
+    """Returns the calls of one turn: of the shell, of a tool that writes, or of one that reads."""
+    names = [f"new{next(number)}.txt" for _ in range(_CALLS)]
+    if what == _SHELL:
+        return [_SHELLS[agent](f"echo {name} > {name}") for name in names]
+    if what == _READ:
+        return [_READS[agent](f"{repo}/keep.txt", name) for name in names]
+    # Agents overwrite only what they know: a file that the turn's first call has made.
+    paths = [names[0]] * _CALLS if what == _EDIT else names
+    return [_WRITES[agent](f"{repo}/{p}", t) for p, t in zip(paths, names, strict=True)]
+
+
+def _whats(agent: str) -> list[str]:
+    return [_NO_CALL, _SHELL, _NEW, _EDIT, *([_READ] if agent in _READS else [])]
 
 
 def measure_agents(rounds: int) -> dict[str, Any]:
@@ -73,13 +95,13 @@ def measure_agents(rounds: int) -> dict[str, Any]:
     print("| agent | what | without, ms | with takeback, ms | added, ms | goal |")
     print("|---|---|---|---|---|---|", flush=True)
     results = {}
-    for agent, package in PACKAGES.items():
+    for agent, package in _PACKAGES.items():
         try:
-            program = program_of(package, environ)
+            programs = [program_of(one, environ) for one in _programs(package)]
         except NotInstalled as error:
             print(f"| {agent} {package.version} | NOT MEASURED: {error} | | | | |", flush=True)
             continue
-        results[agent] = _measure(agent, program, original, rounds)
+        results[agent] = _measure(agent, programs, original, rounds)
         for what, (without, with_it) in results[agent].items():
             goal = "" if what == _NO_CALL else f"<= {_GOAL}"
             title = what if what == _NO_CALL else f"a call: {what}"
@@ -88,32 +110,35 @@ def measure_agents(rounds: int) -> dict[str, Any]:
     return results
 
 
+def _programs(package: Package) -> list[Package]:
+    return [package, pi.NODE] if package is pi.PI else [package]
+
+
 def _measure(
-    agent: str, program: Path, original: Path, rounds: int
+    agent: str, programs: Sequence[Path], original: Path, rounds: int
 ) -> dict[str, tuple[float, float]]:
     """Returns the medians without and with takeback, of each kind of call and of a turn."""
     spent: dict[tuple[str, bool], list[float]] = {}
     number = count()
     with ExitStack() as stack:
         drivers = {
-            joined: stack.enter_context(_machine(agent, program, original, joined=joined))
+            joined: stack.enter_context(_machine(agent, programs, original, joined=joined))
             for joined in (False, True)
         }
         for one in range(rounds + 1):
-            for what in (_NO_CALL, *_TOOLS[agent]):
+            for what in _whats(agent):
                 order = (False, True) if one % 2 else (True, False)
                 for joined in order:
                     took = list(_play(drivers[joined], agent, what, number))
                     if one:  # the first is warm-up: the stores are made
                         spent.setdefault((what, joined), []).extend(took)
-    return {
-        what: (median(spent[what, False]), median(spent[what, True]))
-        for what in (_NO_CALL, *_TOOLS[agent])
-    }
+    return {what: (median(spent[what, False]), median(spent[what, True])) for what in _whats(agent)}
 
 
 @contextmanager
-def _machine(agent: str, program: Path, original: Path, *, joined: bool) -> Iterator[Driver]:
+def _machine(
+    agent: str, programs: Sequence[Path], original: Path, *, joined: bool
+) -> Iterator[Driver]:
     """Makes a machine with one agent, connected or not, in an environment of its own."""
     before = dict(os.environ)
     with tempfile.TemporaryDirectory(prefix="takeback-bench-") as name, ScriptedModel({}) as model:
@@ -124,7 +149,7 @@ def _machine(agent: str, program: Path, original: Path, *, joined: bool) -> Iter
         _replace_environment(sealed_environment(place))
         try:
             world = World(place / "home", place / "project", place / "bin", model)
-            driver = _DRIVERS[agent](world, program)
+            driver = _DRIVERS[agent](world, *programs)
             if joined:
                 world.cli.ok("init", agent, "--yes")
                 world.cli.ok("checkpoint", "--allow-large")
@@ -141,8 +166,8 @@ def _replace_environment(environ: Mapping[str, str]) -> None:
 def _play(driver: Driver, agent: str, what: str, number: Iterator[int]) -> Sequence[float]:
     """Plays one turn in a new session and returns the milliseconds of each call, or of all."""
     world = driver.world
-    calls = [] if what == _NO_CALL else [f"new{next(number)}.txt" for _ in range(_CALLS)]
-    steps = [Step("", [_TOOLS[agent][what](world.repo, name)]) for name in calls]
+    calls = [] if what == _NO_CALL else _tools(agent, what, world.repo, number)
+    steps = [Step("", [call]) for call in calls]
     world.model.script = {"GO": [*steps, Step("Done.")]}
     world.model.requests.clear()
     start = time.perf_counter()

@@ -27,12 +27,10 @@ GOLDEN = [
     "_operator",
     "_sha1",
     "_struct",
-    "bisect",
     "encodings.ascii",
     "errno",
     "fcntl",
     "gc",
-    "operator",
     "struct",
     "zlib",
 ]

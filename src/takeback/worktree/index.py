@@ -17,7 +17,7 @@ entries and extensions meet the trailer exactly, so both are tried.
 
 from __future__ import annotations
 
-from operator import eq
+from _operator import eq
 from struct import Struct, error
 
 TYPE_CHECKING = False

@@ -13,7 +13,7 @@ from __future__ import annotations
 import gc
 import marshal
 import os
-from bisect import bisect_right
+from _bisect import bisect_right
 
 from takeback import durable
 from takeback.worktree.directory import OIDS, PATH
