@@ -78,6 +78,21 @@ def test_a_prompt_imports_nothing_slow_and_only_the_standard_library(modules: li
     assert tops <= sys.stdlib_module_names
 
 
+@pytest.mark.parametrize(
+    ("told", "opens"),
+    [
+        (event("tool_before", tools=[{"name": "W", "kind": "edit", "paths": ["new"]}]), False),
+        (event("tool_before", tools=[{"name": "W", "kind": "edit", "paths": ["a"]}]), True),
+        (event("round_end", tools=[{"name": "R", "kind": "read", "paths": ["a"]}]), False),
+        (event("round_end", tools=[{"name": "S", "kind": "shell"}]), True),
+        (event("round_end"), True),
+    ],
+)
+def test_what_concerns_no_file_opens_no_store(workspace: Path, told: bytes, opens: bool) -> None:
+    write_files(workspace, {"a": b"x"})
+    assert ("takeback.app" in imported(workspace, HEAR, told)) is opens
+
+
 def quiet(cli: Cli, *words: str, stdin: bytes, env: dict[str, str] | None = None) -> None:
     """Runs a hook, which must end well and say nothing, whatever it is given."""
     answer = cli.run("hook", *words, stdin=stdin, env=env)

@@ -14,7 +14,7 @@ import os
 from takeback.adapters import adapter_speaking
 from takeback.errors import TakebackError, TimedOut
 from takeback.model import json_text
-from takeback.model.event import PROMPT, TOOL_BEFORE, cleaned
+from takeback.model.event import PROMPT, READ, ROUND_END, TOOL_BEFORE, cleaned
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _heard(agent: str, text: str) -> str:
     if event is None:
         return ""
     event = cleaned(event)
-    if event.kind == TOOL_BEFORE and not _names_a_file(event):
+    if not _concerns_files(event):
         return ""
     from takeback.app import Takeback
 
@@ -100,13 +100,17 @@ def _heard(agent: str, text: str) -> str:
     return adapter.note(received.note) if received.note else ""
 
 
-def _names_a_file(event: AgentEvent) -> bool:
-    """Tells whether a tool is about to touch a file that is there.
+def _concerns_files(event: AgentEvent) -> bool:
+    """Tells whether there is anything to save: seen from the event alone, in half the time.
 
-    What is not there need not be saved: making a file costs the agent half as much this way.
+    Not before a tool that makes a new file, and not after a round that only read.
     """
-    paths = [path for tool in event.tools for path in tool.paths]
-    return any(os.path.lexists(os.path.join(event.directory, path)) for path in paths)
+    if event.kind == TOOL_BEFORE:
+        paths = [path for tool in event.tools for path in tool.paths]
+        return any(os.path.lexists(os.path.join(event.directory, path)) for path in paths)
+    if event.kind == ROUND_END and event.human and event.subagent is None and event.tools:
+        return any(tool.kind != READ for tool in event.tools)
+    return True
 
 
 def _command(adapter: Adapter, event: AgentEvent) -> list[str] | None:
