@@ -21,12 +21,19 @@ _PAUSE = 0.05
 class Terminal:
     """A program at a terminal; a context manager, which ends the program if it still runs."""
 
-    def __init__(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        size: tuple[int, int] = (120, 50),
+    ) -> None:
         # A short path: the name of a socket may not be longer than 104 characters.
         self._folder = tempfile.mkdtemp(prefix="takeback-")
         words = [f"{name}={value}" for name, value in env.items()]
-        size = ("-x", "120", "-y", "50")
-        self._tmux("new-session", "-d", *size, "-c", str(cwd), "env", "-i", *words, *argv)
+        sized = ("-x", str(size[0]), "-y", str(size[1]))
+        self._tmux("new-session", "-d", *sized, "-c", str(cwd), "env", "-i", *words, *argv)
 
     def __enter__(self) -> Terminal:
         return self
@@ -54,6 +61,13 @@ class Terminal:
         except subprocess.CalledProcessError:
             return False
         return True
+
+    def tells(self, name: str) -> str:
+        """Returns what tmux knows of the terminal: ``cursor_flag``, ``alternate_on``, ..."""
+        return self._tmux("display-message", "-p", f"#{{{name}}}").strip()
+
+    def resize(self, width: int, height: int) -> None:
+        self._tmux("resize-window", "-x", str(width), "-y", str(height))
 
     def press(self, *keys: str) -> None:
         self._tmux("send-keys", *keys)
@@ -106,7 +120,7 @@ class Terminal:
         return done.stdout
 
 
-def need_tmux() -> None:
+def need_tmux(what: str = "an agent's screen") -> None:
     """Skips a test where there is no tmux, loudly."""
     if shutil.which("tmux") is None:
-        pytest.skip("NOT TESTED: an agent's screen needs tmux, and there is none")
+        pytest.skip(f"NOT TESTED: {what} needs tmux, and there is none")

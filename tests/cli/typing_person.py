@@ -26,10 +26,12 @@ def at_a_terminal(
     *args: str,
     answers: tuple[str | Callable[[], str], ...] = (),
     env: Mapping[str, str] | None = None,
+    asks: tuple[bytes, ...] = (),
 ) -> Seen:
     """Runs takeback and types one answer each time that it asks.
 
-    An answer may be a function, which is called when the question is on the screen.
+    An answer may be a function, which is called when the question is on the screen. ``asks`` are
+    ends of questions besides the usual ones.
     """
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
@@ -54,7 +56,7 @@ def at_a_terminal(
             if not data:
                 break
             screen += data
-            if pending and screen.endswith((b"[y/N] ", b"to go on: ", b"[1-2] ")):
+            if pending and screen.endswith((b"[y/N] ", b"to go on: ", b"[1-2] ", *asks)):
                 answer = pending.pop(0)
                 os.write(ours, (answer if isinstance(answer, str) else answer()).encode())
         status = process.wait(timeout=cli.timeout)

@@ -6,7 +6,7 @@ import os
 
 from takeback import adapters, config, ops
 from takeback.errors import UsageError
-from takeback.model.path_text import to_text
+from takeback.model.path_text import FromRoot, to_text
 from takeback.ops.context import Context
 from takeback.ops.open import locate, open_store, open_workspace
 from takeback.paths import config_file
@@ -151,6 +151,8 @@ class Opened:
 
     def path(self, path: str | bytes) -> bytes:
         """Returns a path relative to the root; a relative one starts at the current directory."""
+        if isinstance(path, FromRoot):
+            return bytes(path)
         given = os.fsencode(path)
         try:
             return self._context.workspace.relative(given, base=os.getcwdb())

@@ -6,7 +6,7 @@ import os
 
 from takeback import ops
 from takeback.adapters import adapter_of
-from takeback.app.opened import Opened
+from takeback.app.browsing import Browsing
 from takeback.errors import UsageError
 from takeback.paths import takeback_home
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from takeback.ledger.ledger import Ledger
     from takeback.model.change import CountedChange
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.comparison import Between, FileDiff
     from takeback.model.operation import Operation
     from takeback.ops.sessions import Found, Node, SessionEntry
     from takeback.ops.status import Status
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from takeback.ops.verify import Verified
 
 
-class Reading(Opened):
+class Reading(Browsing):
     """Everything that changes nothing."""
 
     def checkpoints(
@@ -87,6 +88,15 @@ class Reading(Opened):
         scope = self._paths(paths)
         changes = ops.diff.changes(self._context, a, b, paths=scope)
         return changes, ops.diff.patch(self._context, a, b, paths=scope)
+
+    def states(self, checkpoint: CheckpointLike) -> Between:
+        """Returns the states that a turn led from and to, or before and at a plain checkpoint."""
+        found = self.find(checkpoint)
+        return self._ask(lambda ledger: ops.preview.states(ledger, found))
+
+    def file_diff(self, between: Between, path: bytes) -> FileDiff:
+        """Returns one path in two states; ``path`` is as ``changes`` name it, from the root."""
+        return ops.preview.file_diff(self._context, between, path)
 
     def _trees(self, old: CheckpointLike, new: CheckpointLike | None) -> tuple[bytes, bytes]:
         a = bytes.fromhex(self.find(old).snapshot)

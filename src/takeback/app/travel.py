@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from takeback.app.opened import CheckpointLike
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.comparison import Preview
     from takeback.model.operation import Operation, Step
     from takeback.model.plan import Outcome, Plan
     from takeback.ops.child import Cut
+    from takeback.ops.choices import Choices
     from takeback.ops.facts import Facts
     from takeback.ops.recover import Recovered
 
@@ -92,6 +94,18 @@ class Travel(Reading):
 
         return BOTH if self._ask(question) else FILES
 
+    def choices(self, checkpoint: CheckpointLike) -> Choices:
+        """Returns what can be done at a checkpoint, and in words why the rest cannot."""
+        target = self.find(checkpoint)
+        return ops.choices.choices(
+            self._context,
+            adapter_of(target.agent or ""),
+            target,
+            about=self._about(target),
+            session=self._ask(lambda ledger: ops.names.session_named(ledger, target.session)),
+            newest=self._newest_conversation(target),
+        )
+
     def plan(
         self,
         checkpoint: CheckpointLike,
@@ -110,9 +124,25 @@ class Travel(Reading):
             overrides,
             facts=self._facts(target),
         )
-        prompt = target.prompt if moved != "files" and target.kind == "prompt" else None
-        session = target.session if moved != "files" else None
-        return made.replace(scope=moved, about=self._about(target), prompt=prompt, session=session)
+        return self._with_conversation(made, moved)
+
+    def _with_conversation(self, made: Plan, scope: str) -> Plan:
+        """Completes a plan with where it goes, and with what becomes of the conversation."""
+        target, moves = made.target, scope != "files"
+        return made.replace(
+            scope=scope,
+            about=self._about(target),
+            prompt=target.prompt if moves and target.kind == "prompt" else None,
+            session=target.session if moves else None,
+        )
+
+    def preview(self, checkpoint: CheckpointLike) -> Preview:
+        """Returns what going to a checkpoint would do to the files now; changes nothing."""
+        target = self.find(checkpoint)
+        found = ops.preview.preview(
+            self._context, target, self._scope((), False), self._facts(target)
+        )
+        return found.replace(plan=found.plan.replace(about=self._about(target)))
 
     def rewind(
         self,
@@ -154,7 +184,7 @@ class Travel(Reading):
         self._recover_and_say()
         target = self.find(checkpoint)
         if worktree is not None:
-            worktree = ops.elsewhere.new_directory(self._context, worktree)
+            worktree = self.new_directory(worktree)
         outcome = ops.rewind.rewind(
             self._context,
             target,
@@ -168,9 +198,26 @@ class Travel(Reading):
         )
         return outcome.replace(directory=worktree)
 
-    def plan_fork(self, checkpoint: CheckpointLike, *, overrides: Overrides = NO_OVERRIDES) -> Plan:
-        """Returns what a fork with files would change; changes nothing."""
-        return self.plan(checkpoint, scope="both", overrides=overrides)
+    def new_directory(self, path: str) -> str:
+        """Returns the real path of a directory that a fork can make; raises UsageError."""
+        return ops.elsewhere.new_directory(self._context, path)
+
+    def plan_fork(
+        self,
+        checkpoint: CheckpointLike,
+        *,
+        files: bool = True,
+        worktree: str | None = None,
+        overrides: Overrides = NO_OVERRIDES,
+    ) -> Plan:
+        """Returns what a fork would change; changes nothing. ``worktree`` is looked at, too."""
+        if worktree is not None:
+            self.new_directory(worktree)
+        elif files:
+            return self.plan(checkpoint, scope="both", overrides=overrides)
+        target = self.find(checkpoint)
+        made = ops.plan.plan(self._context, target, self._scope((), False, files=False), overrides)
+        return self._with_conversation(made, "conversation")
 
     def _destination(
         self,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 COMMANDS = (
     "init",
+    "pick",
     "status",
     "checkpoint",
     "log",
@@ -85,16 +86,20 @@ class Commands(click.Group):
 def takeback(context: click.Context) -> object:
     """Takes back any turn of a coding agent: files, conversation, or both, and that too.
 
-    Without a command: status. A checkpoint CP is named by its id or the beginning of it, by
-    its label, by turn:3 (before that turn) or turn:3.end, by @ (the newest), @~1 (the one
-    before), or by a time such as 10m or 14:05. SESSION/CP names one of another session.
+    Without a command: the picker; status where there is no terminal. A checkpoint CP is named
+    by its id or the beginning of it, by its label, by turn:3 (before that turn) or turn:3.end,
+    by @ (the newest), @~1 (the one before), or by a time such as 10m or 14:05. SESSION/CP names
+    one of another session.
     """
     if context.invoked_subcommand is not None:
         return None
-    status = takeback.get_command(context, "status")
-    assert status is not None
-    with status.make_context("status", [], parent=context) as inner:
-        return status.invoke(inner)
+    from takeback.cli.commands.pick import can_show
+
+    name = "pick" if can_show() and not context.obj.json else "status"
+    command = takeback.get_command(context, name)
+    assert command is not None
+    with command.make_context(name, [], parent=context) as inner:
+        return command.invoke(inner)
 
 
 def run(args: Sequence[str]) -> int:

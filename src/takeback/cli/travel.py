@@ -7,14 +7,15 @@ import click
 from takeback.cli.terminal import agrees
 from takeback.errors import PartlyDone, Refused, UsageError
 from takeback.model.policy import Overrides
-from takeback.words import documents, render
+from takeback.words import choices, documents, render
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from takeback.app import Takeback
+    from takeback.app.errand import Errand
     from takeback.cli.options import Call
-    from takeback.model.operation import Operation
     from takeback.model.plan import Outcome, Plan
 
 DECLINED = 1
@@ -62,32 +63,23 @@ def overrides(
 
 
 class Journey:
-    """One rewind, undo or redo: how it is planned, how it is done, and how it is called."""
+    """One errand at the command line: the plan is shown, asked about, and carried out."""
 
-    def __init__(
-        self,
-        call: Call,
-        kind: str,
-        *,
-        plan: Callable[[], Plan],
-        go: Callable[[Plan | None], Outcome],
-        of: Operation | None = None,
-    ) -> None:
+    def __init__(self, call: Call, tb: Takeback, errand: Errand, allowed: Overrides) -> None:
         self._call = call
         self._output = call.output
-        self._kind = kind
-        self._plan = plan
-        self._go = go
-        self._of = of
+        self._tb = tb
+        self._errand = errand
+        self._allowed = allowed
 
     def show_plan(self) -> int:
         """Answers with the plan and changes nothing."""
         plan = self._plan()
         self._output.document("plan", documents.plan(plan))
         if plan.does_nothing:
-            self._output.line(f"Nothing to do: the files are already at {plan.target.id}.")
+            self._output.line(choices.nothing_to_do(plan))
         else:
-            question = render.question(self._kind, plan, self._of).rstrip("?")
+            question = render.question(self._errand.kind, plan, self._errand.of).rstrip("?")
             self._output.line(f"Plan: {question[0].lower()}{question[1:]}.")
         paint = self._output.paint
         self._output.lines(render.plan_lines(plan, paint, whole=self._call.verbose))
@@ -96,22 +88,23 @@ class Journey:
     def travel(self) -> int:
         """Asks, unless told to go ahead, and does it."""
         if self._call.yes:
-            return self._arrive(self._go(None))
+            return self.go_ahead()
         while True:
             plan = self._plan()
             if not plan.does_nothing and not self._agreed(plan):
-                self._output.note("Nothing was changed.")
+                self._output.note(choices.NOTHING_CHANGED)
                 return DECLINED
-            try:
-                return self._arrive(self._go(plan))
-            except Refused:
-                if self._plan().same_changes(plan):
-                    raise
-                self._output.note("The files changed meanwhile; this is the new plan.")
+            done = self._errand.go(self._tb, self._allowed, shown=plan)
+            if done is not None:
+                return self._arrive(done)
+            self._output.note(choices.NEW_PLAN)
 
     def go_ahead(self) -> int:
-        """Does it without a question: nothing that is there is changed."""
-        return self._arrive(self._go(None))
+        """Does it without a question: it was agreed to, or nothing that is there is changed."""
+        return self._arrive(self._errand.going(self._tb, self._allowed, None))
+
+    def _plan(self) -> Plan:
+        return self._errand.plan(self._tb, self._allowed)
 
     def _agreed(self, plan: Plan) -> bool:
         paint = self._output.paint_stderr
@@ -123,11 +116,11 @@ class Journey:
                 hint=f"to do it all the same: {flags}" if flags else "nothing was changed",
                 flag=plan.refused[0].flag,
             )
-        return agrees(render.question(self._kind, plan, self._of))
+        return agrees(render.question(self._errand.kind, plan, self._errand.of))
 
     def _arrive(self, outcome: Outcome) -> int:
-        self._output.document(self._kind, documents.outcome(outcome))
-        lines = render.outcome_lines(outcome, self._of)
+        self._output.document(self._errand.kind, documents.outcome(outcome))
+        lines = render.outcome_lines(outcome, self._errand.of)
         if self._call.quiet:
             lines = render.left_alone_lines(outcome.left_alone, "Left alone")
         self._output.lines(lines)

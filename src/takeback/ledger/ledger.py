@@ -81,12 +81,19 @@ class Ledger:
         self._db.close()
 
     def rows(self, query: str, *values: object) -> list[tuple[object, ...]]:
+        rows = self.columns(query, *values)
+        return [tuple(original(v) if isinstance(v, str) else v for v in row) for row in rows]
+
+    def columns(self, query: str, *values: object) -> list[tuple[object, ...]]:
+        """Returns rows as SQLite has them: text of a person's has to go through ``original``.
+
+        For thousands of rows, of which few columns are such text.
+        """
         bound = [_storable(v) if isinstance(v, str) else v for v in values]
         try:
-            rows = self._db.execute(query, bound).fetchall()
+            return self._db.execute(query, bound).fetchall()
         except sqlite3.DatabaseError as error:
             raise _translated(error) from error
-        return [tuple(_original(v) if isinstance(v, str) else v for v in row) for row in rows]
 
     # -- catching up
 
@@ -236,6 +243,23 @@ class Ledger:
         )
         return [OwnedChange(*row) for row in rows]  # type: ignore[arg-type]
 
+    def state_before(self, checkpoint: Checkpoint) -> SnapshotId | None:
+        """Returns the snapshot that a checkpoint's changes are counted from, None for the first.
+
+        A session that takeback cut from another begins with a copy of an earlier state. No file
+        was changed for it, so nothing is compared with it, unless it is the first thing here.
+        """
+        copy = "kind = 'fork' and origin is not null"
+        earlier = f"place < (select place from checkpoints where id = ?1 and not ({copy}))"
+        rows = self.rows(
+            "select snapshot, place from checkpoints "
+            f"where {earlier} and (place = 0 or not ({copy})) "
+            f"union all select snapshot, place from operations where {earlier} "
+            "order by place desc limit 1",
+            checkpoint.id,
+        )
+        return SnapshotId(str(rows[0][0])) if rows else None
+
     def counts(self) -> tuple[int, int, int]:
         """Returns the number of checkpoints (undo snapshots apart), snapshots and sessions."""
         ((checkpoints, snapshots, sessions),) = self.rows(
@@ -287,7 +311,8 @@ def _storable(text: str) -> str:
     return "".join(chr(ord(c) + _PRIVATE) if 0xD800 <= ord(c) <= 0xDFFF else c for c in text)
 
 
-def _original(text: str) -> str:
+def original(text: str) -> str:
+    """Returns text as it was before SQLite took it."""
     if text.isascii():
         return text
     low, high = 0xD800 + _PRIVATE, 0xDFFF + _PRIVATE

@@ -218,16 +218,16 @@ def search(ledger: Ledger, text: str, *, limit: int = -1) -> list[tuple[Checkpoi
     What a person types is looked for as it stands; signs that mean something to the index do not.
     """
     order = "(select place from checkpoints where id = checkpoint) desc, what limit " + f"{limit:d}"
-    if len(text) < _SHORTEST_WORD:
-        rows = ledger.rows(
-            "select checkpoint, what, text from words where instr(lower(text), lower(?)) "
-            f"order by {order}",
-            text,
-        )
-    else:
-        quoted = '"' + text.replace('"', '""') + '"'
-        rows = ledger.rows(
-            f"select checkpoint, what, text from words where words match ? order by {order}",
-            f"text : {quoted}",
-        )
+    where, value = matches(text)
+    rows = ledger.rows(
+        f"select checkpoint, what, text from words where {where} order by {order}", value
+    )
     return [(CheckpointId(str(id)), str(what), str(found)) for id, what, found in rows]
+
+
+def matches(text: str) -> tuple[str, str]:
+    """Returns what a row of ``words`` has to fulfil to hold ``text``: the clause and its value."""
+    if len(text) < _SHORTEST_WORD:  # the index knows pieces of three characters
+        return "instr(lower(text), lower(?))", text
+    quoted = '"' + text.replace('"', '""') + '"'
+    return "words match ?", f"text : {quoted}"

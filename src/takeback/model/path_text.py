@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 
+class FromRoot(bytes):
+    """A path from the root of the workspace, as plans and changes name it: meant literally.
+
+    Other paths are a person's words and are resolved; one below a directory that became a link
+    would then mean another file.
+    """
+
+
 def to_text(path: bytes) -> str:
     """Returns a path as text; bytes that are not UTF-8 survive as lone surrogates."""
     return path.decode("utf-8", "surrogateescape")

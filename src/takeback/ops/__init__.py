@@ -11,10 +11,12 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.ops import (
+        browse,
         cat,
         catch_up,
         checkpoint,
         child,
+        choices,
         diff,
         doctor,
         elsewhere,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
         open,
         plan,
         prepare,
+        preview,
         receive,
         recover,
         rewind,
@@ -38,10 +41,12 @@ if TYPE_CHECKING:
     )
 
     __all__ = [
+        "browse",
         "cat",
         "catch_up",
         "checkpoint",
         "child",
+        "choices",
         "diff",
         "doctor",
         "elsewhere",
@@ -53,6 +58,7 @@ if TYPE_CHECKING:
         "open",
         "plan",
         "prepare",
+        "preview",
         "receive",
         "recover",
         "rewind",

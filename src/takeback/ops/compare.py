@@ -8,8 +8,9 @@ from takeback.store import trees
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from takeback.model.change import Change
     from takeback.store.store import Store
 
 
@@ -23,25 +24,26 @@ def counted_changes(
     """
     wanted = [(old, new) for old, new in pairs if old != new]
     counts = dict(zip(wanted, numstat(store.git, wanted), strict=True)) if wanted else {}
-    found = []
-    for old, new in pairs:
-        lines = counts.get((old, new), {})
-        implied = _parents(lines)
-        changes = []
-        for change in trees.diff(store, old, new):
-            if change.kind in (ADDED, DELETED) and change.path in implied:
-                continue
-            added, deleted = lines.get(change.path, BINARY)
-            changes.append(
-                CountedChange(
-                    change.path,
-                    change.kind,
-                    added if added >= 0 else None,
-                    deleted if deleted >= 0 else None,
-                )
-            )
-        found.append(changes)
-    return found
+    return [
+        list(counted(trees.diff(store, old, new), counts.get((old, new), {}))) for old, new in pairs
+    ]
+
+
+def counted(
+    changes: Iterable[Change], lines: Mapping[bytes, tuple[int, int]]
+) -> Iterator[CountedChange]:
+    """Yields changes with their line counts, without the directories that came or went with one."""
+    implied = _parents(lines)
+    for change in changes:
+        if change.kind in (ADDED, DELETED) and change.path in implied:
+            continue
+        added, deleted = lines.get(change.path, BINARY)
+        yield CountedChange(
+            change.path,
+            change.kind,
+            added if added >= 0 else None,
+            deleted if deleted >= 0 else None,
+        )
 
 
 def _parents(paths: Iterable[bytes]) -> set[bytes]:

@@ -177,13 +177,16 @@ def _origin_turn(ledger: Ledger, child: Session) -> str | None:
     return None
 
 
-def current_place(context: Context, ledger: Ledger) -> str | None:
+def current_place(
+    context: Context, ledger: Ledger, log: list[Operation] | None = None
+) -> str | None:
     """Returns the checkpoint that the files stand at: the newest, or where a rewind went.
 
-    A rewind counts while it is not undone and nothing has been captured since.
+    A rewind counts while it is not undone and nothing has been captured since. ``log`` is the
+    operation log of who has read it already.
     """
     newest = ledger.checkpoints(without=(UNDO, FORKED), limit=1)
-    steps = history(read_operations(context.store)).undo
+    steps = history(read_operations(context.store) if log is None else log).undo
     last = steps[-1].operation if steps else None
     later = last is not None and (not newest or last.sequence > newest[0].sequence)
     if last is not None and later and last.moves_files:

@@ -142,10 +142,18 @@ def outcome_lines(outcome: Outcome, of: Operation | None) -> Iterator[str]:
     yield from conversation_lines(outcome)
     if not outcome.verified:
         yield "The files are not exactly at the target: something changed them meanwhile."
+    back = way_back(outcome)
+    if back is not None:
+        yield f"Take it back: takeback {back}"
+
+
+def way_back(outcome: Outcome) -> str | None:
+    """Returns the command that takes an outcome back; None where nothing was taken away."""
+    if outcome.operation is None:
+        return None
     if outcome.kind == "fork" and (outcome.scope != "both" or outcome.directory):
-        return
-    back = "redo" if outcome.kind == "undo" else "undo"
-    yield f"Take it back: takeback {back}"
+        return None
+    return "redo" if outcome.kind == "undo" else "undo"
 
 
 def conversation_lines(outcome: Outcome) -> Iterator[str]:
@@ -171,7 +179,7 @@ def entry_line(entry: TimelineEntry, paint: Paint, now: float, here: str | None 
         words.append(paint.strong(shown(checkpoint.label)))
     if checkpoint.prompt is not None:
         words.append(f'"{short(checkpoint.prompt)}"')
-    words += _names([change.path for change in entry.shown])
+    words.append(file_names([change.path for change in entry.shown]))
     if entry.added or entry.deleted:
         words.append(counts(entry.added, entry.deleted, paint))
     if not checkpoint.complete:
@@ -189,15 +197,22 @@ def entry_lines(
     """Yields the line of an entry and, under a turn, what the person changed before it."""
     yield entry_line(entry, paint, now, here)
     if entry.turn is not None and entry.outside:
-        names = _names([change.path for change in entry.outside])[0]
-        yield f"{'':20}outside edits before it: {names}"
+        yield f"{'':20}{outside_words(entry)}"
+
+
+def outside_words(entry: TimelineEntry) -> str:
+    """Returns what the person changed by their own hand before a turn."""
+    return f"outside edits before it: {file_names([change.path for change in entry.outside])}"
 
 
 def here_mark(place: str | None, paint: Paint) -> str:
     """Returns the mark of the place that the files stand at, with blanks before it; or nothing."""
-    if place is None:
-        return ""
-    return "  " + paint.strong("<- here, before it" if place == "before" else "<- here")
+    return "" if place is None else "  " + paint.strong(here_words(place))
+
+
+def here_words(place: str) -> str:
+    """Returns how the place that the files stand at is marked."""
+    return "<- here, before it" if place == "before" else "<- here"
 
 
 def place_name(entry: TimelineEntry) -> str:
@@ -212,12 +227,12 @@ def counts(added: int, deleted: int, paint: Paint) -> str:
     return f"{paint.added(f'+{added}')} {paint.deleted(f'-{deleted}')}"
 
 
-def _names(paths: Sequence[bytes]) -> list[str]:
+def file_names(paths: Sequence[bytes]) -> str:
+    """Returns the first three paths and how many more there are."""
     if not paths:
-        return ["no changes"]
+        return "no changes"
     names = ", ".join(shown_path(path) for path in paths[:_NAMES])
-    more = f" +{len(paths) - _NAMES} more" if len(paths) > _NAMES else ""
-    return [names + more]
+    return names + (f" +{len(paths) - _NAMES} more" if len(paths) > _NAMES else "")
 
 
 def operation_line(operation: Operation, paint: Paint, now: float) -> str:

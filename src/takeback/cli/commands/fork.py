@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from takeback.app import errand
 from takeback.cli.options import Call, name_text, session_option, verb
 from takeback.cli.travel import Journey, override_options, overrides, require_yes
 from takeback.errors import UsageError
@@ -36,16 +37,8 @@ def command(
     with call.open("fork", note=call.dry_run) as tb:
         meant = call.session_meant(tb, session, needed=checkpoint.startswith(("@", "turn:")))
         target = tb.find(checkpoint, session=meant)
-        journey = Journey(
-            call,
-            "fork",
-            plan=lambda: tb.plan(
-                target, scope="both" if files else "conversation", overrides=allowed
-            ),
-            go=lambda shown: tb.fork(
-                target, files=files, worktree=worktree, overrides=allowed, shown=shown
-            ),
-        )
+        going = errand.fork(target, files=files, worktree=worktree)
+        journey = Journey(call, tb, going, allowed)
         if call.dry_run:
             return journey.show_plan()
         if files:

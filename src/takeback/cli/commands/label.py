@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from takeback.cli.options import Call, name_text, verb
-from takeback.words.text import shown
+from takeback.words.choices import labelled
 
 
 @verb("label")
@@ -19,10 +19,5 @@ def command(call: Call, checkpoint: str, name: str | None) -> int:
         before = tb.find(checkpoint)
         after = tb.label(before, name)
     output.document("label", {"id": after.id, "label": after.label, "before": before.label})
-    if after.label is not None:
-        output.done([f"Labelled {shown(after.label)}: {after.id}"])
-    elif before.label is not None:
-        output.done([f"Took the label {shown(before.label)} off: {after.id}"])
-    else:
-        output.done([f"There was no label on {after.id}"])
+    output.done([labelled(before, after)])
     return 0

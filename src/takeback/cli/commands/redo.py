@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from takeback.app import errand
 from takeback.cli.options import Call, verb
 from takeback.cli.travel import Journey, override_options, overrides, require_yes
 
@@ -15,11 +16,5 @@ def command(call: Call, **waived: bool) -> int:
         if not call.dry_run:
             require_yes(call, "redo")
             tb.recover_instead_of("redo")
-        journey = Journey(
-            call,
-            "redo",
-            of=tb.next_redo().operation,
-            plan=lambda: tb.plan_redo(overrides=allowed),
-            go=lambda shown: tb.redo(overrides=allowed, shown=shown),
-        )
+        journey = Journey(call, tb, errand.step("redo", tb.next_redo().operation), allowed)
         return journey.show_plan() if call.dry_run else journey.travel()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from takeback.app import errand
 from takeback.cli.options import Call, name_text, session_option, verb
 from takeback.cli.travel import Journey, override_options, overrides, require_yes
 from takeback.errors import UsageError
@@ -44,15 +45,8 @@ def command(
             scope = tb.default_scope(
                 checkpoint or target, target, paths, ignored=ignored, session=meant
             )
-        moved = scope
-        journey = Journey(
-            call,
-            "rewind",
-            plan=lambda: tb.plan(target, paths, scope=moved, ignored=ignored, overrides=allowed),
-            go=lambda shown: tb.rewind(
-                target, paths, scope=moved, ignored=ignored, overrides=allowed, shown=shown
-            ),
-        )
+        going = errand.rewind(target, paths, scope=scope, ignored=ignored)
+        journey = Journey(call, tb, going, allowed)
         if call.dry_run:
             return journey.show_plan()
         require_yes(call, "rewind")

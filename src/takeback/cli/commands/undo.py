@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from takeback.app import errand
 from takeback.cli.options import Call, verb
 from takeback.cli.travel import Journey, override_options, overrides, require_yes
 
@@ -18,11 +19,5 @@ def command(call: Call, **waived: bool) -> int:
         if not call.dry_run:
             require_yes(call, "undo")
             tb.recover_instead_of("undo")
-        journey = Journey(
-            call,
-            "undo",
-            of=tb.next_undo().operation,
-            plan=lambda: tb.plan_undo(overrides=allowed),
-            go=lambda shown: tb.undo(overrides=allowed, shown=shown),
-        )
+        journey = Journey(call, tb, errand.step("undo", tb.next_undo().operation), allowed)
         return journey.show_plan() if call.dry_run else journey.travel()

@@ -48,7 +48,7 @@ def test_round_trip(tmp_path):
 _SHELL_WORK = r"""
 mkdir -p docs uploads
 mv tests/test_store.py tests/test_todo.py
-printf 'buy milk\ncall Ada\n' > todo.txt
+printf 'buy milk\ncall home\n' > todo.txt
 printf '\211PNG\r\n\032\n\000\001\002\377\376' > docs/logo.png
 umask 077
 printf 'TOKEN=not-a-real-one\n' > .secret
@@ -89,7 +89,7 @@ def _shell(project: str, script: str) -> None:
 def set_the_stage(project: str) -> None:
     """Writes what the person had before any agent came: a README, and notes of their own."""
     _write(project, "README.md", "# To-do\n\nA list that does itself.\n")
-    _write(project, "notes.txt", "Ideas, only here:\n- repeat every Monday\n- share with Ada\n")
+    _write(project, "notes.txt", "Ideas, only here:\n- repeat every Monday\n- share with us\n")
 
 
 def _build(project: str) -> None:

@@ -1,0 +1,34 @@
+"""Looking through the whole timeline: light rows of everything, full entries of what is in view."""
+
+from __future__ import annotations
+
+from takeback import ops
+from takeback.app.opened import Opened
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from takeback.ops.browse import Browsed
+    from takeback.ops.timeline import TimelineEntry
+
+
+class Browsing(Opened):
+    """What a list of ten thousand turns asks."""
+
+    def browse(self, *, limit: int = -1) -> Browsed:
+        """Returns the rows of the timeline, newest first, with what places them in a tree."""
+        return self._ask(lambda ledger: ops.browse.browse(self._context, ledger, limit=limit))
+
+    def timeline_mark(self) -> str:
+        """Returns a word that changes whenever ``browse`` may have something new to say."""
+        return ops.browse.mark(self._context.store)
+
+    def entries(self, ids: Iterable[str]) -> dict[str, TimelineEntry]:
+        """Returns rows in full, by id; one that is gone is left out."""
+        wanted = list(ids)
+        return self._ask(lambda ledger: ops.browse.entries(ledger, wanted))
+
+    def matching(self, text: str, *, only_paths: bool = False) -> frozenset[str]:
+        """Returns the rows whose prompt or changed paths hold a text."""
+        return self._ask(lambda ledger: ops.browse.matching(ledger, text, only_paths=only_paths))

@@ -1,0 +1,53 @@
+"""takeback pick"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from takeback.cli.options import Call, verb
+from takeback.cli.terminal import ask, is_terminal
+from takeback.errors import UsageError
+
+
+@verb("pick")
+def command(call: Call) -> int:
+    """Look, choose, preview and take back, on one screen.
+
+    The same as takeback without a command. Where there is no screen (TERM=dumb, or no terminal)
+    it is a numbered list, and the answers are read line by line.
+    """
+    if call.json:
+        raise UsageError(
+            "the picker is for people and has no JSON", hint="for programs: takeback log --json"
+        )
+    call.refuse_dry_run("pick", hint="nothing is done in it before its plan was shown")
+    return open_screen() if can_show() else _numbered_list(call)
+
+
+def can_show() -> bool:
+    """Tells whether there is a terminal that a screen can be drawn on."""
+    streams = (sys.stdin, sys.stdout, sys.stderr)  # it is drawn on stderr
+    return all(map(is_terminal, streams)) and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def open_screen() -> int:
+    """Opens the picker; what it has to say while it is open is said on its screen."""
+    from takeback.app import Takeback
+    from takeback.tui.hearing import Hearing
+    from takeback.tui.run import open_picker
+
+    hearing = Hearing()
+    return open_picker(
+        lambda: Takeback.open(".", create=False, reporter=hearing, holder="pick"),
+        environ=os.environ,
+        hearing=hearing,
+    )
+
+
+def _numbered_list(call: Call) -> int:
+    from takeback.cli.plain import pick_plain
+
+    with call.open("pick", note=False) as tb:
+        return pick_plain(tb, ask=ask, say=call.output.line, now=time.time())

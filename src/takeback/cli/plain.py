@@ -1,0 +1,264 @@
+"""The picker as a numbered list, line by line: for TERM=dumb, for pipes, for people who listen.
+
+    list ─ actions ─ plan ─ (each refusal) ─ plan ─ what was done
+
+``b`` goes one stage back, an empty line or the end of the input ends it, and nothing is changed.
+"""
+
+from __future__ import annotations
+
+import os
+
+from takeback.cli.travel import DECLINED
+from takeback.errors import PartlyDone, UsageError
+from takeback.model.policy import NO_OVERRIDES
+from takeback.tui import actions
+from takeback.tui.actions import place_of
+from takeback.words import choices as words
+from takeback.words import render
+from takeback.words.paint import Paint
+from takeback.words.text import shown, shown_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from takeback.app import Takeback
+    from takeback.app.errand import Errand
+    from takeback.model.plan import Outcome, Plan
+    from takeback.ops.choices import Choices
+    from takeback.ops.timeline import TimelineEntry
+    from takeback.words.choices import Question
+
+_PAGE = 20
+_PLAIN = Paint(on=False)
+_OFF = "-"
+_YES = ("y", "yes")
+
+
+def pick_plain(
+    tb: Takeback, *, ask: Callable[[str], str], say: Callable[[str], None], now: float
+) -> int:
+    """Lets a person choose by numbers; returns the exit status.
+
+    ``ask`` returns a line without its end, empty at the end of the input.
+    """
+    recovered = tb.recover()  # as every changing command does: a plan is about whole files
+    if recovered is not None:
+        say(shown(recovered.sentence()))
+    try:
+        return _Picking(tb, ask, say, now).pick()
+    except _Ended as end:
+        if end.status:
+            say(words.NOTHING_CHANGED)
+        return end.status
+
+
+class _Ended(Exception):
+    """The person has ended it, or the input has."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+
+
+class _Picking:
+    def __init__(
+        self, tb: Takeback, ask: Callable[[str], str], say: Callable[[str], None], now: float
+    ) -> None:
+        self._tb = tb
+        self._ask = ask
+        self._say = say
+        self._now = now
+
+    # -- the list
+
+    def pick(self) -> int:
+        """Asks which entry is meant until something is done there."""
+        entries = self._page([])
+        if not entries:
+            self._say("no checkpoints yet")
+            return 0
+        while True:
+            typed = self._ask("number, m for more, or q: ").lower()
+            if typed in ("", "q"):
+                return 0
+            if typed == "m":
+                entries = self._page(entries)
+                continue
+            number = _number(typed, len(entries))
+            if number is None:
+                self._say(f"{shown(typed)} is not in the list.")
+                continue
+            status = self._at(entries[number - 1])
+            if status is not None:
+                return status
+
+    def _page(self, before: Sequence[TimelineEntry]) -> list[TimelineEntry]:
+        """Says the next entries, older ones below; returns all that were said so far."""
+        entries = self._tb.checkpoints(limit=len(before) + _PAGE)
+        here = self._tb.current_place()
+        for number, entry in list(enumerate(entries, 1))[len(before) :]:
+            lines = list(render.entry_lines(entry, _PLAIN, self._now, here))
+            self._say(f"{number:>4}  {lines[0]}")
+            for line in lines[1:]:
+                self._say(f"      {line}")
+        return entries
+
+    # -- the actions
+
+    def _at(self, entry: TimelineEntry) -> int | None:
+        """Asks what to do at an entry; None leads back to the list."""
+        place = place_of(entry)
+        while True:
+            found = self._tb.choices(place.checkpoint)
+            name = self._action(actions.actions(found, entry, place, None), found.about)
+            if name is None or name == actions.CANCEL:
+                return None
+            if name in (actions.END, actions.BEFORE):
+                place = place.turned()
+                continue
+            if name == actions.COPY:
+                self._say(found.checkpoint.id)
+                return 0
+            if name == actions.LABEL:
+                return self._label(found)
+            directory = self._directory() if name == actions.FORK_DIRECTORY else None
+            status = self._go(actions.errand_of(name, found, directory=directory))
+            if status is not None:
+                return status
+
+    def _action(self, offered: Sequence[actions.Action], about: str) -> str | None:
+        self._say(f"Go back to {shown(about)}")
+        for at, action in enumerate(offered, 1):
+            reason = "" if action.reason is None else f"  (not possible: {shown(action.reason)})"
+            self._say(f"{at:>4}  {action.title}{reason}")
+        while True:
+            typed = self._line("what to do, b to step back, or q: ")
+            if typed is None:
+                return None
+            number = _number(typed, len(offered))
+            if number is None:
+                self._say(f"{shown(typed)} is not in the list.")
+                continue
+            chosen = offered[number - 1]
+            if chosen.reason is None:
+                return chosen.name
+            self._say(f"{chosen.title}: {shown(chosen.reason)}.")
+
+    def _label(self, found: Choices) -> int:
+        before = found.checkpoint
+        self._say(f"A name that finds it again; {_OFF} takes the label off.")
+        while True:
+            typed = self._typed("label: ")
+            try:
+                after = self._tb.label(before, None if typed == _OFF else typed)
+            except UsageError as error:
+                self._say(shown(error.message))
+                continue
+            self._say(words.labelled(before, after))
+            return 0
+
+    def _directory(self) -> str:
+        self._say(words.DIRECTORY_ABOUT)
+        while True:
+            typed = self._typed(f"{words.DIRECTORY} ")
+            try:
+                return self._tb.new_directory(os.path.expanduser(typed))
+            except UsageError as error:
+                self._say(shown(error.message))
+
+    # -- the plan
+
+    def _go(self, errand: Errand) -> int | None:
+        """Shows the plan until it is agreed to and carried out; None leads back to the actions."""
+        overrides = NO_OVERRIDES
+        while True:
+            plan = errand.plan(self._tb, overrides)
+            self._show(errand, plan)
+            if plan.does_nothing or not words.can_be_answered(plan):
+                return None
+            if plan.refused:
+                given = self._answers(plan)
+                if given is None:
+                    return None
+                overrides = overrides.replace(**given)
+                continue
+            typed = self._line(f"{words.question(errand, plan)} [y/N] ")
+            if typed is None or typed.lower() not in _YES:
+                return None
+            done = errand.go(self._tb, overrides, shown=plan)
+            if done is not None:
+                return self._arrive(errand, done)
+            overrides = NO_OVERRIDES
+            self._say(words.NEW_PLAN)
+
+    def _show(self, errand: Errand, plan: Plan) -> None:
+        if plan.does_nothing:
+            self._say(words.nothing_to_do(plan))
+        for line in words.plan_lines(errand, plan, _PLAIN):
+            self._say(line)
+        for line in words.refused_lines(plan):
+            self._say(line)
+
+    def _answers(self, plan: Plan) -> dict[str, bool] | None:
+        """Asks about each refusal by itself; None leads back."""
+        given: dict[str, bool] = {}
+        for found in plan.refused:
+            field = self._answer(words.refusal(found, plan))
+            if field is None:
+                return None
+            given[field] = True
+        return given
+
+    def _answer(self, question: Question) -> str | None:
+        self._say(question.title)
+        for path in question.paths:
+            self._say(f"  {shown_path(path)}")
+        self._say(question.consequence)
+        if question.word is not None:
+            return self._word(question.word, question.answers[0].field)
+        for at, answer in enumerate(question.answers, 1):
+            self._say(f"{at:>4}  {answer.title}")
+        while True:
+            typed = self._line("number, b to step back, or q: ")
+            if typed is None:
+                return None
+            number = _number(typed, len(question.answers))
+            if number is not None:
+                return question.answers[number - 1].field
+            self._say(f"{shown(typed)} is not in the list.")
+
+    def _word(self, word: str, field: str) -> str | None:
+        while True:
+            typed = self._line(f"{words.type_it(word)} ")
+            if typed is None:
+                return None
+            if typed == word:
+                return field
+            self._say(words.not_it(typed))
+
+    def _arrive(self, errand: Errand, outcome: Outcome) -> int:
+        for line in words.after_lines(outcome, errand.of):
+            self._say(line)
+        return 0 if outcome.whole else PartlyDone.exit_status
+
+    # -- lines
+
+    def _line(self, question: str) -> str | None:
+        """Asks beyond the list; None is one stage back."""
+        typed = self._typed(question)
+        if typed.lower() == "q":
+            raise _Ended(DECLINED)
+        return None if typed.lower() == "b" else typed
+
+    def _typed(self, question: str) -> str:
+        typed = self._ask(question)
+        if not typed:
+            raise _Ended(DECLINED)
+        return typed
+
+
+def _number(typed: str, most: int) -> int | None:
+    if typed.isascii() and typed.isdigit() and 1 <= int(typed) <= most:
+        return int(typed)
+    return None

@@ -1,0 +1,49 @@
+"""Two states side by side: which they are, and what one path is in each."""
+
+from __future__ import annotations
+
+from takeback.model.change import CountedChange
+from takeback.model.ids import SnapshotId
+from takeback.model.plan import Plan
+from takeback.model.value import Value
+
+
+class Between(Value):
+    """Two states of the workspace, to be compared."""
+
+    old: SnapshotId
+    new: SnapshotId
+
+
+class Side(Value):
+    """What one state has at a path. ``target`` is where it leads if it is a link."""
+
+    mode: int
+    size: int
+    target: bytes | None = None
+
+
+class FileDiff(Value):
+    """One path in two states; None stands for "not there".
+
+    ``patch`` is git's unified diff of this path alone. It is None where there is nothing that git
+    could compare (a directory), and for a file that is ``too_large``.
+    """
+
+    path: bytes
+    old: Side | None
+    new: Side | None
+    patch: bytes | None = None
+    too_large: bool = False
+
+
+class Preview(Value):
+    """What going to a checkpoint would change now.
+
+    ``changes`` are the files that ``plan`` writes and deletes, with their lines counted;
+    ``between`` leads from the present files to the target.
+    """
+
+    plan: Plan
+    changes: tuple[CountedChange, ...]
+    between: Between

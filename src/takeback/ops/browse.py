@@ -1,0 +1,190 @@
+"""Browse: the whole timeline at once, light enough for ten thousand turns, and what is new."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from takeback.ledger import browse as questions
+from takeback.ledger import sessions as session_questions
+from takeback.model.checkpoint import UNDO
+from takeback.model.ids import WORKSPACE_SESSION
+from takeback.model.operation import FORK
+from takeback.model.row import LEFT, TAKEN_BACK
+from takeback.model.turn import PROMPT, STEER
+from takeback.model.value import Value
+from takeback.ops.sessions import current_place
+from takeback.ops.timeline import FOLDED, entry
+from takeback.store.operations import read_operations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from takeback.ledger.ledger import Ledger
+    from takeback.model.operation import Operation
+    from takeback.model.row import Spot, TimelineRow
+    from takeback.model.timeline import Session
+    from takeback.ops.context import Context
+    from takeback.ops.timeline import TimelineEntry
+    from takeback.store.store import Store
+
+_REFS = "refs/takeback/"
+
+
+class Browsed(Value):
+    """The timeline, newest first.
+
+    ``whole`` is False if only the newest rows were asked for and there are more. ``origins`` says
+    where each session that descends from another began. ``here`` is the row that the files stand
+    at, with the word of ``place_of``; ``gone`` the turns that an operation took back or left.
+    ``mark`` changes whenever anything of this may have changed.
+    """
+
+    rows: tuple[TimelineRow, ...]
+    sessions: tuple[Session, ...]
+    origins: Mapping[str, Spot]
+    here: tuple[str, str] | None
+    gone: Mapping[str, str]
+    mark: str
+    whole: bool = True
+
+
+def browse(context: Context, ledger: Ledger, *, limit: int = -1) -> Browsed:
+    """Returns every row of the timeline, or the newest ones."""
+    seen = mark(context.store)
+    asked = limit + 1 if limit >= 0 else limit
+    rows = questions.timeline_rows(ledger, without=(*FOLDED, UNDO), limit=asked)
+    sessions = tuple(session_questions.sessions(ledger))
+    spots = questions.spots(ledger, [s.origin for s in sessions if s.origin is not None])
+    log = read_operations(context.store)
+    whole = limit < 0 or len(rows) <= limit
+    rows = rows if whole else rows[:limit]
+    return Browsed(
+        rows=rows,
+        sessions=sessions,
+        origins={s.id: spots[s.origin] for s in sessions if s.origin in spots},
+        here=_here(rows, current_place(context, ledger, log)),
+        gone=_gone(ledger, rows, sessions, log),
+        mark=seen,
+        whole=whole,
+    )
+
+
+def mark(store: Store) -> str:
+    """Returns a word that changes whenever a checkpoint, a label or an operation is new.
+
+    Costs a listing of the refs: cheap enough to be asked once a second.
+    """
+    tips = store.refs.list(_REFS, damaged={})
+    return " ".join(f"{ref}={tip.hex()}" for ref, tip in tips.items())
+
+
+def entries(ledger: Ledger, ids: Iterable[str]) -> dict[str, TimelineEntry]:
+    """Returns rows in full, by id: the files that changed, how much, and who did it."""
+    found = (ledger.by_id(id) for id in ids)
+    return {one.id: entry(ledger, one) for one in found if one is not None}
+
+
+def matching(ledger: Ledger, text: str, *, only_paths: bool = False) -> frozenset[str]:
+    """Returns the rows whose prompt or changed paths hold a text.
+
+    What was found in a part of a turn (a round, its end) counts for the turn.
+    """
+    found = questions.checkpoints_with(ledger, text, only_paths=only_paths)
+    turns = questions.turns_by_number(ledger)
+    rows = set()
+    for id, spot in questions.spots(ledger, sorted(found)).items():
+        folded = spot.kind in FOLDED and spot.turn is not None
+        rows.add(turns.get((spot.session, spot.turn or 0), id) if folded else id)
+    return frozenset(rows)
+
+
+def _here(rows: Sequence[TimelineRow], place: str | None) -> tuple[str, str] | None:
+    """Returns the row that the files stand at, with the word of ``sessions.place_of``."""
+    if place is None:
+        return None
+    for row in rows:
+        if row.is_turn and row.after == place and row.after != row.before:
+            return row.id, "after"
+        if place in (row.id, row.before):
+            return row.id, "before" if row.is_turn else "at"
+    return None
+
+
+def _gone(
+    ledger: Ledger,
+    rows: Sequence[TimelineRow],
+    sessions: Sequence[Session],
+    log: Sequence[Operation],
+) -> dict[str, str]:
+    if not log:
+        return {}
+    targets = questions.spots(ledger, [operation.target for operation in log])
+    return gone(rows, sessions, log, targets, questions.operation_places(ledger))
+
+
+def gone(
+    rows: Sequence[TimelineRow],
+    sessions: Sequence[Session],
+    log: Iterable[Operation],
+    targets: Mapping[str, Spot],
+    places: Mapping[str, int],
+) -> dict[str, str]:
+    """Says of each turn that is not in the files any more how it went. Pure.
+
+        turn 1 ─ turn 2 ─ turn 3 ─ rewind to before turn 2      2 and 3 are taken back
+                                 ─ turn 4                       4 is there
+                                 ─ rewind to before turn 4      4 too, and 2 and 3 as they were then
+                                 ─ rewind to the end of turn 3  4, but neither 2 nor 3
+                                 ─ undo                         what it was before that
+
+    An operation brings back what was gone at its target, and takes what came after it. An undo is
+    no exception: its target is the undo snapshot. ``log`` is the operation log, oldest first;
+    ``targets`` says where their targets stand, ``places`` where the operations do.
+    """
+    by_id: dict[str, Session] = {s.id: s for s in sessions}
+    owners = {row.id: row.session for row in rows}
+    ascending = rows[::-1]
+    order = [row.place for row in ascending]
+    states: list[tuple[int, dict[str, str]]] = [(-1, {})]
+    for operation in log:
+        target, end = targets.get(operation.target), places.get(operation.id)
+        only_beside = operation.kind == FORK and not operation.moves_files
+        if target is None or end is None or operation.paths or only_beside:
+            continue
+        family = _moved(by_id, operation, target)
+        then = next(state for place, state in reversed(states) if place < target.place)
+        found = {id: way for id, way in states[-1][1].items() if owners[id] not in family}
+        found |= {id: way for id, way in then.items() if owners[id] in family}
+        first = target.place if target.kind == PROMPT else target.place + 1
+        for row in ascending[bisect_left(order, first) : bisect_left(order, end)]:
+            if row.session in family and (row.is_turn or row.kind == STEER):
+                found[row.id] = TAKEN_BACK if operation.moves_files else LEFT
+        states.append((end, found))
+    return states[-1][1]
+
+
+def _moved(sessions: Mapping[str, Session], operation: Operation, target: Spot) -> set[str]:
+    """Returns the sessions whose turns an operation takes back or brings back.
+
+    All of them if the files are exactly as they were at its target; else those of its line.
+    """
+    if not operation.moves_files:
+        return {target.session}
+    if operation.after == target.snapshot or target.session == WORKSPACE_SESSION:
+        return set(sessions)
+    return _family(sessions, target.session)
+
+
+def _family(sessions: Mapping[str, Session], session: str) -> set[str]:
+    """Returns a session with its ancestors and all that descends from it."""
+    family = {session}
+    above = sessions.get(session)
+    while above is not None and above.parent is not None and above.parent not in family:
+        family.add(above.parent)
+        above = sessions.get(above.parent)
+    below: set[str] = {session}
+    while below:
+        below = {str(s.id) for s in sessions.values() if s.parent in below} - family
+        family |= below
+    return family

@@ -1,0 +1,76 @@
+"""Choices: what can be done at a checkpoint, and in words why the rest cannot."""
+
+from __future__ import annotations
+
+from takeback.errors import TakebackError
+from takeback.model.checkpoint import Checkpoint
+from takeback.model.operation import Operation, history
+from takeback.model.turn import PROMPT
+from takeback.model.value import Value
+from takeback.ops.child import history_at
+from takeback.store.operations import read_operations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.model.timeline import Session
+    from takeback.ops.context import Context
+    from takeback.ports import Adapter
+
+
+class Choices(Value):
+    """What can be done at ``checkpoint``; ``about`` says in words where that is.
+
+    ``no_conversation`` is why the conversation cannot go there, None if it can. ``undo`` and
+    ``redo`` are the operations that these would be about now, None if there is none.
+    """
+
+    checkpoint: Checkpoint
+    about: str
+    no_conversation: str | None
+    undo: Operation | None
+    redo: Operation | None
+
+
+def choices(
+    context: Context,
+    adapter: Adapter,
+    target: Checkpoint,
+    *,
+    about: str,
+    session: Session | None,
+    newest: Checkpoint | None,
+) -> Choices:
+    """Works out what is possible; reads the conversation, and changes nothing."""
+    stacks = history(read_operations(context.store))
+    return Choices(
+        checkpoint=target,
+        about=about,
+        no_conversation=_no_conversation(context, adapter, target, session, newest),
+        undo=stacks.undo[-1].operation if stacks.undo else None,
+        redo=stacks.redo[-1].operation if stacks.redo else None,
+    )
+
+
+def _no_conversation(
+    context: Context,
+    adapter: Adapter,
+    target: Checkpoint,
+    session: Session | None,
+    newest: Checkpoint | None,
+) -> str | None:
+    if target.agent is None or target.native is None:
+        return "this checkpoint was made without an agent"
+    if not context.policy.conversation:
+        return "conversations are not kept (conversation = off)"
+    if session is None or session.transcript is None:
+        return "this session has no conversation"
+    # Before the first prompt there is nothing to keep; anywhere else its absence is a gap, and
+    # going there would quietly begin an empty session.
+    is_first = target.kind == PROMPT and (target.turn or 0) <= 1
+    if not target.transcript and not is_first:
+        return "the conversation was not kept at this moment"
+    try:
+        history_at(context, adapter, target, newest)
+    except TakebackError as error:
+        return error.message
+    return None

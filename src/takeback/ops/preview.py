@@ -1,0 +1,91 @@
+"""Preview: what a turn changed, and what going to a checkpoint would change now, file by file."""
+
+from __future__ import annotations
+
+from takeback.errors import GitFailed, NoSuchCheckpoint, StoreDamaged, TimedOut
+from takeback.git.diff import numstat, unified
+from takeback.ledger import sessions as questions
+from takeback.model.comparison import Between, FileDiff, Preview, Side
+from takeback.model.path_text import to_text
+from takeback.model.policy import NO_OVERRIDES
+from takeback.ops.capture import capture
+from takeback.ops.compare import counted
+from takeback.ops.failures import Translated
+from takeback.ops.plan import describe, prepare
+from takeback.store import trees
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.ledger.ledger import Ledger
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.ops.context import Context
+    from takeback.ops.facts import Facts
+    from takeback.ops.prepare import Scope
+    from takeback.store.store import Store
+
+LARGEST = 8 << 20
+"""Bytes of a file that is compared for somebody who waits at the screen: git needs 0.3 s for it."""
+
+
+def states(ledger: Ledger, checkpoint: Checkpoint) -> Between:
+    """Returns what a turn led from and to; for a plain checkpoint, the state before it and its own.
+
+    Raises NoSuchCheckpoint if one of them is not kept any more.
+    """
+    turn = questions.turn_by_id(ledger, checkpoint.id)
+    if turn is None:
+        before = ledger.state_before(checkpoint)
+        return Between(before or checkpoint.snapshot, checkpoint.snapshot)
+    ends = [ledger.by_id(turn.before), ledger.by_id(turn.after)]
+    if ends[0] is None or ends[1] is None:
+        raise NoSuchCheckpoint(f"not both ends of the turn of {checkpoint.id} are kept")
+    return Between(ends[0].snapshot, ends[1].snapshot)
+
+
+def preview(context: Context, target: Checkpoint, scope: Scope, facts: Facts) -> Preview:
+    """Works out what going to a checkpoint would change; one look at the workspace, no change."""
+    with context.locked():
+        captured = capture(context)
+        captured.keep()
+        with Translated("the plan"):
+            changes = prepare(context, captured, target, scope, NO_OVERRIDES, facts, save=False)
+            plan = describe(context, captured, target, scope, changes, NO_OVERRIDES, facts)
+    tree = bytes.fromhex(target.snapshot)
+    try:
+        lines = numstat(context.store.git, [(captured.tree, tree)])[0]
+    except (StoreDamaged, GitFailed, TimedOut):  # the plan names what is damaged; counts can lack
+        lines = {}
+    planned = sorted((*plan.writes, *plan.deletes), key=lambda change: change.path)
+    between = Between(captured.snapshot, target.snapshot)
+    return Preview(plan, tuple(counted(planned, lines)), between)
+
+
+def file_diff(context: Context, between: Between, path: bytes) -> FileDiff:
+    """Returns one path in both states; raises StoreDamaged if one of them does not read back."""
+    old, new = bytes.fromhex(between.old), bytes.fromhex(between.new)
+    try:
+        was, now = _side(context.store, old, path), _side(context.store, new, path)
+    except StoreDamaged as error:
+        raise StoreDamaged(f"{to_text(path)} cannot be compared: {error.message}") from error
+    sides = [side for side in (was, now) if side is not None]
+    if not sides or any(_is_directory(side) for side in sides):
+        return FileDiff(path, was, now)
+    if any(side.size > LARGEST for side in sides):
+        return FileDiff(path, was, now, too_large=True)
+    return FileDiff(path, was, now, unified(context.store.git, old, new, paths=(path,)))
+
+
+def _side(store: Store, root: bytes, path: bytes) -> Side | None:
+    entry = trees.lookup(store, root, path)
+    if entry is None or entry.is_directory:
+        return None if entry is None else Side(entry.mode, 0)
+    size = store.packs.size_of(entry.oid)
+    # git does not check the hash of what it reads from a pack: only what we read is shown
+    data = store.blob(entry.oid) if size <= LARGEST else b""
+    return Side(entry.mode, size, data if entry.is_link else None)
+
+
+def _is_directory(side: Side) -> bool:
+    from takeback.model.snapshot import Entry
+
+    return Entry(side.mode, b"").is_directory

@@ -1,0 +1,105 @@
+"""What was done: written, deleted, left alone; how to go on, and the way back in one key."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+from textual.binding import Binding
+from textual.containers import Horizontal
+
+from takeback.tui.body import Body
+from takeback.tui.dialog import SCROLLING, Choice, Dialog, Title
+from takeback.words import choices as words
+from takeback.words.render import way_back
+from takeback.words.text import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from textual.widget import Widget
+    from textual.widgets import Button
+
+    from takeback.model.operation import Operation
+    from takeback.model.plan import Outcome
+    from takeback.model.session import Resume
+
+TAKE_BACK, RESUME = "take_back", "resume"
+
+
+class AfterScreen(Dialog[str | None]):
+    """Shows an outcome; TAKE_BACK and RESUME are what the person wants next, None is enough."""
+
+    NAME = "What was done"
+    BINDINGS = [  # noqa: RUF012 - as Textual has it
+        Binding("enter", "resume", "resume the agent"),
+        Binding("u", "take_back", "take it back"),
+        Binding("c", "copy_line", "copy the resume line"),
+        Binding("p", "copy_prompt", "copy the prompt"),
+        *SCROLLING,
+    ]
+
+    def __init__(self, outcome: Outcome, of: Operation | None) -> None:
+        super().__init__()
+        self._outcome = outcome
+        resume = outcome.resume
+        self._no_resume = words.no_resume(resume, found=resume is not None and _is_there(resume))
+        self._lines = list(words.after_lines(outcome, of, self._no_resume))
+
+    def head(self) -> Iterator[Widget]:
+        yield Title(self._lines[0])
+
+    def middle(self) -> Iterator[Widget]:
+        yield Body(self._lines[1:])
+
+    def foot(self) -> Iterator[Widget]:
+        buttons = [Choice("To the timeline (Esc)", id="enough")]
+        if self._can(TAKE_BACK):
+            buttons.append(Choice("Take it back (u)", id=TAKE_BACK))
+        if self._can(RESUME):
+            buttons.append(Choice("Resume the agent (Enter)", id=RESUME))
+        yield Horizontal(*buttons, id="choices")
+
+    def _can(self, action: str) -> bool:
+        outcome = self._outcome
+        if action == RESUME:
+            return self._no_resume is None
+        if action == TAKE_BACK:
+            return way_back(outcome) is not None
+        if action == "copy_line":
+            return outcome.resume is not None and bool(outcome.resume.argv)
+        return action != "copy_prompt" or outcome.prompt is not None
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return self._can(action)
+
+    def on_mount(self) -> None:
+        self.query_one(f"#{RESUME}" if self._can(RESUME) else "#enough").focus()
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        wish = event.button.id
+        self.answer(wish if wish in (TAKE_BACK, RESUME) else None)
+
+    def action_resume(self) -> None:
+        self.answer(RESUME)
+
+    def action_take_back(self) -> None:
+        self.answer(TAKE_BACK)
+
+    def action_copy_line(self) -> None:
+        assert self._outcome.resume is not None
+        self._copy(words.resume_line(self._outcome.resume))
+
+    def action_copy_prompt(self) -> None:
+        self._copy(self._outcome.prompt or "")
+
+    def _copy(self, text: str) -> None:
+        self.app.copy_to_clipboard(text)
+        self.notify(f"Copied: {shown(text)}", markup=False)
+
+
+def _is_there(resume: Resume) -> bool:
+    if not resume.argv or not os.path.isdir(resume.cwd):
+        return False
+    return shutil.which(resume.argv[0]) is not None

@@ -1,0 +1,69 @@
+"""The desk: one thread has the workspace open, and everything is asked of it, one by one.
+
+The screen never waits for the disk, and no two questions meet: SQLite and the store belong to
+the thread that opened them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
+    from typing import TypeVar
+
+    from takeback.app import Takeback
+    from takeback.tui.hearing import Hearing
+
+    T = TypeVar("T")
+
+
+class Desk:
+    """Opens the workspace in a thread of its own, at the first question, and asks it there."""
+
+    def __init__(
+        self, open_workspace: Callable[[], Takeback], hearing: Hearing | None = None
+    ) -> None:
+        self._open_workspace = open_workspace
+        self.hearing = hearing
+        """What the workspace tells while it works, if it was opened with it as its reporter."""
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="takeback")
+        self._workspace: Takeback | None = None
+
+    async def ask(self, job: Callable[[Takeback], T]) -> T:
+        """Runs a job with the workspace and returns its answer; raises what it raises.
+
+        A job that has begun is carried to its end even when nobody waits for it any more: an
+        operation is not left half-done because somebody pressed a key.
+        """
+        answer = asyncio.wrap_future(self.start(job))
+        answer.add_done_callback(_look_at)
+        return await asyncio.shield(answer)
+
+    def start(self, job: Callable[[Takeback], T]) -> Future[T]:
+        """Lets a job run, also before there is anybody to wait for it."""
+        return self._thread.submit(lambda: job(self._opened()))
+
+    def _opened(self) -> Takeback:
+        if self._workspace is None:
+            self._workspace = self._open_workspace()
+        return self._workspace
+
+    def close(self) -> None:
+        """Waits for what has begun, then closes the workspace."""
+        self._thread.submit(self._close).result()
+        self._thread.shutdown()
+
+    def _close(self) -> None:
+        if self._workspace is not None:
+            self._workspace.close()
+            self._workspace = None
+
+
+def _look_at(answer: asyncio.Future[T]) -> None:
+    """Takes an answer that nobody waits for: an error in it would be told at the end, on stderr."""
+    if not answer.cancelled():
+        answer.exception()

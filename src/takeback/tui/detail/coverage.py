@@ -1,0 +1,46 @@
+"""What a checkpoint does not hold, and why."""
+
+from __future__ import annotations
+
+from textual.binding import Binding
+from textual.message import Message
+
+from takeback.tui.detail.lines import Words
+from takeback.words.changes import error_lines
+from takeback.words.coverage import coverage_lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import ClassVar
+
+    from textual.binding import BindingType
+
+    from takeback.errors import TakebackError
+    from takeback.ops.timeline import Shown
+
+
+class Coverage(Words):
+    """Stands where the diff is, as long as it is wanted."""
+
+    class Closed(Message):
+        """The person has seen enough of it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", show=False)]
+
+    def on_mount(self) -> None:
+        self.title("what it holds, and what not")
+
+    def tell(self, found: Shown) -> None:
+        """Shows what a checkpoint holds and lacks."""
+        sound = found.entry.checkpoint.complete
+        self.say(
+            (line, "plain" if sound or number else "warning")
+            for number, line in enumerate(coverage_lines(found))
+        )
+
+    def trouble(self, error: TakebackError | OSError) -> None:
+        """Says why it is not known."""
+        self.say((line, "warning") for line in error_lines(error))
+
+    def action_close(self) -> None:
+        self.post_message(self.Closed())

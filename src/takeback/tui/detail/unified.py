@@ -1,0 +1,56 @@
+"""A diff with what went and what came below each other."""
+
+from __future__ import annotations
+
+from rich.segment import Segment
+from textual.strip import Strip
+
+from takeback.tui.detail import ink as inks
+from takeback.tui.detail.lines import fitted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.tui.detail.diff import Line, Patch
+    from takeback.tui.detail.ink import Ink
+
+_TWO_NUMBERS = 60
+"""Columns from which on both line numbers are worth their room."""
+
+
+class Unified:
+    """The rows of a patch, one a line."""
+
+    def __init__(self, patch: Patch) -> None:
+        self._rows: list[Line | str] = []
+        highest, longest = 0, 0
+        for hunk in patch.hunks:
+            self._rows.append(hunk.head)
+            for line in hunk.lines:
+                self._rows.append(line)
+                highest = max(highest, line.old or 0, line.new or 0)
+                longest = max(longest, inks.length(line))
+        self._digits = len(str(highest))
+        self.longest = longest
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def room(self, width: int) -> int:
+        """Returns how many cells of a line are seen at once."""
+        return max(1, width - self._gutter(width))
+
+    def _gutter(self, width: int) -> int:
+        numbers = 2 if width >= _TWO_NUMBERS else 1
+        return numbers * (self._digits + 1) + 2
+
+    def draw(self, y: int, x: int, width: int, ink: Ink) -> Strip:
+        """Returns one row; line numbers and signs stay where they are when the text moves."""
+        row = self._rows[y]
+        if isinstance(row, str):
+            return fitted([Segment(row, ink("head"))], width, behind=ink("head"))
+        behind = inks.tint(row, ink)
+        numbers = (row.old, row.new) if width >= _TWO_NUMBERS else (row.new or row.old,)
+        gutter = "".join(f"{'' if n is None else n:>{self._digits}} " for n in numbers)
+        left = Strip([Segment(gutter, behind + ink("number-column")), inks.sign(row, ink)])
+        body = fitted(inks.text(row, ink), self.room(width), x=x, behind=behind)
+        return Strip.join([left, body])

@@ -1,0 +1,331 @@
+"""The detail of one checkpoint. It asks the desk for what it shows, and changes nothing.
+
+place       where it stands, the prompt, the tools
+views       which of the two it is:  what it changed  /  what going there would change now
+files       one line a file, with a box to tick
+diff        of the file under the cursor; or, in its place, what the checkpoint does not hold
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from functools import partial
+
+from textual.binding import Binding
+from textual.containers import Container
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import ContentSwitcher, Static
+
+from takeback.errors import TakebackError
+from takeback.tui.detail.coverage import Coverage
+from takeback.tui.detail.files import Files, changed_rows, going_rows
+from takeback.tui.detail.pane import DiffPane
+from takeback.tui.detail.place import Place
+from takeback.tui.detail.reading import read_file
+from takeback.words import changes as words
+from takeback.words.text import shown_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from typing import ClassVar, Self, TypeVar
+
+    from textual import events
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+    from textual.worker import Worker
+
+    from takeback.app import Takeback
+    from takeback.model.comparison import Between, Preview
+    from takeback.ops.timeline import Shown, TimelineEntry
+    from takeback.tui.desk import Desk
+    from takeback.tui.detail.files import FileRow
+
+    T = TypeVar("T")
+
+CHANGED, GOING = "changed", "going"
+_REST = {CHANGED: 0.08, GOING: 0.25}
+"""Seconds that the cursor has to rest before something is looked up; a scan costs more."""
+_FILE_REST = 0.04
+_SHORT, _WIDE = 24, 72
+"""Below this height, and from this width on, files and diff stand beside each other."""
+_TINY = 10
+"""Below this height the prompt is left to the timeline."""
+
+
+class _GoneOn(Exception):
+    """Nobody waits for the answer any more."""
+
+
+class DetailView(Widget):
+    """Shows one entry of the timeline in full; ``show`` says which."""
+
+    ALLOW_MAXIMIZE = True
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("v", "view", "other view"),
+        Binding("s", "side_by_side", "side by side"),
+        Binding("c", "coverage", "not held"),
+        Binding("z", "larger", "larger"),
+        Binding("shift+up", "prompt(-1)", show=False),
+        Binding("shift+down", "prompt(1)", show=False),
+    ]
+    DEFAULT_CSS = """
+    DetailView { layout: vertical; height: 1fr; width: 1fr; }
+    DetailView.-maximized { width: 1fr !important; height: 1fr !important; }
+    DetailView.-maximized { border: none !important; }
+    DetailView #place { height: auto; max-height: 9; }
+    DetailView #views { height: 1; color: $foreground-muted; }
+    DetailView #body { layout: vertical; height: 1fr; }
+    DetailView #files { height: auto; max-height: 35%; min-height: 2; width: 1fr; }
+    DetailView #below { height: 1fr; width: 1fr; }
+    DetailView #below > * { height: 1fr; }
+    DetailView.-short #place { max-height: 4; }
+    DetailView.-tiny #place { max-height: 2; scrollbar-size-vertical: 0; }
+    DetailView.-beside #body { layout: horizontal; }
+    DetailView.-beside #files { width: 2fr; height: 1fr; max-height: 100%; margin-right: 1; }
+    DetailView.-beside #below { width: 3fr; }
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        now: Callable[[], float] = time.time,
+        *,
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(id=id, classes=classes)
+        self._desk = desk
+        self._now = now
+        self._view = CHANGED
+        self._entry: TimelineEntry | None = None
+        self._shown: Shown | None = None
+        self._preview: Preview | None = None
+        self._between: Between | None = None
+        self._trouble: tuple[str, ...] = ()
+        self._drawn: tuple[Between, FileRow] | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Place(id="place")
+        yield Static(id="views", markup=False)
+        with Container(id="body"):
+            yield Files(id="files")
+            with ContentSwitcher(id="below", initial="diff"):
+                yield DiffPane(id="diff")
+                yield Coverage(id="coverage")
+
+    def on_mount(self) -> None:
+        self._fill()
+
+    @property
+    def _files(self) -> Files:
+        return self.query_one("#files", Files)
+
+    @property
+    def _diff(self) -> DiffPane:
+        return self.query_one("#diff", DiffPane)
+
+    @property
+    def ticked(self) -> frozenset[bytes]:
+        """The paths that the person ticked, from the root of the workspace."""
+        return frozenset(self._files.ticked) if self.is_mounted else frozenset()
+
+    @property
+    def view(self) -> str:
+        """Which view is shown: ``changed`` or ``going``."""
+        return self._view
+
+    def focus(self, scroll_visible: bool = True) -> Self:
+        """Gives the keys to the list of files."""
+        self._files.focus(scroll_visible)
+        return self
+
+    def on_resize(self, event: events.Resize) -> None:
+        short = event.size.height < _SHORT
+        self.set_class(short, "-short")
+        self.set_class(event.size.height < _TINY, "-tiny")
+        self.set_class(short and event.size.width >= _WIDE, "-beside")
+        self._name_views()
+
+    def _name_views(self) -> None:
+        entry, line = self._entry, Content("")
+        if entry is not None:
+            chosen = 0 if self._view == CHANGED else 1
+            here, there = words.views_line(words.views(entry), chosen, self.size.width)
+            line = Content.assemble((here, "bold $foreground"), there)
+        self.query_one("#views", Static).update(line)
+
+    # -- one entry
+
+    def show(self, entry: TimelineEntry | None) -> None:
+        """Shows an entry: at once what it says itself, and then what has to be looked up.
+
+        The same entry again is looked up again only where the present files count.
+        """
+        if entry == self._entry and self._view == CHANGED:
+            return
+        before, self._entry = self._entry, entry
+        if before is None or entry is None or before.checkpoint.id != entry.checkpoint.id:
+            self._shown = None
+            self._forget()
+            if self.is_mounted:
+                self._files.clear_ticks()
+        if self.is_mounted:
+            self._fill()
+
+    def _forget(self) -> None:
+        self._preview = self._between = self._drawn = None
+        self._trouble = ()
+
+    def _fill(self) -> None:
+        entry = self._entry
+        self._tell_place()
+        self._name_views()
+        if entry is None:
+            self._files.show(())
+            return
+        if self._view == CHANGED:
+            self._files.show(changed_rows(entry), words.nothing(entry))
+        elif self._preview is None:
+            self._files.show((), words.LOOKING)
+        self._work("entry", partial(self._look, entry, self._view))
+
+    def _work(self, group: str, job: Callable[[], Coroutine[None, None, None]]) -> Worker[None]:
+        """Lets a job run; a newer one of its group takes its place."""
+        # A function, not a coroutine: one that is replaced before it began is never awaited.
+        return self.run_worker(job, group=group, exclusive=True)
+
+    def _tell_place(self) -> None:
+        preview = self._preview if self._view == GOING else None
+        self.query_one(Place).tell(self._entry, self._shown, preview, self._now())
+
+    async def _look(self, entry: TimelineEntry, view: str) -> None:
+        """Looks up what an entry does not say itself, once the cursor rests."""
+        await asyncio.sleep(_REST[view])
+        id = entry.checkpoint.id
+        coverage = self.query_one(Coverage)
+        try:
+            self._shown = await self._ask(entry, lambda tb: tb.show(id))
+            coverage.tell(self._shown)
+        except (TakebackError, OSError) as error:
+            coverage.trouble(error)
+        self._tell_place()
+        try:
+            await (self._look_back(entry) if view == CHANGED else self._look_ahead(entry))
+        except (TakebackError, OSError) as error:
+            self._forget()
+            self._trouble = tuple(words.error_lines(error))
+            self._files.show(changed_rows(entry) if view == CHANGED else ())
+
+    async def _look_back(self, entry: TimelineEntry) -> None:
+        id = entry.checkpoint.id
+        self._between = await self._ask(entry, lambda tb: tb.states(id))
+        if self._shown is None or self._shown.entry.shown == entry.shown:
+            self._show_file()
+        else:  # the turn has gone on since the list was read
+            self._files.show(changed_rows(self._shown.entry), words.nothing(entry))
+
+    async def _look_ahead(self, entry: TimelineEntry) -> None:
+        id = entry.checkpoint.id
+        self._preview = await self._ask(entry, lambda tb: tb.preview(id))
+        self._between = self._preview.between
+        self._tell_place()
+        self._files.show(going_rows(self._preview), words.NOTHING_WOULD_CHANGE)
+
+    async def _ask(self, entry: TimelineEntry | None, job: Callable[[Takeback], T]) -> T:
+        """Asks the desk, unless the cursor has gone on while the question waited there."""
+
+        def asked(tb: Takeback) -> T:
+            if entry is not self._entry:
+                raise _GoneOn
+            return job(tb)
+
+        try:
+            return await self._desk.ask(asked)
+        except _GoneOn:
+            raise asyncio.CancelledError from None
+
+    # -- one file
+
+    def on_files_moved(self, event: Files.Moved) -> None:
+        event.stop()
+        if event.by_hand:
+            self.query_one(ContentSwitcher).current = "diff"
+        self._show_file()
+
+    def _show_file(self) -> None:
+        row, between = self._files.here, self._between
+        if row is None or between is None or self._trouble or row.reason is not None:
+            self._drawn = None
+            self._say_instead(row)
+        elif self._drawn != (between, row):
+            self._drawn = between, row
+            self._work("file", partial(self._draw, between, row))
+
+    def _say_instead(self, row: FileRow | None) -> None:
+        """Says why there is no diff, or nothing as long as that is not known."""
+        self.workers.cancel_group(self, "file")
+        self._diff.title("diff" if row is None else shown_path(row.path))
+        if self._trouble:
+            self._diff.say(self._trouble, trouble=True)
+        elif row is not None and row.reason is not None:
+            self._diff.say([words.left_alone(row.reason)])
+        else:
+            self._diff.say(())
+
+    async def _draw(self, between: Between, row: FileRow) -> None:
+        """Shows the diff of one file, once the cursor rests on it."""
+        await asyncio.sleep(_FILE_REST)
+        going = self._view == GOING
+        try:
+            patch, said = await self._ask(
+                self._entry, lambda tb: read_file(tb, between, row, going=going)
+            )
+        except (TakebackError, OSError) as error:
+            self._diff.say(words.error_lines(error), trouble=True)
+        else:
+            self._diff.show(patch, said)
+        self._diff.title(shown_path(row.path))
+
+    # -- keys
+
+    def action_view(self) -> None:
+        """Changes between what it changed and what going there would change now."""
+        self._view = GOING if self._view == CHANGED else CHANGED
+        self._forget()
+        self.query_one(ContentSwitcher).current = "diff"
+        self._fill()
+
+    def on_click(self, event: events.Click) -> None:
+        if event.widget is self.query_one("#views"):
+            self.action_view()
+
+    def action_side_by_side(self) -> None:
+        self._diff.turn_side_by_side()
+
+    def action_coverage(self) -> None:
+        """Shows what the checkpoint does not hold, or the diff again."""
+        below = self.query_one(ContentSwitcher)
+        if below.current == "coverage":
+            self._files.focus()
+            below.current = "diff"
+        else:
+            below.current = "coverage"
+            self.query_one(Coverage).focus()
+
+    def on_coverage_closed(self, event: Coverage.Closed) -> None:
+        event.stop()
+        self.action_coverage()
+
+    def action_prompt(self, by: int) -> None:
+        """Scrolls a prompt of which not all is to be seen."""
+        self.query_one(Place).scroll_relative(y=by, animate=False)
+
+    def action_larger(self) -> None:
+        """Gives the detail the whole screen, or takes it back; Esc does that too."""
+        if self.screen.maximized is None:
+            self.screen.maximize(self, container=False)
+        else:
+            self.screen.minimize()

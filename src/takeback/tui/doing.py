@@ -1,0 +1,117 @@
+"""While something is done: no key starts anything else, and who waits longer hears how it goes."""
+
+from __future__ import annotations
+
+import asyncio
+
+from rich.text import Text
+from textual.binding import Binding
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from takeback.words import choices as words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any, TypeVar
+
+    from textual.app import App, ComposeResult
+
+    from takeback.app import Takeback
+    from takeback.tui.desk import Desk
+    from takeback.tui.hearing import Hearing
+
+    T = TypeVar("T")
+
+PATIENCE = 0.3
+"""Seconds before a word is said: anything quicker would only flicker."""
+_BEAT = 0.1
+
+
+class DoingScreen(ModalScreen[None]):
+    """Covers the picker with nothing at first, then with one line.
+
+    Quitting waits until what changes files has ended (``waits``).
+    """
+
+    DEFAULT_CSS = """
+    DoingScreen {
+        align: center middle;
+        background: transparent;
+    }
+    DoingScreen > Static {
+        display: none;
+        width: auto;
+        max-width: 96%;
+        height: auto;
+        padding: 0 2;
+        border: round $primary;
+        background: $surface;
+    }
+    DoingScreen.late > Static {
+        display: block;
+    }
+    """
+    BINDINGS = [  # noqa: RUF012 - as Textual has it
+        Binding("ctrl+c,ctrl+q,q", "leave", "quit when it is done", priority=True),
+    ]
+
+    def __init__(self, what: str, hearing: Hearing | None, *, waits: bool) -> None:
+        super().__init__()
+        self._what = what
+        self._hearing = hearing
+        self._waits = waits
+        self.leaving = False
+
+    def compose(self) -> ComposeResult:
+        yield Static(Text(self._what), markup=False)
+
+    def on_mount(self) -> None:
+        self.set_timer(PATIENCE, self._show)
+        self.set_interval(_BEAT, self._refresh_words)
+
+    def _show(self) -> None:
+        self.add_class("late")
+
+    def _refresh_words(self) -> None:
+        step = None if self._hearing is None else self._hearing.step
+        text = words.progress(self._what, step, leaving=self.leaving)
+        self.query_one(Static).update(Text(text))
+
+    def action_leave(self) -> None:
+        """Quits, as soon as nothing is half-done."""
+        self.leaving = True
+        self._show()
+        if not self._waits:
+            self.app.exit()
+
+
+async def working(
+    app: App[Any],
+    desk: Desk,
+    what: str,
+    job: Callable[[Takeback], T],
+    *,
+    farewell: Callable[[T], Iterable[str]] | None = None,
+) -> T:
+    """Asks the workspace, with the keys held meanwhile; raises what the job raises.
+
+    With ``farewell`` the job changes files. Who wants to leave meanwhile leaves when it has ended
+    well, and reads these lines about it in the terminal.
+    """
+    if desk.hearing is not None:
+        desk.hearing.step = None
+    screen = DoingScreen(what, desk.hearing, waits=farewell is not None)
+    await app.push_screen(screen)
+    try:
+        answer = await desk.ask(job)
+    finally:
+        if screen.is_active:
+            await screen.dismiss()
+        for note in desk.hearing.take_notes() if desk.hearing is not None else ():
+            app.notify(note, markup=False)
+    if screen.leaving:
+        app.exit(message=None if farewell is None else Text("\n".join(farewell(answer))))
+        raise asyncio.CancelledError("the picker closes")
+    return answer

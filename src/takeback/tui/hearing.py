@@ -1,0 +1,22 @@
+"""What the workspace has to say while it works, kept until the screen looks."""
+
+from __future__ import annotations
+
+
+class Hearing:
+    """The picker's ``Reporter``. The workspace's thread tells it, the screen's asks it."""
+
+    def __init__(self) -> None:
+        self.step: tuple[str, int, int] | None = None
+        self._notes: list[str] = []
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        self.step = (what, done, total)
+
+    def note(self, text: str) -> None:
+        self._notes.append(text)
+
+    def take_notes(self) -> list[str]:
+        """Returns what was noted since the last time."""
+        taken, self._notes = self._notes, []
+        return taken

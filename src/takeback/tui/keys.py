@@ -1,0 +1,68 @@
+"""All keys of the picker, on one page: the line at the foot and the help are made from it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Key(NamedTuple):
+    """A key as the foot shows it, what it does in a word, and the action that does it.
+
+    ``keys`` and ``sentence`` are the same at length, for the help.
+    """
+
+    key: str
+    word: str
+    action: str
+    keys: str
+    sentence: str
+
+
+_ACTIONS = Key("enter", "actions", "open", "Enter, double click", "what can be done at this place")
+_VIEW = Key("v", "view", "detail('view')", "v", "what it changed, or what going there would")
+_HELP = Key("?", "help", "help", "?", "this page")
+
+TIMELINE = (
+    Key("↑↓", "move", "", "Up, Down, k, j", "move; after the last row comes the first"),
+    _ACTIONS,
+    Key("tab", "detail", "app.focus_next", "Tab", "to the detail, and back"),
+    Key("/", "search", "search", "/", "search prompts and paths as you type"),
+    Key("f", "filter", "filter", "f", "only one agent, session, label or file"),
+    Key("u", "undo", "step('undo')", "u", "undo the last operation"),
+    Key("r", "redo", "step('redo')", "r", "redo what was undone"),
+    Key("l", "label", "label", "l", "give this place a label"),
+    _VIEW,
+    Key("y", "copy id", "copy", "y", "copy the id of this place"),
+    Key("t", "theme", "app.switch_theme", "t", "dark or light"),
+    _HELP,
+    Key("q", "quit", "leave", "q, Ctrl-C", "quit; so does Esc at the first stage"),
+)
+DETAIL = (
+    Key("↑↓", "file", "", "Up, Down", "another file"),
+    Key("space", "tick", "", "Space", "tick a file, to rewind the ticked files only"),
+    _VIEW,
+    Key("s", "side by side", "detail('side_by_side')", "s", "the diff side by side, or unified"),
+    Key("c", "not held", "detail('coverage')", "c", "what the checkpoint does not hold, and why"),
+    Key("z", "larger", "detail('larger')", "z", "the detail on the whole screen, and back"),
+    _ACTIONS,
+    Key("tab", "next", "app.focus_next", "Tab", "on to the diff, then to the timeline"),
+    _HELP,
+    Key("esc", "timeline", "step_back", "Esc", "one stage back; it never changes anything"),
+)
+SEARCH = (
+    Key("type", "search", "", "letters", "prompts and paths are searched at once"),
+    Key("↑↓", "move", "", "Up, Down", "move in what was found"),
+    Key("enter", "keep", "", "Enter", "keep what was found and go to it"),
+    Key("esc", "close", "step_back", "Esc", "everything is shown again"),
+)
+JUMPS = (
+    Key("", "", "", "PageUp, PageDown", "a page"),
+    Key("", "", "", "Home, End, g, G", "the newest, the oldest"),
+)
+"""Keys that only the help names."""
+PAGES = (
+    ("Timeline", (TIMELINE[0], *JUMPS, *TIMELINE[1:])),
+    ("Search", SEARCH),
+    ("Detail", tuple(key for key in DETAIL if key not in TIMELINE)),
+)
+"""The help, under its headings."""

@@ -1,0 +1,251 @@
+"""The main screen: the timeline, the detail of the row that is chosen, the keys at the foot."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.screen import Screen
+
+from takeback.errors import TakebackError
+from takeback.tui import keys
+from takeback.tui.bars import KeyBar, TitleBar
+from takeback.tui.timeline.pane import TimelinePane
+from takeback.tui.timeline.search import SearchLine
+from takeback.words.text import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from concurrent.futures import Future
+    from typing import Any
+
+    from textual import events
+    from textual.app import ComposeResult
+    from textual.worker import Worker
+
+    from takeback.ops.timeline import TimelineEntry
+    from takeback.tui.desk import Desk
+    from takeback.tui.detail.view import DetailView
+    from takeback.tui.picker import PickerApp
+    from takeback.tui.timeline.list import TimelineList
+    from takeback.tui.timeline.page import Page
+
+    Job = Callable[..., Awaitable[None]]
+
+_JOURNEY = "journey"
+
+
+class MainScreen(Screen[None]):
+    """Everything that is looked at; what is done is asked in screens above it."""
+
+    ALLOW_IN_MAXIMIZED_VIEW = "KeyBar"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012 - as Textual has it
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open", "actions", show=False),
+        # At once, before the next key is looked at: that is a letter of what is searched for.
+        Binding("slash", "search", "search", show=False, priority=True),
+        Binding("f", "filter", "filter", show=False, priority=True),
+        Binding("u", "step('undo')", "undo", show=False),
+        Binding("r", "step('redo')", "redo", show=False),
+        Binding("l", "label", "label", show=False),
+        Binding("v", "detail('view')", "view", show=False),
+        Binding("y", "copy", "copy id", show=False),
+        Binding("t", "app.switch_theme", "theme", show=False),
+        Binding("question_mark", "help", "help", show=False),
+        Binding("escape", "step_back", "step back", show=False),
+        Binding("q", "leave", "quit", show=False),
+    ]
+    DEFAULT_CSS = """
+    MainScreen { layout: vertical; }
+    MainScreen > #panes { layout: vertical; height: 1fr; }
+    MainScreen #timeline { height: 3fr; width: 1fr; }
+    MainScreen #detail { height: 2fr; }
+    MainScreen #detail:focus-within { height: 6fr; }
+    MainScreen.-wide > #panes { layout: horizontal; }
+    MainScreen.-wide #timeline { width: 46%; height: 1fr; }
+    MainScreen.-wide #detail, MainScreen.-wide #detail:focus-within {
+        width: 54%; height: 1fr; border-left: solid $primary 60%;
+    }
+    MainScreen.-wide #detail:focus-within { border-left: solid $accent; }
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        where: str,
+        now: Callable[[], float],
+        first: Future[Page] | None = None,
+    ) -> None:
+        super().__init__()
+        self._desk = desk
+        self._now = now
+        self.timeline = TimelinePane(desk, now, first, id="timeline")
+        self.detail: DetailView | None = None
+        """Made when the first rows are on the screen."""
+        self._title = TitleBar(where)
+        self._keys = KeyBar(keys.TIMELINE)
+
+    def compose(self) -> ComposeResult:
+        yield self._title
+        yield Container(self.timeline, id="panes")
+        yield self._keys
+
+    @property
+    def picker(self) -> PickerApp:
+        from takeback.tui.picker import PickerApp
+
+        assert isinstance(self.app, PickerApp)
+        return self.app
+
+    def on_mount(self) -> None:
+        self.timeline.list.focus()
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        """Starts to read after the first frame; what was interrupted is recovered first."""
+        self._journey(self._recover)
+        self.timeline.begin()
+
+    def on_timeline_pane_summary(self, event: TimelinePane.Summary) -> None:
+        self._title.say(event.text)
+        hearing = self._desk.hearing
+        for note in hearing.take_notes() if hearing is not None else ():
+            self.notify(shown(note), markup=False)
+
+    # -- the detail
+
+    async def on_timeline_pane_ready(self) -> None:
+        # Imported only now: the first rows need not wait for it.
+        from takeback.tui.detail.view import DetailView
+
+        if self.detail is None:
+            self.detail = DetailView(self._desk, self._now, id="detail")
+            await self.query_one("#panes").mount(self.detail)
+        row = self.timeline.list.chosen
+        self._show_detail(None if row is None else self.timeline.list.entry_of(row))
+
+    def on_timeline_pane_chosen(self, event: TimelinePane.Chosen) -> None:
+        self._show_detail(event.entry)
+
+    def _show_detail(self, entry: TimelineEntry | None) -> None:
+        if self.detail is not None:
+            self.detail.show(entry)
+
+    def action_detail(self, name: str) -> None:
+        """Does what a key of the detail does, wherever the focus is."""
+        if self.detail is not None:
+            getattr(self.detail, f"action_{name}")()
+
+    # -- keys
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        bar, detail = self._keys, self.detail
+        if isinstance(event.widget, SearchLine):
+            bar.show(keys.SEARCH)
+        elif detail is not None and detail in event.widget.ancestors_with_self:
+            bar.show(keys.DETAIL)
+        else:
+            bar.show(keys.TIMELINE)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Leaves the letters to whoever types a text."""
+        return action not in ("search", "filter") or not isinstance(self.focused, SearchLine)
+
+    async def action_search(self) -> None:
+        self.set_focus(await self.timeline.open_search())
+
+    async def action_filter(self) -> None:
+        from takeback.tui.timeline.filters import FilterScreen
+
+        if self.timeline.browsed is not None:
+            screen = FilterScreen(self.timeline.browsed)
+            await self.app.push_screen(screen, self.timeline.filter_by)
+
+    def action_step_back(self) -> None:
+        """Goes back one stage: out of the detail, a search, a filter, and then out of it all."""
+        detail = self.detail
+        if self.maximized is not None:
+            self.minimize()
+        elif detail is not None and detail.has_focus_within:
+            self.timeline.list.focus()
+        elif not self.timeline.step_back():
+            self.action_leave()
+
+    def action_leave(self) -> None:
+        self.app.exit()
+
+    def action_help(self) -> None:
+        from takeback.tui.help import HelpScreen
+
+        self.app.push_screen(HelpScreen())
+
+    def action_copy(self) -> None:
+        row = self.timeline.list.chosen
+        if row is not None:
+            self.app.copy_to_clipboard(row.id)
+            self.notify(f"Copied: {row.id}", markup=False)
+
+    # -- journeys: screens above this one, one after the other
+
+    def _journey(self, job: Job, *about: Any) -> Worker[None] | None:
+        """Starts a journey, unless one is under way; what it changed is read afterwards."""
+
+        async def travelled() -> None:
+            await job(*about)
+            self.timeline.look_again()
+
+        if any(w.group == _JOURNEY and not w.is_finished for w in self.workers):
+            return None
+        return self.run_worker(travelled, group=_JOURNEY, exit_on_error=False)
+
+    async def _recover(self) -> None:
+        """Finishes or rolls back what was interrupted, as every changing command does."""
+        if not await self._desk.ask(lambda tb: tb.interrupted):
+            return
+        from takeback.tui.trouble import SaidScreen, trouble
+        from takeback.words.choices import recovered
+
+        while True:
+            try:
+                done = await self._desk.ask(lambda tb: tb.recover())
+            except TakebackError as error:
+                if await self.app.push_screen_wait(trouble(error, interrupted=True)):
+                    continue
+                return
+            if done is not None:
+                await self.app.push_screen_wait(SaidScreen(recovered(done)))
+            return
+
+    def on_timeline_list_opened(self, event: TimelineList.Opened) -> None:
+        self.action_open()
+
+    def action_open(self) -> None:
+        self._journey(self._travel)
+
+    async def _travel(self) -> None:
+        from takeback.tui.journey import travel
+
+        entry = await self.timeline.entry()
+        if entry is not None:
+            ticked = self.detail.ticked if self.detail is not None else frozenset()
+            await travel(self.picker, self._desk, entry, ticked)
+
+    def action_label(self) -> None:
+        self._journey(self._label)
+
+    async def _label(self) -> None:
+        from takeback.tui.journey import label
+
+        entry = await self.timeline.entry()
+        if entry is not None:
+            await label(self.picker, self._desk, entry)
+
+    def action_step(self, kind: str) -> None:
+        self._journey(self._step, kind)
+
+    async def _step(self, kind: str) -> None:
+        from takeback.tui.journey import step
+
+        await step(self.picker, self._desk, kind)

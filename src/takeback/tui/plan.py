@@ -1,0 +1,161 @@
+"""The plan, always on the screen before the confirming key, and the questions before that.
+
+PlanScreen       what would become of which file; agreed to, or stepped back from
+RefusalScreen    one thing that speaks against it, answered by itself
+"""
+
+from __future__ import annotations
+
+from rich.text import Text
+from textual.binding import Binding
+from textual.containers import Horizontal
+from textual.widgets import Button, Input, Static
+
+from takeback.tui.body import PAINT, Body
+from takeback.tui.dialog import SCROLLING, Choice, Dialog, Title
+from takeback.words import choices as words
+from takeback.words.choices import Answer
+from takeback.words.text import shown_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from textual import events
+    from textual.widget import Widget
+
+    from takeback.app.errand import Errand
+    from takeback.model.plan import Plan
+    from takeback.words.choices import Question
+
+
+class PlanScreen(Dialog[bool | None]):
+    """Shows a whole plan and asks; True when the person agrees.
+
+    Where something speaks against it, agreeing means to answer that first. ``agreed`` are the
+    fields of ``Overrides`` that were answered already, ``note`` is said above the plan.
+    """
+
+    NAME = "The plan"
+    BINDINGS = [  # noqa: RUF012 - as Textual has it
+        Binding("y", "agree", "agree"),
+        Binding("n", "step_back", show=False),
+        *SCROLLING,
+    ]
+
+    def __init__(
+        self, errand: Errand, plan: Plan, *, agreed: Sequence[str] = (), note: str | None = None
+    ) -> None:
+        super().__init__()
+        self._errand = errand
+        self._plan = plan
+        self._agreed = agreed
+        self._note = note
+
+    @property
+    def _can_go_on(self) -> bool:
+        return not self._plan.does_nothing and words.can_be_answered(self._plan)
+
+    def head(self) -> Iterator[Widget]:
+        if self._note is not None:
+            yield Static(Text(self._note), markup=False, id="note")
+        yield Title(words.question(self._errand, self._plan))
+
+    def middle(self) -> Iterator[Widget]:
+        yield Body(self._lines())
+
+    def foot(self) -> Iterator[Widget]:
+        buttons = [Choice(f"{words.STEP_BACK} (Esc)", id="back")]
+        if self._can_go_on:
+            buttons.append(Choice(f"{self._deed()} (y)", id="agree"))
+        yield Horizontal(*buttons, id="choices")
+
+    def _lines(self) -> Iterator[str]:
+        if self._plan.refused:
+            for line in words.refused_lines(self._plan):
+                yield PAINT.warning(line)
+            yield ""
+        yield from words.agreed_lines(self._agreed)
+        yield from words.plan_lines(self._errand, self._plan, PAINT)
+
+    def _deed(self) -> str:
+        return words.ANSWER_FIRST if self._plan.refused else words.deed(self._errand, self._plan)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return self._can_go_on if action == "agree" else True
+
+    def on_mount(self) -> None:
+        self.query_one("#back").focus()
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        self.answer(True if event.button.id == "agree" else None)
+
+    def action_agree(self) -> None:
+        self.answer(True)
+
+
+class RefusalScreen(Dialog[Answer | None]):
+    """Asks about one refusal; None when the person steps back."""
+
+    NAME = "A question first"
+    DEFAULT_CSS = """
+    RefusalScreen Choice {
+        margin: 0 0 0 0;
+    }
+    RefusalScreen #choices {
+        layout: vertical;
+    }
+    RefusalScreen Input {
+        margin: 1 0 0 0;
+    }
+    """
+    BINDINGS = [*SCROLLING]  # noqa: RUF012 - as Textual has it
+
+    def __init__(self, question: Question, number: int, of: int) -> None:
+        super().__init__()
+        self._question = question
+        self._numbers = (number, of)
+
+    def head(self) -> Iterator[Widget]:
+        number, of = self._numbers
+        title = self._question.title
+        yield Title(title if of == 1 else f"{number} of {of}: {title}")
+
+    def middle(self) -> Iterator[Widget]:
+        asked = self._question
+        yield Body([asked.consequence, *(f"  {shown_path(path)}" for path in asked.paths)])
+
+    def foot(self) -> Iterator[Widget]:
+        asked = self._question
+        if asked.word is not None:
+            yield Static(Text(words.type_it(asked.word)), markup=False, id="typing")
+            yield Input(id="word", compact=True)
+        buttons = [Choice(f"{words.STEP_BACK} (Esc)", id="back")]
+        if asked.word is None:
+            buttons += [
+                Choice(f"{answer.title} ({number})", id=f"answer-{number}")
+                for number, answer in enumerate(asked.answers, 1)
+            ]
+        yield Horizontal(*buttons, id="choices")
+
+    def on_mount(self) -> None:
+        self.query_one("#word" if self._question.word is not None else "#back").focus()
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        number = (event.button.id or "").removeprefix("answer-")
+        self.answer(self._question.answers[int(number) - 1] if number.isdigit() else None)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        if event.value.strip() == self._question.word:
+            self.answer(self._question.answers[0])
+        else:
+            self.query_one("#typing", Static).update(
+                Text(f"{words.not_it(event.value)} {words.type_it(self._question.word or '')}")
+            )
+
+    def on_key(self, event: events.Key) -> None:
+        answers = self._question.answers
+        number = event.character or ""
+        if self._question.word is None and number.isdigit() and 1 <= int(number) <= len(answers):
+            event.stop()
+            self.answer(answers[int(number) - 1])

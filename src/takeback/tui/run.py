@@ -1,0 +1,79 @@
+"""Opens the picker, and runs the agent that is gone on with when it has closed."""
+
+from __future__ import annotations
+
+import os
+
+from takeback.errors import TakebackError
+from takeback.tui.curtain import Curtain
+from takeback.words.text import quoted, shown_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from takeback.app import Takeback
+    from takeback.model.session import Resume
+    from takeback.tui.hearing import Hearing
+    from takeback.tui.picker import PickerApp
+
+_CRASHED, _BUG = 1, 70
+"""What the library ends with after a bug, which it has told, and what every command does."""
+
+
+def open_picker(
+    open_workspace: Callable[[], Takeback],
+    *,
+    environ: Mapping[str, str],
+    hearing: Hearing | None = None,
+) -> int:
+    """Shows the picker until it is closed; returns the exit status.
+
+    The workspace is opened before the screen is: what is wrong with it is said in the terminal,
+    as by every other command. If the person goes on with a session, this does not return.
+    """
+    workspace = open_workspace()
+    where = _tilde(shown_path(workspace.root), environ)
+    with Curtain(where):
+        app = _show(workspace, hearing, where)
+    if app.failure is not None:
+        raise app.failure
+    if app.resume_with is not None:
+        _go_on(app.resume_with, environ)
+    return _BUG if app.return_code == _CRASHED else app.return_code or 0
+
+
+def _show(workspace: Takeback, hearing: Hearing | None, where: str) -> PickerApp:
+    """Runs the picker; the curtain is what is seen until its library is imported."""
+    # 250 ms, most of it Textual
+    from takeback.tui.desk import Desk
+    from takeback.tui.picker import PickerApp
+    from takeback.tui.timeline.page import first_page
+
+    desk = Desk(lambda: workspace, hearing)
+    try:
+        # Read while the screen is made ready. While modules are imported it would only be in
+        # the way: a thread waits 5 ms for its turn whenever it has looked at the disk.
+        app = PickerApp(desk, where=where, first=desk.start(first_page))
+        app.run()
+    finally:
+        desk.close()
+    return app
+
+
+def _tilde(path: str, environ: Mapping[str, str]) -> str:
+    home = environ.get("HOME", "").rstrip("/")
+    return f"~{path[len(home) :]}" if home and path.startswith(f"{home}/") else path
+
+
+def _go_on(resume: Resume, environ: Mapping[str, str]) -> None:
+    """Becomes the agent, in its directory; raises TakebackError with the line to type instead."""
+    try:
+        os.chdir(resume.cwd)
+        os.execvpe(resume.argv[0], list(resume.argv), dict(environ))
+    except OSError as error:
+        line = " ".join(quoted(word) for word in resume.argv)
+        raise TakebackError(
+            f"{resume.argv[0]} could not be started: {os.strerror(error.errno or 0)}",
+            hint=f"go on with it by hand: cd {quoted(resume.cwd)} && {line}",
+        ) from None

@@ -1,0 +1,1 @@
+"""The timeline: rows with their lanes, the list that draws them, search and filters."""

@@ -1,0 +1,153 @@
+"""Draws one line of a row as pieces of text, each with the name of its style. Pure.
+
+❯ ● ✓ turn 12  fix the login bug …         <- here    5m
+  │     claude 2a8f · src/login.py, tests/test_login.py +1 more  +12 -3
+"""
+
+from __future__ import annotations
+
+from rich.cells import cell_len, set_cell_size
+
+from takeback.words import rows as words
+from takeback.words.paint import Paint
+from takeback.words.render import counts, here_words, outside_words
+from takeback.words.text import age, shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from takeback.model.row import Spot, TimelineRow
+    from takeback.ops.timeline import TimelineEntry
+    from takeback.tui.timeline.rows import Row
+
+    Piece = tuple[str, str]
+    """Text, and the name of the style that it is drawn in."""
+
+CURSOR = "❯ "
+_WIDEST_GRAPH = 12
+_AGE = 4
+_PLAIN = Paint(on=False)
+
+
+class Surroundings:
+    """What a row is drawn with besides itself."""
+
+    def __init__(
+        self,
+        *,
+        names: Mapping[str, str],
+        origins: Mapping[str, Spot],
+        here: tuple[str, str] | None,
+        gone: Mapping[str, str],
+        now: float,
+        sought: str = "",
+    ) -> None:
+        self.names = names
+        self.origins = origins
+        self.here = here
+        self.gone = gone
+        self.now = now
+        self.sought = sought
+
+
+def draw_line(
+    row: Row,
+    line: int,
+    width: int,
+    around: Surroundings,
+    *,
+    entry: TimelineEntry | None,
+    chosen: bool,
+) -> list[Piece]:
+    """Returns the pieces of one line of a row; together they are as wide as the list."""
+    graph = _graph(row, line)
+    start = [(CURSOR if chosen and line == 0 else " " * len(CURSOR), "cursor-sign"), graph]
+    room = width - sum(cell_len(text) for text, _ in start)
+    if row.outside:
+        text = "outside edits before it" if entry is None else outside_words(entry)
+        return [*start, (_fitted(f"    {text}", room), "outside")]
+    if line == 0:
+        return [*start, *_first(row.item, room, around, entry)]
+    return [*start, *_second(row.item, room, around, entry)]
+
+
+def _graph(row: Row, line: int) -> Piece:
+    width = min(max(map(len, row.graph)), _WIDEST_GRAPH)
+    graph = row.graph[line]
+    if len(graph) > width:
+        graph = graph[: width - 1] + "…"
+    return f"{graph:<{width}} ", "lane"
+
+
+def _first(
+    item: TimelineRow, room: int, around: Surroundings, entry: TimelineEntry | None
+) -> list[Piece]:
+    """What it is, what was asked, and when."""
+    left = [_badge(item, entry), (f"{words.name(item)}  ", "name")]
+    if item.kind == "steer":
+        left.insert(1, ("  ", "prompt"))
+    if item.label is not None:
+        left.append((f"[{shown(item.label)}]  ", "label"))
+    right = [(f" {age(item.time, around.now):>{_AGE}} ", "age")]
+    if around.here is not None and around.here[0] == item.id:
+        right.insert(0, (f"  {here_words(around.here[1])}", "here"))
+    text = words.prompt(item, entry) or words.about_fork(item, around.origins, around.names)
+    return _filled(left, _sought(text, around.sought), right, room)
+
+
+def _badge(item: TimelineRow, entry: TimelineEntry | None) -> Piece:
+    if entry is None:
+        return "  ", "badge"
+    if entry.checkpoint.complete:
+        return f"{words.COMPLETE} ", "badge"
+    return f"{words.INCOMPLETE} ", "warning"
+
+
+def _sought(text: str, sought: str) -> list[Piece]:
+    """Returns a prompt with what was searched for marked in it."""
+    at = text.lower().find(sought.lower()) if sought else -1
+    if at < 0:
+        return [(text, "prompt")]
+    end = at + len(sought)
+    return [(text[:at], "prompt"), (text[at:end], "found"), (text[end:], "prompt")]
+
+
+def _second(
+    item: TimelineRow, room: int, around: Surroundings, entry: TimelineEntry | None
+) -> list[Piece]:
+    """Who did it, which files, and how much."""
+    left = [(f"  {around.names.get(item.session, item.session)}", "agent")]
+    right: list[Piece] = []
+    for word in words.marks(item, entry, around.gone.get(item.id)):
+        right.append((f"  {word}", "gone-word" if word in around.gone.values() else "warning"))
+    if entry is None:
+        return _filled(left, [], right, room)
+    if entry.added or entry.deleted:
+        added, deleted = counts(entry.added, entry.deleted, _PLAIN).split()
+        right += [(f"  {added}", "added"), (f" {deleted}", "deleted")]
+    right.append((" ", "age"))
+    left.append((" · ", "files"))
+    taken = sum(cell_len(text) for text, _ in (*left, *right))
+    paths = [change.path for change in entry.shown]
+    return _filled(left, [(words.files(paths, max(4, room - taken)), "files")], right, room)
+
+
+def _filled(left: list[Piece], middle: list[Piece], right: list[Piece], room: int) -> list[Piece]:
+    """Puts the right part at the right edge, and cuts what is in the middle until it fits."""
+    rest = room - sum(cell_len(text) for text, _ in right)
+    if rest < 0:
+        return [(_fitted("".join(text for text, _ in right), room), right[-1][1])]
+    pieces = []
+    for text, style in (*left, *middle):
+        text = _fitted(text, rest) if cell_len(text) > rest else text
+        rest -= cell_len(text)
+        pieces.append((text, style))
+    return [*pieces, (" " * rest, "prompt"), *right]
+
+
+def _fitted(text: str, room: int) -> str:
+    """Cuts a text with a sign that there was more, or fills it with blanks."""
+    if cell_len(text) <= room:
+        return text + " " * (room - cell_len(text))
+    return f"{set_cell_size(text, room - 1)}…" if room > 0 else ""

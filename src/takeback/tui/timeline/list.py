@@ -1,0 +1,334 @@
+"""The list of the timeline: only the lines in view are drawn, however many rows there are."""
+
+from __future__ import annotations
+
+import time
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from takeback.tui.timeline.drawing import Surroundings, draw_line
+from takeback.tui.timeline.rows import Rows
+from takeback.words import rows as words
+from takeback.words.text import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from textual import events
+
+    from takeback.model.row import TimelineRow
+    from takeback.ops.browse import Browsed
+    from takeback.ops.timeline import TimelineEntry
+
+_PLAIN, _BOLD, _REVERSE = Style(), Style(bold=True), Style(reverse=True)
+_INKS = {
+    "cursor-sign": ("accent", _BOLD),
+    "lane": ("lane", _PLAIN),
+    "badge": ("success", _PLAIN),
+    "warning": ("warning", _PLAIN),
+    "name": ("text", _BOLD),
+    "label": ("accent", _BOLD),
+    "prompt": ("text", _PLAIN),
+    "found": ("accent", Style(bold=True, underline=True)),
+    "age": ("muted", _PLAIN),
+    "here": ("accent", _BOLD),
+    "agent": ("agent", _PLAIN),
+    "files": ("muted", _PLAIN),
+    "added": ("success", _PLAIN),
+    "deleted": ("error", _PLAIN),
+    "gone": ("muted", Style(dim=True)),
+    "gone-word": ("warning", _PLAIN),
+    "outside": ("muted", Style(italic=True)),
+}
+"""The styles of the pieces of a row: a colour of the theme, and how it is written."""
+_NEVER_DIM = ("cursor-sign", "lane", "gone-word", "here", "label")
+_CURSOR, _CURSOR_BLURRED = "cursor", "cursor-blurred"
+_KEPT = 2_000
+"""Entries that are remembered; more than anybody scrolls through in a minute."""
+
+
+class TimelineList(ScrollView, can_focus=True):
+    """Shows rows, has a cursor that wraps around, and says which entries it lacks."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "newer", show=False),
+        Binding("down,j", "move(1)", "older", show=False),
+        Binding("pageup,ctrl+b", "page(-1)", "a page up", show=False),
+        Binding("pagedown,ctrl+f", "page(1)", "a page down", show=False),
+        Binding("home,g", "jump(0)", "the newest", show=False),
+        Binding("end,G", "jump(-1)", "the oldest", show=False),
+        Binding("enter", "open", "actions", show=False),
+    ]
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "timeline--cursor",
+        "timeline--cursor-blurred",
+        "timeline--lane",
+        "timeline--text",
+        "timeline--muted",
+        "timeline--agent",
+        "timeline--accent",
+        "timeline--success",
+        "timeline--warning",
+        "timeline--error",
+    }
+    DEFAULT_CSS = """
+    TimelineList {
+        height: 1fr;
+        overflow-x: hidden;
+        scrollbar-size-vertical: 1;
+        & > .timeline--cursor { background: $primary 35%; }
+        & > .timeline--cursor-blurred { background: $primary 18%; }
+        & > .timeline--lane { color: $text-primary; }
+        & > .timeline--text { color: $text; }
+        & > .timeline--muted { color: $text-muted; }
+        & > .timeline--agent { color: $text-secondary; }
+        & > .timeline--accent { color: $text-accent; }
+        & > .timeline--success { color: $text-success; }
+        & > .timeline--warning { color: $text-warning; }
+        & > .timeline--error { color: $text-error; }
+    }
+    """
+
+    class Chosen(Message):
+        """The cursor stands at another row now, or at none."""
+
+        def __init__(self, row: TimelineRow | None) -> None:
+            super().__init__()
+            self.row = row
+
+    class Opened(Message):
+        """Somebody pressed Enter at a row, or clicked it twice."""
+
+        def __init__(self, row: TimelineRow) -> None:
+            super().__init__()
+            self.row = row
+
+    class Lacking(Message):
+        """Entries of rows in view are not known yet."""
+
+        def __init__(self, ids: Sequence[str]) -> None:
+            super().__init__()
+            self.ids = ids
+
+    def __init__(self, now: Callable[[], float] = time.time, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._now = now
+        self._rows = Rows()
+        self._browsed: Browsed | None = None
+        self._names: Mapping[str, str] = {}
+        self._entries: dict[str, TimelineEntry] = {}
+        self._cursor = 0
+        self._sought = ""
+        self._instead: Sequence[str] = (words.READING,)
+        self._inks: dict[tuple[str, str], Style] = {}
+
+    # -- what is shown
+
+    def show(
+        self,
+        browsed: Browsed,
+        rows: Rows,
+        *,
+        sought: str = "",
+        instead: Sequence[str] = words.NO_CHECKPOINTS,
+    ) -> None:
+        """Shows rows. The cursor stays at its row, and the row where it is on the screen.
+
+        ``instead`` is said if there are none. If the row is gone the cursor goes to the next.
+        """
+        before, offset = self.chosen, self._cursor_line - self.scroll_offset.y
+        at_top = self.scroll_offset.y == 0
+        self._forget_changed(browsed)
+        self._browsed, self._rows, self._sought, self._instead = browsed, rows, sought, instead
+        self._names = words.session_names(browsed.sessions)
+        self._cursor = self._found(before, rows)
+        self.virtual_size = Size(self._width, rows.height)
+        self._refresh_scrollbars()
+        stays = at_top and self._cursor_line + 1 < self.size.height
+        self.scroll_to(y=0 if stays else self._cursor_line - offset, animate=False, immediate=True)
+        self.refresh()
+        self._ask_for_entries()
+        if self.chosen != before:
+            self.post_message(self.Chosen(self.chosen))
+
+    def _forget_changed(self, browsed: Browsed) -> None:
+        """Forgets the entries of turns that went on, or got a label."""
+        if self._browsed is None:
+            return
+        if len(self._entries) > _KEPT:
+            self._entries.clear()
+        known = {row.id: row for row in self._browsed.rows if row.id in self._entries}
+        now = {row.id: row for row in browsed.rows if row.id in self._entries}
+        for id, row in known.items():
+            if now.get(id) != row:
+                del self._entries[id]
+
+    def _found(self, before: TimelineRow | None, rows: Rows) -> int:
+        if before is not None and before.id in rows.places:
+            return rows.places[before.id]
+        older = (
+            at
+            for at, row in enumerate(rows.rows)
+            if row.can_be_chosen and before is not None and row.item.place < before.place
+        )
+        return next(older, rows.places[rows.rows[-1].item.id] if before and len(rows) else 0)
+
+    def know(self, entries: Mapping[str, TimelineEntry]) -> None:
+        """Takes entries that were lacking."""
+        self._entries.update(entries)
+        self.refresh()
+
+    def entry_of(self, row: TimelineRow) -> TimelineEntry | None:
+        """Returns an entry in full, if it is known."""
+        return self._entries.get(row.id)
+
+    @property
+    def chosen(self) -> TimelineRow | None:
+        """The row that the cursor stands at."""
+        return self._rows.rows[self._cursor].item if len(self._rows) else None
+
+    @property
+    def _width(self) -> int:
+        return self.scrollable_content_region.width
+
+    @property
+    def _cursor_line(self) -> int:
+        return self._rows.tops[self._cursor] if len(self._rows) else 0
+
+    def choose(self, id: str) -> None:
+        """Puts the cursor to a row, if it is there."""
+        if id in self._rows.places:
+            self._go(self._rows.places[id])
+
+    def _ask_for_entries(self) -> None:
+        """Asks for what is in view and not known, and for a page around it."""
+        if not len(self._rows):
+            return
+        top, page = self.scroll_offset.y, max(1, self.size.height)
+        first = self._rows.at_line(max(0, top - page // 2)) or (0, 0)
+        last = self._rows.at_line(top + page + page // 2) or (len(self._rows) - 1, 0)
+        seen = self._rows.rows[first[0] : last[0] + 1]
+        ids = dict.fromkeys(row.item.id for row in seen if row.item.id not in self._entries)
+        if ids:
+            self.post_message(self.Lacking(list(ids)))
+
+    # -- moving
+
+    def action_move(self, by: int) -> None:
+        if len(self._rows):
+            self._go(self._rows.step(self._cursor, by))
+
+    def action_page(self, by: int) -> None:
+        """Moves about a page; it does not wrap, the ends are where a page ends."""
+        if not len(self._rows):
+            return
+        line = self._cursor_line + by * max(1, self.size.height - 2)
+        at = self._rows.at_line(min(max(line, 0), self._rows.height - 1))
+        assert at is not None
+        row = self._rows.rows[at[0]]
+        self._go(at[0] if row.can_be_chosen else self._rows.places[row.item.id])
+
+    def action_jump(self, to: int) -> None:
+        if len(self._rows):
+            self._go(0 if to == 0 else self._rows.places[self._rows.rows[-1].item.id])
+
+    def action_open(self) -> None:
+        if self.chosen is not None:
+            self.post_message(self.Opened(self.chosen))
+
+    def on_click(self, event: events.Click) -> None:
+        found = self._rows.at_line(event.y + self.scroll_offset.y)
+        if found is None:
+            return
+        self._go(self._rows.places[self._rows.rows[found[0]].item.id])
+        if event.chain == 2:
+            self.action_open()
+
+    def _go(self, to: int) -> None:
+        if to == self._cursor:
+            return
+        self._cursor = to
+        top, height = self._cursor_line, len(self._rows.rows[to].graph)
+        self.scroll_to_region(Region(0, top, 1, height), animate=False, immediate=True, force=True)
+        self.refresh()
+        self.post_message(self.Chosen(self.chosen))
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self._ask_for_entries()
+
+    def on_resize(self) -> None:
+        self.virtual_size = Size(self._width, self._rows.height)
+        if len(self._rows):
+            height = len(self._rows.rows[self._cursor].graph)
+            self.scroll_to_region(Region(0, self._cursor_line, 1, height), animate=False)
+        self._ask_for_entries()
+
+    # -- drawing
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._inks.clear()
+
+    def _ink(self, name: str, cursor: str = "") -> Style:
+        """Returns the style of a piece, on the cursor's background if ``cursor`` names one."""
+        ink = self._inks.get((name, cursor))
+        if ink is None:
+            color, form = _INKS[name]
+            if cursor and self.app.native_ansi_color:  # sixteen colours have no fitting ground
+                ink = form + (_REVERSE if cursor == _CURSOR else _BOLD)
+            else:
+                layers = [f"timeline--{layer}" for layer in (cursor, color) if layer]
+                ink = self.get_visual_style(*layers).rich_style + form
+            self._inks[name, cursor] = ink
+        return ink
+
+    def render_line(self, y: int) -> Strip:
+        width = self._width
+        base = self.rich_style
+        if self._browsed is None or not len(self._rows):
+            return self._said_instead(y, width, base)
+        found = self._rows.at_line(y + self.scroll_offset.y)
+        if found is None:
+            return Strip.blank(width, base)
+        at, line = found
+        row = self._rows.rows[at]
+        chosen = at == self._cursor
+        pieces = draw_line(
+            row,
+            line,
+            width,
+            self._around(self._browsed),
+            entry=self._entries.get(row.item.id),
+            chosen=chosen,
+        )
+        gone = row.item.id in self._browsed.gone
+        cursor = "" if not chosen else _CURSOR if self.has_focus else _CURSOR_BLURRED
+        segments = []
+        for text, name in pieces:
+            shown_as = "gone" if gone and name not in _NEVER_DIM else name
+            segments.append(Segment(text, self._ink(shown_as, cursor)))
+        return Strip(segments, width)
+
+    def _around(self, browsed: Browsed) -> Surroundings:
+        return Surroundings(
+            names=self._names,
+            origins=browsed.origins,
+            here=browsed.here,
+            gone=browsed.gone,
+            now=self._now(),
+            sought=self._sought,
+        )
+
+    def _said_instead(self, y: int, width: int, base: Style) -> Strip:
+        lines = self._instead
+        text = f"  {shown(lines[y - 1])}" if 0 < y <= len(lines) else ""
+        return Strip([Segment(text, base)]).adjust_cell_length(width, base)

@@ -1,0 +1,36 @@
+"""The first page of the timeline: what is read while the screen is being prepared."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from takeback.tui.timeline.rows import build
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from takeback.app import Takeback
+    from takeback.ops.browse import Browsed
+    from takeback.ops.timeline import TimelineEntry
+    from takeback.tui.timeline.rows import Rows
+
+_FIRST = 100
+"""Rows that are read first, so that there is something to look at; the rest comes at once."""
+_IN_VIEW = 30
+"""Rows that are read in full: a tall screen of them."""
+
+
+class Page(NamedTuple):
+    """The newest rows, drawn, and those in view in full."""
+
+    browsed: Browsed
+    rows: Rows
+    entries: Mapping[str, TimelineEntry]
+
+
+def first_page(tb: Takeback) -> Page:
+    """Reads the newest rows."""
+    browsed = tb.browse(limit=_FIRST)
+    entries = tb.entries(row.id for row in browsed.rows[:_IN_VIEW])
+    return Page(browsed, build(browsed), entries)

@@ -1,0 +1,329 @@
+"""What can be done at a place, what is asked before it, and what is said when it goes wrong.
+
+The picker and the numbered list say the same; the keys and colours are theirs.
+"""
+
+from __future__ import annotations
+
+from takeback.errors import RecoveredInstead, Refused, TakebackError, UsageError
+from takeback.model.value import Value
+from takeback.words import render
+from takeback.words.text import count, quoted, shown, shown_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from takeback.app.errand import Errand
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.operation import Operation
+    from takeback.model.plan import Outcome, Plan, Refusal
+    from takeback.model.session import Resume
+    from takeback.ops.recover import Recovered
+    from takeback.words.paint import Paint
+
+NOTHING_CHANGED = "Nothing was changed."
+NEW_PLAN = "The files changed meanwhile; this is the new plan."
+STEP_BACK = "Step back"
+GO_ON = "Go on all the same"
+ANSWER_FIRST = "Answer what speaks against it"
+NOT_WAIVED = "Nothing waives this. " + NOTHING_CHANGED
+DELETE = "delete"
+"""The word that has to be typed before most of the files are deleted."""
+
+INTERRUPTED = (
+    "An operation was interrupted here, or another process is in the middle of one. "
+    "Each file is its old or its new version, and nothing is lost. "
+    "Recovering finishes the operation, or rolls it back if it cannot be finished."
+)
+OVER_MEANWHILE = "Nothing is interrupted any more: it ended meanwhile."
+
+TITLES = {
+    "both": "Files and conversation",
+    "conversation": "The conversation only",
+    "files": "The files only",
+    "ticked": "Only the ticked files",
+    "end": "To the end of this turn instead",
+    "before": "To before this turn instead",
+    "fork": "Fork: a new session with this conversation",
+    "fork files": "Fork, and the files here go back too",
+    "fork directory": "Fork into a new directory, with its files",
+    "label": "Label it",
+    "copy": "Copy its id",
+    "undo": "Undo the last rewind",
+    "redo": "Redo what was undone",
+    "cancel": "Cancel",
+}
+"""What a person can choose at a place, by name; the operations themselves are in ops/."""
+LABEL_ABOUT = "A name that finds it again. An empty line takes the label off."
+DIRECTORY = "Fork into which directory?"
+DIRECTORY_ABOUT = "One that is not there yet, outside this workspace."
+NO_TICK = "no file is ticked"
+NO_END = "the turn has no end yet"
+LOOKING = "Looking what can be done…"
+PLANNING = "Working out the plan…"
+RECOVERING = "Recovering…"
+_DOING = {"rewind": "Rewinding…", "undo": "Undoing…", "redo": "Redoing…", "fork": "Forking…"}
+
+
+class Answer(Value):
+    """One way to answer a refusal: its words, and the field of ``Overrides`` that it sets."""
+
+    title: str
+    field: str
+
+
+class Question(Value):
+    """A refusal as a question of its own: what speaks against it, and what going on means.
+
+    Without ``answers`` nothing waives it. ``paths`` are those that it is about, ``word`` has to
+    be typed before the first answer counts.
+    """
+
+    title: str
+    consequence: str
+    answers: tuple[Answer, ...]
+    paths: tuple[bytes, ...] = ()
+    word: str | None = None
+
+
+_CONSEQUENCES = {
+    "during_turn": (
+        "It may write the same files again while they go back, or after, and what it then "
+        "writes is in no plan that was shown here."
+    ),
+    "others": "Overwritten, their versions are saved first, and undo brings them back.",
+    "mass_delete": "Each is saved first, and undo brings it back.",
+    "during_git": (
+        "The files go back; what git is in the middle of stays, and may then be about files "
+        "that are no longer as it left them."
+    ),
+    "other_branch": (
+        "The files of then come onto the branch of now; branch and commits stay as they are."
+    ),
+}
+_ANSWERS = {
+    "during_turn": (Answer(GO_ON, "during_turn"),),
+    "others": (
+        Answer("Leave them as they are, take back the rest", "keep_others"),
+        Answer("Overwrite them", "overwrite_others"),
+    ),
+    "mass_delete": (Answer("Delete them", "mass_delete"),),
+    "during_git": (Answer(GO_ON, "during_git"),),
+    "other_branch": (Answer(GO_ON, "other_branch"),),
+}
+_AGREED = {
+    "during_turn": "although an agent is working here",
+    "keep_others": "what another session changed is left as it is",
+    "overwrite_others": "also what another session changed",
+    "mass_delete": "although most of the files are deleted",
+    "during_git": "although git is in the middle of something",
+    "other_branch": "although another branch is checked out",
+}
+
+
+ANSWERABLE = tuple(_AGREED)
+"""The fields of ``Overrides`` that an answer can set."""
+
+
+def refusal(found: Refusal, plan: Plan) -> Question:
+    """Returns a refusal of a plan as a question."""
+    # What follows names options of the command line, which nobody can type here.
+    message = shown(found.message.partition("; --")[0])
+    if found.code != "during_turn":  # that one begins with the agent's name
+        message = message[:1].upper() + message[1:]
+    title = f"{message}."
+    answers = _ANSWERS.get(found.code, ()) if found.flag else ()
+    if not answers:
+        return Question(title, NOT_WAIVED, ())
+    return Question(
+        title,
+        _CONSEQUENCES[found.code],
+        answers,
+        paths=plan.others if found.code == "others" else (),
+        word=DELETE if found.code == "mass_delete" else None,
+    )
+
+
+def refused_lines(plan: Plan) -> Iterator[str]:
+    """Yields what speaks against a plan, and whether it can be answered."""
+    for found in plan.refused:
+        yield f"refused: {refusal(found, plan).title}"
+    if any(not refusal(found, plan).answers for found in plan.refused):
+        yield "It cannot be done now."
+    elif plan.refused:
+        yield f"It can be done all the same; {count(plan.refused, 'question')} first."
+
+
+def type_it(word: str) -> str:
+    """Says which word has to be typed."""
+    return f"Type the word {word} to go on:"
+
+
+def not_it(typed: str) -> str:
+    """Says that another word was typed."""
+    return f'"{shown(typed.strip())}" is not the word.' if typed.strip() else "No word was typed."
+
+
+def can_be_answered(plan: Plan) -> bool:
+    """Tells whether every refusal of a plan can be waived, one by one."""
+    return all(refusal(found, plan).answers for found in plan.refused)
+
+
+def agreed_lines(fields: Sequence[str]) -> Iterator[str]:
+    """Yields what was agreed to before this plan was made."""
+    if fields:
+        yield "You agreed:"
+    for field in fields:
+        yield f"  {_AGREED[field]}"
+
+
+def plan_lines(errand: Errand, plan: Plan, paint: Paint) -> Iterator[str]:
+    """Yields the whole of a plan, without its refusals: what becomes of which file."""
+    if errand.directory is not None:
+        yield f"Its files go into {shown(errand.directory)}; those here stay as they are."
+    elif plan.scope == "conversation":
+        yield "The files stay as they are."
+    elif plan.is_empty and not plan.does_nothing and not _stays(plan):
+        yield "The files are already there; none changes."
+    yield from render.plan_lines(plan.replace(refused=()), paint, whole=True)
+    if plan.scope != "files" and errand.of is None:
+        yield "The conversation goes on as a new session; the one that it comes from stays."
+    if plan.prompt:
+        yield f'The prompt is offered again: "{render.short(plan.prompt)}"'
+
+
+def _stays(plan: Plan) -> bool:
+    """Tells whether something that should change has to be left alone."""
+    return any(not item.by_rule for item in plan.left_alone)
+
+
+def nothing_to_do(plan: Plan) -> str:
+    """Says that a plan is empty, and whether that is as it should be."""
+    if _stays(plan):
+        return f"Nothing can be changed: no path could go to {plan.target.id}."
+    return f"Nothing to do: the files are already at {plan.target.id}."
+
+
+def question(errand: Errand, plan: Plan) -> str:
+    """Returns the question that a plan is asked with, or that there is nothing to ask."""
+    if plan.does_nothing:
+        return nothing_to_do(plan)
+    return render.question(errand.kind, plan, errand.of)
+
+
+def deed(errand: Errand, plan: Plan) -> str:
+    """Returns what the confirming key does, in a few words."""
+    files = count(plan.files, "file")
+    verb = errand.kind.capitalize()
+    if errand.of is not None:
+        return f"{verb} the {errand.of.kind} ({files})"
+    if errand.directory is not None:
+        return f"{verb} into the new directory"
+    if plan.scope == "files":
+        return f"{verb} {files}"
+    if plan.scope == "conversation":
+        return f"{verb} the conversation"
+    return f"{verb} {files} and the conversation"
+
+
+def doing(kind: str) -> str:
+    """Returns what is said while an operation runs."""
+    return _DOING[kind]
+
+
+def progress(what: str, step: tuple[str, int, int] | None, *, leaving: bool = False) -> str:
+    """Returns how far an operation is, in one line."""
+    line = what
+    if step is not None:
+        name, done, total = step
+        line += f" {shown(name)} {done:,}" + (f" of {total:,}" if total else "")
+    return f"{line} takeback ends when it is done." if leaving else line
+
+
+def step_title(kind: str, of: Operation) -> str:
+    """Names the operation that an undo or redo is about."""
+    return f"{kind.capitalize()} the last {of.kind}, to {shown(of.about or of.target)}"
+
+
+def labelled(before: Checkpoint, after: Checkpoint) -> str:
+    """Says which label a checkpoint has now."""
+    if after.label is not None:
+        return f"Labelled {shown(after.label)}: {after.id}"
+    if before.label is not None:
+        return f"Took the label {shown(before.label)} off: {after.id}"
+    return f"There was no label on {after.id}"
+
+
+# -- afterwards
+
+
+def after_lines(
+    outcome: Outcome, of: Operation | None, no_resume: str | None = None
+) -> Iterator[str]:
+    """Yields what was done, what was left alone, how it is taken back, and then every path.
+
+    ``no_resume`` is why the agent cannot be started from here.
+    """
+    if not outcome.whole:
+        yield "Done in part:"
+    yield from render.outcome_lines(outcome, of)
+    if outcome.resume is not None and no_resume is not None:
+        yield f"The agent cannot be started from here: {no_resume}."
+    for heading, paths in (("Written", outcome.written), ("Deleted", outcome.deleted)):
+        if paths:
+            yield f"{heading}:"
+        for path in paths:
+            yield f"  {shown_path(path)}{'/' if path in outcome.directories else ''}"
+
+
+def farewell(outcome: Outcome | None, of: Operation | None) -> Iterator[str]:
+    """Yields what is said in the terminal when the picker was closed during an operation."""
+    if outcome is None:
+        yield NOTHING_CHANGED
+    else:
+        yield from render.outcome_lines(outcome, of)
+
+
+def resume_line(resume: Resume) -> str:
+    """Returns the line that a person types to go on with a session."""
+    words = " ".join(quoted(word) for word in resume.argv)
+    return f"cd {quoted(resume.cwd)} && {words}"
+
+
+def no_resume(resume: Resume | None, *, found: bool) -> str | None:
+    """Says why the agent cannot be resumed from here; None if it can."""
+    if resume is None:
+        return "no conversation was moved"
+    if not resume.argv:
+        return "takeback does not know its command"
+    if not found:
+        return f"{shown(resume.argv[0])} is not on the PATH"
+    return None
+
+
+# -- when it goes wrong
+
+
+def recovered(done: Recovered | None) -> list[str]:
+    """Says what a recovery did, or that there was nothing left to recover."""
+    return [OVER_MEANWHILE if done is None else shown(done.sentence())]
+
+
+def trouble_lines(error: Exception, *, interrupted: bool) -> Iterator[str]:
+    """Yields what went wrong, what state the files are in, and what to do about it."""
+    if isinstance(error, TakebackError):
+        yield f"{shown(error.message[:1].upper() + error.message[1:])}."
+    else:
+        yield f"This is a bug in takeback: {type(error).__name__}: {shown(str(error))}"
+    if interrupted:
+        yield INTERRUPTED
+    elif isinstance(error, TakebackError) and not isinstance(error, RecoveredInstead):
+        yield "No file was changed."
+    if isinstance(error, (Refused, UsageError)) and error.hint.startswith("to do it all the same"):
+        return  # an option of the command line; here the plan asks
+    if isinstance(error, TakebackError):
+        if error.hint:
+            yield f"{shown(error.hint[:1].upper() + error.hint[1:])}."
+    else:
+        yield "Please report it with what you did. What is kept is not touched by it."

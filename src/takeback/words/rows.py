@@ -1,0 +1,111 @@
+"""Rows of the timeline in words: plain text, the same in the picker, the plain list, the page."""
+
+from __future__ import annotations
+
+from takeback.model.timeline import ENDED
+from takeback.model.turn import FORK, PROMPT
+from takeback.words.render import file_names
+from takeback.words.text import count, shown, shown_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from takeback.model.row import Spot, TimelineRow
+    from takeback.model.timeline import Session
+    from takeback.ops.timeline import TimelineEntry
+
+COMPLETE, INCOMPLETE = "✓", "!"
+"""The badge of a checkpoint; an incomplete one has the word, too."""
+NO_CHECKPOINTS = (
+    "No checkpoints yet.",
+    "",
+    "Connect your agents, and every turn of theirs appears here by itself:",
+    "    takeback init",
+    "or make a checkpoint of the files as they are now:",
+    "    takeback checkpoint",
+)
+NOTHING_FOUND = ("Nothing found.", "", "Esc shows everything again.")
+READING = "reading the timeline ..."
+_SHORT_ID = 4
+
+
+def name(row: TimelineRow) -> str:
+    """Returns ``turn 3`` for a turn, else what kind of place it is."""
+    return f"turn {row.number}" if row.number is not None else row.kind
+
+
+def prompt(row: TimelineRow, entry: TimelineEntry | None) -> str:
+    """Returns what was asked, on one line; nothing where nobody asked anything."""
+    text = row.prompt if row.prompt is not None else entry.checkpoint.prompt if entry else None
+    return shown(" ".join((text or "").split()))
+
+
+def session_names(sessions: Iterable[Session]) -> dict[str, str]:
+    """Returns a short name for each session: its agent, and the beginning of its id if needed."""
+    everyone = list(sessions)
+    agents = [session.agent for session in everyone]
+    names: dict[str, str] = {}
+    for session in everyone:
+        if session.agent is None:
+            names[session.id] = "by hand"
+            continue
+        short = shown(session.agent)
+        if agents.count(session.agent) > 1:
+            short += f" {shown((session.native or session.id)[:_SHORT_ID])}"
+        names[session.id] = short
+    return names
+
+
+def origin(spot: Spot, names: Mapping[str, str]) -> str:
+    """Says where a session was forked from."""
+    where = ""
+    if spot.turn:
+        where = f", {'before' if spot.kind == PROMPT else 'after'} turn {spot.turn}"
+    return f"from {names.get(spot.session, shown(spot.session))}{where}"
+
+
+def marks(row: TimelineRow, entry: TimelineEntry | None, gone: str | None) -> list[str]:
+    """Returns what has to be said of a row besides: incomplete, running, taken back."""
+    words = []
+    if entry is not None and not entry.checkpoint.complete:
+        words.append("incomplete")
+    if entry is not None and entry.checkpoint.late:
+        words.append("late")
+    if row.state is not None and row.state != ENDED:
+        words.append(row.state)
+    if gone is not None:
+        words.append(gone)
+    return words
+
+
+def files(paths: Sequence[bytes], width: int) -> str:
+    """Returns at most three file names and how many more there are, as they fit into a width.
+
+    First the directories go, then names; a single name that is too long loses its beginning.
+    """
+    full = file_names(paths)
+    if len(full) <= width or not paths:
+        return full
+    bases = [shown_path(path.rpartition(b"/")[2] or path) for path in paths]
+    for most in (3, 2, 1):
+        names = ", ".join(bases[:most])
+        more = f" +{len(bases) - most} more" if len(bases) > most else ""
+        if len(names) + len(more) <= width:
+            return names + more
+    more = f" +{len(bases) - 1} more" if len(bases) > 1 else ""
+    room = max(1, width - len(more) - 1)
+    return f"…{bases[0][-room:]}{more}"
+
+
+def about_fork(row: TimelineRow, origins: Mapping[str, Spot], names: Mapping[str, str]) -> str:
+    """Returns where the session that begins at a row comes from; nothing for any other row."""
+    spot = origins.get(row.session)
+    return origin(spot, names) if row.kind == FORK and spot is not None else ""
+
+
+def summary(rows: Sequence[TimelineRow], *, whole: bool) -> str:
+    """Returns how much there is, for a title."""
+    turns = sum(1 for row in rows if row.number is not None)
+    words = count(turns, "turn") if turns or not rows else count(rows, "checkpoint")
+    return words if whole else f"{words} ..."

@@ -1,0 +1,188 @@
+"""A stage for the picker's questions: a workspace with a story, an app with an empty timeline."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import re
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from textual.app import App, ComposeResult
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from takeback import Takeback
+from takeback.model.session import Resume
+from takeback.ops.timeline import TimelineEntry
+from takeback.tui.desk import Desk
+from takeback.tui.hearing import Hearing
+from takeback.tui.journey import label, step, travel
+from tests.support.journey import write_files
+
+if TYPE_CHECKING:
+    from takeback.tui.picker import PickerApp
+
+PATIENCE = 30.0
+
+
+class Stage(App[None]):
+    """An app that a journey can be played in; its ``desk`` has the workspace."""
+
+    def __init__(self, workspace: Path) -> None:
+        super().__init__()
+        self.resume_with: Resume | None = None
+        hearing = Hearing()
+        self.desk = Desk(lambda: Takeback.open(workspace, reporter=hearing), hearing)
+        self.answer: object = None
+
+    def compose(self) -> ComposeResult:
+        yield Static("the timeline")
+
+    @property
+    def picker(self) -> PickerApp:
+        """Itself, as journeys know it."""
+        return cast("PickerApp", self)
+
+    def begin(self, journey: Coroutine[Any, Any, object]) -> None:
+        """Starts a journey in a worker, as the picker does."""
+
+        async def played() -> None:
+            self.answer = await journey
+
+        self.run_worker(played(), exit_on_error=True)
+
+    async def entries(self) -> list[TimelineEntry]:
+        """Returns the timeline, newest first."""
+        return await self.desk.ask(lambda tb: tb.checkpoints())
+
+    async def travel(self, number: int = 0, *ticked: bytes) -> None:
+        """Presses Enter at an entry, the newest if none is named."""
+        entry = (await self.entries())[number]
+        self.begin(travel(self.picker, self.desk, entry, frozenset(ticked)))
+
+    async def step(self, kind: str) -> None:
+        self.begin(step(self.picker, self.desk, kind))
+
+    async def label(self, number: int = 0) -> None:
+        self.begin(label(self.picker, self.desk, (await self.entries())[number]))
+
+
+def play(
+    workspace: Path,
+    story: Callable[[Stage, Pilot[None]], Awaitable[None]],
+    size: tuple[int, int] = (80, 24),
+) -> Stage:
+    """Runs a story on a stage and closes it."""
+    stage = Stage(workspace)
+
+    async def played() -> None:
+        async with stage.run_test(size=size, notifications=True) as pilot:
+            await story(stage, pilot)
+
+    try:
+        asyncio.run(played())
+    finally:
+        stage.desk.close()
+    return stage
+
+
+_HOLD = """
+import sys
+from takeback.store.lock import Lock
+Lock(sys.argv[1]).acquire("somebody else", wait=0)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def lock_held(workspace: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process holds the workspace's lock until it is killed, or to the end."""
+    with Takeback.open(workspace) as tb:
+        lock = str(Path(tb.store_directory, "lock"))
+    with subprocess.Popen(
+        [sys.executable, "-c", _HOLD, lock],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        try:
+            yield holder
+        finally:
+            holder.kill()
+
+
+async def until(pilot: Pilot[Any], condition: Callable[[], bool]) -> None:
+    """Waits until something is so; fails with what is on the screen."""
+    end = asyncio.get_running_loop().time() + PATIENCE
+    while not condition():
+        if asyncio.get_running_loop().time() > end:
+            raise AssertionError(f"it did not happen; on the screen:\n{screen_text(pilot.app)}")
+        await pilot.pause(0.01)
+    await pilot.pause()
+
+
+async def shows(pilot: Pilot[Any], screen: type[object]) -> str:
+    """Waits for a stage of the journey; returns what is on the screen."""
+    await until(pilot, lambda: type(pilot.app.screen) is screen)
+    await pilot.pause()
+    return screen_text(pilot.app)
+
+
+def screen_text(app: App[Any]) -> str:
+    """Returns the words on the screen, line by line."""
+    lines: dict[float, list[tuple[float, str]]] = {}
+    pattern = r'<text [^>]*?x="([\d.]+)" y="([\d.]+)"[^>]*>(.*?)</text>'
+    for x, y, words in re.findall(pattern, app.export_screenshot()):
+        text = html.unescape(words).replace("\xa0", " ")
+        lines.setdefault(float(y), []).append((float(x), text))
+    return "\n".join("".join(t for _, t in sorted(lines[y])).rstrip() for y in sorted(lines))
+
+
+def said(text: str) -> str:
+    """Returns the words of a screen as one line, the frame's lines and line ends left out."""
+    return " ".join(re.sub(r"[│╭╮╰╯─▁▔▊▎▌]", " ", text).split())
+
+
+def framed(text: str) -> str:
+    """Returns the words inside the frame of a dialog as one line, without what is around it."""
+    inside = (re.search(r"│(.*)│", line) for line in text.splitlines())
+    return said(" ".join(found[1] for found in inside if found is not None))
+
+
+def tell_story(workspace: Path, *, conversation: bool = True) -> None:
+    """Three turns of an agent: a is changed, b comes, a changes again and c goes."""
+    write_files(workspace, {"a.txt": b"0\n", "c.txt": b"c\n"})
+    steps: list[tuple[str, dict[str, bytes | None]]] = [
+        ("fix the login bug", {"a.txt": b"1\n"}),
+        ("add a page", {"b.txt": b"b\n"}),
+        ("tidy up", {"a.txt": b"2\n", "c.txt": None}),
+    ]
+    with Takeback.open(workspace) as tb:
+        session = tb.session(agent="mine", native="s1")
+        said: list[dict[str, str]] = []
+        for prompt, files in steps:
+            with session.turn(prompt, conversation=list(said) if conversation else None) as turn:
+                change(workspace, files)
+                said += [{"role": "user", "text": prompt}, {"role": "assistant", "text": "done"}]
+                turn.end(conversation=said if conversation else None)
+
+
+def change(workspace: Path, files: dict[str, bytes | None]) -> None:
+    """Writes files, and deletes those that are None."""
+    for name, content in files.items():
+        if content is None:
+            (workspace / name).unlink()
+        else:
+            write_files(workspace, {name: content})
+
+
+def files_of(workspace: Path) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in sorted(workspace.iterdir()) if p.is_file()}

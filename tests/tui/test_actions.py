@@ -1,0 +1,133 @@
+"""What can be done at an entry, and why not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from takeback import Takeback
+from takeback.ops.timeline import TimelineEntry
+from takeback.tui.actions import Action, actions, errand_of, place_of
+from tests.support.journey import write_files
+from tests.tui.stage import tell_story
+
+
+@pytest.fixture
+def tb(workspace: Path) -> Iterator[Takeback]:
+    tell_story(workspace)
+    with Takeback.open(workspace) as opened:
+        yield opened
+
+
+def offered(
+    tb: Takeback, entry: TimelineEntry, *ticked: bytes, at_end: bool = False
+) -> dict[str, Action]:
+    place = place_of(entry)
+    if at_end:
+        place = place.turned()
+    found = actions(tb.choices(place.checkpoint), entry, place, ticked)
+    return {action.name: action for action in found}
+
+
+def possible(found: dict[str, Action]) -> list[str]:
+    return [name for name, action in found.items() if action.reason is None]
+
+
+def test_at_a_turn_with_a_conversation_nearly_everything_is_possible(tb: Takeback) -> None:
+    found = offered(tb, tb.checkpoints()[0])
+    assert {name: action.reason for name, action in found.items() if action.reason} == {
+        "ticked": "no file is ticked",
+        "undo": "nothing to undo",
+        "redo": "nothing to redo",
+    }
+    assert list(found)[:4] == ["both", "conversation", "files", "ticked"]
+    assert list(found)[-1] == "cancel"
+
+
+def test_every_key_is_there_once(tb: Takeback) -> None:
+    for at_end in (False, True):
+        keys = [action.key for action in offered(tb, tb.checkpoints()[0], at_end=at_end).values()]
+        assert len(keys) == len(set(keys))
+        assert not {"j", "k"} & set(keys), "these move the cursor"
+
+
+def test_a_turn_is_gone_back_to_before_it_or_to_its_end(tb: Takeback) -> None:
+    entry = tb.checkpoints()[1]
+    before = place_of(entry)
+    assert entry.turn is not None
+    assert (before.checkpoint, before.turned().checkpoint) == (entry.turn.before, entry.turn.after)
+    assert before.turned().turned() == before
+    assert "end" in offered(tb, entry)
+    at_end = offered(tb, entry, at_end=True)
+    assert "before" in at_end
+    assert "end" not in at_end
+    assert tb.choices(before.turned().checkpoint).about == "the end of turn 2"
+
+
+def test_a_turn_that_has_just_begun_has_no_end(tb: Takeback) -> None:
+    tb.session(agent="mine", native="s1").turn("go on", conversation=b"x\n").__enter__()
+    assert offered(tb, tb.checkpoints()[0])["end"].reason == "the turn has no end yet"
+
+
+def test_ticked_files_are_counted(tb: Takeback) -> None:
+    found = offered(tb, tb.checkpoints()[0], b"a.txt", b"c.txt")
+    assert found["ticked"].title == "Only the 2 ticked files"
+    assert found["ticked"].reason is None
+
+
+def test_a_checkpoint_made_by_hand_has_no_conversation_and_no_end(tb: Takeback) -> None:
+    tb.checkpoint("by hand")
+    found = offered(tb, tb.checkpoints()[0])
+    assert possible(found) == ["files", "label", "copy", "cancel"]
+    assert found["both"].reason == "this checkpoint was made without an agent"
+    assert "end" not in found
+
+
+def test_a_session_without_a_conversation(workspace: Path) -> None:
+    tell_story(workspace, conversation=False)
+    with Takeback.open(workspace) as tb:
+        found = offered(tb, tb.checkpoints()[0])
+    for name in ("both", "conversation", "fork", "fork files", "fork directory"):
+        assert found[name].reason == "this session has no conversation"
+    assert found["files"].reason is None
+
+
+def test_a_place_where_the_conversation_was_not_kept(tb: Takeback, workspace: Path) -> None:
+    """Going there would begin an empty session without a word."""
+    with tb.session(agent="mine", native="s1").turn("go on", conversation=b"x\n"):
+        write_files(workspace, {"a.txt": b"3\n"})
+    entry = tb.checkpoints()[0]
+    assert offered(tb, entry)["both"].reason is None
+    at_end = offered(tb, entry, at_end=True)
+    assert at_end["both"].reason == "the conversation was not kept at this moment"
+
+
+def test_conversations_that_are_switched_off(tb: Takeback, workspace: Path) -> None:
+    Path(tb.store_directory, "config.toml").write_text('conversation = "off"\n')
+    with Takeback.open(workspace) as other:
+        found = offered(other, other.checkpoints()[0])
+    assert found["both"].reason == "conversations are not kept (conversation = off)"
+
+
+def test_undo_and_redo_name_what_they_are_about(tb: Takeback) -> None:
+    entry = tb.checkpoints()[0]
+    tb.rewind(place_of(entry).checkpoint, scope="files")
+    assert offered(tb, entry)["undo"].title == "Undo the last rewind, to before turn 3: tidy up"
+    tb.undo()
+    found = offered(tb, entry)
+    assert found["undo"].reason == "nothing to undo"
+    assert found["redo"].title == "Redo the last rewind, to before turn 3: tidy up"
+
+
+def test_ticked_paths_are_meant_literally(tb: Takeback, workspace: Path) -> None:
+    """A directory that became a link leads to another file of the same name."""
+    write_files(workspace, {"old/x.txt": b"1\n", "other/x.txt": b"2\n"})
+    at = tb.checkpoint().checkpoint
+    (workspace / "old" / "x.txt").unlink()
+    (workspace / "old").rmdir()
+    (workspace / "old").symlink_to("other")
+    write_files(workspace, {"other/x.txt": b"3\n"})
+    errand = errand_of("ticked", tb.choices(at), ticked=[b"old/x.txt"])
+    assert b"other/x.txt" not in {change.path for change in errand.plan(tb).writes}

@@ -1,0 +1,73 @@
+"""The pictures of the picker in docs/pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from takeback.tui.detail.pane import DiffPane
+from takeback.tui.picker import PickerApp
+from takeback.tui.timeline.filters import FilterScreen
+from tests.support.engine import TestClock
+from tests.tui.pictures import assert_picture
+from tests.tui.world import main, open_app, play, rows_of, tell_story, title_of, until
+
+
+@pytest.fixture
+def clock(workspace: Path) -> TestClock:
+    return tell_story(workspace)
+
+
+async def choose(app: PickerApp, pilot: Pilot[None], prompt: str) -> None:
+    """Moves to a turn and waits until its diff is drawn."""
+    for _ in range(20):
+        chosen = rows_of(app).chosen
+        if chosen is not None and (chosen.prompt or "").startswith(prompt):
+            break
+        await pilot.press("down")
+    pane = main(app).query_one(DiffPane)
+    await until(pilot, lambda: any("@@" in pane.render_line(y).text for y in range(8)))
+    await pilot.pause(0.2)
+
+
+def test_the_picker(workspace: Path, clock: TestClock) -> None:
+    async def story(app: PickerApp, pilot: Pilot[None]) -> None:
+        await choose(app, pilot, "fix the login bug")
+        assert_picture(app, "picker")
+
+    # As many lines as there is to see: it is the README's.
+    play(open_app(workspace, clock, theme="textual-dark"), story, size=(150, 27))
+
+
+def test_the_picker_on_light_ground(workspace: Path, clock: TestClock) -> None:
+    async def story(app: PickerApp, pilot: Pilot[None]) -> None:
+        await choose(app, pilot, "fix the login bug")
+        assert_picture(app, "picker-light")
+
+    play(open_app(workspace, clock, theme="textual-light"), story, size=(160, 48))
+
+
+def test_the_picker_on_a_small_screen(workspace: Path, clock: TestClock) -> None:
+    async def story(app: PickerApp, pilot: Pilot[None]) -> None:
+        await choose(app, pilot, "only rename the cart")
+        assert_picture(app, "picker-80x24")
+
+    play(open_app(workspace, clock, theme="textual-dark"), story, size=(80, 24))
+
+
+def test_a_search_and_a_filter(workspace: Path, clock: TestClock) -> None:
+    async def story(app: PickerApp, pilot: Pilot[None]) -> None:
+        await pilot.press("slash", *"login")
+        await until(pilot, lambda: "search: login" in title_of(app))
+        await choose(app, pilot, "fix the login bug")
+        main(app).timeline.search.cursor_blink = False  # type: ignore[union-attr]
+        assert_picture(app, "picker-search")
+        await pilot.press("escape", "f")
+        await until(pilot, lambda: isinstance(app.screen, FilterScreen))
+        app.screen.query_one("Input").cursor_blink = False  # type: ignore[attr-defined]
+        await pilot.pause()
+        assert_picture(app, "picker-filter")
+
+    play(open_app(workspace, clock, theme="textual-dark"), story, size=(80, 24))

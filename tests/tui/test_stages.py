@@ -1,0 +1,99 @@
+"""Pictures of every stage between the timeline and what was done."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from takeback import durable
+from takeback.tui.after import AfterScreen
+from takeback.tui.choices import ActionsScreen
+from takeback.tui.picker import PickerApp
+from takeback.tui.plan import PlanScreen, RefusalScreen
+from takeback.tui.trouble import TroubleScreen
+from tests.tui import pictures, talk, world
+from tests.tui.stage import said, shows
+from tests.tui.test_trouble import FailingFrom
+
+
+@pytest.fixture
+def root() -> Iterator[Path]:
+    with talk.shop() as made:
+        yield made
+    durable.faults = None
+
+
+@pytest.fixture
+def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program of that name, for the agent to be resumed with."""
+    program = tmp_path / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+
+
+def play(root: Path, story: Callable[[PickerApp, Pilot[None]], Awaitable[None]]) -> None:
+    app = world.open_app(root, talk.clock_at_noon(), theme="textual-dark")
+    world.play(app, story)
+
+
+def assert_picture(app: PickerApp, name: str) -> None:
+    pictures.assert_picture(app, name, settle=talk.settled)
+
+
+async def choose(app: PickerApp, pilot: Pilot[Any], *keys: str) -> None:
+    """Goes to a row by keys and presses Enter."""
+    await pilot.press(*keys, "enter")
+    await shows(pilot, ActionsScreen)
+
+
+def test_actions_plan_and_what_was_done(root: Path, claude: None) -> None:
+    async def keys(app: PickerApp, pilot: Pilot[None]) -> None:
+        await choose(app, pilot)
+        assert_picture(app, "actions")
+        await pilot.press("b")
+        assert "your own edits" in said(await shows(pilot, PlanScreen))
+        assert_picture(app, "plan")
+        await pilot.press("y")
+        assert "Resume the agent (Enter)" in said(await shows(pilot, AfterScreen))
+        assert_picture(app, "after")
+
+    play(root, keys)
+
+
+def test_refusals(root: Path) -> None:
+    talk.crowd(root)
+
+    async def keys(app: PickerApp, pilot: Pilot[None]) -> None:
+        await choose(app, pilot, "down")
+        await pilot.press("b")
+        await shows(pilot, PlanScreen)
+        await pilot.press("y")
+        await shows(pilot, RefusalScreen)
+        await pilot.press("2")
+        await world.until(pilot, lambda: bool(app.screen.query("#word")))
+        await pilot.press(*"del")
+        assert_picture(app, "refusal")
+
+    play(root, keys)
+
+
+def test_trouble(root: Path) -> None:
+    async def keys(app: PickerApp, pilot: Pilot[None]) -> None:
+        await choose(app, pilot)
+        await pilot.press("f")
+        await shows(pilot, PlanScreen)
+        durable.faults = FailingFrom("unlink", errno.ENOSPC)
+        await pilot.press("y")
+        await shows(pilot, TroubleScreen)
+        assert_picture(app, "trouble")
+        durable.faults = None
+
+    play(root, keys)

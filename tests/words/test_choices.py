@@ -1,0 +1,95 @@
+"""Refusals as questions, and what is said when something went wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from takeback.errors import Locked, RecoveredInstead, Refused, WriteFailed
+from takeback.model.checkpoint import Checkpoint
+from takeback.model.ids import CheckpointId, SessionId, SnapshotId
+from takeback.model.plan import LeftAlone, Plan, Refusal
+from takeback.model.policy import Overrides
+from takeback.model.session import Resume
+from takeback.words import choices
+
+TARGET = Checkpoint(
+    CheckpointId("k4m7p2xq9tcd"), SessionId("s"), "manual", 0.0, SnapshotId("00"), b"", True, 1
+)
+FLAGS = {
+    "during_turn": "--during-turn",
+    "others": "--overwrite-others",
+    "mass_delete": "--allow-mass-delete",
+    "during_git": "--during-git",
+    "other_branch": "--other-branch",
+}
+
+
+def a_plan(*refused: Refusal, **fields: object) -> Plan:
+    return Plan(TARGET, (), (), refused=refused).replace(**fields)
+
+
+@pytest.mark.parametrize("code", FLAGS)
+def test_every_refusal_with_a_flag_is_a_question_that_sets_one_field(code: str) -> None:
+    found = Refusal(code, "something is so; --a-flag helps", FLAGS[code])
+    plan = a_plan(found)
+    asked = choices.refusal(found, plan)
+    assert "--" not in asked.title + asked.consequence
+    assert choices.can_be_answered(plan)
+    for answer in asked.answers:
+        assert getattr(Overrides(**{answer.field: True}), answer.field)
+        assert answer.field in choices.ANSWERABLE
+        assert next(choices.agreed_lines([answer.field])) == "You agreed:"
+    assert (asked.word is not None) == (code == "mass_delete")
+
+
+@pytest.mark.parametrize("code", ["inside_turn", "colliding_names", "disk_space", "one day"])
+def test_a_refusal_without_a_flag_is_waived_by_nothing(code: str) -> None:
+    plan = a_plan(Refusal(code, "it cannot be", ""))
+    assert choices.refusal(plan.refused[0], plan).answers == ()
+    assert not choices.can_be_answered(plan)
+    assert list(choices.refused_lines(plan)) == ["refused: It cannot be.", "It cannot be done now."]
+
+
+def test_an_empty_plan_says_whether_that_is_as_it_should_be() -> None:
+    assert "already at" in choices.nothing_to_do(a_plan())
+    ignored = LeftAlone(b".env", "ignored", by_rule=True)
+    assert "already at" in choices.nothing_to_do(a_plan(left_alone=(ignored,)))
+    broken = LeftAlone(b"a", "cannot be restored")
+    assert "no path could go" in choices.nothing_to_do(a_plan(left_alone=(broken,)))
+
+
+def test_trouble_says_what_state_the_files_are_in() -> None:
+    full = WriteFailed("the rewind failed: No space left", hint="free some space")
+    assert list(choices.trouble_lines(full, interrupted=False)) == [
+        "The rewind failed: No space left.",
+        "No file was changed.",
+        "Free some space.",
+    ]
+    lines = list(choices.trouble_lines(full, interrupted=True))
+    assert choices.INTERRUPTED in lines
+    assert "No file was changed." not in lines
+    recovered = RecoveredInstead("it was recovered", hint="")
+    assert list(choices.trouble_lines(recovered, interrupted=False)) == ["It was recovered."]
+    locked = Locked("it is in use by \x1b[31mme", hint="wait")
+    assert "\x1b" not in "".join(choices.trouble_lines(locked, interrupted=False))
+    bug = list(choices.trouble_lines(KeyError("x\n"), interrupted=False))
+    assert bug[0] == "This is a bug in takeback: KeyError: 'x\\n'"
+    assert "No file was changed." not in bug, "nobody knows"
+    flags = Refused("no", hint="to do it all the same: --during-turn")
+    assert "--" not in "".join(choices.trouble_lines(flags, interrupted=False))
+
+
+def test_why_an_agent_is_not_resumed() -> None:
+    known = Resume(("claude", "--resume", "x y"), "/home/dev/a b")
+    assert choices.no_resume(known, found=True) is None
+    assert choices.no_resume(known, found=False) == "claude is not on the PATH"
+    assert choices.no_resume(known.replace(argv=()), found=False) is not None
+    assert choices.no_resume(None, found=False) is not None
+    assert choices.resume_line(known) == "cd '/home/dev/a b' && claude --resume 'x y'"
+
+
+def test_progress() -> None:
+    assert choices.progress("Rewinding…", None) == "Rewinding…"
+    assert choices.progress("Rewinding…", ("writing", 3, 4000)) == "Rewinding… writing 3 of 4,000"
+    assert choices.progress("Rewinding…", ("reading", 3, 0)) == "Rewinding… reading 3"
+    assert choices.progress("x", None, leaving=True).endswith("takeback ends when it is done.")

@@ -1,0 +1,75 @@
+"""Rows of the timeline in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from takeback.model.ids import CheckpointId, SessionId
+from takeback.model.row import Spot, TimelineRow
+from takeback.model.timeline import Session
+from takeback.words import rows
+
+
+def session(agent: str | None, native: str) -> Session:
+    id = SessionId(f"{agent}-{native}")
+    return Session(id, agent, native, None, None, None, None, None, 0, 0, 0, CheckpointId("x"))
+
+
+def test_sessions_are_told_apart_only_where_they_have_to_be() -> None:
+    everyone = [
+        session("claude", "2a8f61c0"),
+        session("codex", "0197b3d2"),
+        session("claude", "9c41d07e"),
+        session(None, "workspace"),
+    ]
+    assert list(rows.session_names(everyone).values()) == [
+        "claude 2a8f",
+        "codex",
+        "claude 9c41",
+        "by hand",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("width", "text"),
+    [
+        (80, "src/very/deep/login.py, src/cookie.py, tests/test_login.py +2 more"),
+        (65, "login.py, cookie.py, test_login.py +2 more"),
+        (30, "login.py, cookie.py +3 more"),
+        (17, "login.py +4 more"),
+        (12, "…gin +4 more"),
+    ],
+)
+def test_files_that_fit(width: int, text: str) -> None:
+    paths = [b"src/very/deep/login.py", b"src/cookie.py", b"tests/test_login.py", b"a", b"b"]
+    if width == 12:
+        assert len(rows.files(paths, width)) <= width + 1
+    else:
+        assert rows.files(paths, width) == text
+
+
+def test_no_files_and_odd_ones() -> None:
+    assert rows.files([], 3) == "no changes"
+    assert rows.files([b"a\nb\xff"], 20) == "a\\x0ab\\xff"
+
+
+def test_a_place_is_named_as_in_the_log() -> None:
+    row = TimelineRow("x", 1, "a", "prompt", 0.0, 3, number=3, state="ended")
+    assert rows.name(row) == "turn 3"
+    assert rows.name(row._replace(number=None, kind="manual")) == "manual"
+
+
+def test_where_a_session_comes_from() -> None:
+    names = {"a": "claude"}
+    assert rows.origin(Spot(1, "a", "prompt", 3), names) == "from claude, before turn 3"
+    assert rows.origin(Spot(1, "a", "turn end", 3), names) == "from claude, after turn 3"
+    assert rows.origin(Spot(1, "b\x1b", "session start", 0), names) == "from b\\x1b"
+
+
+def test_how_much_there_is() -> None:
+    turn = TimelineRow("x", 1, "a", "prompt", 0.0, 3, number=3, state="ended")
+    place = TimelineRow("y", 1, "a", "manual", 0.0, None)
+    assert rows.summary([turn, turn, place], whole=True) == "2 turns"
+    assert rows.summary([turn] * 1000, whole=False) == "1,000 turns ..."
+    assert rows.summary([place], whole=True) == "1 checkpoint"
+    assert rows.summary([], whole=True) == "0 turns"
