@@ -26,9 +26,17 @@ def test_without_a_terminal_it_is_a_numbered_list(cli: Cli, workspace: Path) -> 
 def test_on_a_dumb_terminal_it_is_a_numbered_list(cli: Cli, workspace: Path) -> None:
     write_files(workspace, {"a.txt": b"a\n"})
     cli.ok("checkpoint", "-m", "first")
-    seen = at_a_terminal(cli, "status", env={"TERM": "dumb"})
-    bare = at_a_terminal(cli, env={"TERM": "dumb"})
-    assert (bare.status, bare.screen) == (0, seen.screen)
+    seen = at_a_terminal(cli, env={"TERM": "dumb"}, answers=("q\n",), asks=(b"or q: ",))
+    assert seen.status == 0
+    assert "   1  " in seen.screen
+    assert "first" in seen.screen
+    assert ALTERNATE not in seen.screen
+
+
+def test_without_a_terminal_and_without_a_command_it_is_status(cli: Cli, workspace: Path) -> None:
+    write_files(workspace, {"a.txt": b"a\n"})
+    cli.ok("checkpoint")
+    assert cli.ok().stdout == cli.ok("status").stdout
 
 
 def test_json_is_for_programs(cli: Cli) -> None:

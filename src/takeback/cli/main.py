@@ -93,9 +93,10 @@ def takeback(context: click.Context) -> object:
     """
     if context.invoked_subcommand is not None:
         return None
-    from takeback.cli.commands.pick import can_show
+    from takeback.cli.terminal import is_terminal
 
-    name = "pick" if can_show() and not context.obj.json else "status"
+    person = is_terminal(sys.stdin) and is_terminal(sys.stdout)
+    name = "pick" if person and not context.obj.json else "status"
     command = takeback.get_command(context, name)
     assert command is not None
     with command.make_context(name, [], parent=context) as inner:
