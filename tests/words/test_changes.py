@@ -117,3 +117,8 @@ def test_the_views_are_named_as_far_as_there_is_room() -> None:
         "● what going there would change now",
         "  (v: the other view)",
     )
+
+
+def test_what_nobody_saw_is_said_so() -> None:
+    assert list(words.by_lines("unknown", going=False)) == ["how it was changed is not known"]
+    assert list(words.by_lines("shell", going=False)) == ["changed by shell"]

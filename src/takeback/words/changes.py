@@ -72,7 +72,7 @@ def by_lines(name: str, *, going: bool) -> Iterator[str]:
     elif name == ANOTHER_SESSION and going:
         yield f"{ANOTHER_SESSION} changed it since"
     elif name:
-        yield f"changed by {name}"
+        yield "how it was changed is not known" if name == UNKNOWN else f"changed by {name}"
 
 
 def line_counts(added: int | None, deleted: int | None) -> tuple[str, str]:
