@@ -588,7 +588,7 @@ def test_the_picture_of_a_unified_diff(workspace: Path) -> None:
     async def play(stage: Stage, pilot: Pilot[None]) -> None:
         await pilot.press("space", "end", "space", "up")
         await settled(pilot)
-        assert_picture(stage, "detail-unified")
+        await assert_picture(stage, "detail-unified")
 
     shows(workspace, entry, play, size=(96, 38))
 
@@ -600,6 +600,6 @@ def test_the_picture_of_a_diff_side_by_side(workspace: Path) -> None:
         stage.theme = "textual-light"
         await pilot.press("end", "up", "s")
         await settled(pilot)
-        assert_picture(stage, "detail-side-by-side")
+        await assert_picture(stage, "detail-side-by-side")
 
     shows(workspace, entry, play, size=(130, 32))

@@ -35,7 +35,7 @@ async def choose(app: PickerApp, pilot: Pilot[None], prompt: str) -> None:
 def test_the_picker(workspace: Path, clock: TestClock) -> None:
     async def story(app: PickerApp, pilot: Pilot[None]) -> None:
         await choose(app, pilot, "fix the login bug")
-        assert_picture(app, "picker")
+        await assert_picture(app, "picker")
 
     # As many lines as there is to see: it is the README's.
     play(open_app(workspace, clock, theme="textual-dark"), story, size=(150, 27))
@@ -44,7 +44,7 @@ def test_the_picker(workspace: Path, clock: TestClock) -> None:
 def test_the_picker_on_light_ground(workspace: Path, clock: TestClock) -> None:
     async def story(app: PickerApp, pilot: Pilot[None]) -> None:
         await choose(app, pilot, "fix the login bug")
-        assert_picture(app, "picker-light")
+        await assert_picture(app, "picker-light")
 
     play(open_app(workspace, clock, theme="textual-light"), story, size=(160, 48))
 
@@ -52,7 +52,7 @@ def test_the_picker_on_light_ground(workspace: Path, clock: TestClock) -> None:
 def test_the_picker_on_a_small_screen(workspace: Path, clock: TestClock) -> None:
     async def story(app: PickerApp, pilot: Pilot[None]) -> None:
         await choose(app, pilot, "only rename the cart")
-        assert_picture(app, "picker-80x24")
+        await assert_picture(app, "picker-80x24")
 
     play(open_app(workspace, clock, theme="textual-dark"), story, size=(80, 24))
 
@@ -63,11 +63,14 @@ def test_a_search_and_a_filter(workspace: Path, clock: TestClock) -> None:
         await until(pilot, lambda: "search: login" in title_of(app))
         await choose(app, pilot, "fix the login bug")
         main(app).timeline.search.cursor_blink = False  # type: ignore[union-attr]
-        assert_picture(app, "picker-search")
-        await pilot.press("escape", "f")
+        await assert_picture(app, "picker-search")
+        await pilot.press("escape")
+        await until(pilot, lambda: "search: login" not in title_of(app))
+        await pilot.press("home")
+        await pilot.press("f")
         await until(pilot, lambda: isinstance(app.screen, FilterScreen))
         app.screen.query_one("Input").cursor_blink = False  # type: ignore[attr-defined]
         await pilot.pause()
-        assert_picture(app, "picker-filter")
+        await assert_picture(app, "picker-filter")
 
     play(open_app(workspace, clock, theme="textual-dark"), story, size=(80, 24))

@@ -44,8 +44,8 @@ def play(root: Path, story: Callable[[PickerApp, Pilot[None]], Awaitable[None]])
     world.play(app, story)
 
 
-def assert_picture(app: PickerApp, name: str) -> None:
-    pictures.assert_picture(app, name, settle=talk.settled)
+async def assert_picture(app: PickerApp, name: str) -> None:
+    await pictures.assert_picture(app, name, settle=talk.settled)
 
 
 async def choose(app: PickerApp, pilot: Pilot[Any], *keys: str) -> None:
@@ -57,13 +57,13 @@ async def choose(app: PickerApp, pilot: Pilot[Any], *keys: str) -> None:
 def test_actions_plan_and_what_was_done(root: Path, claude: None) -> None:
     async def keys(app: PickerApp, pilot: Pilot[None]) -> None:
         await choose(app, pilot)
-        assert_picture(app, "actions")
+        await assert_picture(app, "actions")
         await pilot.press("b")
         assert "your own edits" in said(await shows(pilot, PlanScreen))
-        assert_picture(app, "plan")
+        await assert_picture(app, "plan")
         await pilot.press("y")
         assert "Resume the agent (Enter)" in said(await shows(pilot, AfterScreen))
-        assert_picture(app, "after")
+        await assert_picture(app, "after")
 
     play(root, keys)
 
@@ -80,7 +80,7 @@ def test_refusals(root: Path) -> None:
         await pilot.press("2")
         await world.until(pilot, lambda: bool(app.screen.query("#word")))
         await pilot.press(*"del")
-        assert_picture(app, "refusal")
+        await assert_picture(app, "refusal")
 
     play(root, keys)
 
@@ -93,7 +93,7 @@ def test_trouble(root: Path) -> None:
         durable.faults = FailingFrom("unlink", errno.ENOSPC)
         await pilot.press("y")
         await shows(pilot, TroubleScreen)
-        assert_picture(app, "trouble")
+        await assert_picture(app, "trouble")
         durable.faults = None
 
     play(root, keys)

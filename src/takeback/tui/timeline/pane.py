@@ -170,7 +170,7 @@ class TimelinePane(Vertical):
         self._beats += 1
         if self._beats % _AGES == 0:
             self.list.refresh()
-        if not self._looking and self.screen.is_active:
+        if not self._looking:
             self._work("look", self._read_all if self.browsed is None else self.look)
 
     async def look(self) -> None:
