@@ -1,7 +1,8 @@
 # Every target sets itself up: `make test` on a fresh checkout is enough. See `make help`.
 
 PYTHON  ?= python3
-WORKERS ?= auto
+# One more than there are cores: many tests wait, for an agent, a terminal or the disk.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 UV      := uv==0.13.7
 
 BIN       := .venv/bin
