@@ -7,6 +7,7 @@ import os
 import shutil
 import struct
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -167,10 +168,13 @@ def test_a_file_too_young_to_be_believed_is_read_once_more_and_then_no_more(
     workspace: Path, scanner: Scanner
 ) -> None:
     (workspace / "young").write_text("1")
+    later = time.time() + 5  # young for long enough, however slow the machine is
+    os.utime(workspace / "young", (later, later))
     scanner.run()
     with opened_files(workspace) as opened:
         scanner.run()
     assert opened == ["young"]
+    time.sleep(max(0.0, later - time.time()))
     settle()
     with opened_files(workspace) as opened:
         scanner.run()

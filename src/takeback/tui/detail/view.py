@@ -204,17 +204,20 @@ class DetailView(Widget):
     async def _look(self, entry: TimelineEntry, view: str) -> None:
         """Looks up what an entry does not say itself, once the cursor rests."""
         await asyncio.sleep(_REST[view])
+        self._stop_if_closed()
         id = entry.checkpoint.id
         coverage = self.query_one(Coverage)
         try:
             self._shown = await self._ask(entry, lambda tb: tb.show(id))
             coverage.tell(self._shown)
         except (TakebackError, OSError) as error:
+            self._stop_if_closed()
             coverage.trouble(error)
         self._tell_place()
         try:
             await (self._look_back(entry) if view == CHANGED else self._look_ahead(entry))
         except (TakebackError, OSError) as error:
+            self._stop_if_closed()
             self._forget()
             self._trouble = tuple(words.error_lines(error))
             self._files.show(changed_rows(entry) if view == CHANGED else ())
@@ -243,9 +246,16 @@ class DetailView(Widget):
             return job(tb)
 
         try:
-            return await self._desk.ask(asked)
+            answer = await self._desk.ask(asked)
         except _GoneOn:
             raise asyncio.CancelledError from None
+        self._stop_if_closed()
+        return answer
+
+    def _stop_if_closed(self) -> None:
+        """Ends a job whose answer came when the picker was closing: there is nothing to fill."""
+        if not self.query(Place):
+            raise asyncio.CancelledError
 
     # -- one file
 
@@ -284,6 +294,7 @@ class DetailView(Widget):
                 self._entry, lambda tb: read_file(tb, between, row, going=going)
             )
         except (TakebackError, OSError) as error:
+            self._stop_if_closed()
             self._diff.say(words.error_lines(error), trouble=True)
         else:
             self._diff.show(patch, said)
