@@ -43,7 +43,6 @@ _DRIVERS: Mapping[str, Callable[..., Driver]] = {
     "opencode": opencode.OpenCode,
     "pi": pi.Pi,
 }
-_PACKAGES = {**PACKAGES, "opencode": opencode.OPENCODE, "pi": pi.PI}
 _SHELLS: Mapping[str, Callable[[str], Tool]] = {
     "claude": claude.shell,
     "codex": codex.shell,
@@ -95,9 +94,10 @@ def measure_agents(rounds: int) -> dict[str, Any]:
     print("| agent | what | without, ms | with takeback, ms | added, ms | goal |")
     print("|---|---|---|---|---|---|", flush=True)
     results = {}
-    for agent, package in _PACKAGES.items():
+    for agent in _DRIVERS:
+        package = PACKAGES[agent]
         try:
-            programs = [program_of(one, environ) for one in _programs(package)]
+            programs = [program_of(one, environ) for one in _programs(agent)]
         except NotInstalled as error:
             print(f"| {agent} {package.version} | NOT MEASURED: {error} | | | | |", flush=True)
             continue
@@ -110,8 +110,8 @@ def measure_agents(rounds: int) -> dict[str, Any]:
     return results
 
 
-def _programs(package: Package) -> list[Package]:
-    return [package, pi.NODE] if package is pi.PI else [package]
+def _programs(agent: str) -> list[Package]:
+    return [PACKAGES[agent], *([PACKAGES["node"]] if agent == "pi" else [])]
 
 
 def _measure(

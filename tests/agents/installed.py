@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import platform
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -38,6 +39,7 @@ class Package:
         return f"{self.agent}-{self.version}"
 
 
+_MACHINE = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 PACKAGES = {
     package.agent: package
     for package in (
@@ -46,6 +48,16 @@ PACKAGES = {
         ),
         Package("codex", "@openai/codex", "0.166.0", "@openai/codex-*/vendor/*/bin/codex"),
         Package("gemini", "@google/gemini-cli", "0.61.0", ".bin/gemini"),
+        # The program of this machine, not the script of node that looks for it.
+        Package("opencode", "opencode-ai", "1.18.33", "opencode-[!a]*/bin/opencode"),
+        Package("pi", "@earendil-works/pi-coding-agent", "0.87.1", ".bin/pi"),
+        # pi wants a newer one than many machines have.
+        Package(
+            "node",
+            f"node-{platform.system().lower()}-{_MACHINE}",
+            "22.23.3",
+            "node-*/bin/node",
+        ),
     )
 }
 

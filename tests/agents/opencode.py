@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from tests.agents.installed import Package
 from tests.agents.script import Script, Step, Tool
 from tests.agents.terminal import Terminal
 from tests.agents.world import World
 
-# The program of this machine, not the script of node that looks for it.
-OPENCODE = Package("opencode", "opencode-ai", "1.18.33", "opencode-[!a]*/bin/opencode")
 _OPENS = "opencode --session"
 _RUNS = "opencode run --format json --session"
 

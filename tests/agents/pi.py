@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import json
-import platform
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.agents.installed import Package
 from tests.agents.script import Script, Step, Tool
 from tests.agents.world import World
-
-PI = Package("pi", "@earendil-works/pi-coding-agent", "0.87.1", ".bin/pi")
-_MACHINE = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
-NODE = Package("node", f"node-{platform.system().lower()}-{_MACHINE}", "22.23.3", "node-*/bin/node")
-"""pi wants a newer one than many machines have."""
 
 _MODEL = ("--provider", "scripted", "--model", "scripted-model")
 

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.agents.flow import AGAIN, LATER, ONE, TWO, take_back_the_second_turn
-from tests.agents.installed import NotInstalled, program_of
-from tests.agents.opencode import OPENCODE, OpenCode
+from tests.agents.opencode import OpenCode
 from tests.agents.terminal import Terminal, need_tmux
 from tests.agents.world import World
 from tests.support.trees import differences, tree_state
 
 
-@pytest.fixture(scope="session")
-def program() -> Path:
-    """opencode; without it nothing here is tested, and that is said."""
-    environ = dict(os.environ)  # not yet sealed: the cache and npm are the machine's own
-    try:
-        return program_of(OPENCODE, environ)
-    except NotInstalled as error:
-        pytest.skip(f"NOT TESTED: {OPENCODE.name} {OPENCODE.version}: {error}")
-
-
 @pytest.fixture
-def opencode(world: World, program: Path) -> OpenCode:
-    driver = OpenCode(world, program)
+def opencode(world: World, installed: Callable[[str], Path]) -> OpenCode:
+    driver = OpenCode(world, installed("opencode"))
     world.model.script = driver.script()
     return driver
 

@@ -7,15 +7,14 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import takeback
 from tests.agents.flow import AGAIN, LATER, ONE, THREE, TWO, take_back_the_second_turn
-from tests.agents.installed import NotInstalled, program_of
-from tests.agents.pi import NODE, PI, Pi, shell, write
+from tests.agents.pi import Pi, shell, write
 from tests.agents.pi_rpc import EXTENSION, Rpc
 from tests.agents.script import Step
 from tests.agents.terminal import Terminal, need_tmux
@@ -23,19 +22,9 @@ from tests.agents.world import World
 from tests.support.trees import differences, tree_state
 
 
-@pytest.fixture(scope="session")
-def programs() -> tuple[Path, Path]:
-    """pi and a node that it runs on; without them nothing here is tested, and that is said."""
-    environ = dict(os.environ)  # not yet sealed: the cache and npm are the machine's own
-    try:
-        return program_of(PI, environ), program_of(NODE, environ)
-    except NotInstalled as error:
-        pytest.skip(f"NOT TESTED: {PI.name} {PI.version}: {error}")
-
-
 @pytest.fixture
-def pi(world: World, programs: tuple[Path, Path]) -> Pi:
-    return Pi(world, *programs)
+def pi(world: World, installed: Callable[[str], Path]) -> Pi:
+    return Pi(world, installed("pi"), installed("node"))
 
 
 def test_a_turn_is_taken_back_with_its_files_and_its_conversation(pi: Pi) -> None:
