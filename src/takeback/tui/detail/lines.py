@@ -35,6 +35,7 @@ class Lines(ScrollView, can_focus=True):
         border-title-color: $foreground-muted;
         scrollbar-size-vertical: 1;
         scrollbar-size-horizontal: 0;
+        scrollbar-gutter: stable;
         background: $background;
     }
     Lines:focus {
