@@ -26,7 +26,7 @@ from tests.agents.installed import PACKAGES, NotInstalled, Package, program_of
 from tests.agents.script import Step, Tool
 from tests.agents.scripted_model import ScriptedModel
 from tests.agents.world import World
-from tests.support.sealed import sealed_environment
+from tests.support.sealed import end_standby, sealed_environment
 
 _FILES = 1_000
 _CALLS = 15
@@ -156,6 +156,7 @@ def _machine(
         finally:
             _replace_environment(before)
         yield driver
+        end_standby(place / "takeback")
 
 
 def _replace_environment(environ: Mapping[str, str]) -> None:

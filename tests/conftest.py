@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.cli import Cli
 from tests.support.git import git
-from tests.support.sealed import sealed_environment
+from tests.support.sealed import end_standby, sealed_environment
 
 # Examples run git and fsync: how long one takes says nothing about the code.
 _UNTIMED = (HealthCheck.too_slow, HealthCheck.data_too_large)
@@ -43,6 +43,7 @@ def sealed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setenv(name, value)
     time.tzset()
     yield
+    end_standby(Path(environment["TAKEBACK_HOME"]))
     monkeypatch.undo()
     time.tzset()
 

@@ -1,20 +1,22 @@
 """takeback takes back any turn of a coding agent: the files, exactly, and that too."""
 
-from __future__ import annotations
-
-from takeback._version import __version__
-
+# Nothing is imported before it is asked for, not even ``__future__``: hooks import this package.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from takeback._version import __version__
     from takeback.app import Takeback
 
 __all__ = ["Takeback", "__version__"]
 
 
 def __getattr__(name: str) -> object:
-    """Imports ``Takeback`` on first use: hooks import this package and do without it."""
+    """Imports what the package offers on first use."""
     if name == "Takeback":
         from takeback.app import Takeback
 
         return Takeback
+    if name == "__version__":
+        from takeback._version import __version__
+
+        return __version__
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,9 +4,7 @@ A hook does not go through the command line: its parser would cost more than the
 its usage error is the exit status that stops an agent.
 """
 
-from __future__ import annotations
-
-import os
+import posix
 import sys
 
 TYPE_CHECKING = False
@@ -14,7 +12,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
-def main() -> NoReturn:
+def main() -> "NoReturn":
     """Runs this process's words and ends it."""
     words = sys.argv[1:]
     if words[:1] == ["hook"] and not {"-h", "--help"} & set(words):
@@ -24,7 +22,7 @@ def main() -> NoReturn:
     command_line()
 
 
-def hook(words: list[str]) -> NoReturn:
+def hook(words: list[str]) -> "NoReturn":
     """Takes one event of an agent, or talks with its extension until that has enough."""
     if words[1:] == ["--stdio"]:
         from takeback.stdio import main as talk
@@ -35,22 +33,32 @@ def hook(words: list[str]) -> NoReturn:
     sys.exit(hear(words))
 
 
-def launched() -> NoReturn:
+def launched() -> "NoReturn":
     """What the launcher calls: its first word is where takeback lies, the rest is the hook's."""
     words = sys.argv[2:]
     if words[1:]:
         hook(words)
-    import gc
+    from takeback import handover
 
-    from takeback import bundle
+    place = posix.environ[b"TAKEBACK_HOME"].decode(errors="surrogateescape") + "/bin"
+    try:
+        status = handover.hand_over(place, words)
+    except handover.Lost as error:
+        from takeback.hook import complain
 
-    gc.disable()  # what a hook makes stays until its end: 3 ms
-    kept = bundle.Bundle(f"{os.environ['TAKEBACK_HOME']}/bin/{bundle.NAME}")
-    from takeback.hook import main as hear
+        complain(f"hook {words[0]}: {error}")
+        status = 0
+    if status is None:
+        import gc
 
-    status = hear(words)
-    kept.keep()
-    os._exit(status)  # nothing is buffered, and taking the modules apart costs 4 ms
+        gc.disable()  # what a hook makes stays until its end: 3 ms
+        from takeback.hook import main as hear
+
+        status = hear(words)
+        from takeback import standby
+
+        standby.start(place)
+    posix._exit(status)  # nothing is buffered, and taking the modules apart costs 4 ms
 
 
 if __name__ == "__main__":

@@ -50,6 +50,7 @@ SETTINGS = (
     Setting("only", "list", (), "if given, the only directories where events are recorded"),
     Setting("conversation", "on|off", "on", "whether the agents' transcripts are kept"),
     Setting("hook_seconds", "number", 5, "how long an agent ever waits for a checkpoint"),
+    Setting("standby_minutes", "number", 15, "how long a process stays for quick hooks; 0: none"),
     Setting("agent_may_rewind", "yes|no", False, "a model may rewind from its own running turn"),
     Setting("foreign_owner", "yes|no", False, "protect directories of other users"),
 )

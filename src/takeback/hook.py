@@ -40,9 +40,9 @@ def main(words: list[str]) -> int:
             if answer:
                 os.write(1, answer.encode(errors="surrogateescape"))
     except TakebackError as error:
-        _complain(f"hook {agent}: {error.message}")
+        complain(f"hook {agent}: {error.message}")
     except Exception as error:  # a bug of ours must not stop the agent
-        _complain(f"hook {agent}: bug: {type(error).__name__}: {error}")
+        complain(f"hook {agent}: bug: {type(error).__name__}: {error}")
     return 0
 
 
@@ -148,7 +148,7 @@ def _ring(number: int, frame: FrameType | None) -> NoReturn:
     raise TimedOut("the capture did not fit into the hook's time limit")
 
 
-def _complain(text: str) -> None:
+def complain(text: str) -> None:
     """Leaves a line where ``status`` finds it: in the home of all stores, whatever the store."""
     from takeback.paths import takeback_home
     from takeback.store import log

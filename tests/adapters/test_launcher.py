@@ -7,18 +7,22 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from takeback.adapters import launcher
 from tests.support.cli import Cli
+from tests.support.sealed import end_standby
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
+def home(tmp_path: Path) -> Iterator[Path]:
     """takeback's home, at a path that a shell could trip over."""
-    return tmp_path / "it's a $HOME"
+    home = tmp_path / "it's a $HOME"
+    yield home
+    end_standby(home)
 
 
 @pytest.fixture

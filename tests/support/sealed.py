@@ -5,10 +5,17 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from takeback import handover
+
 # What a program needs to start at all, and what steers the test run itself. Everything else
 # (an agent's session id, GIT_*, XDG_*, colours, pagers, proxies) is left out.
 _KEPT = ("PATH", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TAKEBACK_SOAK")
 _KEPT_PREFIXES = ("PYTEST_", "COVERAGE_", "HYPOTHESIS_")
+
+
+def end_standby(home: Path) -> None:
+    """Ends the standby that hooks of this home have left behind, if they have."""
+    (home / "bin" / handover.NAME).unlink(missing_ok=True)
 
 
 def sealed_environment(base: Path) -> dict[str, str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 
-from takeback import bundle, durable
+from takeback import durable, handover
 
 _MARK = "# takeback: "
 _TEXT = """\
@@ -83,7 +83,7 @@ def is_sound(home: str) -> bool:
 
 def remove_launcher(home: str) -> None:
     """Takes the launcher away; what is kept stays."""
-    for name in ("hook", "takeback.path", bundle.NAME):
+    for name in ("hook", "takeback.path", handover.NAME):
         try:
             durable.unlink(os.path.join(home, "bin", name))
         except FileNotFoundError:

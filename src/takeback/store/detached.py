@@ -22,16 +22,21 @@ _KEPT = ("PATH", "HOME", "TMPDIR", "TAKEBACK_HOME", "XDG_DATA_HOME", "XDG_CONFIG
 
 
 def start(store: Store, module: str) -> None:
-    """Calls ``main`` of a module with the store's directory, in a process that holds nothing of us.
+    """Calls ``main`` of a module with the store's directory; a failure is in the store's log."""
+    try:
+        spawn(module, store.directory)
+    except OSError as error:
+        log.append(store, f"{module} could not be started: {error}")
 
-    A failure to start it is written to the store's log.
-    """
+
+def spawn(module: str, directory: str) -> None:
+    """Calls ``main`` of a module with and in a directory, in a process that holds nothing of us."""
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     environ = {key: os.environ[key] for key in _KEPT if key in os.environ}
     try:
         os.posix_spawn(
             sys.executable,
-            [sys.executable, "-I", "-c", _PROGRAM, _package_directory(), store.directory, module],
+            [sys.executable, "-I", "-c", _PROGRAM, _package_directory(), directory, module],
             environ,
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, null, 0),
@@ -40,8 +45,6 @@ def start(store: Store, module: str) -> None:
             ],
             setsid=True,
         )
-    except OSError as error:
-        log.append(store, f"{module} could not be started: {error}")
     finally:
         os.close(null)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from _bisect import bisect_left
 
+from takeback.errors import GitUnusable
 from takeback.git.objects import new_hasher
 from takeback.worktree import project
 from takeback.worktree.patterns import Patterns
@@ -56,11 +57,19 @@ class Rules:
 
     def ignored(self, paths: Sequence[bytes]) -> list[bool]:
         """Tells for each path whether git's rules ignore it; raises IgnoreRaced."""
-        if not paths:
-            return []
+        return self._asked().ignored(paths) if paths else []
+
+    def expect_questions(self) -> None:
+        """Starts git now: it is ready when ``ignored`` is called, or is ended unasked."""
+        try:
+            self._asked().start()
+        except GitUnusable:  # ``ignored`` says so, if it comes to that
+            return
+
+    def _asked(self) -> IgnoreRules:
         if self._ignore_rules is None:
             self._ignore_rules = self._make_ignore_rules(self._excludes_file, self._exclude_info)
-        return self._ignore_rules.ignored(paths)
+        return self._ignore_rules
 
     def excluded(self, path: bytes) -> bool:
         return self._exclude.match(path)

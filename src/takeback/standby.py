@@ -1,0 +1,245 @@
+"""The standby: a process with the hook's modules in memory, which does what hooks hand over.
+
+    the standby ── fork ──> a spare, waiting ── a hook comes ──> does its event, ends
+         └── fork ──> the next spare, waiting
+
+The spare does what the hook would have done, in the same code, with the hook's own descriptors,
+environment and directory. It is used once, so nothing is remembered from one event to the next
+that could be stale, leak or hang; only the code itself is older than the event, and its files
+are looked at first. The first hook that finds no standby leaves one behind. It ends after some
+minutes without events, when takeback's files change, and when its socket is taken away.
+"""
+
+from __future__ import annotations
+
+import _socket
+import gc
+import os
+import sys
+import time
+from importlib import import_module
+from select import select
+
+from takeback import config, handover, hook, kernel
+from takeback.errors import TakebackError
+from takeback.paths import config_file
+from takeback.store import detached
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+# What hooks import on first use: each spare would have to do that again.
+_LATER = (
+    "_signal",
+    "ctypes",
+    "encodings.ascii",
+    "takeback.adapters.claude",
+    "takeback.adapters.codex",
+    "takeback.adapters.gemini",
+    "takeback.adapters.generic",
+    "takeback.app",
+    "takeback.git.child",
+    "takeback.git.process",
+    "takeback.ops.notes",
+    "takeback.ops.receive",
+    "takeback.ops.save",
+)
+_LOOK_SECONDS = 10.0
+_PATIENCE = 1.0
+_BACKLOG = 64
+_BUSY = b"!"
+
+
+def start(directory: str) -> None:
+    """Leaves a standby behind that hooks find in this directory, unless the user wants none."""
+    try:
+        if _seconds() > 0:
+            detached.spawn("takeback.standby", directory)
+    except (OSError, TakebackError) as error:
+        hook.complain(f"the standby could not be started: {error}")
+
+
+def _seconds() -> float:
+    return 60 * float(config.load([config_file(os.environ)])["standby_minutes"])
+
+
+def main(directory: str) -> None:
+    """What the standby runs; the directory is the current one."""
+    load()
+    gc.disable()
+    try:
+        door = _Door()
+    except OSError as error:
+        hint = "set standby_minutes = 0 to do without"
+        hook.complain(f"the standby cannot listen in {directory}: {error}; {hint}")
+        return
+    try:
+        _keep_a_spare(door, _Code(), _seconds())
+    finally:
+        door.close()
+
+
+def load() -> None:
+    """Imports everything that an event may need."""
+    for name in _LATER:
+        import_module(name)
+    kernel.own_memory()  # for what it loads: the spares call it
+
+
+def _keep_a_spare(door: _Door, code: _Code, patience: float) -> None:
+    """Has one spare waiting, until nobody has come for a while or none may come any more."""
+    while True:
+        spare = _Spare(door, code)
+        end = time.monotonic() + patience
+        while not spare.has_news(min(_LOOK_SECONDS, patience)):
+            if time.monotonic() > end or not door.is_ours():
+                spare.dismiss()
+                return
+        if spare.news() != _BUSY:
+            return
+        _reap()
+
+
+def _reap() -> None:
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return
+
+
+class _Spare:
+    """A child that waits for one hook, does what that hands over, and ends.
+
+    It is forked before it is needed: the fork, and the copying of memory that follows one,
+    would be a third of what an event takes.
+    """
+
+    def __init__(self, door: _Door, code: _Code) -> None:
+        self._news, tell = os.pipe()
+        alive, self._alive = os.pipe()
+        if os.fork() == 0:
+            os.close(self._news)
+            os.close(self._alive)
+            _wait(door, code, alive=alive, tell=tell)
+        os.close(tell)
+        os.close(alive)
+
+    def has_news(self, seconds: float) -> bool:
+        return bool(select([self._news], [], [], seconds)[0])
+
+    def news(self) -> bytes:
+        """Returns whether it is busy now; else it has ended, and the standby is to end too."""
+        told = os.read(self._news, 1)
+        self.dismiss()
+        return told
+
+    def dismiss(self) -> None:
+        """Ends it if it waits; what it is busy with it does to the end."""
+        os.close(self._news)
+        os.close(self._alive)
+
+
+def _wait(door: _Door, code: _Code, *, alive: int, tell: int) -> NoReturn:
+    """What a spare does. ``alive`` can be read when the standby has ended or wants no more."""
+    status = 1
+    try:
+        kernel.own_memory()
+        ready, _, _ = select([door.fileno(), alive], [], [])
+        if alive not in ready and not code.has_changed():
+            visitor = door.accept()
+            os.write(tell, _BUSY)
+            door.shut()
+            _serve(visitor)
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _serve(visitor: _socket.socket) -> None:
+    """Does what one hook hands over."""
+    visitor.settimeout(_PATIENCE)
+    try:
+        handed = handover.Handed(visitor)
+        if handed.surroundings != handover.surroundings():
+            visitor.sendall(handover.REFUSED)
+            return
+        visitor.sendall(handover.TAKEN)
+        fds = handover.received(visitor)
+    except (OSError, ValueError, EOFError, TypeError):  # the hook has gone, or was none
+        return
+    if fds:
+        visitor.settimeout(None)
+        _become(handed, fds)
+        visitor.sendall(bytes([hook.main(handed.words)]))
+
+
+def _become(handed: handover.Handed, fds: list[int]) -> None:
+    """Takes over what the hook is made of."""
+    *streams, here = fds
+    for target, fd in enumerate(streams):
+        os.dup2(fd, target)
+    os.fchdir(here)
+    for fd in fds:
+        os.close(fd)
+    os.umask(handed.umask)
+    os.environ.clear()
+    for name, value in handed.environ.items():
+        os.environ[os.fsdecode(name)] = os.fsdecode(value)
+
+
+class _Door:
+    """The socket that hooks find in the current directory."""
+
+    def __init__(self) -> None:
+        self._socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        temporary = f".{handover.NAME}.{os.getpid()}"
+        os.umask(0o077)
+        self._socket.bind(temporary)
+        self._socket.listen(_BACKLOG)
+        self._inode = os.lstat(temporary).st_ino
+        os.rename(temporary, handover.NAME)  # one that was there sees that and ends
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def accept(self) -> _socket.socket:
+        fd, _ = self._socket._accept()  # type: ignore[attr-defined]
+        return _socket.socket(fileno=fd)
+
+    def is_ours(self) -> bool:
+        try:
+            return os.lstat(handover.NAME).st_ino == self._inode
+        except OSError:
+            return False
+
+    def shut(self) -> None:
+        """Closes it in a spare; the standby goes on."""
+        self._socket.close()
+
+    def close(self) -> None:
+        """Closes it for good; hooks that wait at it do all themselves."""
+        if self.is_ours():
+            os.unlink(handover.NAME)
+        self._socket.close()
+
+
+class _Code:
+    """The files that this process was made from."""
+
+    def __init__(self) -> None:
+        modules = [module for name, module in sys.modules.items() if name.startswith("takeback")]
+        files = [module.__file__ for module in modules if module.__file__]
+        self._stamps = {file: _stamp(file) for file in files}
+
+    def has_changed(self) -> bool:
+        return any(_stamp(file) != stamp for file, stamp in self._stamps.items())
+
+
+def _stamp(file: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(file)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size

@@ -1,0 +1,413 @@
+"""The standby: hooks hand their events over to it, and lose nothing whatever becomes of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from takeback import handover
+from takeback.adapters import launcher
+from tests.support.cli import Cli
+
+_PATIENCE = 20.0
+# What a hook has to import before it can hand anything over.
+_CLIENT = ("__init__.py", "__main__.py", "handover.py")
+
+
+class Agent:
+    """Calls the launcher of a home of its own, with a takeback of its own."""
+
+    def __init__(self, place: Path, workspace: Path) -> None:
+        self.home = place / "home"
+        self.package = place / "installed" / "takeback"
+        self.workspace = workspace
+        shutil.copytree(Path(launcher.package_directory(), "takeback"), self.package)
+        self.launcher = launcher.write_launcher(str(self.home))
+        self.record = self.home / "bin" / "takeback.path"
+        self.record.write_text(f"{sys.executable}\n{self.package.parent}\n")
+        self.environ = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"]}
+        self._turn = 0
+
+    @property
+    def door(self) -> Path:
+        return self.home / "bin" / handover.NAME
+
+    def event(self, **fields: Any) -> bytes:
+        self._turn += 1
+        given = {"event": "prompt", "session": "s", "agent": "mine", "turn": str(self._turn)}
+        return json.dumps({**given, "prompt": f"p{self._turn}", **fields}).encode()
+
+    def call(self, event: bytes, *before: str, **options: Any) -> bytes:
+        """Calls the launcher as agents do; it has to end well, and to have no complaint."""
+        done = subprocess.run(
+            [*before, self.launcher, options.pop("agent", "generic")],
+            input=event,
+            cwd=self.workspace,
+            env={**self.environ, **options.pop("env", {})},
+            capture_output=True,
+            check=False,
+            timeout=60,
+            **options,
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        return bytes(done.stdout)
+
+    def prompt(self, **fields: Any) -> None:
+        assert self.call(self.event(**fields)) == b""
+
+    def prompts(self) -> list[object]:
+        """Returns the recorded prompts, oldest first; nothing may have gone wrong."""
+        assert self.failures() == []
+        cli = Cli(self.workspace, env={"TAKEBACK_HOME": str(self.home)})
+        return [line["prompt"] for line in cli.ok("--json", "log").json_lines][::-1]
+
+    def failures(self) -> list[str]:
+        cli = Cli(self.workspace, env={"TAKEBACK_HOME": str(self.home)})
+        found = cli.ok("--json", "status").json["failures"]
+        assert isinstance(found, list)
+        return found
+
+    def standby(self) -> int:
+        """Returns the process that listens, once one does."""
+        until(lambda: self.door.exists() and len(self.standbys()) == 1)
+        [standby] = self.standbys()
+        return standby
+
+    def standbys(self) -> list[int]:
+        """Returns the standbys of this home, their spares left out."""
+        found = {}
+        for place in Path("/proc").glob("[0-9]*"):
+            try:
+                words = (place / "cmdline").read_bytes().split(b"\0")
+                parent = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+            if words[-3:-1] == [os.fsencode(self.home / "bin"), b"takeback.standby"]:
+                found[int(place.name)] = parent
+        return [pid for pid, parent in found.items() if parent not in found]
+
+    def spoil_all_but_the_client(self) -> None:
+        """Leaves files that look as before and say nothing: who imports them now fails."""
+        for one in self.package.rglob("*.pyc"):
+            one.unlink()
+        for one in self.package.rglob("*.py"):
+            if str(one.relative_to(self.package)) not in _CLIENT:
+                status = one.stat()
+                one.write_bytes(b"?" * status.st_size)
+                os.utime(one, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def until(holds: Callable[[], object]) -> None:
+    end = time.monotonic() + _PATIENCE
+    while not holds():
+        assert time.monotonic() < end, "it does not come to that"
+        time.sleep(0.02)
+
+
+def children(pid: int) -> list[int]:
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(word) for word in text.split()]
+
+
+def spare_of(standby: int) -> int:
+    """Returns the one child that is left when all others have ended."""
+    found: list[int] = []
+
+    def alone() -> bool:
+        found[:] = filter(alive, children(standby))
+        return len(found) == 1
+
+    until(alone)
+    return found[0]
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def agent(tmp_path: Path, workspace: Path) -> Iterator[Agent]:
+    agent = Agent(tmp_path, workspace)
+    yield agent
+    for standby in agent.standbys():
+        os.kill(standby, signal.SIGKILL)
+
+
+@pytest.fixture
+def attended(agent: Agent) -> Agent:
+    """An agent whose first prompt has left a standby behind."""
+    agent.prompt()
+    agent.standby()
+    return agent
+
+
+def test_the_first_hook_leaves_it_behind_and_the_next_hand_over(attended: Agent) -> None:
+    assert attended.door.stat().st_mode & 0o777 == 0o700
+    standby = attended.standby()
+    attended.spoil_all_but_the_client()
+    attended.prompt()
+    attended.prompt()
+    assert attended.standby() == standby
+    assert attended.prompts() == ["p1", "p2", "p3"]
+
+
+def test_it_has_one_spare_and_leaves_no_dead_behind(attended: Agent) -> None:
+    standby = attended.standby()
+    for _ in range(5):
+        attended.prompt()
+    spare_of(standby)
+    attended.prompt()
+    until(lambda: len(children(standby)) <= 2)
+
+
+def test_what_the_hook_prints_is_printed(attended: Agent) -> None:
+    payload = {
+        "hook_event_name": "UserPromptSubmit",
+        "session_id": "s",
+        "transcript_path": "/nowhere",
+        "cwd": str(attended.workspace),
+        "prompt": "/takeback",
+    }
+    by_it = attended.call(json.dumps(payload).encode(), agent="claude")
+    assert b"sessions: mine-s" in by_it
+    os.kill(attended.standby(), signal.SIGKILL)
+    assert attended.call(json.dumps(payload).encode(), agent="claude") == by_it
+
+
+def test_it_has_the_environment_and_the_directory_of_the_hook(
+    attended: Agent, tmp_path: Path
+) -> None:
+    attended.call(attended.event(), env={"TAKEBACK": "off"})
+    other = tmp_path / "other"
+    other.mkdir()
+    subprocess.run(["git", "init", "--quiet", "."], cwd=other, check=True)
+    attended.workspace = other
+    attended.prompt()
+    attended.spoil_all_but_the_client()
+    attended.prompt()
+    assert attended.prompts() == ["p3", "p4"]
+
+
+@pytest.mark.parametrize("change", ["edited", "gone"])
+def test_it_ends_when_takeback_is_changed(attended: Agent, change: str) -> None:
+    standby = attended.standby()
+    notes = attended.package / "ops" / "notes.py"
+    text = notes.read_text()
+    if change == "gone":
+        notes.unlink()
+    else:
+        notes.write_text(text + "\n_ADDED = 1\n")
+    attended.prompt(event="session_start")
+    until(lambda: not alive(standby))
+    notes.write_text(text)
+    attended.prompt()
+    assert attended.standby() != standby
+    assert attended.prompts() == ["p1", "p3"]
+
+
+def test_another_python_is_refused(attended: Agent, tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.symlink_to(sys.executable)
+    attended.spoil_all_but_the_client()
+    attended.record.write_text(f"{python}\n{attended.package.parent}\n")
+    attended.call(attended.event())
+    [line] = attended.failures()
+    assert "does not run" in line  # it was this process that tried
+
+
+def test_another_mount_namespace_is_refused(attended: Agent) -> None:
+    """A container that shares the home sees other files at the same paths."""
+    inside = "mount -t tmpfs none . && cd . && git init -q . && touch inside && exec"
+    shell = ["unshare", "--mount", "sh", "-c", f'{inside} "$0" "$@"']
+    tried = subprocess.run([*shell, "true"], cwd=attended.workspace, capture_output=True)
+    if tried.returncode != 0:
+        pytest.skip(f"no mount namespace can be made: {tried.stderr.decode().strip()}")
+    attended.spoil_all_but_the_client()
+    attended.call(attended.event(), *shell)
+    [line] = attended.failures()
+    assert "does not run" in line
+
+
+def test_a_killed_one_is_replaced(attended: Agent) -> None:
+    standby = attended.standby()
+    spare = spare_of(standby)
+    os.kill(standby, signal.SIGKILL)
+    until(lambda: not alive(spare))
+    attended.prompt()
+    assert attended.standby() != standby
+    attended.prompt()
+    assert attended.prompts() == ["p1", "p2", "p3"]
+
+
+def test_a_killed_spare_ends_it_and_loses_nothing(attended: Agent) -> None:
+    standby = attended.standby()
+    spare = spare_of(standby)
+    os.kill(spare, signal.SIGKILL)
+    until(lambda: not alive(standby))
+    attended.prompt()
+    assert attended.prompts() == ["p1", "p2"]
+
+
+def test_one_that_hangs_is_passed_over_and_takes_nothing_later(attended: Agent) -> None:
+    standby = attended.standby()
+    processes = [standby, spare_of(standby)]
+    for pid in processes:
+        os.kill(pid, signal.SIGSTOP)
+    attended.prompt()
+    for pid in processes:
+        os.kill(pid, signal.SIGCONT)
+    attended.prompt()
+    assert attended.prompts() == ["p1", "p2", "p3"]
+
+
+def test_one_that_dies_at_work_stops_no_agent_and_is_told(attended: Agent) -> None:
+    standby = attended.standby()
+    spare = spare_of(standby)
+    with subprocess.Popen(
+        [attended.launcher, "generic"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=attended.workspace,
+        env=attended.environ,
+    ) as hook:
+        until(lambda: spare not in _waiting(standby, spare))
+        os.kill(spare, signal.SIGKILL)
+        assert hook.wait(timeout=_PATIENCE) == 0
+    [line] = attended.failures()
+    assert "the standby ended before the event was recorded" in line
+    attended.prompt(turn="9", prompt="again")
+
+
+def _waiting(standby: int, spare: int) -> list[int]:
+    """Returns the spare while it waits: it has the hook's directory when it is busy."""
+    busy = os.readlink(f"/proc/{spare}/cwd") != os.readlink(f"/proc/{standby}/cwd")
+    return [] if busy else [spare]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"", b"\0\0\0\x04junk", b"\xff" * 9, b"\0\0\0\x01N"],
+    ids=["nothing", "junk", "too long", "none"],
+)
+def test_garbage_does_it_no_harm(attended: Agent, said: bytes) -> None:
+    standby = attended.standby()
+    before = spare_of(standby)
+    with socket.socket(socket.AF_UNIX) as door:
+        door.connect(os.path.relpath(attended.door))
+        door.sendall(said)
+    until(lambda: spare_of(standby) != before)
+    attended.spoil_all_but_the_client()
+    attended.prompt()
+    assert attended.standby() == standby
+    assert attended.prompts() == ["p1", "p2"]
+
+
+def test_many_hooks_at_once(attended: Agent) -> None:
+    events = [attended.event(session=f"s{number}") for number in range(24)]
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(attended.call, events)) == {b""}
+    assert sorted(map(str, attended.prompts())) == sorted(f"p{n}" for n in range(1, 26))
+
+
+def test_several_that_start_at_once_become_one(agent: Agent) -> None:
+    events = [agent.event(session=f"s{number}") for number in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(agent.call, events))
+    standby = agent.standby()
+    agent.spoil_all_but_the_client()
+    agent.prompt()
+    assert agent.standby() == standby
+
+
+def test_it_ends_after_some_time_without_events(agent: Agent) -> None:
+    config = Path(os.environ["HOME"], ".config", "takeback", "config.toml")
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text("standby_minutes = 0.02\n")
+    agent.prompt()
+    standby = agent.standby()
+    until(lambda: not alive(standby))
+    assert not agent.door.exists()
+    agent.prompt()
+    assert agent.prompts() == ["p1", "p2"]
+
+
+def test_who_wants_none_gets_none(agent: Agent) -> None:
+    config = Path(os.environ["HOME"], ".config", "takeback", "config.toml")
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text("standby_minutes = 0\n")
+    agent.prompt()
+    time.sleep(1)
+    assert not agent.door.exists()
+    assert agent.prompts() == ["p1"]
+
+
+def test_a_directory_that_takes_no_socket_is_told(agent: Agent) -> None:
+    agent.door.mkdir()
+    (agent.door / "full").touch()
+    agent.prompt()
+    until(agent.failures)
+    assert "the standby cannot listen" in agent.failures()[0]
+    assert "standby_minutes = 0" in agent.failures()[0]
+
+
+def test_uninstalling_ends_it(attended: Agent) -> None:
+    standby = attended.standby()
+    launcher.remove_launcher(str(attended.home))
+    assert not (attended.home / "bin").exists()
+    until(lambda: not alive(standby))
+
+
+def test_a_home_with_a_very_long_path(tmp_path: Path, workspace: Path) -> None:
+    place = tmp_path / ("long" * 30)
+    place.mkdir()
+    agent = Agent(place, workspace)
+    agent.prompt()
+    until(agent.door.exists)
+    agent.spoil_all_but_the_client()
+    agent.prompt()
+    assert agent.prompts() == ["p1", "p2"]
+    agent.door.unlink()
+
+
+IMPORTS = """
+import os, sys
+from takeback import hook, standby
+standby.load()
+before = set(sys.modules)
+hook.main(["generic"])
+print(*sorted(set(sys.modules) - before))
+"""
+
+
+@pytest.mark.parametrize("kind", ["session_start", "prompt", "tool_before", "round_end", "stop"])
+def test_an_event_imports_nothing_that_the_standby_has_not(
+    agent: Agent, kind: str, workspace: Path
+) -> None:
+    (workspace / "a").write_text("1")
+    agent.prompt()
+    (workspace / "b").write_text("new")
+    tools = [{"name": "Write", "kind": "edit", "paths": ["a"]}]
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTS],
+        input=agent.event(event=kind, tools=tools, turn="1"),
+        cwd=workspace,
+        env={**agent.environ, "TAKEBACK_HOME": str(agent.home)},
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout.split() == []
