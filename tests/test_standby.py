@@ -334,10 +334,14 @@ def test_several_that_start_at_once_become_one(agent: Agent) -> None:
     assert agent.standby() == standby
 
 
-def test_it_ends_after_some_time_without_events(agent: Agent) -> None:
+def set_minutes(minutes: float) -> None:
     config = Path(os.environ["HOME"], ".config", "takeback", "config.toml")
     config.parent.mkdir(parents=True, exist_ok=True)
-    config.write_text("standby_minutes = 0.02\n")
+    config.write_text(f"standby_minutes = {minutes}\n")
+
+
+def test_it_ends_after_some_time_without_events(agent: Agent) -> None:
+    set_minutes(0.02)
     agent.prompt()
     standby = agent.standby()
     until(lambda: not alive(standby))
@@ -347,13 +351,21 @@ def test_it_ends_after_some_time_without_events(agent: Agent) -> None:
 
 
 def test_who_wants_none_gets_none(agent: Agent) -> None:
-    config = Path(os.environ["HOME"], ".config", "takeback", "config.toml")
-    config.parent.mkdir(parents=True, exist_ok=True)
-    config.write_text("standby_minutes = 0\n")
+    set_minutes(0)
     agent.prompt()
     time.sleep(1)
     assert not agent.door.exists()
     assert agent.prompts() == ["p1"]
+
+
+def test_one_that_is_not_wanted_any_more_ends_with_the_next_event(attended: Agent) -> None:
+    standby = attended.standby()
+    set_minutes(0)
+    attended.prompt()
+    until(lambda: not alive(standby))
+    attended.prompt()
+    assert not attended.door.exists()
+    assert attended.prompts() == ["p1", "p2", "p3"]
 
 
 def test_a_directory_that_takes_no_socket_is_told(agent: Agent) -> None:

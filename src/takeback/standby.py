@@ -53,15 +53,20 @@ _BUSY = b"!"
 
 def start(directory: str) -> None:
     """Leaves a standby behind that hooks find in this directory, unless the user wants none."""
+    if _seconds() <= 0:
+        return
     try:
-        if _seconds() > 0:
-            detached.spawn("takeback.standby", directory)
-    except (OSError, TakebackError) as error:
+        detached.spawn("takeback.standby", directory)
+    except OSError as error:
         hook.complain(f"the standby could not be started: {error}")
 
 
 def _seconds() -> float:
-    return 60 * float(config.load([config_file(os.environ)])["standby_minutes"])
+    """Returns how long to wait for an event; 0 also where the settings cannot be read."""
+    try:
+        return 60 * float(config.load([config_file(os.environ)])["standby_minutes"])
+    except TakebackError:  # the event itself has said so
+        return 0
 
 
 def main(directory: str) -> None:
@@ -75,7 +80,7 @@ def main(directory: str) -> None:
         hook.complain(f"the standby cannot listen in {directory}: {error}; {hint}")
         return
     try:
-        _keep_a_spare(door, _Code(), _seconds())
+        _keep_a_spare(door, _Code())
     finally:
         door.close()
 
@@ -87,9 +92,9 @@ def load() -> None:
     kernel.own_memory()  # for what it loads: the spares call it
 
 
-def _keep_a_spare(door: _Door, code: _Code, patience: float) -> None:
+def _keep_a_spare(door: _Door, code: _Code) -> None:
     """Has one spare waiting, until nobody has come for a while or none may come any more."""
-    while True:
+    while (patience := _seconds()) > 0:
         spare = _Spare(door, code)
         end = time.monotonic() + patience
         while not spare.has_news(min(_LOOK_SECONDS, patience)):
@@ -187,6 +192,7 @@ def _become(handed: handover.Handed, fds: list[int]) -> None:
     os.environ.clear()
     for name, value in handed.environ.items():
         os.environ[os.fsdecode(name)] = os.fsdecode(value)
+    time.tzset()
 
 
 class _Door:

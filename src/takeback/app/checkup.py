@@ -6,6 +6,7 @@ import os
 import subprocess
 import time
 
+from takeback import handover
 from takeback.adapters import launcher
 from takeback.app import connect
 from takeback.errors import TakebackError
@@ -75,7 +76,9 @@ def _launcher(environ: Mapping[str, str], home: str, agent: str) -> Finding:
     if done.returncode != 0 or done.stdout or done.stderr:
         return Finding("hooks", BROKEN, f"{path} ended with {done.returncode} and had words to say")
     state = OK if took < _TOO_SLOW else BROKEN
-    return Finding("hooks", state, f"{path} runs in {took * 1000:.0f} ms")
+    there = os.path.exists(os.path.join(os.path.dirname(path), handover.NAME))
+    standby = "with" if there else "without"
+    return Finding("hooks", state, f"{path} runs in {took * 1000:.0f} ms, {standby} a standby")
 
 
 def _versions(environ: Mapping[str, str], home: str) -> list[Finding]:
