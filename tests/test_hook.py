@@ -231,8 +231,9 @@ def test_a_store_that_cannot_be_written(cli: Cli, workspace: Path) -> None:
 
 def test_without_git(cli: Cli, workspace: Path, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
+    write_files(workspace, {".gitignore": b"new*/\n"})
     cli.ok("checkpoint")
-    write_files(workspace, {"new": b"asks git whether it is ignored\n"})
+    write_files(workspace, {"new": b"only git knows whether it is ignored\n"})
     quiet(cli, "generic", stdin=event("prompt", prompt="p"), env={"PATH": str(tmp_path / "bin")})
     assert any("git" in line for line in failures(cli))
 

@@ -30,39 +30,9 @@ def root(workspace: Path, context: Context) -> Path:
     return workspace
 
 
-def nothing() -> None:
-    """What a test does with what it is not about."""
-
-
-def changed(context: Context, new_name_seen: Callable[[], None] = nothing) -> list[bytes]:
+def changed(context: Context) -> list[bytes]:
     rows = StatCache.load(context.store.path("stat")).known.rows()
-    return sorted(
-        changed_directories(
-            context.workspace.fd, rows, in_child=nothing, new_name_seen=new_name_seen
-        )
-    )
-
-
-@pytest.mark.parametrize(
-    ("change", "times"),
-    [
-        pytest.param(lambda root: (root / "a/f").write_text("2"), 0, id="edit"),
-        pytest.param(lambda root: (root / "a/b/f").unlink(), 0, id="file gone"),
-        pytest.param(lambda root: (root / "c/f").rename(root / "c/x.env"), 0, id="replaced"),
-        pytest.param(lambda root: (root / "c/new").touch(), 1, id="new file"),
-        pytest.param(lambda root: (root / "top").mkdir(), 1, id="new directory"),
-        pytest.param(
-            lambda root: [(root / place / "new").touch() for place in ("", "a", "c")], 1, id="many"
-        ),
-    ],
-)
-def test_a_new_name_is_told_once_and_only_a_new_name(
-    root: Path, context: Context, change: Callable[[Path], object], times: int
-) -> None:
-    change(root)
-    told: list[None] = []
-    assert changed(context, lambda: told.append(None))
-    assert len(told) == times
+    return sorted(changed_directories(context.workspace.fd, rows, in_child=lambda: None))
 
 
 def test_when_nothing_changed_nothing_is_found(root: Path, context: Context) -> None:
@@ -130,9 +100,7 @@ detect._WORTH_A_FORK = 1
 rows = StatCache.load(sys.argv[1]).known.rows()
 root = os.open(sys.argv[2], os.O_RDONLY)
 dies = sys.argv[3] == "dies"
-found = detect.changed_directories(
-    root, rows, in_child=lambda: os._exit(3) if dies else None, new_name_seen=lambda: None
-)
+found = detect.changed_directories(root, rows, in_child=lambda: os._exit(3) if dies else None)
 print(len(forks), *sorted(map(os.fsdecode, found)))
 """
 

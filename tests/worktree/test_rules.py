@@ -53,6 +53,18 @@ def test_git_starts_once_and_only_for_a_question(workspace: Path, made: Made) ->
     rules.close()
 
 
+def test_git_is_not_asked_about_names_that_no_rule_can_match(workspace: Path, made: Made) -> None:
+    (workspace / ".gitignore").write_text("*.log\n")
+    rules = made.rules()
+    assert rules.ignored([b"a", b"src/b.py"]) == [False, False]
+    assert made.started == 0
+    assert rules.ignored([b"a", b"a.log", b"b"]) == [False, True, False]
+    assert made.started == 1
+    many = [b"%d" % number for number in range(300)]
+    assert rules.ignored([*many, b"a.log"]) == [False] * 300 + [True]
+    rules.close()
+
+
 def test_the_projects_exclude_and_the_users_excludes_take_effect(
     workspace: Path, made: Made
 ) -> None:

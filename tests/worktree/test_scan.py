@@ -30,8 +30,8 @@ from tests.support.git import git
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs inotify")
 
 
-class Asking(IgnoreRules):
-    """The rules of git, and a list of all that git was asked."""
+class Asking(Rules):
+    """The rules, and a list of all that they were asked."""
 
     asked: list[bytes]
 
@@ -41,7 +41,7 @@ class Asking(IgnoreRules):
 
 
 class Scanner:
-    """Scans one workspace again and again. ``asked`` is what git was asked by the last scan."""
+    """Scans one workspace again and again; ``asked`` is what the rules were asked at last."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -52,16 +52,15 @@ class Scanner:
         self.asked = []
         sink = PackSink(store)
         place = store.path("stat") if cached else store.path("nowhere")
+        rules = Asking(
+            self.context.workspace.root, self.context.policy, self.context.environ, self._rules
+        )
+        rules.asked = self.asked
         scan = Scan(
             self.context.workspace,
             StatCache.load(place),
             sink,
-            Rules(
-                self.context.workspace.root,
-                self.context.policy,
-                self.context.environ,
-                self._rules,
-            ),
+            rules,
             self.context.policy,
             self.context.reporter,
             epoch=store.epoch,
@@ -74,14 +73,12 @@ class Scanner:
         return scanned
 
     def _rules(self, excludes_file: bytes | None, exclude_info: bytes) -> IgnoreRules:
-        rules = Asking(
+        return IgnoreRules(
             self.context.store.git,
             os.fsdecode(self.context.workspace.root),
             excludes_file=excludes_file,
             exclude_info=exclude_info,
         )
-        rules.asked = self.asked
-        return rules
 
     def held(self) -> dict[bytes, bytes]:
         """Scans and returns the bytes of every file that is held."""
@@ -142,7 +139,7 @@ def root(workspace: Path) -> Path:
 
 
 @linux
-def test_a_second_scan_opens_no_file_and_asks_git_nothing(root: Path, scanner: Scanner) -> None:
+def test_a_second_scan_opens_no_file_and_asks_nothing(root: Path, scanner: Scanner) -> None:
     first = scanner.run()
     assert len(scanner.asked) == 5
     with opened_files(root) as opened:

@@ -12,7 +12,6 @@ import os
 import sys
 
 from takeback.worktree.directory import (
-    GAPS,
     LISTED,
     MODE,
     NAMES,
@@ -22,7 +21,6 @@ from takeback.worktree.directory import (
     SAVED_SIGNATURES,
     SIGNATURE_SIZE,
     SIGNATURES,
-    SUBS,
 )
 
 TYPE_CHECKING = False
@@ -33,64 +31,25 @@ if TYPE_CHECKING:
 
 _WORTH_A_FORK = 4000
 _NUMBERS = SIGNATURE_SIZE // 8
-_LOOKS = 3
-_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def changed_directories(
-    root_fd: int,
-    rows: Sequence[Row],
-    *,
-    in_child: Callable[[], None],
-    new_name_seen: Callable[[], None],
+    root_fd: int, rows: Sequence[Row], *, in_child: Callable[[], None]
 ) -> list[bytes]:
     """Returns the paths of those whose own listing or whose files no longer match the cache.
 
     ``in_child`` runs first in a forked process: it must drop the workspace's lock there.
-    ``new_name_seen`` may be called in the middle of the work: what will be needed for new names
-    can be started then, and is ready at its end.
     """
     total = sum([len(row[OIDS]) for row in rows]) // 20
-    watch = _NewNames(root_fd, new_name_seen)
     if total < _WORTH_A_FORK or not can_fork():
-        return _check(root_fd, rows, watch.look)
+        return _check(root_fd, rows)
     middle = _middle(rows, total)
-    child = _Child(lambda: _check(root_fd, rows[middle:], _pass), in_child)
-    mine = _check(root_fd, rows[:middle], watch.look)
+    child = _Child(lambda: _check(root_fd, rows[middle:]), in_child)
+    mine = _check(root_fd, rows[:middle])
     theirs = child.answer()
     if theirs is None:  # the child died: do its half here
-        theirs = _check(root_fd, rows[middle:], watch.look)
+        theirs = _check(root_fd, rows[middle:])
     return mine + theirs
-
-
-class _NewNames:
-    """Looks into the first changed directories for a name that the cache does not know."""
-
-    def __init__(self, root_fd: int, seen: Callable[[], None]) -> None:
-        self._root_fd = root_fd
-        self._seen = seen
-        self._looks = _LOOKS
-
-    def look(self, row: Row) -> None:
-        if not self._looks:
-            return
-        self._looks -= 1
-        try:
-            fd = os.open(row[PATH] or b".", _FLAGS, dir_fd=self._root_fd)
-        except OSError:
-            return
-        try:
-            names = {os.fsencode(name) for name in os.listdir(fd)}
-        finally:
-            os.close(fd)
-        known = {*row[NAMES].split(b"/"), *row[SAVED_NAMES].split(b"/"), *row[SUBS], *row[GAPS]}
-        if names - known - {b".git"}:
-            self._looks = 0
-            self._seen()
-
-
-def _pass(row: Row) -> None:
-    """Looks at nothing."""
 
 
 def can_fork() -> bool:
@@ -107,7 +66,7 @@ def _middle(rows: Sequence[Row], total: int) -> int:
     return len(rows)
 
 
-def _check(root_fd: int, rows: Sequence[Row], look: Callable[[Row], None]) -> list[bytes]:
+def _check(root_fd: int, rows: Sequence[Row]) -> list[bytes]:
     changed = []
     stat = os.stat
     for row in rows:
@@ -115,7 +74,6 @@ def _check(root_fd: int, rows: Sequence[Row], look: Callable[[Row], None]) -> li
         listed = row[LISTED]
         if not listed:
             changed.append(path)
-            look(row)
             continue
         try:
             status = stat(path or b".", dir_fd=root_fd, follow_symlinks=False)
@@ -132,7 +90,6 @@ def _check(root_fd: int, rows: Sequence[Row], look: Callable[[Row], None]) -> li
             or not _same(root_fd, path, row[SAVED_NAMES], row[SAVED_SIGNATURES])
         ):
             changed.append(path)
-            look(row)
     return changed
 
 

@@ -39,7 +39,7 @@ class IgnoreRaced(Exception):
 class IgnoreRules:
     """The ignore rules of one workspace.
 
-    Nothing runs until ``start`` or the first question; then one git is kept for the next ones. It
+    Nothing runs until the first question; then one git is kept for the next ones. It
     remembers the ``.gitignore`` files of the directory that it was asked about last and of
     those above it: who knows that one has changed calls ``close`` first. A ``.gitignore``
     that is a FIFO would hold git up until TimedOut; the caller must not ask below it.
@@ -73,6 +73,7 @@ class IgnoreRules:
         """
         if not paths:
             return []
+        self._prepare()
         if max(map(len, paths)) > _LONGEST:
             paths = [_askable(path) for path in paths]
         # "./": a leading ":" would be pathspec magic, and "-" is harmless on stdin anyway
@@ -91,12 +92,6 @@ class IgnoreRules:
             raise IgnoreRaced("git gave another number of answers than it was asked for")
         return [pattern[:1] not in (b"", b"!") for pattern in fields[2::_FIELDS]]
 
-    def start(self) -> None:
-        """Starts git, unless it runs: the first question need not wait for it then."""
-        if self._process is None:
-            self._prepare()
-            self._process = self._git.spawn(_CHECK, work_tree=self._work_tree, config=self._config)
-
     def close(self) -> None:
         """Ends git; a later question starts it again and reads all rules anew."""
         if self._process is not None:
@@ -104,8 +99,8 @@ class IgnoreRules:
             self._process = None
 
     def _ask(self, question: bytes, count: int) -> bytes:
-        self.start()
-        assert self._process is not None
+        if self._process is None:
+            self._process = self._git.spawn(_CHECK, work_tree=self._work_tree, config=self._config)
         missing = _FIELDS * count
         seen = 0
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from _bisect import bisect_left
 
-from takeback.errors import GitUnusable
 from takeback.git.objects import new_hasher
 from takeback.worktree import project
 from takeback.worktree.patterns import Patterns
+from takeback.worktree.unignored import Unignored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,9 +16,14 @@ if TYPE_CHECKING:
     from takeback.model.policy import Policy
     from takeback.worktree.ignore import IgnoreRules
 
+_FEW = 200
+
 
 class Rules:
-    """The rules of one workspace at one moment. git starts only when a new name comes up."""
+    """The rules of one workspace at one moment.
+
+    git starts only when a new name comes up that a rule may match, or many new names do.
+    """
 
     def __init__(
         self,
@@ -33,6 +38,9 @@ class Rules:
         self._exclude_info = project.exclude_info(self._git) if self._git else b""
         self._make_ignore_rules = make_ignore_rules
         self._ignore_rules: IgnoreRules | None = None
+        self._unignored = Unignored(
+            root, excludes_file=self._excludes_file, exclude_info=self._exclude_info
+        )
         self._include = Patterns(policy.include)
         self._exclude = Patterns(policy.exclude)
         self._tracked: dict[bytes, list[bytes]] = {}
@@ -57,19 +65,18 @@ class Rules:
 
     def ignored(self, paths: Sequence[bytes]) -> list[bool]:
         """Tells for each path whether git's rules ignore it; raises IgnoreRaced."""
-        return self._asked().ignored(paths) if paths else []
+        if len(paths) > _FEW:
+            return self._asked(paths)
+        questions = [path for path in paths if not self._unignored.surely(path)]
+        answers = dict(zip(questions, self._asked(questions), strict=True))
+        return [answers.get(path, False) for path in paths]
 
-    def expect_questions(self) -> None:
-        """Starts git now: it is ready when ``ignored`` is called, or is ended unasked."""
-        try:
-            self._asked().start()
-        except GitUnusable:  # ``ignored`` says so, if it comes to that
-            return
-
-    def _asked(self) -> IgnoreRules:
+    def _asked(self, paths: Sequence[bytes]) -> list[bool]:
+        if not paths:
+            return []
         if self._ignore_rules is None:
             self._ignore_rules = self._make_ignore_rules(self._excludes_file, self._exclude_info)
-        return self._ignore_rules
+        return self._ignore_rules.ignored(paths)
 
     def excluded(self, path: bytes) -> bool:
         return self._exclude.match(path)

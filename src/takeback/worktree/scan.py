@@ -122,12 +122,7 @@ class Scan:
                 survey.look_again(list(known.paths()))
             else:
                 survey.look_again(
-                    changed_directories(
-                        self._workspace.fd,
-                        known.rows(),
-                        in_child=self._in_child,
-                        new_name_seen=self._rules.expect_questions,
-                    )
+                    changed_directories(self._workspace.fd, known.rows(), in_child=self._in_child)
                 )
             if self._index_changed(facts.index):
                 survey.look_again(_touched_by_index(known, self._rules))
