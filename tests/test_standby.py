@@ -21,6 +21,10 @@ from takeback import handover
 from takeback.adapters import launcher
 from tests.support.cli import Cli
 
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="looks at processes through /proc"
+)
+
 _PATIENCE = 20.0
 # What a hook has to import before it can hand anything over.
 _CLIENT = ("__init__.py", "__main__.py", "handover.py")

@@ -185,8 +185,11 @@ def own_memory() -> None:
     import ctypes
 
     advise = _libc().madvise
-    with open("/proc/self/maps") as maps:
-        regions = [line.split()[:2] for line in maps]
+    try:
+        with open("/proc/self/maps") as maps:
+            regions = [line.split()[:2] for line in maps]
+    except OSError:
+        return
     for addresses, rights in regions:
         if rights == "rw-p":
             start, end = (int(number, 16) for number in addresses.split("-"))
