@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ import pytest
 from takeback import handover
 from takeback.adapters import launcher
 from tests.support.cli import Cli
+from tests.support.processes import wait_for
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="looks at processes through /proc"
@@ -85,7 +86,7 @@ class Agent:
 
     def standby(self) -> int:
         """Returns the process that listens, once one does."""
-        until(lambda: self.door.exists() and len(self.standbys()) == 1)
+        wait_for(lambda: self.door.exists() and len(self.standbys()) == 1)
         [standby] = self.standbys()
         return standby
 
@@ -113,13 +114,6 @@ class Agent:
                 os.utime(one, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def until(holds: Callable[[], object]) -> None:
-    end = time.monotonic() + _PATIENCE
-    while not holds():
-        assert time.monotonic() < end, "it does not come to that"
-        time.sleep(0.02)
-
-
 def children(pid: int) -> list[int]:
     text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     return [int(word) for word in text.split()]
@@ -133,7 +127,7 @@ def spare_of(standby: int) -> int:
         found[:] = filter(alive, children(standby))
         return len(found) == 1
 
-    until(alone)
+    wait_for(alone)
     return found[0]
 
 
@@ -176,7 +170,7 @@ def test_it_has_one_spare_and_leaves_no_dead_behind(attended: Agent) -> None:
         attended.prompt()
     spare_of(standby)
     attended.prompt()
-    until(lambda: len(children(standby)) <= 2)
+    wait_for(lambda: len(children(standby)) <= 2)
 
 
 def test_what_the_hook_prints_is_printed(attended: Agent) -> None:
@@ -217,7 +211,7 @@ def test_it_ends_when_takeback_is_changed(attended: Agent, change: str) -> None:
     else:
         notes.write_text(text + "\n_ADDED = 1\n")
     attended.prompt(event="session_start")
-    until(lambda: not alive(standby))
+    wait_for(lambda: not alive(standby))
     notes.write_text(text)
     attended.prompt()
     assert attended.standby() != standby
@@ -251,7 +245,7 @@ def test_a_killed_one_is_replaced(attended: Agent) -> None:
     standby = attended.standby()
     spare = spare_of(standby)
     os.kill(standby, signal.SIGKILL)
-    until(lambda: not alive(spare))
+    wait_for(lambda: not alive(spare))
     attended.prompt()
     assert attended.standby() != standby
     attended.prompt()
@@ -262,7 +256,7 @@ def test_a_killed_spare_ends_it_and_loses_nothing(attended: Agent) -> None:
     standby = attended.standby()
     spare = spare_of(standby)
     os.kill(spare, signal.SIGKILL)
-    until(lambda: not alive(standby))
+    wait_for(lambda: not alive(standby))
     attended.prompt()
     assert attended.prompts() == ["p1", "p2"]
 
@@ -289,7 +283,7 @@ def test_one_that_dies_at_work_stops_no_agent_and_is_told(attended: Agent) -> No
         cwd=attended.workspace,
         env=attended.environ,
     ) as hook:
-        until(lambda: spare not in _waiting(standby, spare))
+        wait_for(lambda: spare not in _waiting(standby, spare))
         os.kill(spare, signal.SIGKILL)
         assert hook.wait(timeout=_PATIENCE) == 0
     [line] = attended.failures()
@@ -314,7 +308,7 @@ def test_garbage_does_it_no_harm(attended: Agent, said: bytes) -> None:
     with socket.socket(socket.AF_UNIX) as door:
         door.connect(os.path.relpath(attended.door))
         door.sendall(said)
-    until(lambda: spare_of(standby) != before)
+    wait_for(lambda: spare_of(standby) != before)
     attended.spoil_all_but_the_client()
     attended.prompt()
     assert attended.standby() == standby
@@ -348,7 +342,7 @@ def test_it_ends_after_some_time_without_events(agent: Agent) -> None:
     set_minutes(0.02)
     agent.prompt()
     standby = agent.standby()
-    until(lambda: not alive(standby))
+    wait_for(lambda: not alive(standby))
     assert not agent.door.exists()
     agent.prompt()
     assert agent.prompts() == ["p1", "p2"]
@@ -366,7 +360,7 @@ def test_one_that_is_not_wanted_any_more_ends_with_the_next_event(attended: Agen
     standby = attended.standby()
     set_minutes(0)
     attended.prompt()
-    until(lambda: not alive(standby))
+    wait_for(lambda: not alive(standby))
     attended.prompt()
     assert not attended.door.exists()
     assert attended.prompts() == ["p1", "p2", "p3"]
@@ -376,7 +370,7 @@ def test_a_directory_that_takes_no_socket_is_told(agent: Agent) -> None:
     agent.door.mkdir()
     (agent.door / "full").touch()
     agent.prompt()
-    until(agent.failures)
+    wait_for(agent.failures)
     assert "the standby cannot listen" in agent.failures()[0]
     assert "standby_minutes = 0" in agent.failures()[0]
 
@@ -385,7 +379,7 @@ def test_uninstalling_ends_it(attended: Agent) -> None:
     standby = attended.standby()
     launcher.remove_launcher(str(attended.home))
     assert not (attended.home / "bin").exists()
-    until(lambda: not alive(standby))
+    wait_for(lambda: not alive(standby))
 
 
 def test_a_home_with_a_very_long_path(tmp_path: Path, workspace: Path) -> None:
@@ -393,7 +387,7 @@ def test_a_home_with_a_very_long_path(tmp_path: Path, workspace: Path) -> None:
     place.mkdir()
     agent = Agent(place, workspace)
     agent.prompt()
-    until(agent.door.exists)
+    wait_for(agent.door.exists)
     agent.spoil_all_but_the_client()
     agent.prompt()
     assert agent.prompts() == ["p1", "p2"]

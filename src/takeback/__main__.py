@@ -46,7 +46,7 @@ def launched() -> "NoReturn":
     except handover.Lost as error:
         from takeback.hook import complain
 
-        complain(f"hook {words[0]}: {error}")
+        complain(f"hook {' '.join(words)}: {error}")
         status = 0
     if status is None:
         import gc

@@ -20,7 +20,7 @@ from takeback.tui.plan import PlanScreen
 from tests.support.engine import NOON, TestClock
 from tests.support.journey import write_files
 from tests.support.trees import git_state, tree_state
-from tests.tui.stage import framed, shows
+from tests.tui.stage import framed, shows, until
 from tests.tui.talk import clock_at_noon, shop
 from tests.tui.world import (
     DAY,
@@ -33,7 +33,6 @@ from tests.tui.world import (
     play,
     tell_story,
     title_of,
-    until,
 )
 
 

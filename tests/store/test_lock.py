@@ -7,14 +7,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from takeback.errors import Locked
 from takeback.store.lock import Lock
+from tests.support.processes import lock_holder
 
 
 @pytest.fixture
@@ -22,34 +21,8 @@ def path(tmp_path: Path) -> str:
     return str(tmp_path / "lock")
 
 
-_HOLD = """
-import sys
-from takeback.store.lock import Lock
-Lock(sys.argv[1]).acquire("somebody else", wait=0)
-print("held", flush=True)
-sys.stdin.read()
-"""
-
-
-@contextmanager
-def another_process(path: str) -> Iterator[subprocess.Popen[str]]:
-    """Runs a process that holds the lock until its stdin ends or it is killed."""
-    with subprocess.Popen(
-        [sys.executable, "-c", _HOLD, path],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "held\n"
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
 def test_a_lock_that_is_taken_names_its_holder(path: str) -> None:
-    with another_process(path) as holder, pytest.raises(Locked) as raised:
+    with lock_holder(path) as holder, pytest.raises(Locked) as raised:
         Lock(path).acquire("me", wait=0)
     assert f"process {holder.pid} (somebody else)" in raised.value.message
 
@@ -64,7 +37,7 @@ def test_a_holder_with_a_short_name_is_named_and_nothing_more(path: str) -> None
 
 
 def test_a_killed_holder_holds_nothing(path: str) -> None:
-    with another_process(path) as holder:
+    with lock_holder(path) as holder:
         holder.send_signal(signal.SIGKILL)
         holder.wait()
     lock = Lock(path)
@@ -74,7 +47,7 @@ def test_a_killed_holder_holds_nothing(path: str) -> None:
 
 def test_waiting_gets_the_lock_when_the_holder_ends(path: str) -> None:
     lock = Lock(path)
-    with another_process(path) as holder:
+    with lock_holder(path) as holder:
         assert holder.stdin is not None
         holder.stdin.close()
         lock.acquire("me", wait=30)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,14 +19,7 @@ from takeback.store.store import MOST_PACKS
 from takeback.store.trust import Trust
 from tests.support.engine import checkpoint, garble, packs_of
 from tests.support.git import git
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    """Waits for what another process does, half a minute at most."""
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in half a minute"
-        time.sleep(0.02)
+from tests.support.processes import wait_for
 
 
 def wait_for_the_end(context: Context) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import html
 import re
 import subprocess
-import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +22,7 @@ from takeback.tui.desk import Desk
 from takeback.tui.hearing import Hearing
 from takeback.tui.journey import label, step, travel
 from tests.support.journey import write_files
+from tests.support.processes import lock_holder
 
 if TYPE_CHECKING:
     from takeback.tui.picker import PickerApp
@@ -91,32 +91,13 @@ def play(
     return stage
 
 
-_HOLD = """
-import sys
-from takeback.store.lock import Lock
-Lock(sys.argv[1]).acquire("somebody else", wait=0)
-print("held", flush=True)
-sys.stdin.read()
-"""
-
-
 @contextmanager
 def lock_held(workspace: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process holds the workspace's lock until it is killed, or to the end."""
     with Takeback.open(workspace) as tb:
         lock = str(Path(tb.store_directory, "lock"))
-    with subprocess.Popen(
-        [sys.executable, "-c", _HOLD, lock],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "held\n"
-        try:
-            yield holder
-        finally:
-            holder.kill()
+    with lock_holder(lock) as holder:
+        yield holder
 
 
 async def until(pilot: Pilot[Any], condition: Callable[[], bool]) -> None:

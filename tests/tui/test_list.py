@@ -13,8 +13,8 @@ from takeback.ops.browse import Browsed
 from takeback.tui.timeline.list import TimelineList
 from takeback.tui.timeline.rows import build
 from takeback.words import rows as words
+from tests.tui.stage import until
 from tests.tui.test_rows import browsed, row
-from tests.tui.world import until
 
 
 class Listed(App[None]):

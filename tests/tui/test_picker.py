@@ -18,7 +18,7 @@ from takeback.tui.timeline.search import SearchLine
 from takeback.tui.trouble import SaidScreen
 from tests.support.engine import KillAt, Killed, TestClock
 from tests.support.journey import write_files
-from tests.tui.stage import screen_text
+from tests.tui.stage import screen_text, until
 from tests.tui.world import (
     Agent,
     lines_of,
@@ -28,7 +28,6 @@ from tests.tui.world import (
     rows_of,
     tell_story,
     title_of,
-    until,
 )
 
 

@@ -12,7 +12,8 @@ from takeback.tui.picker import PickerApp
 from takeback.tui.timeline.filters import FilterScreen
 from tests.support.engine import TestClock
 from tests.tui.pictures import assert_picture
-from tests.tui.world import main, open_app, play, rows_of, tell_story, title_of, until
+from tests.tui.stage import until
+from tests.tui.world import main, open_app, play, rows_of, tell_story, title_of
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from takeback.tui.picker import PickerApp
 from takeback.tui.plan import PlanScreen, RefusalScreen
 from takeback.tui.trouble import TroubleScreen
 from tests.tui import pictures, talk, world
-from tests.tui.stage import said, shows
+from tests.tui.stage import said, shows, until
 from tests.tui.test_trouble import FailingFrom
 
 
@@ -78,7 +78,7 @@ def test_refusals(root: Path) -> None:
         await pilot.press("y")
         await shows(pilot, RefusalScreen)
         await pilot.press("2")
-        await world.until(pilot, lambda: bool(app.screen.query("#word")))
+        await until(pilot, lambda: bool(app.screen.query("#word")))
         await pilot.press(*"del")
         await assert_picture(app, "refusal")
 

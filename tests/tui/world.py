@@ -23,6 +23,7 @@ from takeback.tui.picker import PickerApp
 from takeback.tui.timeline.list import TimelineList
 from tests.support.engine import NOON, TestClock
 from tests.support.journey import write_files
+from tests.tui.stage import until
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 CART = b"""class Cart:
@@ -228,15 +229,6 @@ def play(
     finally:
         app.desk.close()
     assert app.failure is None
-
-
-async def until(pilot: Pilot[Any], condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Waits until something is so."""
-    end = asyncio.get_running_loop().time() + seconds
-    while not condition():
-        assert asyncio.get_running_loop().time() < end, "it did not happen"
-        await pilot.pause(0.02)
-    await pilot.pause()
 
 
 def main(app: PickerApp) -> MainScreen:

@@ -81,6 +81,11 @@ def is_sound(home: str) -> bool:
     return os.access(found[0], os.X_OK) and os.path.isdir(os.path.join(found[1], "takeback"))
 
 
+def has_standby(home: str) -> bool:
+    """Tells whether a process waits for what the launcher's hooks hand over."""
+    return os.path.exists(os.path.join(home, "bin", handover.NAME))
+
+
 def remove_launcher(home: str) -> None:
     """Takes the launcher away; what is kept stays."""
     for name in ("hook", "takeback.path", handover.NAME):

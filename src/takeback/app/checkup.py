@@ -6,7 +6,6 @@ import os
 import subprocess
 import time
 
-from takeback import handover
 from takeback.adapters import launcher
 from takeback.app import connect
 from takeback.errors import TakebackError
@@ -76,8 +75,7 @@ def _launcher(environ: Mapping[str, str], home: str, agent: str) -> Finding:
     if done.returncode != 0 or done.stdout or done.stderr:
         return Finding("hooks", BROKEN, f"{path} ended with {done.returncode} and had words to say")
     state = OK if took < _TOO_SLOW else BROKEN
-    there = os.path.exists(os.path.join(os.path.dirname(path), handover.NAME))
-    standby = "with" if there else "without"
+    standby = "with" if launcher.has_standby(home) else "without"
     return Finding("hooks", state, f"{path} runs in {took * 1000:.0f} ms, {standby} a standby")
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from rich.style import Style
 
-    from takeback.tui.detail.diff import Line
+    from takeback.tui.detail.diff import Line, Patch
 
     Ink = Callable[[str], Style]
     """Gives the style of a name: added, removed, same, keyword, ..."""
@@ -58,8 +58,17 @@ def text(line: Line, ink: Ink) -> list[Segment]:
     return segments
 
 
-def length(line: Line) -> int:
-    """Returns how many cells a line takes."""
+def measured(patch: Patch) -> tuple[int, int]:
+    """Returns how many digits line numbers have, and how many cells the longest line takes."""
+    highest, longest = 0, 0
+    for hunk in patch.hunks:
+        for line in hunk.lines:
+            highest = max(highest, line.old or 0, line.new or 0)
+            longest = max(longest, _length(line))
+    return len(str(highest)), longest
+
+
+def _length(line: Line) -> int:
     from rich.cells import cell_len
 
     return cell_len(line.text) + (0 if line.end else len(NO_LINE_END) + 4)

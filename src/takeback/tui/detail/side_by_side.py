@@ -26,15 +26,9 @@ class SideBySide:
 
     def __init__(self, patch: Patch) -> None:
         self._rows: list[Pair | str] = []
-        highest, longest = 0, 0
         for hunk in patch.hunks:
-            self._rows.append(hunk.head)
-            self._rows += pairs(hunk)
-            for line in hunk.lines:
-                highest = max(highest, line.old or 0, line.new or 0)
-                longest = max(longest, inks.length(line))
-        self._digits = len(str(highest))
-        self.longest = longest
+            self._rows += (hunk.head, *pairs(hunk))
+        self._digits, self.longest = inks.measured(patch)
 
     def __len__(self) -> int:
         return len(self._rows)

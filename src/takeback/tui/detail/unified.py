@@ -22,15 +22,9 @@ class Unified:
 
     def __init__(self, patch: Patch) -> None:
         self._rows: list[Line | str] = []
-        highest, longest = 0, 0
         for hunk in patch.hunks:
-            self._rows.append(hunk.head)
-            for line in hunk.lines:
-                self._rows.append(line)
-                highest = max(highest, line.old or 0, line.new or 0)
-                longest = max(longest, inks.length(line))
-        self._digits = len(str(highest))
-        self.longest = longest
+            self._rows += (hunk.head, *hunk.lines)
+        self._digits, self.longest = inks.measured(patch)
 
     def __len__(self) -> int:
         return len(self._rows)
