@@ -22,6 +22,21 @@ def takeback_home(environ: Mapping[str, str]) -> str:
     return os.path.join(os.path.abspath(data), "takeback")
 
 
+def git_record(home: str) -> str:
+    """Returns the file that names the git to run."""
+    return os.path.join(home, "bin", "git.path")
+
+
+def recorded_git(home: str) -> str | None:
+    """Returns the absolute path of the git that ``takeback init`` recorded; None if it did not."""
+    try:
+        with open(git_record(home), "rb") as file:
+            program = os.fsdecode(file.read(4096).strip())
+    except OSError:
+        return None
+    return program if program.startswith("/") else None
+
+
 def config_file(environ: Mapping[str, str]) -> str:
     """Returns ``$XDG_CONFIG_HOME/takeback/config.toml``, or its default."""
     base = environ.get("XDG_CONFIG_HOME") or os.path.join(_home(environ), ".config")

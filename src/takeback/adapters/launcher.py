@@ -12,6 +12,7 @@ import os
 import sys
 
 from takeback import durable, handover
+from takeback.paths import git_record
 
 _MARK = "# takeback: "
 _TEXT = """\
@@ -48,8 +49,11 @@ def launcher_path(home: str) -> str:
     return os.path.join(home, "bin", "hook")
 
 
-def write_launcher(home: str) -> str:
-    """Makes the launcher, or leaves it as it is, and records this takeback; returns its path."""
+def write_launcher(home: str, *, git: str | None = None) -> str:
+    """Makes the launcher, or leaves it as it is, and records this takeback; returns its path.
+
+    ``git`` is recorded too, so that hooks run this one whatever PATH an agent gives them.
+    """
     path = launcher_path(home)
     durable.make_directories(os.path.dirname(path))
     if _read(path) != _TEXT:
@@ -59,6 +63,8 @@ def write_launcher(home: str) -> str:
     place = os.path.join(home, "bin", "takeback.path")
     if _read(place) != recorded:
         durable.replace_file(place, recorded.encode(errors="surrogateescape"))
+    if git is not None and _read(git_record(home)) != f"{git}\n":
+        durable.replace_file(git_record(home), f"{git}\n".encode(errors="surrogateescape"))
     return path
 
 
@@ -88,7 +94,7 @@ def has_standby(home: str) -> bool:
 
 def remove_launcher(home: str) -> None:
     """Takes the launcher away; what is kept stays."""
-    for name in ("hook", "takeback.path", handover.NAME):
+    for name in ("hook", "takeback.path", "git.path", handover.NAME):
         try:
             durable.unlink(os.path.join(home, "bin", name))
         except FileNotFoundError:

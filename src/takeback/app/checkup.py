@@ -31,6 +31,7 @@ def check_agents(environ: Mapping[str, str], root: str) -> list[Finding]:
     found = [_agent(c, joined=c in joined) for c in connections]
     if joined:
         found.append(_launcher(environ, home, joined[0].name))
+        found += _installed_in_project(environ, home)
     return [*found, *_versions(environ, home)]
 
 
@@ -77,6 +78,24 @@ def _launcher(environ: Mapping[str, str], home: str, agent: str) -> Finding:
     state = OK if took < _TOO_SLOW else BROKEN
     standby = "with" if launcher.has_standby(home) else "without"
     return Finding("hooks", state, f"{path} runs in {took * 1000:.0f} ms, {standby} a standby")
+
+
+def _installed_in_project(environ: Mapping[str, str], home: str) -> list[Finding]:
+    """Warns of hooks that run a takeback out of a workspace: agents there can change it."""
+    recorded = launcher.recorded(home)
+    if recorded is None:
+        return []
+    inside = connect.workspace_above(home, recorded)
+    if inside is None:
+        return []
+    return [
+        Finding(
+            "hooks",
+            BROKEN,
+            f"they run a takeback that is installed inside the project {inside}",
+            "install it for yourself: uv tool install takeback; then run: takeback init",
+        )
+    ]
 
 
 def _versions(environ: Mapping[str, str], home: str) -> list[Finding]:

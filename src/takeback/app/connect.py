@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from importlib import import_module
 
 from takeback.adapters import connecting, launcher
-from takeback.errors import UsageError
+from takeback.errors import GitUnusable, NotAWorkspace, Refused, UsageError
+from takeback.git.process import find_git
 from takeback.model.value import Value
-from takeback.paths import takeback_home
+from takeback.paths import takeback_home, user_home
+from takeback.store.place import has_place
+from takeback.worktree.workspace import find_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,10 +65,58 @@ def connect(planned: Sequence[Connecting], environ: Mapping[str, str]) -> None:
     """Writes the launcher and then the settings that name it."""
     home = takeback_home(environ)
     if planned:
-        launcher.write_launcher(home)
+        launcher.write_launcher(home, git=_git_for_hooks(environ))
     for one in planned:
         without = one.connection.disconnect(environ, home, one.here)
         connecting.apply(one.edits, without, home, one.connection.name, one.here)
+
+
+def project_environment(environ: Mapping[str, str], start: str) -> str | None:
+    """Returns the workspace that this takeback itself is installed in; None if it is in none.
+
+    An agent that works there could change what every agent's hooks run. ``start`` is the
+    directory of the call, whose workspace counts before it has a store.
+    """
+    home = takeback_home(environ)
+    try:
+        here = find_root(
+            os.fsencode(start),
+            has_store=lambda path: has_place(home, path),
+            home=user_home(environ),
+        )
+    except NotAWorkspace:
+        here = b""
+    return workspace_above(home, (sys.prefix, launcher.package_directory()), here)
+
+
+def workspace_above(home: str, paths: Sequence[str], here: bytes = b"") -> str | None:
+    """Returns the workspace that one of the paths lies in, ``here`` or one with a store."""
+    for path in paths:
+        folder = os.path.realpath(os.fsencode(path))
+        while folder != os.path.dirname(folder):
+            if folder == here or has_place(home, folder):
+                return os.fsdecode(folder)
+            folder = os.path.dirname(folder)
+    return None
+
+
+def check_environment(environ: Mapping[str, str], start: str) -> None:
+    """Raises Refused if hooks would run what a project's own agents can change."""
+    folder = project_environment(environ, start)
+    if folder is not None:
+        raise Refused(
+            f"this takeback is installed inside the project {folder}: "
+            "an agent that works there could change what all hooks run",
+            hint="install it for yourself: uv tool install takeback; then run: takeback init",
+        )
+
+
+def _git_for_hooks(environ: Mapping[str, str]) -> str | None:
+    home = takeback_home(environ)
+    try:
+        return find_git(environ, is_workspace=lambda path: has_place(home, os.fsencode(path)))
+    except GitUnusable:
+        return None  # each store looks again, and says what is missing
 
 
 def plan_disconnecting(

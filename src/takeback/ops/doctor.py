@@ -6,7 +6,7 @@ import os
 
 from takeback.errors import GitUnusable, StoreDamaged
 from takeback.git.pack import TEMPORARY
-from takeback.git.process import check_version, find_git
+from takeback.git.process import check_version
 from takeback.model.path_text import to_text
 from takeback.model.value import Value
 from takeback.store import journal, log, maintenance, place
@@ -50,7 +50,7 @@ def doctor(
 
 def _git(context: Context) -> Finding:
     try:
-        program = find_git(context.environ)
+        program = context.store.find_git()
         version = check_version(program)
     except GitUnusable as error:
         return Finding("git", BROKEN, error.message, error.hint)

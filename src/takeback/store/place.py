@@ -48,6 +48,11 @@ class Place(Value):
     root: bytes
     identity: Identity | None
 
+    @property
+    def home(self) -> str:
+        """The ``$TAKEBACK_HOME`` that the store is in."""
+        return os.path.dirname(os.path.dirname(os.path.dirname(self.directory)))
+
 
 def _mark(path: bytes) -> str:
     try:

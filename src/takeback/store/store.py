@@ -76,12 +76,24 @@ class Store:
 
     @property
     def git(self) -> Git:
-        """git, bound to this store; found and its version checked on first use."""
+        """git, bound to this store; found on first use."""
         if self._git is None:
-            from takeback.git.process import Git, find_git
+            from takeback.git.process import Git
 
-            self._git = Git(find_git(self._environ), self.git_dir)
+            self._git = Git(self.find_git(), self.git_dir)
         return self._git
+
+    def find_git(self) -> str:
+        """Returns the git that `takeback init` recorded, else that of PATH; none of a workspace."""
+        from takeback.git.process import find_git
+        from takeback.paths import recorded_git
+
+        home, root = self.place.home, os.fsdecode(self.place.root)
+        return find_git(
+            self._environ,
+            recorded=recorded_git(home),
+            is_workspace=lambda path: path == root or places.has_place(home, os.fsencode(path)),
+        )
 
     def path(self, *names: str) -> str:
         """Returns the path of something inside the store's directory."""

@@ -30,6 +30,7 @@ def command(call: Call, agents: tuple[str, ...], here: bool) -> int:
     from takeback.app import connect
 
     output, environ = call.output, os.environ
+    connect.check_environment(environ, os.getcwd())
     place = os.getcwd() if here else None
     planned = connect.plan_connecting(agents, environ, here=place)
     changing = [one for one in planned if one.changes]
