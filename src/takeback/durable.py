@@ -18,6 +18,7 @@ from takeback import kernel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Protocol
 
     class Faults(Protocol):
@@ -169,11 +170,19 @@ def chmod(fd: int, mode: int) -> None:
     os.fchmod(fd, mode & 0o777)
 
 
-def replace_file(path: str, data: bytes, *, flush: bool = True) -> None:
-    """Replaces one file of the store whole: readers see the old or the new bytes.
+def replace_file(
+    path: str,
+    data: bytes,
+    *,
+    flush: bool = True,
+    mode: int = 0o600,
+    check: Callable[[], None] | None = None,
+) -> None:
+    """Replaces one file of ours whole: readers see the old or the new bytes.
 
     With ``flush`` the new bytes are on the disk when it returns; without, a power loss
-    may leave the old ones (good enough for what can be made anew).
+    may leave the old ones (good enough for what can be made anew). ``check`` is called when
+    nothing but the rename is left to do, and may raise.
     """
     directory, name = os.path.split(path)
     temporary = f"{directory}/.{name}.{os.getpid()}.tmp"
@@ -185,12 +194,16 @@ def replace_file(path: str, data: bytes, *, flush: bool = True) -> None:
     try:
         try:
             write(fd, data)
+            if mode != 0o600:
+                chmod(fd, mode)
             if flush:
                 sync(fd)
         finally:
             os.close(fd)
+        if check is not None:
+            check()
         rename(temporary, path)
-    except OSError:
+    except BaseException:
         try:
             os.unlink(temporary)
         except OSError:

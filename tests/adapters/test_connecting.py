@@ -23,12 +23,12 @@ class Settings:
         after = (
             before if before is not None and b"ours\n" in before else (before or b"") + b"ours\n"
         )
-        edit = FileEdit(str(self.path), before, after)
-        connecting.apply([edit], [self.without()], self.home, "x", here)
+        edits = connecting.located([FileEdit(str(self.path), before, after)], None)
+        connecting.apply(edits, [self.without()], self.home, "x", here)
 
     def disconnect(self) -> None:
         edits = connecting.take_back([self.without()], self.home, "x")
-        connecting.withdraw(edits, self.home, "x")
+        connecting.withdraw(connecting.located(edits, None), self.home, "x")
 
     def without(self) -> FileEdit:
         before = connecting.read(str(self.path))
@@ -116,7 +116,8 @@ def test_connecting_twice_still_leads_back_to_the_first(settings: Settings) -> N
     settings.connect()
     before = settings.path.read_bytes()
     edit = FileEdit(str(settings.path), before, before + b"ours, of a later version\n")
-    connecting.apply([edit], [settings.without()], settings.home, "x", None)
+    edits = connecting.located([edit], None)
+    connecting.apply(edits, [settings.without()], settings.home, "x", None)
     settings.disconnect()
     assert settings.path.read_bytes() == b"mine"
 

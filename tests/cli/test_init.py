@@ -176,6 +176,10 @@ def test_json(cli: Cli, home: Path) -> None:
                     str(home / ".claude" / "settings.json"),
                     str(home / ".claude" / "commands" / "takeback.md"),
                 ],
+                "real_files": [
+                    str(home / ".claude" / "settings.json"),
+                    str(home / ".claude" / "commands" / "takeback.md"),
+                ],
                 "advice": "Sessions that are open now hear of it when they are started again.",
             }
         ],
@@ -365,6 +369,80 @@ def test_a_link_to_a_settings_file_stays_one(cli: Cli, home: Path, tmp_path: Pat
     cli.ok("uninstall", "--yes")
     assert settings.is_symlink()
     assert real.read_bytes() == CLAUDE
+
+
+def test_the_file_that_a_link_leads_to_is_shown(cli: Cli, home: Path, tmp_path: Path) -> None:
+    settings, real = home / ".claude" / "settings.json", tmp_path / "dotfiles.json"
+    settings.rename(real)
+    settings.symlink_to(real)
+    assert f"{settings} -> {real}" in cli.ok("init", "claude", "--dry-run").stderr
+    [agent] = cli.ok("--json", "init", "claude", "--dry-run").json["agents"]
+    assert str(real) in agent["real_files"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "link", "there"),
+    [
+        ("claude", ".claude/settings.local.json", "file"),
+        ("claude", ".claude/settings.local.json", "nothing"),
+        ("claude", ".claude/commands/takeback.md", "nothing"),
+        ("claude", ".claude", "directory"),
+        ("claude", ".claude", "nothing"),
+        ("gemini", ".gemini/settings.json", "file"),
+        ("opencode", ".opencode/plugins/takeback.js", "file"),
+        ("opencode", ".opencode/plugins/takeback.js", "nothing"),
+        ("pi", ".pi", "directory"),
+    ],
+)
+def test_a_link_of_the_project_leads_no_edit_out_of_it(
+    cli: Cli, home: Path, workspace: Path, tmp_path: Path, agent: str, link: str, there: str
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    target = outside / "target"
+    if there == "file":
+        target.write_text("{}")
+    elif there == "directory":
+        target.mkdir()
+    (workspace / link).parent.mkdir(parents=True, exist_ok=True)
+    (workspace / link).symlink_to(target)
+    before = tree_state(outside), tree_state(home), tree_state(workspace)
+    refused = cli.run("--json", "init", "--here", agent, "--yes")
+    assert refused.status == 13, refused
+    assert str(target) in refused.error["message"]
+    assert (tree_state(outside), tree_state(home), tree_state(workspace)) == before
+
+
+def test_what_is_written_while_the_question_stands_is_kept(cli: Cli, home: Path) -> None:
+    settings = home / ".claude" / "settings.json"
+    changed = CLAUDE.replace(b'"theme": "dark"', b'"permissions": {"deny": ["Bash(rm:*)"]}')
+
+    def change_and_agree() -> str:
+        settings.write_bytes(changed)
+        return "y\n"
+
+    seen = at_a_terminal(cli, "init", "claude", answers=(change_and_agree,))
+    assert seen.status == 13, seen.screen
+    assert settings.read_bytes() == changed
+    cli.ok("init", "claude", "--yes")
+    assert b"Bash(rm:*)" in settings.read_bytes()
+    assert events(settings)
+
+
+def test_a_link_made_while_the_question_stands_is_not_followed(
+    cli: Cli, home: Path, tmp_path: Path
+) -> None:
+    settings, other = home / ".claude" / "settings.json", tmp_path / "other.json"
+    other.write_bytes(CLAUDE)
+
+    def swap_and_agree() -> str:
+        settings.unlink()
+        settings.symlink_to(other)
+        return "y\n"
+
+    seen = at_a_terminal(cli, "init", "claude", answers=(swap_and_agree,))
+    assert seen.status == 13, seen.screen
+    assert other.read_bytes() == CLAUDE
 
 
 def test_the_agents_own_variables_say_where_their_settings_are(cli: Cli, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import os
 from hashlib import sha256
 
 from takeback import durable
-from takeback.errors import WriteFailed
+from takeback.errors import Refused, WriteFailed
 from takeback.model import json_text
 from takeback.model.value import Value
 
@@ -65,16 +65,39 @@ class Capabilities(Value):
 
 
 class FileEdit(Value):
-    """One file before and after; None stands for "not there"."""
+    """One file before and after; None stands for "not there".
+
+    ``real`` is where the path leads through links: that is the file which is shown and written.
+    """
 
     path: str
     before: bytes | None
     after: bytes | None
     mode: int = 0o600
+    real: str = ""
 
     @property
     def changes(self) -> bool:
         return self.before != self.after
+
+
+def located(edits: Sequence[FileEdit], within: str | None) -> tuple[FileEdit, ...]:
+    """Finds out which file each edit is really about.
+
+    Raises Refused for a change that a link would lead out of the directory ``within``: the
+    links of a project are not the person's own.
+    """
+    found = []
+    for edit in edits:
+        real = os.path.realpath(edit.path)
+        outside = within is not None and not real.startswith(os.path.realpath(within) + os.sep)
+        if outside and edit.changes:
+            raise Refused(
+                f"{edit.path} leads out of the project, to {real}",
+                hint="remove the link, or connect the agent for all projects: takeback init",
+            )
+        found.append(edit.replace(real=real))
+    return tuple(found)
 
 
 def read(path: str) -> bytes | None:
@@ -99,22 +122,33 @@ def apply(
     clean = {edit.path: edit.after for edit in without}
     for edit in edits:
         if edit.changes:
+            _check_unchanged(edit)
             _remember(edit, clean.get(edit.path), home, agent, here)
             _write(edit)
 
 
 def _write(edit: FileEdit) -> None:
-    path = os.path.realpath(edit.path)  # a settings file that is a link stays one
+    """Writes what the path leads to, so that a settings file that is a link stays one."""
+    path = edit.real
     try:
+        _check_unchanged(edit)
         if edit.after is None:
             durable.unlink(path)
             return
         durable.make_directories(os.path.dirname(path))
         mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else edit.mode
-        durable.replace_file(path, edit.after)
-        os.chmod(path, mode)
+        durable.replace_file(path, edit.after, check=lambda: _check_unchanged(edit), mode=mode)
     except OSError as error:
         raise WriteFailed(f"cannot write {path}: {os.strerror(error.errno or 0)}") from error
+
+
+def _check_unchanged(edit: FileEdit) -> None:
+    """Raises Refused if what was shown is no longer what is there."""
+    if os.path.realpath(edit.path) != edit.real or read(edit.real) != edit.before:
+        raise Refused(
+            f"{edit.real} was changed while its edit was being looked at; it stays as it is",
+            hint="run the command again to see the new edit",
+        )
 
 
 # -- what was there before
@@ -197,7 +231,7 @@ def _remember(edit: FileEdit, clean: bytes | None, home: str, agent: str, here: 
     kept = known.get(edit.path)
     durable.make_directories(os.path.join(home, _FOLDER))
     if kept is None:
-        made = tuple(_missing(os.path.dirname(os.path.realpath(edit.path))))
+        made = tuple(_missing(os.path.dirname(edit.real)))
         kept = Kept(here, None, "", made)
     if edit.before is None or kept.written != _hash(edit.before):
         copy = None if clean is None else _copy(edit.path, clean, home, agent)

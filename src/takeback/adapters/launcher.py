@@ -57,8 +57,7 @@ def write_launcher(home: str, *, git: str | None = None) -> str:
     path = launcher_path(home)
     durable.make_directories(os.path.dirname(path))
     if _read(path) != _TEXT:
-        durable.replace_file(path, _TEXT.encode())
-        os.chmod(path, 0o755)
+        durable.replace_file(path, _TEXT.encode(), mode=0o755)
     recorded = f"{sys.executable}\n{package_directory()}\n"
     place = os.path.join(home, "bin", "takeback.path")
     if _read(place) != recorded:

@@ -58,7 +58,10 @@ def plan_connecting(
     """Works out what connecting would change, for the agents named or found; writes nothing."""
     home = takeback_home(environ)
     wanted = [connection_of(agent) for agent in agents] if agents else agents_here(environ)
-    return [Connecting(c, c.connect(environ, home, here), here) for c in wanted]
+    return [
+        Connecting(c, connecting.located(c.connect(environ, home, here), here), here)
+        for c in wanted
+    ]
 
 
 def connect(planned: Sequence[Connecting], environ: Mapping[str, str]) -> None:
@@ -137,7 +140,7 @@ def plan_disconnecting(
         )
         edits = {e.path: e for place in places for e in connection.disconnect(environ, home, place)}
         exact = connecting.take_back(list(edits.values()), home, connection.name)
-        planned.append(Connecting(connection, exact, here))
+        planned.append(Connecting(connection, connecting.located(exact, None), here))
     return planned
 
 

@@ -25,7 +25,8 @@ def edit_lines(one: Connecting, paint: Paint) -> Iterator[str]:
             continue
         old = (edit.before or b"").decode(errors="replace").splitlines()
         new = (edit.after or b"").decode(errors="replace").splitlines()
-        yield paint.strong(f"{one.connection.title}: {shown(edit.path)}")
+        leads_to = "" if edit.real == edit.path else f" -> {shown(edit.real)}"
+        yield paint.strong(f"{one.connection.title}: {shown(edit.path)}{leads_to}")
         if (edit.before is None or edit.after is None) and len(old) + len(new) > _MOST_SHOWN:
             lines = count(len(old) + len(new), "line")
             yield f"  {'a new file' if edit.before is None else 'goes'}, {lines}"
@@ -49,6 +50,7 @@ def edits_document(planned: Sequence[Connecting], *, done: bool) -> dict[str, An
                 "title": one.connection.title,
                 "changes": one.changes,
                 "files": [edit.path for edit in one.edits if edit.changes],
+                "real_files": [edit.real for edit in one.edits if edit.changes],
                 "advice": one.connection.advice() or None,
             }
             for one in planned
