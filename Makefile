@@ -16,16 +16,22 @@ COG_FILES  = $(shell grep -rlF '[[[cog' --include='*.md' README.md ARCHITECTURE.
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types bench soak docs constraints clean
+.PHONY: help demo quick test test-long lint types bench soak docs constraints clean
 
 help: ## say what each target does
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 demo: $(INSTALLED) ## show takeback at work in a throw-away directory
 	@$(BIN)/takeback demo
 
-test: $(INSTALLED) ## run the tests
+quick: $(INSTALLED) lint ## lint, and the tests to run at each save
+	@$(PYTEST) -m "not slow and not long and not soak" tests
+
+test: $(INSTALLED) ## run the tests: every behaviour, every agent, every promise
 	@$(PYTEST) tests
+
+test-long: $(INSTALLED) ## run the rest of the long campaigns
+	@$(PYTEST) -m "long and not soak" tests
 
 lint: $(INSTALLED) types ## check style, layers, types and the generated parts of the docs
 	@$(BIN)/ruff check $(SOURCES)
@@ -40,7 +46,7 @@ bench: $(INSTALLED) ## measure the speed
 	@$(BIN)/python -m bench
 
 soak: $(INSTALLED) ## run the long campaigns (hours)
-	@TAKEBACK_SOAK=1 $(PYTEST) -m "soak or not soak" \
+	@TAKEBACK_SOAK=1 $(PYTEST) -m "" \
 		$(wildcard tests/property tests/crash tests/conformance)
 
 docs: $(INSTALLED) ## write the generated parts of the docs again

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.cli import Cli
 from tests.support.git import git
+from tests.support.lanes import SLOW
 from tests.support.sealed import end_standby, sealed_environment
 
 # Examples run git and fsync: how long one takes says nothing about the code.
@@ -31,6 +32,14 @@ settings.load_profile("soak" if os.environ.get("TAKEBACK_SOAK") == "1" else "ci"
 # A shell starts jobs in the background with SIGINT ignored, and children inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the files and directories that are too slow for `make quick`."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).as_posix().startswith(SLOW):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)

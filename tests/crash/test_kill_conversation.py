@@ -12,10 +12,11 @@ import pytest
 from takeback import Takeback
 from takeback.model.event import AgentEvent
 from tests.support.faults import Faults, run
+from tests.support.lanes import shares
 from tests.support.removal import remove_tree
 from tests.support.trees import tree_state
 
-SHARES = 2
+SHARES = 5
 HISTORY = b'{"text": "one"}\n{"text": "done"}\n'
 WHOLE = HISTORY + b'{"text": "two"}\n{"text": "done"}\n'
 
@@ -113,7 +114,7 @@ class Talk:
         return True
 
 
-@pytest.mark.parametrize("share", range(SHARES))
+@shares(SHARES)
 @pytest.mark.parametrize("operation", ["both", "fork", "worktree"])
 def test_killed(
     tmp_path: Path, operation: str, share: int, record_property: Callable[[str, object], None]

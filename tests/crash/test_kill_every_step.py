@@ -12,12 +12,14 @@ import pytest
 from tests.crash import world as worlds
 from tests.crash.world import World, prepare
 from tests.support.faults import Faults
+from tests.support.lanes import shares
 
-SHARES = 4
-"""Each scenario is cut into so many tests, which take every fourth step each."""
+SHARES = 9
+"""Each scenario is cut into so many tests, which take every ninth step each. Files are written in
+four steps and exchanged in two: with nine, each share meets all of them."""
 MET_BY = ("recover", "checkpoint", "undo")
 
-share = pytest.mark.parametrize("share", range(SHARES))
+share = shares(SHARES)
 operation = pytest.mark.parametrize("operation", ["rewind", "undo", "redo"])
 
 

@@ -6,21 +6,22 @@ import os
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from takeback import Takeback
 from takeback.model.event import EDIT, AgentEvent, ToolCall
 from tests.support.faults import start
 
 SESSIONS = 8
-TURNS = 50
 EVENTS = 4
 
 
-def play(root: Path, environ: dict[str, str], name: str) -> list[tuple[str, str]]:
+def play(root: Path, environ: dict[str, str], name: str, turns: int) -> list[tuple[str, str]]:
     """Plays turns of four events; returns the checkpoints that were acknowledged, with content."""
     acknowledged: list[tuple[str, str]] = []
     own = root / f"{name}.txt"
     with Takeback.open(root, environ=environ) as tb:
-        for number in range(TURNS):
+        for number in range(turns):
             event = AgentEvent(
                 kind="prompt",
                 agent="mine",
@@ -41,7 +42,8 @@ def play(root: Path, environ: dict[str, str], name: str) -> list[tuple[str, str]
     return acknowledged
 
 
-def test_eight_processes_tell_two_hundred_events_each(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [8, pytest.param(50, marks=pytest.mark.long)])
+def test_eight_processes_tell_many_events_each(tmp_path: Path, count: int) -> None:
     root = tmp_path / "workspace"
     root.mkdir()
     environ = {
@@ -52,7 +54,7 @@ def test_eight_processes_tell_two_hundred_events_each(tmp_path: Path) -> None:
     with Takeback.open(root, environ=environ) as tb:
         tb.checkpoint()
     names = [f"s{number}" for number in range(SESSIONS)]
-    players = [start(partial(play, root, environ, name), limit=600) for name in names]
+    players = [start(partial(play, root, environ, name, count), limit=600) for name in names]
     told = {name: player.wait() for name, player in zip(names, players, strict=True)}
     for ran in told.values():
         assert ran.done, ran.text
@@ -61,12 +63,12 @@ def test_eight_processes_tell_two_hundred_events_each(tmp_path: Path) -> None:
         assert tb.verify().problems == ()
         for name in names:
             entries = tb.checkpoints(session=f"mine-{name}", everything=True)
-            assert len(entries) == TURNS * EVENTS
+            assert len(entries) == count * EVENTS
             turns = [entry for entry in entries if entry.turn is not None]
             assert [entry.checkpoint.prompt for entry in reversed(turns)] == [
-                f"{name} asks for {number}" for number in range(TURNS)
+                f"{name} asks for {number}" for number in range(count)
             ]
-            assert [entry.checkpoint.turn for entry in reversed(turns)] == list(range(1, TURNS + 1))
+            assert [entry.checkpoint.turn for entry in reversed(turns)] == list(range(1, count + 1))
             own = f"{name}.txt".encode()
             for entry in turns:
                 assert {change.path for change in entry.done} <= {own}

@@ -14,13 +14,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from takeback.model.policy import Overrides
 from tests.crash import world as worlds
 from tests.crash.world import State, World
 from tests.support.cli import Cli
 from tests.support.faults import start
+from tests.support.lanes import shares
 
 SHARES = 4
 ROUNDS = 300
@@ -135,7 +134,7 @@ class Rounds:
         self.killed += process.returncode == -signal.SIGKILL
 
 
-@pytest.mark.parametrize("share", range(SHARES))
+@shares(SHARES)
 def test_killed_at_any_moment(
     tmp_path: Path, share: int, soak: bool, record_property: Callable[[str, object], None]
 ) -> None:

@@ -20,10 +20,11 @@ import pytest
 from takeback.model.policy import Overrides
 from tests.crash.world import World, is_scratch
 from tests.support.faults import Faults, start
+from tests.support.lanes import shares
 from tests.support.trees import tree_state
 
 ROUNDS = 200
-SHARES = 2
+SHARES = 4
 RENAME_EXCHANGE = 2
 AT_FDCWD = -100
 FILES = 12
@@ -111,7 +112,7 @@ def lay_out(world: World, raced: Path, parked: Path, version: int) -> None:
 
 
 @pytest.mark.parametrize("below", [(), ("sub",)], ids=["at the root", "further down"])
-@pytest.mark.parametrize("share", range(SHARES))
+@shares(SHARES)
 def test_nothing_outside_is_touched(
     tmp_path: Path,
     share: int,

@@ -1,0 +1,46 @@
+"""The lanes of the test suite, each a part of the next.
+
+    make quick       what a contributor runs at each save     neither `slow` nor `long`
+    make test        every behaviour, agent and promise       not `long`
+    make test-long   the rest of the long campaigns           `long` alone
+    make soak        the same campaigns, for hours            all, with higher counts
+
+A campaign (a kill at each step, random kills, races) is cut into shares. Each share goes through
+all of it in larger steps, beginning at another one, so the first share alone meets every kind of
+step; `make test` runs that one and the long lane the others.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+SLOW = (
+    "agents/",
+    "cli/test_commands.py",
+    "cli/test_init.py",
+    "cli/test_main.py",
+    "cli/test_plain.py",
+    "cli/test_sessions.py",
+    "cli/test_travel.py",
+    "conformance/",
+    "crash/",
+    "property/",
+    "test_standby.py",
+    "tui/test_detail.py",
+    "tui/test_journey.py",
+    "tui/test_picker.py",
+    "tui/test_terminal.py",
+    "tui/test_trouble.py",
+)
+"""Black boxes and campaigns: processes by the hundred, real agents, real terminals."""
+
+
+def shares(count: int, *, first: int = 1) -> pytest.MarkDecorator:
+    """Cuts a campaign into shares: the first for `make test`, the rest for the long lane."""
+    return pytest.mark.parametrize(
+        "share",
+        [
+            pytest.param(number, marks=() if number < first else pytest.mark.long)
+            for number in range(count)
+        ],
+    )
