@@ -649,8 +649,9 @@ def test_the_copy_of_a_background_session_is_not_one() -> None:
 
 
 def test_a_person_goes_on_by_a_command_or_inside_the_agent() -> None:
-    assert adapter.resume("NEW", PROJECT) == Resume(
-        ("claude", "--resume", "NEW"), PROJECT, "/resume NEW"
+    new = "0f1e2d3c-4b5a-4678-9abc-def012345678"
+    assert adapter.resume(new, PROJECT) == Resume(
+        ("claude", f"--resume={new}"), PROJECT, f"/resume {new}"
     )
     assert adapter.start(PROJECT) == Resume(("claude",), PROJECT)
 

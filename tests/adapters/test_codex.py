@@ -477,8 +477,9 @@ def test_a_new_thread_can_be_cut_again() -> None:
 
 
 def test_how_to_go_on() -> None:
-    resume = adapter.resume("id", "/p")
-    assert (resume.argv, resume.cwd) == (("codex", "resume", "id"), "/p")
+    new = "0f1e2d3c-4b5a-4678-9abc-def012345678"
+    resume = adapter.resume(new, "/p")
+    assert (resume.argv, resume.cwd) == (("codex", "resume", new), "/p")
     assert adapter.start("/p").argv == ("codex",)
 
 

@@ -349,8 +349,9 @@ def test_half_a_character_in_the_transcript_stays_what_it_was() -> None:
 
 
 def test_how_a_person_goes_on() -> None:
-    resumed = adapter.resume("abc", "/home/dev/repo")
-    assert (resumed.argv, resumed.cwd) == (("pi", "--session", "abc"), "/home/dev/repo")
+    new = "0f1e2d3c-4b5a-4678-9abc-def012345678"
+    resumed = adapter.resume(new, "/home/dev/repo")
+    assert (resumed.argv, resumed.cwd) == (("pi", "--session", new), "/home/dev/repo")
     assert adapter.start("/home/dev/repo").argv == ("pi",)
     assert (adapter.note("words"), adapter.answer("words")) == ("words", "words")
 

@@ -10,11 +10,13 @@ from textual.pilot import Pilot
 
 from takeback import Takeback
 from takeback.model.plan import Outcome
+from takeback.tui import after
 from takeback.tui.after import AfterScreen
 from takeback.tui.asking import AskScreen
 from takeback.tui.choices import ActionsScreen
 from takeback.tui.doing import DoingScreen
 from takeback.tui.plan import PlanScreen, RefusalScreen
+from tests.support.claude_session import NATIVE, play_claude_turn
 from tests.support.git import git
 from tests.support.journey import write_files
 from tests.tui.stage import (
@@ -538,7 +540,16 @@ def test_keys_start_nothing_while_it_is_done_and_quitting_waits(
 
 
 def resumable(workspace: Path, tmp_path: Path) -> Path:
-    """Lets the agent of the story have a command; returns the program."""
+    """Lets an agent that takeback knows have the last turn; returns its program."""
+    program = tmp_path / "bin" / "claude"
+    write_files(tmp_path, {"bin/claude": b"#!/bin/sh\nexit 0\n"})
+    transcript = tmp_path / "home" / ".claude" / "projects" / "p" / f"{NATIVE}.jsonl"
+    play_claude_turn(workspace, transcript, "one", workspace / "a.txt")
+    return program
+
+
+def with_words_of_its_own(workspace: Path, tmp_path: Path) -> Path:
+    """Lets the agent of the story say how it is resumed; returns the program that it names."""
     program = tmp_path / "bin" / "mine"
     write_files(tmp_path, {"bin/mine": b"#!/bin/sh\nexit 0\n"})
     with Takeback.open(workspace) as tb:
@@ -559,7 +570,55 @@ def resumable(workspace: Path, tmp_path: Path) -> Path:
     return program
 
 
-def test_enter_resumes_the_agent_where_it_can(
+def test_a_line_that_came_with_an_event_is_copied_and_never_run(
+    story: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = with_words_of_its_own(story, tmp_path)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+
+    async def keys(stage: Stage, pilot: Pilot[None]) -> None:
+        await to_plan(stage, pilot, "b")
+        await pilot.press("y")
+        after = said(await shows(pilot, AfterScreen))
+        assert "its line came from the agent itself" in after
+        assert "Resume the agent" not in after
+        await pilot.press("c")
+        await pilot.pause()
+        assert stage.clipboard.startswith(f"cd {story} && mine --resume s2.")
+        await pilot.press("r", "enter")
+        await pilot.pause(0.6)
+        assert stage.resume_with is None
+        await pilot.press("enter")
+        await at_timeline(stage, pilot)
+        assert stage.resume_with is None
+
+    play(story, keys)
+
+
+def test_an_enter_that_was_typed_ahead_closes_nothing_and_starts_nothing(
+    story: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = resumable(story, tmp_path)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(after, "QUIET", 600.0)  # however slow the machine is
+
+    async def keys(stage: Stage, pilot: Pilot[None]) -> None:
+        await to_plan(stage, pilot, "b")
+        await pilot.press("y")
+        await shows(pilot, AfterScreen)
+        await pilot.press("enter", "enter")
+        assert isinstance(stage.screen, AfterScreen)
+        monkeypatch.setattr(after, "QUIET", 0.0)
+        await pilot.press("enter")  # the safe button has the focus
+        await at_timeline(stage, pilot)
+        assert stage.resume_with is None
+
+    play(story, keys)
+
+
+def test_the_agent_is_resumed_where_it_can_be(
     story: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = resumable(story, tmp_path)
@@ -570,16 +629,18 @@ def test_enter_resumes_the_agent_where_it_can(
         await to_plan(stage, pilot, "b")
         await pilot.press("y")
         after = said(await shows(pilot, AfterScreen))
-        assert "Resume the agent (Enter)" in after
+        assert "Resume the agent (r)" in after
         await pilot.press("c")
         await pilot.pause()
-        assert stage.clipboard.startswith(f"cd {story} && mine --resume s2.")
-        await pilot.press("enter")
+        assert stage.clipboard.startswith(f"cd {story} && claude --resume=")
+        await pilot.press("r")
         await until(pilot, lambda: stage.resume_with is not None)
 
     stage = play(story, keys)
     assert stage.resume_with is not None
-    assert stage.resume_with.argv[:2] == ("mine", "--resume")
+    [program_name, wanted] = stage.resume_with.argv
+    assert program_name == "claude"
+    assert wanted.startswith("--resume=")
     assert stage.resume_with.cwd == str(story)
 
 
@@ -592,8 +653,8 @@ def test_an_agent_that_is_not_there_cannot_be_resumed_and_that_is_said(
         await to_plan(stage, pilot, "b")
         await pilot.press("y")
         after = said(await shows(pilot, AfterScreen))
-        assert "The agent cannot be started from here: mine is not on the PATH." in after
-        await pilot.press("enter")
+        assert "The agent cannot be started from here: claude is not on the PATH." in after
+        await pilot.press("escape")
         await at_timeline(stage, pilot)
         assert stage.resume_with is None
 

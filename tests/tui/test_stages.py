@@ -62,7 +62,7 @@ def test_actions_plan_and_what_was_done(root: Path, claude: None) -> None:
         assert "your own edits" in said(await shows(pilot, PlanScreen))
         await assert_picture(app, "plan")
         await pilot.press("y")
-        assert "Resume the agent (Enter)" in said(await shows(pilot, AfterScreen))
+        assert "Resume the agent (r)" in said(await shows(pilot, AfterScreen))
         await assert_picture(app, "after")
 
     play(root, keys)

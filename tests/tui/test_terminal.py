@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.terminal import Terminal, need_tmux
+from tests.support.claude_session import NATIVE, play_claude_turn
 from tests.support.cli import Cli
 from tests.support.host import Host
 from tests.support.journey import write_files
@@ -20,7 +21,7 @@ _SCRIPT = 'stty -g > "$1"; "$2" -m takeback; echo "ended with $?"; stty -g > "$3
 
 @pytest.fixture
 def host(cli: Cli, workspace: Path, tmp_path: Path) -> Host:
-    """Three turns of an agent that can be resumed: ``mine`` is on the PATH."""
+    """Three turns of an agent, and a program called ``claude`` on the PATH."""
     need_tmux("the picker's screen")
     write_files(workspace, {"a.txt": b"0\n"})
     folder = tmp_path / "transcripts"
@@ -30,9 +31,9 @@ def host(cli: Cli, workspace: Path, tmp_path: Path) -> Host:
     made.turn("change a", {"a.txt": b"1\n"})
     made.turn("write b", {"b.txt": b"b\n"})
     made.turn("ruin a", {"a.txt": b"ruined\n"})
-    program = tmp_path / "bin" / "mine"
+    program = tmp_path / "bin" / "claude"
     program.parent.mkdir()
-    program.write_text('#!/bin/sh\necho "mine goes on: $*"\npwd\nread line\n')
+    program.write_text('#!/bin/sh\necho "claude goes on: $*"\npwd\nread line\n')
     program.chmod(0o755)
     return made
 
@@ -59,6 +60,13 @@ class Opened:
 
 
 @pytest.fixture
+def claude_turn(host: Host, workspace: Path, tmp_path: Path) -> None:
+    """One more turn, of an agent whose command takeback knows."""
+    transcript = tmp_path / "home" / ".claude" / "projects" / "p" / f"{NATIVE}.jsonl"
+    play_claude_turn(workspace, transcript, "ruin it all", workspace / "a.txt")
+
+
+@pytest.fixture
 def opened(host: Host, tmp_path: Path) -> Iterator[Opened]:
     (tmp_path / "after").write_text("")
     environ = {
@@ -69,7 +77,6 @@ def opened(host: Host, tmp_path: Path) -> Iterator[Opened]:
     files = [str(tmp_path / "before"), sys.executable, str(tmp_path / "after")]
     argv = ["sh", "-c", _SCRIPT, "sh", *files]
     with Terminal(argv, cwd=host.cli.directory, env=environ, size=(80, 24)) as terminal:
-        terminal.shows("3 turns")
         terminal.shows("turn 3 ruin a")
         yield Opened(terminal, tmp_path)
 
@@ -142,16 +149,19 @@ def test_choose_confirm_and_undo(opened: Opened, workspace: Path) -> None:
     opened.ended(0)
 
 
-def test_the_agent_is_resumed_in_this_terminal(opened: Opened, workspace: Path) -> None:
+def test_the_agent_is_resumed_in_this_terminal(
+    claude_turn: None, opened: Opened, workspace: Path
+) -> None:
     terminal = opened.terminal
+    cursor_at(terminal, "ruin it all")
     terminal.press("Enter")
     terminal.shows("Files and conversation")
     terminal.press("b")
     terminal.shows("write a.txt")
     terminal.press("y")
     terminal.shows("Resume the agent")
-    terminal.press("Enter")
-    terminal.shows("mine goes on: --resume")
+    terminal.press("r")
+    terminal.shows("claude goes on: --resume=")
     terminal.shows(str(workspace))
     assert terminal.tells("alternate_on") == "0"
     terminal.press("Enter")

@@ -8,6 +8,25 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+_HEX = frozenset("0123456789abcdefABCDEF")
+_LETTERS = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+
+
+def is_uuid(text: str) -> bool:
+    """Tells whether a text is a UUID: the only session ids that go on most command lines.
+
+    An id is whatever an event says. One that is a word of a command line would be obeyed.
+    """
+    groups = text.split("-")
+    return [len(group) for group in groups] == [8, 4, 4, 4, 12] and _HEX.issuperset("".join(groups))
+
+
+def is_prefixed(text: str, prefix: str) -> bool:
+    """Tells whether a text is a prefix and then letters and digits alone."""
+    rest = text.removeprefix(prefix)
+    return text.startswith(prefix) and 0 < len(rest) <= 64 and _LETTERS.issuperset(rest)
+
+
 def text(payload: Mapping[str, Any], name: str) -> str | None:
     """Returns a field that is a string and not empty, else None."""
     value = payload.get(name)

@@ -54,11 +54,16 @@ class NewSession(Value):
 
 
 class Resume(Value):
-    """How a person goes on with a session: a command, its directory, what to type inside."""
+    """How a person goes on with a session: a command, its directory, what to type inside.
+
+    ``from_event`` says that the words came with an event, and so from whoever could speak to
+    the hook: such a line is shown and copied, and takeback never runs it.
+    """
 
     argv: tuple[str, ...]
     cwd: str
     in_tui: str | None = None
+    from_event: bool = False
 
 
 def session_id(agent: str, native: str) -> SessionId:

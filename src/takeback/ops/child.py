@@ -202,7 +202,8 @@ def resume_of(checkpoint: Checkpoint, adapter: Adapter, directory: str | None = 
     native = checkpoint.native or ""
     where = directory or checkpoint.directory or ""
     if checkpoint.resume:
-        return Resume(tuple(word.replace("{session}", native) for word in checkpoint.resume), where)
+        words = tuple(word.replace("{session}", native) for word in checkpoint.resume)
+        return Resume(words, where, from_event=True)
     return adapter.resume(native, where)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from time import monotonic
 
 from textual.binding import Binding
 from textual.containers import Horizontal
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from takeback.model.session import Resume
 
 TAKE_BACK, RESUME = "take_back", "resume"
+QUIET = 0.5
+"""Seconds after it has appeared in which Enter is not heard."""
 
 
 class AfterScreen(Dialog[str | None]):
@@ -33,7 +36,8 @@ class AfterScreen(Dialog[str | None]):
 
     NAME = "What was done"
     BINDINGS = [  # noqa: RUF012 - as Textual has it
-        Binding("enter", "resume", "resume the agent"),
+        Binding("enter", "too_early", show=False, priority=True),
+        Binding("r", "resume", "resume the agent"),
         Binding("u", "take_back", "take it back"),
         Binding("c", "copy_line", "copy the resume line"),
         Binding("p", "copy_prompt", "copy the prompt"),
@@ -42,6 +46,7 @@ class AfterScreen(Dialog[str | None]):
 
     def __init__(self, outcome: Outcome, of: Operation | None) -> None:
         super().__init__()
+        self._appeared = monotonic()
         self._outcome = outcome
         resume = outcome.resume
         self._no_resume = words.no_resume(resume, found=resume is not None and _is_there(resume))
@@ -58,11 +63,13 @@ class AfterScreen(Dialog[str | None]):
         if self._can(TAKE_BACK):
             buttons.append(Choice("Take it back (u)", id=TAKE_BACK))
         if self._can(RESUME):
-            buttons.append(Choice("Resume the agent (Enter)", id=RESUME))
+            buttons.append(Choice("Resume the agent (r)", id=RESUME))
         yield Horizontal(*buttons, id="choices")
 
     def _can(self, action: str) -> bool:
         outcome = self._outcome
+        if action == "too_early":
+            return monotonic() - self._appeared < QUIET
         if action == RESUME:
             return self._no_resume is None
         if action == TAKE_BACK:
@@ -75,7 +82,11 @@ class AfterScreen(Dialog[str | None]):
         return self._can(action)
 
     def on_mount(self) -> None:
-        self.query_one(f"#{RESUME}" if self._can(RESUME) else "#enough").focus()
+        self._appeared = monotonic()
+        self.query_one("#enough").focus()  # never a program: what Enter does must be harmless
+
+    def action_too_early(self) -> None:
+        """Swallows an Enter that was meant for the screen before, or typed ahead."""
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         wish = event.button.id

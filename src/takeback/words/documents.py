@@ -161,7 +161,12 @@ def resume(line: Resume | None) -> Document | None:
     """Returns how a session is gone on with."""
     if line is None:
         return None
-    return {"argv": list(line.argv), "cwd": line.cwd, "in_tui": line.in_tui}
+    return {
+        "argv": list(line.argv),
+        "cwd": line.cwd,
+        "in_tui": line.in_tui,
+        "from_event": line.from_event,
+    }
 
 
 def session(entry: SessionEntry) -> Document:

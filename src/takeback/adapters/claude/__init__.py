@@ -108,7 +108,9 @@ class Claude:
         return new_session(history, native=native, transcript=transcript, title=title)
 
     def resume(self, native: str, directory: str) -> Resume:
-        return Resume(("claude", "--resume", native), directory, f"/resume {native}")
+        if not fields.is_uuid(native):
+            return Resume((), directory)
+        return Resume(("claude", f"--resume={native}"), directory, f"/resume {native}")
 
     def start(self, directory: str) -> Resume:
         return Resume(("claude",), directory)

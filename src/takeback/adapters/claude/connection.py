@@ -48,7 +48,7 @@ class ClaudeConnection:
     program = "claude"
     capabilities = Capabilities(
         inside="`/takeback`",
-        resumes="`/resume NEW` in the running TUI, or `claude --resume NEW`",
+        resumes="`/resume NEW` in the running TUI, or `claude --resume=NEW`",
         tested="2.1.325",
     )
 

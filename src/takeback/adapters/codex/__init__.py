@@ -71,7 +71,7 @@ class Codex:
         return conversation.new_session(history, native=native, transcript=transcript, now=now)
 
     def resume(self, native: str, directory: str) -> Resume:
-        return Resume(("codex", "resume", native), directory)
+        return Resume(("codex", "resume", native) if fields.is_uuid(native) else (), directory)
 
     def start(self, directory: str) -> Resume:
         return Resume(("codex",), directory)

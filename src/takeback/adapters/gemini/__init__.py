@@ -95,7 +95,8 @@ class Gemini:
         return conversation.new_session(history, transcript=transcript, title=title, now=now)
 
     def resume(self, native: str, directory: str) -> Resume:
-        return Resume(("gemini", "--resume", native), directory)
+        known = fields.is_uuid(native)
+        return Resume(("gemini", f"--resume={native}") if known else (), directory)
 
     def start(self, directory: str) -> Resume:
         return Resume(("gemini",), directory)

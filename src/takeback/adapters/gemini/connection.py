@@ -30,7 +30,7 @@ class GeminiConnection:
     program = "gemini"
     capabilities = Capabilities(
         inside="`!takeback ...`",
-        resumes="`gemini --resume NEW`",
+        resumes="`gemini --resume=NEW`",
         tested="0.61.0",
     )
 

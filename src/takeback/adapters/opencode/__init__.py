@@ -85,6 +85,8 @@ class OpenCode:
 
         A second import would bring back what the person has taken back in opencode since.
         """
+        if not fields.is_prefixed(native, "ses_"):
+            return Resume((), directory)
         go = f"opencode --session {native}"
         if _MARK not in native:
             return Resume(tuple(go.split()), directory)

@@ -95,7 +95,7 @@ class Pi:
         return new_session(history, transcript=transcript, title=title, now=now)
 
     def resume(self, native: str, directory: str) -> Resume:
-        return Resume(("pi", "--session", native), directory)
+        return Resume(("pi", "--session", native) if fields.is_uuid(native) else (), directory)
 
     def start(self, directory: str) -> Resume:
         return Resume(("pi",), directory)

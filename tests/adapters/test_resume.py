@@ -1,0 +1,34 @@
+"""An id is whatever an event says: only one of the agent's own shape goes on a command line."""
+
+from __future__ import annotations
+
+import pytest
+
+from takeback.adapters import ADAPTERS, adapter_named
+
+HOSTILE = [
+    "--dangerously-skip-permissions",
+    "-r",
+    "",
+    " ",
+    "x",
+    "ses_takeback;touch${IFS}x;",
+    "ses_../../x",
+    "ses_",
+    "$(touch x)",
+    "`touch x`",
+    "0f1e2d3c-4b5a-4678-9abc-def01234567\n",
+    "0f1e2d3c-4b5a-4678-9abc-def012345678 --yolo",
+    "../0f1e2d3c-4b5a-4678-9abc-def012345678",
+    "\x1b]0;title\x07",
+    "\u0660f1e2d3c-4b5a-4678-9abc-def012345678",
+    "a" * 10_000,
+]
+
+
+@pytest.mark.parametrize("agent", ADAPTERS)
+@pytest.mark.parametrize("native", HOSTILE, ids=range(len(HOSTILE)))
+def test_no_other_text_is_put_on_a_command_line(agent: str, native: str) -> None:
+    resume = adapter_named(agent).resume(native, "/home/dev/repo")
+    assert resume.argv == ()
+    assert resume.in_tui is None
