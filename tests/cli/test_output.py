@@ -99,6 +99,26 @@ def test_names_cannot_steer_the_terminal(story: Story) -> None:
     assert "a\\x1b]0;owned\\x07\\x0ab" in answers[1].stdout
 
 
+STEERING = b"\x1b]0;CONTENT\x07\x1b[2J\x9b2J \xe2\x80\xaetxt.exe\rover\x08\n"
+
+
+def test_contents_cannot_steer_the_terminal(story: Story) -> None:
+    (story.workspace / "hostile").write_bytes(STEERING)
+    story.cli.ok("checkpoint")
+    for words in (["diff", "@~1", "@"], ["cat", "@", "hostile"]):
+        screen = at_a_terminal(story.cli, "--color=always", *words).screen
+        assert "CONTENT" in screen
+        for character in ("\x1b]", "\x07", "\x1b[2J", "\x9b", "\u202e", "\x08", "\rover"):
+            assert character not in screen, (words, character)
+
+
+def test_contents_are_exact_in_a_pipe(story: Story) -> None:
+    (story.workspace / "hostile").write_bytes(STEERING)
+    story.cli.ok("checkpoint")
+    assert story.cli.ok("cat", "@", "hostile").stdout_bytes == STEERING
+    assert b"+" + STEERING in story.cli.ok("diff", "@~1", "@").stdout_bytes
+
+
 def test_quiet_checkpoint_is_the_bare_id(story: Story) -> None:
     answer = story.cli.ok("checkpoint", "-q")
     assert answer.stdout.strip() == story.cli.ok("--json", "show").json["id"]

@@ -8,7 +8,7 @@ import sys
 from takeback.cli.terminal import wants_color
 from takeback.model import json_text
 from takeback.words.paint import Paint
-from takeback.words.text import shown
+from takeback.words.text import shown, shown_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +49,10 @@ class Output:
             self.lines(lines)
 
     def raw(self, data: bytes) -> None:
-        """Prints bytes as they are on stdout."""
+        """Prints bytes on stdout: as they are, or so that they cannot steer a terminal."""
+        if sys.stdout.isatty():
+            _write(sys.stdout, shown_lines(data))
+            return
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()

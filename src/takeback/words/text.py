@@ -20,6 +20,18 @@ def shown(text: str) -> str:
     return "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 
+def shown_lines(data: bytes) -> str:
+    """Returns bytes as a terminal may show them: lines and tabs stay, the rest as ``shown``."""
+    text = data.decode("utf-8", "surrogateescape")
+    lines = (_shown_line(line) for line in text.split("\n"))
+    return "\n".join(lines)
+
+
+def _shown_line(line: str) -> str:
+    ending = "\r" if line.endswith("\r") else ""  # a line of Windows, which steers nothing
+    return "\t".join(shown(part) for part in line.removesuffix("\r").split("\t")) + ending
+
+
 def _escaped(character: str) -> str:
     code = ord(character)
     if 0xDC80 <= code <= 0xDCFF:  # a byte that is not UTF-8

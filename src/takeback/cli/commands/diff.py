@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from takeback.cli.options import Call, name_text, verb
 from takeback.words import documents
+from takeback.words.patch import patch_lines
 from takeback.words.text import shown_path
 
 TYPE_CHECKING = False
@@ -35,6 +38,8 @@ def command(call: Call, old: str, new: str | None, stat: bool, paths: tuple[str,
             output.document("diff", fields)
         elif stat:
             output.lines(_stat_lines(tb.compare(old, new, paths)[0], output.paint))
+        elif sys.stdout.isatty():  # coloured here: what else steers a terminal is the file's own
+            output.lines(patch_lines(tb.diff(old, new, paths, color=False), output.paint))
         else:
             output.raw(tb.diff(old, new, paths, color=output.paint.on))
     return 0

@@ -1,0 +1,31 @@
+"""A unified diff for a terminal: coloured by us, and nothing of a file steers the terminal."""
+
+from __future__ import annotations
+
+from takeback.words.text import shown_lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from takeback.words.paint import Paint
+
+
+def patch_lines(patch: bytes, paint: Paint) -> Iterator[str]:
+    """Yields the lines of a diff. Lines between a file's head and its first hunk are its head."""
+    in_head = True
+    for line in shown_lines(patch).removesuffix("\n").split("\n"):
+        if line.startswith("diff --git "):
+            in_head = True
+        elif line.startswith("@@ "):
+            in_head = False
+        if in_head:
+            yield paint.strong(line)
+        elif line.startswith("@@ "):
+            yield paint.id(line)
+        elif line.startswith("+"):
+            yield paint.added(line)
+        elif line.startswith("-"):
+            yield paint.deleted(line)
+        else:
+            yield line
