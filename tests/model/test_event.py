@@ -139,11 +139,19 @@ def test_half_a_character_becomes_a_question_mark_and_an_escaped_byte_stays() ->
         resume=("mine", half),
         messages=b"\xff",
     )
-    assert cleaned(event) == event.replace(
-        session="half ?",
+    clean = cleaned(event)
+    assert clean.session.startswith("half ?+")
+    assert clean == event.replace(
+        session=clean.session,
         prompt=f"half ? {byte} ☃",
         tools=(ToolCall("half ?", "edit", (byte, "half ?")),),
         resume=("mine", "half ?"),
     )
     plain = AgentEvent("prompt", "mine", "s1", byte, prompt="☃")
     assert cleaned(plain) is plain
+
+
+def test_two_sessions_that_differ_in_half_a_character_stay_two() -> None:
+    natives = ["half \ud83d", "half \ud83e", "half ?"]
+    events = [AgentEvent(kind="prompt", agent="mine", session=n, directory="/") for n in natives]
+    assert len({cleaned(event).session for event in events}) == 3

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from takeback.git.refs import check_name
 from takeback.model.session import session_id
+from tests.support.git import git
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)
 """Any text that JSON can hold, halves of characters too."""
@@ -40,18 +43,6 @@ ODD = [
 ]
 
 
-def is_safe(name: str) -> bool:
-    """Tells whether a name can be a file's and one part of a ref, and needs no quotes."""
-    return (
-        name.isascii()
-        and all(c.isalnum() or c in "-_.+" for c in name)
-        and not name.startswith((".", "-"))
-        and not name.endswith((".", ".lock"))
-        and ".." not in name
-        and 0 < len(name) <= 110
-    )
-
-
 @pytest.mark.parametrize(
     "native",
     [
@@ -69,10 +60,25 @@ def test_an_ordinary_id_is_kept_as_it_is(native: str) -> None:
 @pytest.mark.parametrize("native", ODD)
 def test_an_odd_id_becomes_a_name_that_git_takes_for_a_ref(native: str) -> None:
     name = session_id("claude", native)
-    assert is_safe(name)
     ref = f"refs/takeback/sessions/{name}"
+    check_name(ref)
     done = subprocess.run(["git", "check-ref-format", ref], check=False)
     assert done.returncode == 0, name
+    assert name.startswith("claude-")
+
+
+def test_what_the_store_takes_for_a_ref_git_takes_too(tmp_path: Path) -> None:
+    """One rule: a name that is made is a name that is written, and none that git would refuse."""
+    names = sorted({session_id(agent, native) for agent in ODD for native in ODD})
+    assert len(names) == len(ODD) ** 2
+    for name in names:
+        check_name(f"refs/takeback/sessions/{name}")
+        assert len(name) <= 120
+    git(tmp_path, "init", "-q", "--bare", ".")
+    tree = git(tmp_path, "hash-object", "-w", "-t", "tree", "/dev/null").decode().strip()
+    lines = "".join(f"create refs/takeback/sessions/{name} {tree}\n" for name in names)
+    git(tmp_path, "update-ref", "--stdin", stdin=lines.encode())
+    assert len(git(tmp_path, "for-each-ref").splitlines()) == len(names)
 
 
 def test_odd_ids_that_look_alike_have_names_of_their_own() -> None:
@@ -89,14 +95,23 @@ def test_no_ordinary_id_has_the_name_of_an_odd_one() -> None:
             assert session_id("mine", name.removeprefix("mine-")) != name
 
 
-@given(st.text(st.sampled_from("abcxyz019-_."), min_size=1, max_size=20), ANY_TEXT)
-def test_every_id_has_a_safe_name_that_stays_the_same(agent: str, native: str) -> None:
+@given(ANY_TEXT, ANY_TEXT)
+def test_every_agent_and_id_has_a_name_that_the_store_takes(agent: str, native: str) -> None:
     name = session_id(agent, native)
-    assert is_safe(name) or not agent.strip("-.")
+    check_name(f"refs/takeback/sessions/{name}")
     assert session_id(agent, native) == name
 
 
-@given(st.lists(ANY_TEXT, min_size=2, max_size=2, unique=True))
-def test_two_different_ids_never_have_one_name(natives: list[str]) -> None:
-    first, second = natives
-    assert session_id("mine", first) != session_id("mine", second)
+TWO = st.tuples(ANY_TEXT, ANY_TEXT) | st.tuples(
+    st.text("ab-:0.+", max_size=5), st.text("ab-:0.+", max_size=5)
+)
+
+
+@given(st.lists(TWO, min_size=2, max_size=2, unique=True))
+def test_two_different_sessions_never_have_one_name(both: list[tuple[str, str]]) -> None:
+    first, second = both
+    assert session_id(*first) != session_id(*second)
+
+
+def test_a_dash_in_an_agents_name_takes_no_session_of_another() -> None:
+    assert session_id("my-agent", "7") != session_id("my", "agent-7")

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+_LONGEST_NAME = 255
+
 
 class Generic:
     """Any program that calls ``takeback hook generic``, or uses the Python API."""
@@ -35,7 +37,7 @@ class Generic:
         return AgentEvent(
             kind=kind,
             agent=fields.text(payload, "agent") or self.name,
-            session=fields.required(payload, "session"),
+            session=_session(payload),
             directory=fields.text(payload, "cwd") or os.getcwd(),
             transcript=fields.text(payload, "transcript"),
             messages=_lines(messages) if isinstance(messages, list) else None,
@@ -66,11 +68,14 @@ class Generic:
     ) -> NewSession:
         new = f"{native.partition('.')[0]}.{os.urandom(4).hex()}"
         folder, name = os.path.split(transcript)
-        if native in name:
+        random = new.rpartition(".")[2]
+        stem, ending = os.path.splitext(name)
+        if native and native in name:
             name = name.replace(native, new)
         elif name:
-            stem, ending = os.path.splitext(name)
-            name = f"{stem}.{new.rpartition('.')[2]}{ending}"
+            name = f"{stem}.{random}{ending}"
+        if len(name.encode(errors="surrogateescape")) > _LONGEST_NAME:
+            name = f"{random}{ending}"
         return NewSession(new, os.path.join(folder, name), history)
 
     def resume(self, native: str, directory: str) -> Resume:
@@ -87,6 +92,12 @@ class Generic:
 
     def answer(self, text: str) -> str:
         return text
+
+
+def _session(payload: Mapping[str, Any]) -> str:
+    """Returns the id of the session: any text, the empty one too."""
+    session = payload.get("session")
+    return session if isinstance(session, str) else fields.required(payload, "session")
 
 
 def _lines(messages: list[Any]) -> bytes:

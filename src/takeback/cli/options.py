@@ -62,14 +62,12 @@ class Call:
             self.output.note(INTERRUPTED)
         return opened
 
-    def session_meant(
-        self, tb: Takeback, session: str | None, *, needed: bool = True
-    ) -> str | None:
+    def session_meant(self, tb: Takeback, session: str | None, checkpoint: str = "") -> str | None:
         """Returns the session that is meant; at a terminal a person is asked if several could be.
 
         Where the name of a checkpoint means the same in every session it is not needed.
         """
-        if session is not None or not needed:
+        if session is not None or not _needs_session(checkpoint):
             return session
         try:
             return tb.session_meant()
@@ -107,6 +105,11 @@ def session_option(function: Callable[..., int]) -> Callable[..., int]:
         type=name_text,
         help="The session that is meant: its id, the beginning of it, or the agent's name.",
     )(function)
+
+
+def _needs_session(checkpoint: str) -> bool:
+    """Tells whether a name means something only within a session, and says none itself."""
+    return not checkpoint or (checkpoint.startswith(("@", "turn:")) and "/" not in checkpoint)
 
 
 def name_text(value: str) -> str:

@@ -10,25 +10,14 @@ import os
 
 from takeback import durable, errors
 from takeback.git.objects import ObjectId, parse_hex
-
-_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
+from takeback.model.ids import is_ref_name
 
 
 def check_name(name: str) -> None:
     """Raises ValueError unless every component of a ref's name is safe as a file name."""
     components = name.split("/")
-    if len(components) < 2 or components[0] != "refs" or not all(map(_is_safe, components)):
+    if len(components) < 2 or components[0] != "refs" or not all(map(is_ref_name, components)):
         raise ValueError(f"not a name for a ref: {name!r}")
-
-
-def _is_safe(component: str) -> bool:
-    return (
-        bool(component)
-        and _LETTERS.issuperset(component)
-        and not component.startswith(".")
-        and not component.endswith((".", ".lock"))
-        and ".." not in component
-    )
 
 
 class Refs:
@@ -66,7 +55,7 @@ class Refs:
             try:
                 with os.scandir(f"{self._git_dir}/{name}") as entries:
                     # temporaries and git's lock files have no safe name
-                    waiting += [f"{name}/{e.name}" for e in entries if _is_safe(e.name)]
+                    waiting += [f"{name}/{e.name}" for e in entries if is_ref_name(e.name)]
                 continue
             except FileNotFoundError:
                 continue

@@ -7,6 +7,7 @@ found by counting.
 
 from __future__ import annotations
 
+from takeback.model.ids import digest
 from takeback.model.value import Value
 
 TYPE_CHECKING = False
@@ -102,6 +103,7 @@ class AgentEvent(Value):
 def cleaned(event: AgentEvent) -> AgentEvent:
     """Returns an event whose texts can be written: half a character becomes a question mark.
 
+    An id gets a hash of what it was as well, so that no two become one.
     A host that cuts a string in the middle of an emoji sends such halves, and JSON lets them
     pass. Escaped bytes (U+DC80 to U+DCFF) are something else and stay.
     """
@@ -109,7 +111,7 @@ def cleaned(event: AgentEvent) -> AgentEvent:
     for name in _PLAIN:
         value = getattr(event, name)
         if isinstance(value, str) and _clean(value) != value:
-            changes[name] = _clean(value)
+            changes[name] = _clean_id(value) if name in _IDS else _clean(value)
     tools = tuple(
         ToolCall(_clean(tool.name), tool.kind, tuple(_clean(path) for path in tool.paths))
         for tool in event.tools
@@ -118,6 +120,11 @@ def cleaned(event: AgentEvent) -> AgentEvent:
     if changes or tools != event.tools or resume != event.resume:
         return event.replace(**changes, tools=tools, resume=resume)
     return event
+
+
+def _clean_id(text: str) -> str:
+    """Returns an id that can be written; two that differ only in halves stay two."""
+    return f"{_clean(text)}+{digest(text)}"
 
 
 def _clean(text: str) -> str:
@@ -156,6 +163,7 @@ def decode(record: Mapping[str, Any]) -> AgentEvent:
         raise ValueError(f"not an event: {error}") from None
 
 
+_IDS = ("agent", "session", "turn", "leaf", "parent", "entry")
 _PLAIN = (
     "kind",
     "agent",

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from takeback.model.ids import CheckpointId, SessionId
+from takeback.model.ids import CheckpointId, SessionId, is_plain_name, marked_name
 from takeback.model.value import Value
-
-_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
-_LONGEST = 100
 
 
 class Origin(Value):
@@ -67,14 +64,12 @@ class Resume(Value):
 
 
 def session_id(agent: str, native: str) -> SessionId:
-    """Returns our name for an agent's session; fit to be a file's name and a git ref's."""
-    text = f"{agent}-{native}"
-    safe = "".join(c if c in _SAFE else "_" for c in text)
-    trouble = ".." in safe or safe.endswith((".", ".lock")) or safe.startswith((".", "-"))
-    if safe == text and len(safe) <= _LONGEST and not trouble:
-        return SessionId(safe)
-    from zlib import crc32
+    """Returns our name for an agent's session; fit to be a file's name and a git ref's.
 
-    short = safe[: _LONGEST - 10].replace("..", "__").strip(".-")
-    # "+" is in no name that is kept as it is, so no id can be made to look like another's.
-    return SessionId(f"{short}+{crc32(text.encode(errors='surrogatepass')):08x}")
+    Any two texts are an agent and its session, and no two pairs have one name. A dash in the
+    agent's name could stand in another's session as well, so such a name is marked too.
+    """
+    text = f"{agent}-{native}"
+    if "-" not in agent and is_plain_name(text):
+        return SessionId(text)
+    return SessionId(marked_name(text, f"{len(agent)}:{agent}{native}"))

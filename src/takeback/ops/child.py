@@ -13,6 +13,7 @@ from takeback import durable
 from takeback.errors import Refused, StoreDamaged
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.ids import SessionId, new_checkpoint_id
+from takeback.model.path_text import to_bytes
 from takeback.model.session import Anchor, Origin, Resume, TranscriptPart, session_id
 from takeback.model.turn import PROMPT, STEER, forked_from
 from takeback.model.value import Value
@@ -194,7 +195,7 @@ def _again(
 
 def _without(data: bytes, native: str) -> int:
     """Returns the length that tells two copies of one history apart, their ids left out."""
-    return len(data.replace(native.encode(), b""))
+    return len(data.replace(to_bytes(native), b""))
 
 
 def resume_of(checkpoint: Checkpoint, adapter: Adapter, directory: str | None = None) -> Resume:

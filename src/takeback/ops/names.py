@@ -36,10 +36,9 @@ def find(
 
     ``meant`` says which session is meant, and is asked only where that matters.
     """
-    wanted, session = text.strip(), None
-    if "/" in wanted:
-        prefix, _, wanted = wanted.partition("/")
-        session = find_session(ledger, prefix).id
+    before, slash, wanted = text.rpartition("/")  # no place has a slash, a session's id may
+    wanted = wanted.strip()
+    session = find_session(ledger, before).id if slash else None
     exact = ledger.by_id(wanted)
     if exact is not None and session in (None, exact.session):
         return exact
@@ -67,9 +66,11 @@ def find_session(ledger: Ledger, text: str) -> Session:
     The id may be ours or the agent's own. Raises NoSuchCheckpoint if it means none or several.
     """
     everyone = questions.sessions(ledger)
-    for exact in everyone:
-        if text in (exact.id, exact.native):
-            return exact
+    for name in (text, text.strip()):  # a blank at the ends may belong to the agent's own id
+        for exact in everyone:
+            if name in (exact.id, exact.native):
+                return exact
+    text = text.strip()
     found = [
         session
         for session in everyone

@@ -39,7 +39,7 @@ def command(
     allowed = overrides(**waived)
     scope = _scope(files=files, conversation=conversation, both=both)
     with call.open("rewind", note=call.dry_run) as tb:
-        meant = call.session_meant(tb, session, needed=_needs_session(checkpoint))
+        meant = call.session_meant(tb, session, checkpoint)
         target = tb.find(checkpoint, session=meant) if checkpoint else tb.before_newest_turn(meant)
         if scope is None:
             scope = tb.default_scope(
@@ -54,11 +54,6 @@ def command(
         if recovered is not None:
             call.output.note(recovered.sentence())
         return journey.travel()
-
-
-def _needs_session(name: str) -> bool:
-    """Tells whether a name means something only within a session."""
-    return not name or name.startswith(("@", "turn:"))
 
 
 def _scope(*, files: bool, conversation: bool, both: bool) -> str | None:

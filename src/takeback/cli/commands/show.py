@@ -20,7 +20,7 @@ def command(call: Call, checkpoint: str, session: str | None) -> int:
     what it does not hold.
     """
     with call.open("show") as tb:
-        meant = call.session_meant(tb, session, needed=checkpoint.startswith(("@", "turn:")))
+        meant = call.session_meant(tb, session, checkpoint)
         found = tb.show(tb.find(checkpoint, session=meant))
     output = call.output
     output.document("checkpoint", documents.shown_checkpoint(found))
