@@ -266,6 +266,7 @@ def test_the_store_of_what_stood_here_before_can_be_adopted(workspace: Path) -> 
     with Takeback.open(workspace) as tb:
         new = tb.checkpoint().checkpoint
         offers = [finding for finding in tb.doctor() if finding.state == "offer"]
+        assert [one.newest for one in tb.earlier_stores] == [old]
     assert len(offers) == 1
     Takeback.adopt(offers[0].hint.rpartition(" ")[2], workspace)
     with Takeback.open(workspace) as tb:

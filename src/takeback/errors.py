@@ -63,8 +63,14 @@ class RecoveredInstead(TakebackError):
 
 
 class NotAWorkspace(TakebackError):
+    """``new`` where it could be one and only has no checkpoint yet: earlier ones may be offered."""
+
     code = "not_a_workspace"
     exit_status = 10
+
+    def __init__(self, message: str, *, hint: str = "", new: bool = False) -> None:
+        super().__init__(message, hint=hint)
+        self.new = new
 
 
 class Locked(TakebackError):

@@ -241,6 +241,7 @@ newest    SECOND, now
         "waiting": 0,
         "running": [],
         "disagree": [],
+        "earlier": [],
         "agents": [],
     }
     assert Path(found["store"]).is_dir()

@@ -134,7 +134,7 @@ ERRORS = [
     (("forget", ".", "--yes", "--name", "wrong"), 13, "refused"),
     (("-C", "missing", "log"), 10, "not_a_workspace"),
     (("forget", "missing", "--yes", "--name", "missing"), 10, "not_a_workspace"),
-    (("doctor", "--adopt", "missing"), 1, "store_damaged"),
+    (("doctor", "--adopt", "missing"), 2, "usage"),
 ]
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from takeback.model.checkpoint import Checkpoint
 from takeback.store import place as places
+from takeback.store import succession
 from takeback.store.place import Identity, Place
 from tests.support.engine import Heard, checkpoint, heard_by, opened
 from tests.support.git import git
@@ -88,7 +89,7 @@ def test_a_directory_made_anew_at_the_same_path_is_another_workspace(plain: Path
     plain.mkdir()
     assert not known_at(plain)
     with opened(plain) as context:
-        [before] = places.strangers(home(), context.store.place)
+        [before] = succession.strangers(home(), context.store.place)
         assert before.root == os.fsencode(plain)
 
 
@@ -150,24 +151,26 @@ def test_a_store_that_does_not_say_whose_it_is_is_passed_over(plain: Path, text:
 def test_a_store_set_aside_keeps_everything_under_another_name(plain: Path) -> None:
     one_checkpoint(plain)
     [kept] = places.all_places(home())
-    places.set_aside(kept)
+    succession.set_aside(kept)
     assert not places.exists(kept)
-    assert [place.directory for place in places.strangers(home(), kept)] == [kept.directory + ".1"]
+    assert [place.directory for place in succession.strangers(home(), kept)] == [
+        kept.directory + ".1"
+    ]
     one_checkpoint(plain)
-    places.set_aside(kept)
-    assert len(places.strangers(home(), kept)) == 2
+    succession.set_aside(kept)
+    assert len(succession.strangers(home(), kept)) == 2
 
 
 def test_looking_for_a_place_writes_nothing(plain: Path) -> None:
     place = places.place_for(home(), os.fsencode(plain))
     assert not places.exists(place)
-    assert places.earlier_place(home(), place) is None
+    assert succession.earlier_place(home(), place) is None
     assert not places.has_place(home(), os.fsencode(plain))
     assert not Path(home()).exists()
 
 
 def test_what_is_written_of_a_place_reads_back(tmp_path: Path) -> None:
-    place = Place(str(tmp_path), b"/r\xff\n", Identity("a-1", ""))
+    place = Place(str(tmp_path), b"/r\xff\n", Identity("a-1", ""), "abc", (b"/s",))
     places.write_place(place)
     assert places.read_place(str(tmp_path)) == place
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from takeback.app.opened import CheckpointLike
     from takeback.app.session import AgentSession
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.earlier import Earlier
     from takeback.model.event import AgentEvent
     from takeback.model.session import TranscriptPart
     from takeback.ops.checkpoint import Made
@@ -134,9 +135,7 @@ class Takeback(Travel):
 
     def doctor(self, *, rebuild: bool = False) -> list[Finding]:
         """Names what is wrong and mends what can safely be mended."""
-        found = ops.doctor.doctor(
-            self._context, self.recover, home=takeback_home(self._context.environ)
-        )
+        found = ops.doctor.doctor(self._context, self.recover)
         from takeback.app.checkup import check_agents
 
         found += check_agents(self._context.environ, os.fsdecode(self.root))
@@ -154,23 +153,39 @@ class Takeback(Travel):
     @classmethod
     def earlier(
         cls, path: str | os.PathLike[str] = ".", *, environ: Mapping[str, str] | None = None
-    ) -> list[Finding]:
-        """Returns the stores of what stood at this path before, as offers to take them over."""
+    ) -> tuple[Earlier, ...]:
+        """Returns what was kept of a path before the directory that stands there now."""
         environ = os.environ if environ is None else environ
-        return ops.doctor.earlier(place_of(path, environ), takeback_home(environ))
+        return ops.earlier.earlier(place_of(path, environ), environ)
 
     @classmethod
     def adopt(
+        cls,
+        name: str = "",
+        path: str | os.PathLike[str] = ".",
+        *,
+        environ: Mapping[str, str] | None = None,
+    ) -> Earlier:
+        """Takes over the store of what stood at this path before; the present one is set aside.
+
+        ``name`` says which, where there are several. Raises UsageError.
+        """
+        environ = os.environ if environ is None else environ
+        found = cls.earlier_named(name, path, environ=environ)
+        ops.earlier.take_over(place_of(path, environ), found.directory, environ)
+        return found
+
+    @classmethod
+    def earlier_named(
         cls,
         name: str,
         path: str | os.PathLike[str] = ".",
         *,
         environ: Mapping[str, str] | None = None,
-    ) -> None:
-        """Takes over the store of what stood at this path before; the present one is set aside."""
-        environ = os.environ if environ is None else environ
-        ops.open.adopt(place_of(path, environ), name, environ)
+    ) -> Earlier:
+        """Returns the earlier store of that id, or the only one; raises UsageError."""
+        return ops.earlier.named(cls.earlier(path, environ=environ), name)
 
     def forget(self) -> None:
         """Deletes every checkpoint of this workspace for good; its files are not touched."""
-        ops.forget.forget(self._context.store)
+        ops.forget.forget(self._context.store, takeback_home(self._context.environ))

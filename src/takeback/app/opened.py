@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.earlier import Earlier
     from takeback.model.ids import CheckpointId, SessionId
     from takeback.ops.catch_up import Index
     from takeback.ops.prepare import Scope
     from takeback.ports import Clock, Reporter
     from takeback.store.place import Place
+    from takeback.store.store import Store
 
     CheckpointLike = str | Checkpoint
     T = TypeVar("T")
@@ -58,9 +60,22 @@ class Opened:
         reporter = reporter or SilentReporter()
         place = place_of(path, environ)
         store = open_store(place, environ, reporter, create=create)
+        return cls._on(store, environ, reporter, clock=clock, holder=holder)
+
+    @classmethod
+    def _on(
+        cls,
+        store: Store,
+        environ: Mapping[str, str],
+        reporter: Reporter,
+        *,
+        clock: Clock | None,
+        holder: str,
+    ) -> Self:
+        """Opens the workspace of a store that is open."""
         settings = config.load([config_file(environ), store.path("config.toml")])
         context = Context(
-            workspace=open_workspace(place),
+            workspace=open_workspace(store.place),
             store=store,
             policy=settings.policy(),
             clock=clock or SystemClock(),
@@ -93,6 +108,11 @@ class Opened:
     def root(self) -> bytes:
         """The root of the workspace."""
         return self._context.workspace.root
+
+    @property
+    def earlier_stores(self) -> tuple[Earlier, ...]:
+        """What was kept of this path before the directory that stands there now, newest first."""
+        return ops.earlier.earlier(self._context.store.place, self._context.environ)
 
     @property
     def store_directory(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 import click
 
@@ -57,7 +58,14 @@ class Call:
         """Opens the workspace; with ``note`` an interrupted operation is mentioned."""
         from takeback.app import Takeback
 
-        opened = Takeback.open(path, create=create, reporter=self.reporter(), holder=verb)
+        try:
+            opened = Takeback.open(path, create=create, reporter=self.reporter(), holder=verb)
+        except NotAWorkspace as error:
+            if not error.new:
+                raise
+            from takeback.words.earlier import worded
+
+            raise worded(error, Takeback.earlier(path), time.time()) from None
         if note and opened.interrupted:
             self.output.note(INTERRUPTED)
         return opened

@@ -46,6 +46,11 @@ def new_operation_id() -> OperationId:
     return OperationId(_random_id())
 
 
+def new_workspace_id() -> str:
+    """Returns a fresh random id for a workspace; it says nothing of where that is."""
+    return _random_id()
+
+
 def looks_like_id(text: str) -> bool:
     """Tells whether ``text`` could be an id or the beginning of one."""
     return (

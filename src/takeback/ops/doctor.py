@@ -9,12 +9,14 @@ from takeback.git.pack import TEMPORARY
 from takeback.git.process import check_version
 from takeback.model.path_text import to_text
 from takeback.model.value import Value
-from takeback.store import journal, log, maintenance, place
+from takeback.ops.earlier import earlier
+from takeback.store import journal, log, maintenance
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
+    from takeback.model.earlier import Earlier
     from takeback.ops.context import Context
     from takeback.ops.recover import Recovered
 
@@ -33,15 +35,13 @@ class Finding(Value):
     hint: str = ""
 
 
-def doctor(
-    context: Context, recover: Callable[[], Recovered | None], *, home: str
-) -> list[Finding]:
+def doctor(context: Context, recover: Callable[[], Recovered | None]) -> list[Finding]:
     """Looks at everything, mends leftovers of dead processes, and says what it found."""
     found = [_git(context), _journal(context, recover), _disk(context), _private(context)]
     with context.locked():
         found.append(_leftovers(context))
     found.append(_packs(context))
-    found += earlier(context.store.place, home)
+    found += offers(earlier(context.store.place, context.environ))
     failures = log.read(context.store)
     if failures:
         found.append(Finding("log", BROKEN, f"{len(failures)} failures, the last: {failures[-1]}"))
@@ -115,15 +115,15 @@ def _packs(context: Context) -> Finding:
     return Finding("packs", OK, f"{count} packs")
 
 
-def earlier(here: place.Place, home: str) -> list[Finding]:
+def offers(found: Iterable[Earlier]) -> list[Finding]:
     """Offers the stores of what stood at this path before."""
     return [
         Finding(
             "earlier workspace",
             OFFER,
-            f"another directory stood at {to_text(other.root)} before; its checkpoints are in "
-            f"{other.directory}",
-            f"take them over: takeback doctor --adopt {os.path.basename(other.directory)}",
+            f"another directory stood at {to_text(other.path)} before; its checkpoints"
+            f" ({other.checkpoints}) are in {other.directory}",
+            f"take them over: takeback doctor --adopt {other.name}",
         )
-        for other in place.strangers(home, here)
+        for other in found
     ]

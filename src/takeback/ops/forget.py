@@ -6,13 +6,14 @@ import os
 
 from takeback import durable
 from takeback.ops.failures import Translated
+from takeback.store.place import links_to, read_place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.store.store import Store
 
 
-def forget(store: Store) -> None:
+def forget(store: Store, home: str) -> None:
     """Deletes every checkpoint of a workspace; the files of the workspace are not touched.
 
     ``format`` goes first: a half-deleted store is no store.
@@ -20,13 +21,17 @@ def forget(store: Store) -> None:
     store.lock.acquire("forget", wait=10)
     try:
         with Translated("deleting the store"):
+            known = read_place(store.directory)
+            links = [] if known is None else links_to(home, known)
             durable.unlink(store.path("format"))
             durable.sync_directory(store.directory)
             _delete_below(store.directory)
             durable.rmdir(store.directory)
-            parent = os.path.dirname(store.directory)
-            if not os.listdir(parent):
-                durable.rmdir(parent)
+            for path in (*links, store.directory):
+                if path != store.directory:
+                    durable.unlink(path)
+                if not os.listdir(os.path.dirname(path)):
+                    durable.rmdir(os.path.dirname(path))
     finally:
         store.lock.release()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from takeback.errors import NotAWorkspace, StoreDamaged
+from takeback.errors import Locked, NotAWorkspace
 from takeback.model.path_text import to_text
 from takeback.ops.failures import Translated
 from takeback.paths import takeback_home, user_home
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from takeback.ports import Reporter
     from takeback.store.place import Place
 
+_PATIENCE = 10.0
+_INNER_PATIENCE = 2.0
+"""No longer than a hook waits for its own lock."""
+
 
 def locate(start: bytes, environ: Mapping[str, str], *, foreign_owner: bool) -> Place:
     """Returns the place of the workspace's store, which need not exist. Writes nothing."""
@@ -31,7 +35,9 @@ def locate(start: bytes, environ: Mapping[str, str], *, foreign_owner: bool) -> 
         home=user_home(environ),
     )
     if not places.has_place(home, root):
-        root = places.moved_root(home, os.path.realpath(start)) or root
+        from takeback.store.succession import moved_root  # of a known directory not imported
+
+        root = moved_root(home, os.path.realpath(start)) or root
     check_root(
         root,
         home=user_home(environ),
@@ -48,66 +54,96 @@ def open_store(
     home = takeback_home(environ)
     with Translated("opening the store"):
         if not places.exists(place):
-            earlier = places.earlier_place(home, place)
-            if earlier is not None:
-                _take_over(earlier, place, environ, reporter)
+            place = _inherited(home, place, environ, reporter)
         if places.exists(place):
-            store = Store.open(place, environ)
-            if place.identity is not None:
-                if places.read_place(place.directory) != place:  # it has a new .git, say
-                    places.write_place(place)
-                places.remember(place)
-            return store
+            return _opened(place, environ)
         if not create:
             raise NotAWorkspace(
                 f"{to_text(place.root)} has no checkpoints yet",
                 hint="make the first one: takeback checkpoint",
+                new=True,
             )
-        return Store.create(place, environ)
+        return _made(home, place, environ, reporter)
 
 
-def _take_over(old: Place, new: Place, environ: Mapping[str, str], reporter: Reporter) -> None:
-    store = Store.open(old, environ)
-    try:
-        store.lock.acquire("taking over a moved workspace", wait=10)
-        try:
-            places.take_over(old, new)
-        finally:
-            store.lock.release()
-    finally:
-        store.close()
-    if old.root != new.root:
+def _opened(place: Place, environ: Mapping[str, str]) -> Store:
+    store = Store.open(place, environ)
+    if place.identity is not None:
+        known = places.read_place(place.directory)
+        if known is None or known.identity != place.identity:  # it has a new .git, say
+            at = known.root if known is not None and place.root in known.also else place.root
+            places.write_place(place.replace(root=at))
+        places.remember(place)
+    return store
+
+
+def _inherited(home: str, place: Place, environ: Mapping[str, str], reporter: Reporter) -> Place:
+    """Returns the place of the store that the directory had at another path, if it had one."""
+    from takeback.store import succession
+
+    earlier = succession.earlier_place(home, place)
+    if earlier is None:
+        return place
+    if earlier.root != place.root and places.is_same(earlier.root, place.root):
+        with _Held(Store.open(earlier, environ), "noting another path of the workspace"):
+            return places.link_place(place, earlier)
+    with _Held(Store.open(earlier, environ), "taking over a moved workspace"):
+        succession.take_over(earlier, place)
+    if earlier.root != place.root:
         reporter.note(
-            f"This workspace was at {to_text(old.root)} before; its checkpoints came along."
+            f"This workspace was at {to_text(earlier.root)} before; its checkpoints came along."
         )
+    return place
+
+
+def _made(home: str, place: Place, environ: Mapping[str, str], reporter: Reporter) -> Store:
+    """Makes the store. One process at a time, so that a directory at two paths gets one."""
+    from takeback import durable
+    from takeback.store import succession
+    from takeback.store.lock import Lock
+
+    durable.make_directories(home)
+    making = Lock(os.path.join(home, "making.lock"))
+    making.acquire("making a store", wait=_PATIENCE)
+    try:
+        place = _inherited(home, place, environ, reporter)
+        if places.exists(place):
+            return _opened(place, environ)
+        store = Store.create(place, environ)
+        # From now on whoever works inside shares our lock; who began before is waited for.
+        try:
+            for inner in succession.inner_places(home, place.root):
+                inside = Store.open(inner, environ)
+                with _Held(inside, "looking for what goes on inside", wait=_INNER_PATIENCE):
+                    pass
+        except Locked:
+            durable.unlink(store.path("format"))  # a half-made store is made again
+            raise
+        return store
+    finally:
+        making.release()
+
+
+class _Held:
+    """Holds the lock of a store that is only opened for that."""
+
+    def __init__(self, store: Store, why: str, *, wait: float = _PATIENCE) -> None:
+        self._store = store
+        self._why = why
+        self._wait = wait
+
+    def __enter__(self) -> None:
+        try:
+            self._store.lock.acquire(self._why, wait=self._wait)
+        except BaseException:
+            self._store.close()
+            raise
+
+    def __exit__(self, *exc: object) -> None:
+        self._store.lock.release()
+        self._store.close()
 
 
 def open_workspace(place: Place) -> Workspace:
     """Opens the root of the workspace."""
     return Workspace(place.root)
-
-
-def adopt(place: Place, name: str, environ: Mapping[str, str]) -> None:
-    """Makes the store of what stood at this path before the store of what stands there now.
-
-    The present store, if any, is kept as one that stood here before.
-    """
-    home = takeback_home(environ)
-    place = place.replace(identity=places.identity_of(place.root))
-    for other in places.strangers(home, place):
-        if os.path.basename(other.directory) == name:
-            break
-    else:
-        raise StoreDamaged(
-            f"there is no earlier store {name!r} of this path", hint="list them: takeback doctor"
-        )
-    with Translated("the take-over"):
-        store = Store.open(other, environ)
-        store.lock.acquire("taking over an earlier workspace", wait=10)
-        try:
-            if places.exists(place):
-                places.set_aside(place)
-            places.take_over(other, place)
-        finally:
-            store.lock.release()
-            store.close()

@@ -1,5 +1,10 @@
 """The workspace's lock: a kernel lock, so that a dead process holds nothing.
 
+    top        exclusive: an operation in top
+    top/sub    shared on the lock of top, then exclusive on its own: an operation in sub
+
+A workspace inside another shares the outer one's lock while it holds its own, so that neither
+sees the half of what the other does, and two beside each other do not wait for one another.
 The file's text only says who holds it; it means nothing when the lock is free.
 """
 
@@ -9,15 +14,22 @@ import fcntl
 import os
 import time
 
-from takeback.errors import Locked
+from takeback.errors import Locked, TakebackError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 
 class Lock:
     """Held by at most one process; free again when that process ends, however it ends."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, above: Callable[[], Iterable[str]] = tuple) -> None:
+        """``above`` tells the locks of the workspaces around this one, the outermost first."""
         self._path = path
+        self._above = above
         self._fd: int | None = None
+        self._shared: list[int] = []
         self._depth = 0
 
     @property
@@ -25,29 +37,40 @@ class Lock:
         return self._fd is not None
 
     def acquire(self, holder: str, *, wait: float) -> None:
-        """Takes the lock or raises Locked after ``wait`` seconds, naming the holder."""
+        """Takes the lock or raises Locked after ``wait`` seconds in all, naming the holder."""
         if self._fd is not None:
             self._depth += 1
             return
-        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         deadline = time.monotonic() + wait
-        while True:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    who = os.pread(fd, 200, 0).decode(errors="replace").strip()
-                    os.close(fd)
-                    raise Locked(
-                        f"the workspace is in use by {who or 'another process'}",
-                        hint="wait for it to end, then run the command again",
-                    ) from None
-                time.sleep(0.01)
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, f"process {os.getpid()} ({holder})\n".encode(), 0)
-        self._fd = fd
+        try:
+            for path in self._above():
+                try:
+                    fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+                except FileNotFoundError:  # forgotten a moment ago
+                    continue
+                self._shared.append(fd)
+                _wait_for(fd, fcntl.LOCK_SH, deadline)
+                _say_who(fd, holder)
+            self._fd = self._own(holder, deadline)
+        except BaseException:
+            self._close_shared()
+            raise
         self._depth = 1
+
+    def _own(self, holder: str, deadline: float) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        fd = os.open(self._path, flags, 0o600)
+        try:
+            _wait_for(fd, fcntl.LOCK_EX, deadline)
+            if not _is_at(fd, self._path):
+                raise TakebackError(
+                    "the store was moved or deleted meanwhile", hint="run the command again"
+                )
+            _say_who(fd, holder)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
 
     def release(self) -> None:
         """Gives the lock back, once for each acquire."""
@@ -57,15 +80,51 @@ class Lock:
         if self._depth == 0:
             os.close(self._fd)
             self._fd = None
+            self._close_shared()
+
+    def _close_shared(self) -> None:
+        while self._shared:
+            os.close(self._shared.pop())
 
     def forget_in_child(self) -> None:
         """Closes a forked child's copy, so that the end of the parent frees the lock."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
+        self._close_shared()
 
     def __enter__(self) -> Lock:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.release()
+
+
+def _wait_for(fd: int, how: int, deadline: float) -> None:
+    while True:
+        try:
+            fcntl.flock(fd, how | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                who = os.pread(fd, 200, 0).decode(errors="replace").strip()
+                raise Locked(
+                    f"the workspace is in use by {who or 'another process'}",
+                    hint="wait for it to end, then run the command again",
+                ) from None
+            time.sleep(0.01)
+
+
+def _say_who(fd: int, holder: str) -> None:
+    os.ftruncate(fd, 0)
+    os.pwrite(fd, f"process {os.getpid()} ({holder})\n".encode(), 0)
+
+
+def _is_at(fd: int, path: str) -> bool:
+    """Tells whether a file that was opened is still the one of that name."""
+    try:
+        there = os.stat(path)
+    except OSError:
+        return False
+    here = os.fstat(fd)
+    return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)

@@ -2,16 +2,21 @@
 
     $TAKEBACK_HOME/workspaces/<name>-<hash of the path>/<identity of the root>/
         format        the version of this layout
-        workspace.json   path and identity, for people and for moves
+        workspace.json   the workspace's id, where it is and was seen, for people and for moves
         store.git/    snapshots       ledger.db   index of the refs
         stat/         stat cache      journal     an operation under way
         lock          flock           log         failures, for `status`
 
-The identity is the inode and birth time of the root: the same path made anew is another
-workspace, the same directory at another path is a move. The device number is left out on
-purpose: it changes with reboots (btrfs, device mapper, USB). The identity of `.git` is kept
-as second evidence: a root that was made anew around the same `.git` stays what it was. A
-`git init` in a workspace that had no git does not make it another one.
+The workspace's own id is random, made with the store, and stays whatever becomes of the
+directory. Identity is evidence of *where* it is: the inode and birth time of the root. The same
+path made anew is another workspace, the same directory at another path is a move
+(succession.py). The device number is left out on purpose: it changes with reboots (btrfs,
+device mapper, USB). The identity of `.git` is kept as second evidence: a root that was made
+anew around the same `.git` stays what it was. A `git init` in a workspace that had no git does
+not make it another one.
+
+One directory at two paths at once (a bind mount) has one store: under the second path stands a
+link to it, believed only as long as both paths are one directory.
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ import os
 from takeback import durable, kernel
 from takeback.git.objects import BLOB, object_id
 from takeback.model import json_text
+from takeback.model.ids import new_workspace_id
 from takeback.model.path_text import to_bytes, to_text
 from takeback.model.value import Value
 
@@ -42,11 +48,15 @@ class Place(Value):
     """One store directory and the workspace root it was made for.
 
     Without an identity the root is known to be the one that the store was last opened for.
+    ``id`` is the workspace's own, ``also`` the other paths that it was seen at; both are empty
+    where they were not read.
     """
 
     directory: str
     root: bytes
     identity: Identity | None
+    id: str = ""
+    also: tuple[bytes, ...] = ()
 
     @property
     def home(self) -> str:
@@ -54,7 +64,8 @@ class Place(Value):
         return os.path.dirname(os.path.dirname(os.path.dirname(self.directory)))
 
 
-def _mark(path: bytes) -> str:
+def mark(path: bytes) -> str:
+    """Returns inode and birth time of a directory; nothing if there is none."""
     try:
         status = os.lstat(path)
     except OSError:
@@ -64,10 +75,11 @@ def _mark(path: bytes) -> str:
 
 def identity_of(root: bytes) -> Identity:
     """Reads the identity of a directory as it is now."""
-    return Identity(_mark(root), _mark(root + b"/.git"))
+    return Identity(mark(root), mark(root + b"/.git"))
 
 
-def _places_of_path(home: str, root: bytes) -> str:
+def places_of_path(home: str, root: bytes) -> str:
+    """Returns where the stores of all that ever stood at a path are."""
     name = "".join(c if c in _PLAIN else "_" for c in to_text(os.path.basename(root)))
     digest = object_id(BLOB, root).hex()[:16]
     return os.path.join(home, "workspaces", f"{name[:40] or 'root'}-{digest}")
@@ -75,18 +87,90 @@ def _places_of_path(home: str, root: bytes) -> str:
 
 def has_place(home: str, root: bytes) -> bool:
     """Tells whether some workspace at this path was ever kept; one stat, for the hook path."""
-    return os.path.isdir(_places_of_path(home, root))
+    return os.path.isdir(places_of_path(home, root))
 
 
 def place_for(home: str, root: bytes) -> Place:
     """Returns where the store of ``root`` is, or would be made. Writes nothing."""
-    base = _places_of_path(home, root)
+    base = places_of_path(home, root)
     seen = _seen(root)
-    for name in _listing(base):
-        if _read_seen(os.path.join(base, name)) == seen:
-            return Place(os.path.join(base, name), root, None)
+    for name in listing(base):
+        directory = os.path.join(base, name)
+        if _read_seen(directory) == seen:
+            real = _followed(directory, root)
+            if real is not None:
+                return Place(real, root, None)
     identity = identity_of(root)
-    return Place(os.path.join(base, identity.root), root, identity)
+    directory = os.path.join(base, identity.root)
+    return Place(_followed(directory, root) or directory, root, identity)
+
+
+def _followed(directory: str, root: bytes) -> str | None:
+    """Returns the store that stands or is linked to at ``directory``; None for a stale link."""
+    try:
+        target = os.readlink(directory)
+    except OSError:
+        return directory
+    known = read_place(target)
+    return target if known is not None and is_same(known.root, root) else None
+
+
+def is_same(one: bytes, other: bytes) -> bool:
+    """Tells whether two paths are one directory at this moment."""
+    try:
+        first, second = os.stat(one), os.stat(other)
+    except OSError:
+        return False
+    return (first.st_dev, first.st_ino) == (second.st_dev, second.st_ino)
+
+
+def link_place(place: Place, other: Place) -> Place:
+    """Makes the store of ``other`` be found under the path of ``place``, which is the same."""
+    durable.make_directories(os.path.dirname(place.directory))
+    if os.path.islink(place.directory):  # to where the store was before
+        durable.unlink(place.directory)
+    durable.symlink(os.fsencode(other.directory), place.directory)
+    durable.sync_directory(os.path.dirname(place.directory))
+    if place.root not in other.also:
+        write_place(other.replace(also=(*other.also, place.root)))
+    return place.replace(directory=other.directory)
+
+
+def links_to(home: str, place: Place) -> list[str]:
+    """Lists the links that lead to a store from the other paths of its workspace."""
+    bases = {places_of_path(home, path) for path in (place.root, *place.also)}
+    found = [os.path.join(base, name) for base in sorted(bases) for name in listing(base)]
+    return [path for path in found if os.path.islink(path) and _leads_to(path, place.directory)]
+
+
+def _leads_to(link: str, directory: str) -> bool:
+    return os.readlink(link) == directory
+
+
+def locks_above(place: Place) -> list[str]:
+    """Lists the locks of the workspaces around this one, the outermost first.
+
+    Whoever changes or captures a workspace shares them, so that nobody sees the half of what is
+    done in a directory that lies in two workspaces. One stat for each directory above the root.
+    """
+    base = os.path.dirname(place.directory)
+    home = os.path.dirname(os.path.dirname(base))
+    roots = [place.root]
+    if base != places_of_path(home, place.root):  # opened by another path
+        known = read_place(place.directory)
+        roots += [known.root] if known is not None else []
+    found: list[str] = []
+    for root in roots:
+        path = os.path.dirname(root)
+        above: list[str] = []
+        while path != os.path.dirname(path):
+            if has_place(home, path):
+                outer = place_for(home, path)
+                if exists(outer) and outer.directory != place.directory:
+                    above.append(os.path.join(outer.directory, "lock"))
+            path = os.path.dirname(path)
+        found += [lock for lock in reversed(above) if lock not in found]
+    return found
 
 
 def _seen(root: bytes) -> bytes:
@@ -121,21 +205,25 @@ def remember(place: Place) -> None:
 
 
 def exists(place: Place) -> bool:
-    """Tells whether the store is there."""
-    return os.path.isfile(os.path.join(place.directory, "format"))
+    """Tells whether the store is there; a link that leads elsewhere is none."""
+    return not os.path.islink(place.directory) and os.path.isfile(
+        os.path.join(place.directory, "format")
+    )
 
 
 def all_places(home: str) -> Iterator[Place]:
     """Yields every store under ``home`` that says whose it is."""
     base = os.path.join(home, "workspaces")
-    for name in sorted(_listing(base)):
-        for identity in sorted(_listing(os.path.join(base, name))):
-            place = read_place(os.path.join(base, name, identity))
+    for name in sorted(listing(base)):
+        for identity in sorted(listing(os.path.join(base, name))):
+            directory = os.path.join(base, name, identity)
+            place = None if os.path.islink(directory) else read_place(directory)
             if place is not None:
                 yield place
 
 
-def _listing(path: str) -> list[str]:
+def listing(path: str) -> list[str]:
+    """Returns the names in a directory; none if it cannot be read."""
     try:
         return os.listdir(path)
     except OSError:
@@ -154,89 +242,32 @@ def read_place(directory: str) -> Place | None:
     path, root, git = (record.get(key) for key in ("path", "root", "git"))
     if not isinstance(path, str) or not isinstance(root, str) or not isinstance(git, str):
         return None
-    return Place(directory, to_bytes(path), Identity(root, git))
-
-
-def _forget_seen(place: Place) -> None:
-    """Makes the next opening ask for the whole identity again."""
-    path = os.path.join(place.directory, "seen")
-    if os.path.exists(path):
-        durable.unlink(path)
+    own, also = record.get("id"), record.get("paths")
+    return Place(
+        directory,
+        to_bytes(path),
+        Identity(root, git),
+        own if isinstance(own, str) else "",
+        tuple(to_bytes(p) for p in also if isinstance(p, str)) if isinstance(also, list) else (),
+    )
 
 
 def write_place(place: Place) -> None:
-    """Records in the store whose it is; ``place`` has an identity."""
+    """Records in the store whose it is; ``place`` has an identity.
+
+    The id that the store has stays; it gets one if it has none.
+    """
     assert place.identity is not None
+    known = read_place(place.directory)
+    own = place.id or (known.id if known is not None else "") or new_workspace_id()
+    also = place.also or (known.also if known is not None else ())
     record = {
         "v": 1,
+        "id": own,
         "path": to_text(place.root),
+        "paths": [to_text(path) for path in also if path != place.root],
         "root": place.identity.root,
         "git": place.identity.git,
     }
     text = json_text.dumps(record) + "\n"
     durable.replace_file(os.path.join(place.directory, "workspace.json"), text.encode())
-
-
-def earlier_place(home: str, place: Place) -> Place | None:
-    """Finds the store that the workspace had before it was moved or its root made anew.
-
-    A move: same root identity, and nothing of that identity at the old path any more. A
-    new root: same path, same `.git`. None if there is neither.
-    """
-    if place.identity is None:
-        return None
-    for other in all_places(home):
-        if not exists(other) or other.directory == place.directory or other.identity is None:
-            continue
-        moved = (
-            other.identity.root == place.identity.root and _mark(other.root) != other.identity.root
-        )
-        same_git = place.identity.git != "" and other.identity.git == place.identity.git
-        if moved or (same_git and other.root == place.root):
-            return other
-    return None
-
-
-def take_over(old: Place, new: Place) -> None:
-    """Makes the store of ``old`` the store of ``new``. The caller holds its lock."""
-    durable.make_directories(os.path.dirname(new.directory))
-    _forget_seen(old)
-    durable.rename(old.directory, new.directory)
-    durable.sync_directory(os.path.dirname(new.directory))
-    write_place(new)
-
-
-def strangers(home: str, place: Place) -> list[Place]:
-    """Lists stores of the same path with another identity: what stood here before."""
-    parent = os.path.dirname(place.directory)
-    found = (read_place(os.path.join(parent, name)) for name in sorted(_listing(parent)))
-    return [p for p in found if p is not None and p.directory != place.directory and exists(p)]
-
-
-def set_aside(place: Place) -> None:
-    """Keeps a store under another identity, as one that stood at this path before."""
-    number = 1
-    _forget_seen(place)
-    while os.path.exists(f"{place.directory}.{number}"):
-        number += 1
-    durable.rename(place.directory, f"{place.directory}.{number}")
-    durable.sync_directory(os.path.dirname(place.directory))
-
-
-def moved_root(home: str, start: bytes) -> bytes | None:
-    """Returns the nearest ancestor that had a store at another path, where it is no more."""
-    had = {
-        place.identity.root: place.root
-        for place in all_places(home)
-        if place.identity is not None and exists(place)
-    }
-    path = start
-    while had:
-        mark = _mark(path)
-        if mark in had and _mark(had[mark]) != mark:
-            return path
-        parent = os.path.dirname(path)
-        if parent == path:
-            break
-        path = parent
-    return None

@@ -34,7 +34,7 @@ class Store:
         self.git_dir = os.path.join(place.directory, "store.git")
         self.packs = Packs(os.path.join(self.git_dir, "objects"))
         self.refs = Refs(self.git_dir)
-        self.lock = Lock(os.path.join(place.directory, "lock"))
+        self.lock = Lock(os.path.join(place.directory, "lock"), lambda: places.locks_above(place))
         self._environ = environ
         self._git: Git | None = None
         self._trees: dict[bytes, list[tuple[int, bytes, bytes]]] = {}

@@ -6,6 +6,7 @@ import time
 
 import click
 
+from takeback.cli.earlier import mention
 from takeback.cli.options import Call, name_text, session_option, verb
 from takeback.words import documents
 from takeback.words.text import count, shown_path
@@ -35,6 +36,7 @@ def command(call: Call, label: str | None, session: str | None, allow_large: boo
         made = tb.checkpoint(label, session=session, allow_large=allow_large)
         took = round((time.monotonic() - start) * 1000)
         changes = tb.show(made.checkpoint).entry.changes
+        mention(call, tb)
     checkpoint = made.checkpoint
     fields = {
         "id": checkpoint.id,

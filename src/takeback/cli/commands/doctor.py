@@ -6,6 +6,7 @@ import click
 
 from takeback.cli.options import Call, name_text, verb
 from takeback.errors import NotAWorkspace
+from takeback.ops.doctor import offers
 from takeback.words.text import shown
 
 TYPE_CHECKING = False
@@ -16,32 +17,30 @@ if TYPE_CHECKING:
 @verb("doctor")
 @click.option("--rebuild", is_flag=True, help="Make the ledger anew from the store.")
 @click.option(
-    "--adopt", metavar="NAME", type=name_text, help="Take over the store of what stood here before."
+    "--adopt",
+    metavar="[NAME]",
+    type=name_text,
+    is_flag=False,
+    flag_value="",
+    help="Take over the store of what stood here before; NAME where there are several.",
 )
 def command(call: Call, rebuild: bool, adopt: str | None) -> int:
     """Name what is wrong, and mend what can safely be mended."""
     call.refuse_dry_run("doctor")
-    if adopt is not None:
-        from takeback.app import Takeback
+    from takeback.app import Takeback
 
+    if adopt is not None:
         Takeback.adopt(adopt)
     try:
         with call.open("doctor", note=False) as tb:
             found = tb.doctor(rebuild=rebuild)
-    except NotAWorkspace:
-        found = _earlier()
+    except NotAWorkspace as error:
+        found = offers(Takeback.earlier() if error.new else ())
         if not found:
             raise
     for finding in found:
         _print(call, finding)
     return 1 if any(finding.state == "broken" for finding in found) else 0
-
-
-def _earlier() -> list[Finding]:
-    """A directory made anew has no store yet: the moment to look for the old one."""
-    from takeback.app import Takeback
-
-    return Takeback.earlier()
 
 
 def _print(call: Call, finding: Finding) -> None:

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from takeback.cli.options import Call, verb
+from takeback.cli.options import Call, name_text, verb
 from takeback.cli.terminal import ask
 from takeback.errors import Refused
 from takeback.model.path_text import to_bytes, to_text
@@ -22,13 +22,16 @@ if TYPE_CHECKING:
 @verb("forget", shows=("--yes", "--dry-run"))
 @click.argument("workspace", metavar="DIR")
 @click.option("--name", metavar="NAME", help="The name of the workspace, instead of typing it.")
-def command(call: Call, workspace: str, name: str | None) -> int:
+@click.option(
+    "--earlier", metavar="ID", type=name_text, help="That of what stood at DIR before instead."
+)
+def command(call: Call, workspace: str, name: str | None, earlier: str | None) -> int:
     """Delete every checkpoint of one workspace, for good. Its files are not touched.
 
     The name of the workspace's directory has to be typed.
     """
     output = call.output
-    with call.open("forget", workspace) as tb:
+    with _opened(call, workspace, earlier) as tb:
         found = tb.status()
         what = f"{count(found.checkpoints, 'checkpoint')} of {shown_path(tb.root)}"
         if not call.dry_run:
@@ -41,6 +44,16 @@ def command(call: Call, workspace: str, name: str | None) -> int:
     else:
         output.done([f"Deleted {what}. The files are as they were."])
     return 0
+
+
+def _opened(call: Call, workspace: str, earlier: str | None) -> Takeback:
+    if earlier is None:
+        return call.open("forget", workspace)
+    from takeback.app import Takeback
+    from takeback.app.unclaimed import Unclaimed
+
+    one = Takeback.earlier_named(earlier, workspace)
+    return Unclaimed.looking(one, workspace, warning="", holder="forget")
 
 
 def _fields(found: Status, *, deleted: bool) -> documents.Document:

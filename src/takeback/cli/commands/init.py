@@ -73,7 +73,7 @@ def _offer_first(call: Call) -> None:
     try:
         call.open("init", note=False).close()
     except NotAWorkspace as error:
-        if "no checkpoints yet" in error.message and agrees("Make the first checkpoint here now?"):
+        if error.new and agrees("Make the first checkpoint here now?"):
             with call.open("checkpoint", create=True, note=False) as tb:
                 made = tb.checkpoint()
             call.output.line(f"Made a checkpoint: {made.checkpoint.id}")

@@ -6,6 +6,7 @@ import time
 
 import click
 
+from takeback.cli.earlier import mention
 from takeback.cli.options import Call, name_text, verb
 from takeback.words import documents, render
 
@@ -34,6 +35,7 @@ def command(
         for entry in tb.checkpoints(session=session, everything=everything, limit=limit):
             output.document("checkpoint", documents.timeline_entry(entry))
             output.lines(render.entry_lines(entry, output.paint, now, here))
+        mention(call, tb)
     return 0
 
 

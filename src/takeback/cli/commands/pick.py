@@ -6,6 +6,7 @@ import os
 import sys
 import time
 
+from takeback.cli.earlier import mention, open_or_offer
 from takeback.cli.options import Call, verb
 from takeback.cli.terminal import ask, is_terminal
 from takeback.errors import UsageError
@@ -37,17 +38,26 @@ def open_screen() -> int:
     from takeback.app import Takeback
     from takeback.tui.hearing import Hearing
     from takeback.tui.run import open_picker
+    from takeback.words.earlier import offer
 
     hearing = Hearing()
-    return open_picker(
-        lambda: Takeback.open(".", create=False, reporter=hearing, holder="pick"),
-        environ=os.environ,
-        hearing=hearing,
-    )
+
+    def opening() -> Takeback:
+        return Takeback.open(".", create=False, reporter=hearing, holder="pick")
+
+    def opened() -> Takeback:
+        tb = open_or_offer(opening, can_ask=True)
+        line = offer(tb.earlier_stores, time.time())
+        if line:
+            hearing.note(line)
+        return tb
+
+    return open_picker(opened, environ=os.environ, hearing=hearing)
 
 
 def _numbered_list(call: Call) -> int:
     from takeback.cli.plain import pick_plain
 
-    with call.open("pick", note=False) as tb:
+    with open_or_offer(lambda: call.open("pick", note=False), can_ask=call.can_ask) as tb:
+        mention(call, tb)
         return pick_plain(tb, ask=ask, say=call.output.line, now=time.time())

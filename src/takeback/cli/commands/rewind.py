@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from takeback.app import errand
+from takeback.cli.earlier import open_with
 from takeback.cli.options import Call, name_text, session_option, verb
 from takeback.cli.travel import Journey, override_options, overrides, require_yes
 from takeback.errors import UsageError
@@ -38,7 +39,7 @@ def command(
     """
     allowed = overrides(**waived)
     scope = _scope(files=files, conversation=conversation, both=both)
-    with call.open("rewind", note=call.dry_run) as tb:
+    with open_with(call, checkpoint, session) as tb:
         meant = call.session_meant(tb, session, checkpoint)
         target = tb.find(checkpoint, session=meant) if checkpoint else tb.before_newest_turn(meant)
         if scope is None:

@@ -1,0 +1,171 @@
+"""A workspace looked at through an earlier store of its path, which a rewind takes over."""
+
+from __future__ import annotations
+
+import os
+
+from takeback import ops
+from takeback.app import Takeback
+from takeback.app.opened import place_of
+from takeback.errors import NoSuchCheckpoint, Refused, TakebackError, WhichSession
+from takeback.model.policy import NO_OVERRIDES, Overrides
+from takeback.ops.open import open_store
+from takeback.ports import SilentReporter
+from takeback.store.store import Store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Self
+
+    from takeback.app.opened import CheckpointLike
+    from takeback.model.earlier import Earlier
+    from takeback.model.plan import Outcome, Plan
+    from takeback.ops.recover import Recovered
+    from takeback.ports import Clock, Reporter
+
+
+class Unclaimed(Takeback):
+    """The directory as it is now, with the checkpoints of what stood at its path before.
+
+    Nothing is taken over before something is done: plans are only plans.
+    """
+
+    of: Earlier
+    warning: str
+    _claimed = False
+
+    @classmethod
+    def looking(
+        cls,
+        of: Earlier,
+        path: str | os.PathLike[str] = ".",
+        *,
+        warning: str,
+        environ: Mapping[str, str] | None = None,
+        clock: Clock | None = None,
+        reporter: Reporter | None = None,
+        holder: str = "python",
+    ) -> Self:
+        """Opens the directory with that store; ``warning`` is what its plans say of it."""
+        environ = os.environ if environ is None else environ
+        place = place_of(path, environ).replace(directory=of.directory, identity=None)
+        found = cls._on(
+            Store.open(place, environ),
+            environ,
+            reporter or SilentReporter(),
+            clock=clock,
+            holder=holder,
+        )
+        found.of, found.warning = of, warning
+        return found
+
+    def recover(self) -> Recovered | None:
+        """Recovers what was interrupted, once the store is this directory's own."""
+        return super().recover() if self._claimed else None
+
+    def plan(
+        self,
+        checkpoint: CheckpointLike,
+        paths: Iterable[str | bytes] = (),
+        *,
+        scope: str | None = None,
+        ignored: bool = False,
+        overrides: Overrides = NO_OVERRIDES,
+    ) -> Plan:
+        """Returns what a rewind would change, and says that it takes the store over."""
+        made = super().plan(checkpoint, paths, scope=scope, ignored=ignored, overrides=overrides)
+        if self._claimed:
+            return made
+        return made.replace(warnings=(self.warning, *made.warnings))
+
+    def rewind(
+        self,
+        checkpoint: CheckpointLike,
+        paths: Iterable[str | bytes] = (),
+        *,
+        scope: str | None = None,
+        ignored: bool = False,
+        overrides: Overrides = NO_OVERRIDES,
+        shown: Plan | None = None,
+    ) -> Outcome:
+        """Takes the store over and goes to a checkpoint; what is refused takes over nothing."""
+        named = tuple(paths)
+        if self._claimed:
+            return super().rewind(
+                checkpoint, named, scope=scope, ignored=ignored, overrides=overrides, shown=shown
+            )
+        target = self.find(checkpoint)
+        planned = self.plan(target, named, scope=scope, ignored=ignored, overrides=overrides)
+        if planned.refused:
+            first = planned.refused[0]
+            hint = f"to do it all the same: {first.flag}" if first.flag else "nothing was changed"
+            raise Refused(first.message, hint=hint, flag=first.flag)
+        self.claim()
+        return super().rewind(
+            target, named, scope=scope, ignored=ignored, overrides=overrides, shown=shown
+        )
+
+    def claim(self) -> None:
+        """Makes the earlier store this directory's own, and goes on with it."""
+        old = self._context
+        place = place_of(os.fsdecode(self.root), old.environ)
+        ops.earlier.take_over(place, self.of.directory, old.environ)
+        if self._index is not None:
+            self._index.close()
+            self._index = None
+        old.store.close()
+        place = place_of(os.fsdecode(self.root), old.environ)
+        self._context = old.replace(
+            store=open_store(place, old.environ, old.reporter, create=False)
+        )
+        self._claimed = True
+
+
+def means_one_store(name: str, now: float) -> bool:
+    """Tells whether a name can mean one checkpoint only, whichever store is looked at."""
+    if not name or name.startswith(("@", "turn:")):
+        return False
+    return ops.names.parse_time(name.strip(), now) is None
+
+
+def holding(
+    offered: Iterable[Earlier],
+    name: str,
+    look: Callable[[Earlier], Unclaimed],
+    *,
+    session: str | None = None,
+) -> Unclaimed | None:
+    """Returns the one earlier store that has a checkpoint of that name, opened; None if none has.
+
+    Raises NoSuchCheckpoint if several have one: nobody is to guess which.
+    """
+    found: list[Unclaimed] = []
+    for one in offered:
+        opened = look(one)
+        if _has(opened, name, session):
+            found.append(opened)
+        else:
+            opened.close()
+    if len(found) > 1:
+        for opened in found:
+            opened.close()
+        names = ", ".join(opened.of.name for opened in found)
+        raise NoSuchCheckpoint(
+            f"{len(found)} earlier stores of this path have a checkpoint {name or '@'!r}",
+            hint=f"take one over: takeback doctor --adopt NAME, which is {names}",
+        )
+    return found[0] if found else None
+
+
+def _has(opened: Unclaimed, name: str, session: str | None) -> bool:
+    try:
+        if name:
+            opened.find(name, session=session)
+        else:
+            opened.before_newest_turn(session)
+    except WhichSession:  # it has, and the person is asked which
+        return True
+    except TakebackError:  # not there, or a store that cannot be read
+        return False
+    return True

@@ -1,0 +1,76 @@
+"""What was kept of a path before, at the command line: mentioned, offered, taken over."""
+
+from __future__ import annotations
+
+import time
+
+from takeback.cli.terminal import agrees
+from takeback.errors import NoSuchCheckpoint, NotAWorkspace
+from takeback.words import earlier as words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from takeback.app import Takeback
+    from takeback.app.unclaimed import Unclaimed
+    from takeback.cli.options import Call
+    from takeback.model.earlier import Earlier
+
+
+def mention(call: Call, tb: Takeback) -> None:
+    """Says in one line what was kept of this path before, if anything was."""
+    line = words.offer(tb.earlier_stores, time.time())
+    if line:
+        call.output.note(line)
+
+
+def open_or_offer(opening: Callable[[], Takeback], *, can_ask: bool) -> Takeback:
+    """Opens a workspace; a person is asked about earlier checkpoints where there are none yet."""
+    from takeback.app import Takeback
+
+    try:
+        return opening()
+    except NotAWorkspace as error:
+        now = time.time()
+        found = Takeback.earlier() if error.new else ()
+        newest = next((one for one in found if one.newest is not None), None)
+        if not can_ask or newest is None or not agrees(words.question(newest, now)):
+            raise words.worded(error, found, now) from None
+        Takeback.adopt(newest.name)
+    return opening()
+
+
+def open_with(call: Call, name: str, session: str | None) -> Takeback:
+    """Opens the workspace, or the earlier store of its path that has the checkpoint ``name``."""
+    from takeback.app import Takeback
+    from takeback.app.unclaimed import holding, means_one_store
+
+    try:
+        tb = call.open("rewind", note=call.dry_run)
+    except NotAWorkspace as error:
+        offered = Takeback.earlier() if error.new else ()
+        found = holding(offered, name, _look(call, words.TAKES_OVER), session=session)
+        if found is None:
+            raise
+        return found
+    if not means_one_store(name, time.time()):
+        return tb
+    try:
+        tb.find(name, session=session)
+    except NoSuchCheckpoint:
+        earlier = tb.earlier_stores
+        found = holding(earlier, name, _look(call, words.SETS_ASIDE), session=session)
+        if found is not None:
+            tb.close()
+            return found
+        mention(call, tb)
+    return tb
+
+
+def _look(call: Call, warning: str) -> Callable[[Earlier], Unclaimed]:
+    from takeback.app.unclaimed import Unclaimed
+
+    return lambda of: Unclaimed.looking(
+        of, warning=warning, reporter=call.reporter(), holder="rewind"
+    )

@@ -1,0 +1,105 @@
+"""Earlier: what was kept of a path before the directory that stands there now.
+
+It is never taken over by itself, since containers mount different projects at one path; it is
+offered wherever a person looks, and taken over by ``rewind CP`` or ``doctor --adopt``.
+"""
+
+from __future__ import annotations
+
+import os
+
+from takeback.errors import TakebackError, UsageError
+from takeback.model.checkpoint import UNDO
+from takeback.model.earlier import Earlier
+from takeback.ops.catch_up import Index
+from takeback.ops.failures import Translated
+from takeback.paths import takeback_home
+from takeback.ports import SilentReporter
+from takeback.store import place as places
+from takeback.store import succession
+from takeback.store.store import Store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from takeback.store.place import Place
+
+_WAIT = 10.0
+_ABOUT = 40
+
+
+def earlier(place: Place, environ: Mapping[str, str]) -> tuple[Earlier, ...]:
+    """Returns the earlier stores of a path, the one that was used last first."""
+    others = succession.strangers(takeback_home(environ), place)
+    found = [_look(other, environ) for other in others]
+    return tuple(sorted(found, key=lambda e: -e.newest.time if e.newest is not None else 0.0))
+
+
+def _look(other: Place, environ: Mapping[str, str]) -> Earlier:
+    name = other.id or os.path.basename(other.directory)
+    seen = Earlier(name, other.directory, other.root, 0, None)
+    try:
+        store = Store.open(other, environ)
+    except TakebackError:
+        return seen
+    index = Index(store, SilentReporter())
+    try:
+        count, _, _ = index.ask(lambda ledger: ledger.counts())
+        newest = index.ask(lambda ledger: ledger.checkpoints(without=(UNDO,), limit=1))
+    except TakebackError:
+        return seen
+    finally:
+        index.close()
+        store.close()
+    return seen.replace(checkpoints=count, newest=newest[0] if newest else None)
+
+
+def named(offered: Sequence[Earlier], name: str) -> Earlier:
+    """Returns the earlier store of that name, or the only one without; raises UsageError."""
+    found = [e for e in offered if not name or name in (e.name, os.path.basename(e.directory))]
+    if len(found) == 1:
+        return found[0]
+    if not offered:
+        raise UsageError("nothing was kept of this path before", hint="takeback log")
+    names = "; ".join(_described(e) for e in offered)
+    if name:
+        raise UsageError(
+            f"there is no earlier store {name!r} of this path", hint=f"there is {names}"
+        )
+    raise UsageError(
+        f"there are {len(found)} earlier stores of this path", hint=f"say which: {names}"
+    )
+
+
+def _described(one: Earlier) -> str:
+    newest = one.newest
+    about = "" if newest is None else newest.label or newest.prompt or newest.id
+    return f"{one.name} ({' '.join(about.split())[:_ABOUT]})" if about else one.name
+
+
+def take_over(place: Place, directory: str, environ: Mapping[str, str]) -> None:
+    """Makes an earlier store the store of what stands at this path now.
+
+    The present store, if any, is kept as an earlier one. Both are locked meanwhile.
+    """
+    place = place.replace(identity=places.identity_of(place.root))
+    old = places.read_place(directory)
+    if old is None or not places.exists(old):
+        raise UsageError("that store is not there any more", hint="takeback doctor")
+    with Translated("the take-over"):
+        present = Store.open(place, environ) if places.exists(place) else None
+        store = Store.open(old, environ)
+        try:
+            if present is not None:
+                present.lock.acquire("taking over an earlier workspace", wait=_WAIT)
+            store.lock.acquire("taking over an earlier workspace", wait=_WAIT)
+            if present is not None:
+                succession.set_aside(place)
+            succession.take_over(old, place)
+        finally:
+            store.lock.release()
+            store.close()
+            if present is not None:
+                present.lock.release()
+                present.close()
