@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,33 @@ def test_json_without_a_command_is_status_at_a_terminal_too(cli: Cli, workspace:
     seen = at_a_terminal(cli, "--json")
     assert seen.status == 0
     assert '"type": "status"' in seen.screen
+
+
+@pytest.mark.parametrize("term", ["xterm", "dumb"])
+def test_a_directory_made_anew_is_offered_what_was_kept_of_its_path(
+    cli: Cli, workspace: Path, term: str
+) -> None:
+    write_files(workspace, {"a.txt": b"a\n"})
+    cli.ok("checkpoint", "-m", "first")
+    shutil.rmtree(workspace)
+    workspace.mkdir()
+    declined = at_a_terminal(cli, env={"TERM": term}, answers=("n\n",))
+    assert declined.status == 10
+    assert '"first"' in declined.screen
+    assert "takeback doctor --adopt" in declined.screen
+    assert cli.run("log").status == 10
+    agreed = at_a_terminal(
+        cli, "pick", env={"TERM": "dumb"}, answers=("y\n", "q\n"), asks=(b"or q: ",)
+    )
+    assert agreed.status == 0
+    assert "first" in cli.ok("log").stdout
+
+
+def test_the_list_mentions_what_was_kept_of_its_path_before(cli: Cli, workspace: Path) -> None:
+    write_files(workspace, {"a.txt": b"a\n"})
+    cli.ok("checkpoint", "-m", "first")
+    shutil.rmtree(workspace)
+    workspace.mkdir()
+    cli.ok("checkpoint", "-m", "second")
+    seen = at_a_terminal(cli, env={"TERM": "dumb"}, answers=("q\n",), asks=(b"or q: ",))
+    assert "1 earlier checkpoint" in seen.screen

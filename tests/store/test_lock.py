@@ -6,12 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from takeback.errors import Locked
+from takeback.errors import Locked, TakebackError
 from takeback.store.lock import Lock
 from tests.support.processes import lock_holder
 
@@ -135,3 +136,54 @@ def test_a_link_at_the_place_of_the_lock_is_not_followed(tmp_path: Path, path: s
     with pytest.raises(OSError, match="symbolic"):
         Lock(path).acquire("me", wait=0)
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_lock_inside_another_is_shared_by_those_beside_and_kept_from_the_one_around(
+    tmp_path: Path,
+) -> None:
+    outer = str(tmp_path / "outer")
+    Path(outer).touch()
+    one, other = (Lock(str(tmp_path / name), lambda: [outer]) for name in ("one", "other"))
+    one.acquire("inside", wait=0)
+    other.acquire("beside", wait=0)
+    with pytest.raises(Locked, match=r"\(beside\)"):
+        Lock(outer).acquire("around", wait=0)
+    one.release()
+    with pytest.raises(Locked):
+        Lock(outer).acquire("around", wait=0)
+    other.release()
+    around = Lock(outer)
+    around.acquire("around", wait=0)
+    with pytest.raises(Locked, match=r"\(around\)"):
+        one.acquire("inside", wait=0)
+    assert not one.held
+    Lock(str(tmp_path / "one")).acquire("its own is free", wait=0)
+    around.release()
+
+
+def test_a_lock_around_that_is_gone_stops_nobody(tmp_path: Path) -> None:
+    lock = Lock(str(tmp_path / "lock"), lambda: [str(tmp_path / "forgotten")])
+    lock.acquire("me", wait=0)
+    assert not (tmp_path / "forgotten").exists()
+    lock.release()
+
+
+def test_who_waited_while_the_store_was_moved_does_not_get_the_lock_of_another(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "store").mkdir()
+    path = str(tmp_path / "store" / "lock")
+    held = Lock(path)
+    held.acquire("the one who moves it", wait=0)
+    waiting = Lock(path)
+    moving = threading.Timer(0.2, lambda: _move_and_release(tmp_path, held))
+    moving.start()
+    with pytest.raises(TakebackError, match="moved or deleted meanwhile"):
+        waiting.acquire("me", wait=30)
+    moving.join()
+    assert not waiting.held
+
+
+def _move_and_release(folder: Path, held: Lock) -> None:
+    (folder / "store").rename(folder / "elsewhere")
+    held.release()
