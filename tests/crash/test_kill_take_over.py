@@ -1,0 +1,82 @@
+"""kill -9 at every durable step of a take-over: neither store is lost, each can be had."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from takeback import Takeback
+from takeback.app.unclaimed import Unclaimed
+from takeback.errors import NotAWorkspace
+from takeback.model.policy import Overrides
+from tests.crash.world import World
+from tests.support.faults import Faults
+
+
+def made_anew(base: Path) -> World:
+    """A workspace with one checkpoint, at a path of which another one is kept."""
+    world = World(base)
+    for content in (b"old", b"new"):
+        shutil.rmtree(world.root)
+        world.root.mkdir()
+        (world.root / "a").write_bytes(content)
+        with world.open() as takeback:
+            world.checkpoints.append(takeback.checkpoint(content.decode()).checkpoint.id)
+    return world
+
+
+def adopt(world: World) -> None:
+    Takeback.adopt("", world.root, environ=world.environ)
+
+
+def rewind(world: World) -> None:
+    [old] = Takeback.earlier(world.root, environ=world.environ)
+    with Unclaimed.looking(old, world.root, warning="", environ=world.environ) as takeback:
+        takeback.rewind("old", overrides=Overrides.all())
+
+
+def kept(world: World) -> set[str]:
+    """Returns the checkpoints of the present store and of those that are offered."""
+    found: set[str] = set()
+    try:
+        with Takeback.open(world.root, create=False, environ=world.environ) as takeback:
+            found = {entry.checkpoint.id for entry in takeback.checkpoints()}
+    except NotAWorkspace:
+        pass
+    for one in Takeback.earlier(world.root, environ=world.environ):
+        with Unclaimed.looking(one, world.root, warning="", environ=world.environ) as takeback:
+            found |= {entry.checkpoint.id for entry in takeback.checkpoints()}
+    return found
+
+
+@pytest.mark.parametrize("fault", [0, errno.ENOSPC], ids=["killed", "full"])
+@pytest.mark.parametrize("operation", [adopt, rewind])
+def test_take_over_disturbed(tmp_path: Path, operation: object, fault: int) -> None:
+    action = adopt if operation is adopt else rewind
+    step = 1 if action is adopt else 3  # of the rewind itself each step is killed elsewhere
+    for at in range(1, 10_000, step):
+        world = made_anew(tmp_path / str(at))
+        ran = world.run(partial(action, world), Faults(at, errno=fault, sticky=True))
+        assert ran.killed or ran.done or ran.clean, ran.text
+        assert (world.root / "a").read_bytes() in (b"old", b"new")
+        assert set(world.checkpoints) <= kept(world), f"lost at step {at}: {ran.steps}"
+        world.checkpoint()  # hooks go on, and recover nothing themselves
+        for _ in range(3):
+            with world.open() as takeback:
+                takeback.recover()
+                labels = {entry.checkpoint.label for entry in takeback.checkpoints()}
+                offered = takeback.earlier_stores
+            if "old" in labels:
+                break
+            wanted = next(one for one in offered if one.newest and one.newest.label == "old")
+            Takeback.adopt(wanted.name, world.root, environ=world.environ)
+        else:
+            pytest.fail("the old checkpoints could not be had")
+        assert set(world.checkpoints) <= kept(world)
+        world.remove()
+        if len(ran.steps) < at:
+            return
