@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Callable
@@ -376,3 +377,67 @@ def test_an_operation_in_one_workspace_is_not_seen_half_done_by_one_around_it(
         outer.ok("log")
     for one in (outer, inner, beside):
         one.ok("checkpoint")
+
+
+def test_first_checkpoints_by_two_paths_at_once_make_one_store(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    said = in_own_mounts(
+        tmp_path,
+        """
+        mount --bind one two
+        for path in one two one two; do tb -C $path checkpoint > /dev/null & done
+        wait
+        for path in one two; do tb -C $path --json status; done
+        """,
+    )
+    first, second = (json.loads(line) for line in said.splitlines())
+    assert first["store"] == second["store"]
+    assert first["checkpoints"] == 4
+    assert len([p for p in tmp_path.glob("takeback/workspaces/*/*") if not p.is_symlink()]) == 1
+
+
+def test_a_workspace_whose_first_path_is_gone_goes_on_at_the_second(tmp_path: Path) -> None:
+    """Moved while it was mounted elsewhere as well: still one store, by each path in turn."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    said = in_own_mounts(
+        tmp_path,
+        """
+        mount --bind one two
+        tb -C one checkpoint > /dev/null; tb -C two checkpoint > /dev/null
+        mv one three
+        for path in two three two three; do tb -C $path --json checkpoint > /dev/null; done
+        for path in two three; do tb -C $path --json status; done
+        """,
+    )
+    first, second = (json.loads(line) for line in said.splitlines())
+    assert first["store"] == second["store"]
+    assert first["checkpoints"] == 6
+
+
+def test_hooks_go_on_while_an_earlier_store_is_taken_over(
+    cli: Cli, workspace: Path, tmp_path: Path, old: str
+) -> None:
+    """Each event is recorded in one store or the other, or complained about; none damages one."""
+    _made_anew(workspace)
+    host = Host(cli, tmp_path)
+    host.turn("one", {"a.txt": b"1\n"})
+    with contextlib.ExitStack() as stack:
+        document = json.dumps({"event": "round_end", "session": "s1", "agent": "mine"})
+        hooks = [stack.enter_context(cli.start("hook", "generic")) for _ in range(6)]
+        for hook in hooks:
+            assert hook.stdin is not None
+            hook.stdin.write(document.encode())
+            hook.stdin.close()
+            hook.stdin = None
+        cli.ok("doctor", "--adopt")
+        for hook in hooks:
+            hook.communicate()
+            assert hook.returncode == 0
+    assert old in {line["id"] for line in log(cli)}
+    cli.ok("verify", "--read-data")
+    [other] = cli.ok("--json", "status").json["earlier"]
+    cli.ok(*other["adopt"].split()[1:])
+    cli.ok("verify", "--read-data")
+    assert "one" in {line["prompt"] for line in log(cli)}
