@@ -74,6 +74,15 @@ def test_events_become_turns(played: Talk) -> None:
     assert played.ok("status")["checkpoints"] == 4
 
 
+@pytest.mark.parametrize("session", ["thread 42", "a/b:c", "日本", "..", "x" * 10_000, "a\0b"])
+def test_any_text_is_a_session(talk: Talk, session: str) -> None:
+    told = talk.ok("event", event={"event": "prompt", "session": session, "prompt": "go"})
+    assert told["checkpoint"]
+    [entry] = talk.ok("log", session=session)["entries"]
+    assert entry["prompt"] == "go"
+    assert talk.ok("turns", session=session)["turns"]
+
+
 def test_places_are_found_by_the_agents_own_ids(played: Talk) -> None:
     by_prompt = played.ok("at", session="s1", entry="t2")
     assert (by_prompt["exact"]["turn"], by_prompt["exact"]["kind"]) == (2, "prompt")
