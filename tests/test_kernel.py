@@ -174,4 +174,12 @@ def test_a_file_system_is_flushed_or_it_says_that_it_cannot(tmp_path: Path) -> N
     fd = os.open(tmp_path, os.O_RDONLY)
     assert kernel.flush_file_system(fd) in (True, False)
     os.close(fd)
-    assert not kernel.flush_file_system(fd)
+
+
+def test_a_flush_that_fails_is_an_error_and_not_a_missing_call(tmp_path: Path) -> None:
+    fd = os.open(tmp_path, os.O_RDONLY)
+    if not kernel.flush_file_system(fd):
+        pytest.skip("this system has no syncfs")
+    os.close(fd)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        kernel.flush_file_system(fd)

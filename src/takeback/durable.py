@@ -37,6 +37,8 @@ _SCRATCH = b".takeback-"
 """Every temporary name of ours begins so, and the scan knows it."""
 
 
+_BLOCK = 1 << 14
+_ZEROS = bytes(_BLOCK)
 _HEX = b"0123456789abcdef"
 
 
@@ -73,8 +75,34 @@ def write(fd: int, data: bytes | memoryview) -> None:
         view = view[os.write(fd, view) :]
 
 
+def write_sparse(fd: int, data: bytes) -> None:
+    """Writes all of ``data`` at the current position, which is the end of a new file.
+
+    Blocks of zeros become holes where the file system has them, which reads the same.
+    """
+    if len(data) < _BLOCK:
+        write(fd, data)
+        return
+    start = at = 0
+    view = memoryview(data)
+    while at + _BLOCK <= len(data):
+        if view[at : at + _BLOCK] != _ZEROS:
+            at += _BLOCK
+            continue
+        if start < at:
+            write(fd, view[start:at])
+        while at + _BLOCK <= len(data) and view[at : at + _BLOCK] == _ZEROS:
+            at += _BLOCK
+            os.lseek(fd, _BLOCK, os.SEEK_CUR)
+        start = at
+    if start < len(data):
+        write(fd, view[start:])
+    else:  # else the file would end where the hole begins
+        truncate(fd, os.lseek(fd, 0, os.SEEK_CUR))
+
+
 def truncate(fd: int, size: int) -> None:
-    """Cuts an open file back to ``size`` and moves to its end."""
+    """Gives an open file the length ``size`` and moves to its end."""
     _step("truncate")
     os.ftruncate(fd, size)
     os.lseek(fd, size, os.SEEK_SET)
@@ -110,10 +138,10 @@ def sync_directory(path: Name) -> None:
         os.close(fd)
 
 
-def rename(old: Name, new: Name, *, dir_fd: int | None = None) -> None:
-    """Renames within one directory (or between two full paths), replacing ``new``."""
+def rename(old: Name, new: Name, *, dir_fd: int | None = None, to_fd: int | None = None) -> None:
+    """Renames within one directory, into another, or between two full paths, replacing ``new``."""
     _step("rename")
-    os.rename(old, new, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+    os.rename(old, new, src_dir_fd=dir_fd, dst_dir_fd=dir_fd if to_fd is None else to_fd)
 
 
 def exchange(one: bytes, other: bytes, *, dir_fd: int) -> None:
@@ -122,14 +150,17 @@ def exchange(one: bytes, other: bytes, *, dir_fd: int) -> None:
     kernel.exchange(dir_fd, one, other)
 
 
-def rename_to_free_name(old: bytes, new: bytes, *, dir_fd: int) -> None:
+def rename_to_free_name(old: bytes, new: bytes, *, dir_fd: int, to_fd: int | None = None) -> None:
     """Renames only if ``new`` is free, else FileExistsError; raises kernel.Unsupported too."""
     _step("rename")
-    kernel.rename_to_free_name(dir_fd, old, new)
+    kernel.rename_to_free_name(dir_fd, old, new, to_fd)
 
 
 def flush_file_system(fd: int) -> bool:
-    """Flushes all of the file system that holds ``fd``; False where there is no such call."""
+    """Flushes all of the file system that holds ``fd``; False where there is no such call.
+
+    Raises OSError if the disk did not take everything.
+    """
     _step("sync")
     return kernel.flush_file_system(fd)
 

@@ -30,6 +30,8 @@ _RENAME_EXCHANGE = 2
 _MADV_POPULATE_WRITE = 23
 _MAC_RENAME_SWAP = 2
 _MAC_RENAME_EXCL = 4
+_NO_SUCH_CALL = (errno.ENOSYS, errno.EPERM)
+"""What an old kernel and a sandbox that forbids the call answer; syncfs itself has neither."""
 LINUX = sys.platform.startswith("linux")
 _loaded: ctypes.CDLL | None = None
 _openat2_works = LINUX
@@ -135,15 +137,19 @@ def _openat2(root_fd: int, path: bytes) -> int | None:
 
 def exchange(dir_fd: int, one: bytes, other: bytes) -> None:
     """Swaps two names of one directory in one instant; raises Unsupported or OSError."""
-    _rename_with(dir_fd, one, other, _RENAME_EXCHANGE if LINUX else _MAC_RENAME_SWAP)
+    _rename_with(dir_fd, one, dir_fd, other, _RENAME_EXCHANGE if LINUX else _MAC_RENAME_SWAP)
 
 
-def rename_to_free_name(dir_fd: int, old: bytes, new: bytes) -> None:
-    """Renames only if ``new`` is free (FileExistsError otherwise); raises Unsupported too."""
-    _rename_with(dir_fd, old, new, _RENAME_NOREPLACE if LINUX else _MAC_RENAME_EXCL)
+def rename_to_free_name(dir_fd: int, old: bytes, new: bytes, to_fd: int | None = None) -> None:
+    """Renames only if ``new`` is free (FileExistsError otherwise); raises Unsupported too.
+
+    ``to_fd`` is the directory of ``new`` where that is another one.
+    """
+    flag = _RENAME_NOREPLACE if LINUX else _MAC_RENAME_EXCL
+    _rename_with(dir_fd, old, dir_fd if to_fd is None else to_fd, new, flag)
 
 
-def _rename_with(dir_fd: int, old: bytes, new: bytes, flag: int) -> None:
+def _rename_with(dir_fd: int, old: bytes, to_fd: int, new: bytes, flag: int) -> None:
     import ctypes
 
     function = getattr(_libc(), "renameat2" if LINUX else "renameatx_np", None)
@@ -152,7 +158,7 @@ def _rename_with(dir_fd: int, old: bytes, new: bytes, flag: int) -> None:
     answer = function(
         ctypes.c_int(dir_fd),
         ctypes.c_char_p(old),
-        ctypes.c_int(dir_fd),
+        ctypes.c_int(to_fd),
         ctypes.c_char_p(new),
         ctypes.c_uint(flag),
     )
@@ -165,13 +171,22 @@ def _rename_with(dir_fd: int, old: bytes, new: bytes, flag: int) -> None:
 
 
 def flush_file_system(fd: int) -> bool:
-    """Flushes the whole file system of ``fd``; False where there is no such call."""
+    """Flushes the whole file system of ``fd``; False where there is no such call.
+
+    Any other failure is one of the disk (EIO, ENOSPC, EDQUOT) and raised: a write that came
+    before has not arrived.
+    """
     function = getattr(_libc(), "syncfs", None)
     if function is None:
         return False
     import ctypes
 
-    return int(function(ctypes.c_int(fd))) == 0
+    if int(function(ctypes.c_int(fd))) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in _NO_SUCH_CALL:
+        return False
+    raise OSError(number, os.strerror(number))
 
 
 def own_memory() -> None:

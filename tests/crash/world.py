@@ -353,7 +353,7 @@ def _without_exchange() -> None:
     def exchange(dir_fd: int, one: bytes, other: bytes) -> None:
         raise kernel.Unsupported
 
-    def rename_to_free_name(dir_fd: int, old: bytes, new: bytes) -> None:
+    def rename_to_free_name(dir_fd: int, old: bytes, new: bytes, to_fd: int | None = None) -> None:
         raise kernel.Unsupported
 
     kernel.exchange = exchange

@@ -152,7 +152,9 @@ class Blobs:
         return len(self._known[oid])
 
     def stream(self, oid: bytes, write: Callable[[bytes], None]) -> None:
-        raise AssertionError("small files are not streamed")
+        data = self._known[oid]
+        for start in range(0, len(data), 5):  # far less than a store's, so that pieces matter
+            write(data[start : start + 5])
 
 
 @contextmanager

@@ -262,7 +262,7 @@ def test_without_exchange_what_was_moved_aside_is_never_lost_when_its_name_is_ta
         return is_exactly(at, what, entry, inside)
 
     monkeypatch.setattr(kernel, "exchange", unsupported)
-    monkeypatch.setattr("takeback.worktree.apply.is_exactly", looked_at)
+    monkeypatch.setattr("takeback.worktree.replacement.is_exactly", looked_at)
     applied = apply(fd, unit)
     assert list(reasons(applied)) == [b"p"]
     assert (root / "p").read_text() == "saved again"

@@ -14,7 +14,7 @@ from takeback.worktree.unit import Inside, Unit
 from tests.support.engine import Blobs, file_entry
 from tests.support.trees import tree_state
 
-TEMPORARY, ASIDE = b".takeback-abcdefghjkmn-0", b".takeback-abcdefghjkmn-100000000"
+SCRATCH = Unit(0, b"T", None, None).scratch("abcdefghjkmn")
 BLOBS = Blobs(b"old", b"new version")
 OLD, NEW = file_entry(b"old"), file_entry(b"new version")
 FOLDER = Entry(DIRECTORY | 0o755, b"")
@@ -35,8 +35,8 @@ class Place:
         self._fd = fd
         self._names = {
             "T": root / "T",
-            "t": root / os.fsdecode(TEMPORARY),
-            "aside": root / os.fsdecode(ASIDE),
+            "t": root / os.fsdecode(SCRATCH.temporary),
+            "aside": root / os.fsdecode(SCRATCH.aside),
         }
 
     def put(self, name: str, what: bytes | tuple[str, ...] | None) -> None:
@@ -53,7 +53,7 @@ class Place:
                     (path / inner).write_bytes(b"old" if inner in ("e/x", "y") else b"edited")
 
     def resume(self, unit: Unit) -> str:
-        return resume(self._fd, unit, TEMPORARY, ASIDE, BLOBS)
+        return resume(self._fd, unit, SCRATCH, BLOBS).outcome
 
     def now(self) -> dict[str, bytes | tuple[str, ...]]:
         """Returns what is at each name: bytes, or the paths in a folder."""

@@ -12,7 +12,7 @@ from takeback import durable
 from takeback.errors import StoreDamaged
 from takeback.git.objects import BLOB, object_id
 from takeback.model.snapshot import DIRECTORY, FILE, Entry
-from takeback.worktree import ondisk, stage
+from takeback.worktree import ondisk, removal, stage
 from takeback.worktree.unit import Unit
 from tests.support.engine import Blobs, file_entry, link_entry
 
@@ -137,7 +137,7 @@ def test_remove_tree_takes_all_even_what_is_closed_and_follows_no_link(
     (root / "t" / "closed" / "f").touch()
     (root / "t" / "l").symlink_to(tmp_path)
     (root / "t" / "closed").chmod(0o000)
-    stage.remove_tree(fd, b"t")
-    stage.remove_tree(fd, b"t")
+    removal.remove_tree(fd, b"t")
+    removal.remove_tree(fd, b"t")
     assert os.listdir(root) == []
     assert (tmp_path / "kept").read_text() == "theirs"

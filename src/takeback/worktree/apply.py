@@ -1,7 +1,8 @@
 """Carries out units on the user's files.
 
         stage     every new version is written beside its place, nothing is changed yet
-        swap      one exchange per path; the displaced version is checked, then removed
+        swap      one exchange per path; the displaced version is checked, then removed:
+                  replacement.py
         clear     deletions: renamed aside, checked, removed; directories if empty
         finish    permission bits of directories, flush
 
@@ -17,30 +18,30 @@ from __future__ import annotations
 
 import errno
 import os
+from stat import S_IFMT
 
-from takeback import durable, kernel
+from takeback import durable
 from takeback.errors import StoreDamaged
 from takeback.model.plan import LeftAlone
 from takeback.model.value import Value
 from takeback.worktree import ondisk
 from takeback.worktree.modes import MODE_SET, set_directory_mode
 from takeback.worktree.opened import OpenDirectories
+from takeback.worktree.removal import put_back, remove_tree, rename_to_free_name, unlink_exactly
+from takeback.worktree.replacement import FATAL, Replacement
 from takeback.worktree.resume import (
     CHANGED,
     DONE,
-    OLD_STAYS,
+    SAVED_MEANWHILE,
     TO_DO,
     TWO_VERSIONS,
-    give_back,
-    is_exactly,
-    rename_back,
     resume,
 )
-from takeback.worktree.stage import remove_tree, stage
+from takeback.worktree.stage import flush_staged, stage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from takeback.ports import Reporter
     from takeback.worktree.stage import BlobSource
@@ -48,8 +49,6 @@ if TYPE_CHECKING:
 
 _MANY = 64
 """From so many files on one flush of the file system is cheaper than one for each file."""
-_FATAL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-"""Errors that concern the disk or the machine, not one path: the operation stops."""
 
 
 class Applied(Value):
@@ -130,7 +129,7 @@ class Apply:
             try:
                 fd = self._open[unit.parent]
                 if unit.staged:
-                    remove_tree(fd, self._temporary(unit))
+                    remove_tree(fd, unit.scratch(self._token).temporary)
             except OSError:
                 continue
         self._open.close()
@@ -144,16 +143,20 @@ class Apply:
                 ready.append(unit)
             self._progress("writing files", number, len(units))
         if not self._flush_each and not durable.flush_file_system(self._root_fd):
-            os.sync()
+            # sync(2) would do it too, but says nothing of what the disk did not take
+            ready = [unit for unit in ready if self._guarded(unit, self._flush_staged)]
         return ready
 
+    def _flush_staged(self, unit: Unit) -> None:
+        flush_staged(self._open[unit.parent], unit.scratch(self._token).temporary, unit)
+
     def _stage(self, unit: Unit) -> None:
-        fd = self._open[unit.parent]
+        fd, temporary = self._open[unit.parent], unit.scratch(self._token).temporary
         try:
-            stage(fd, self._temporary(unit), unit, self._blobs, flush=self._flush_each)
+            stage(fd, temporary, unit, self._blobs, flush=self._flush_each)
         except (OSError, StoreDamaged):
             try:
-                remove_tree(fd, self._temporary(unit))
+                remove_tree(fd, temporary)
             except OSError:
                 pass  # recovery removes it
             raise
@@ -161,92 +164,17 @@ class Apply:
     # -- swapping
 
     def _swap(self, unit: Unit) -> None:
-        fd, temporary = self._open[unit.parent], self._temporary(unit)
-        if ondisk.status(fd, unit.name) is None:
-            self._move_in(unit, fd, temporary)
-        elif unit.old is None:  # something appeared where nothing was
-            remove_tree(fd, temporary)
-            self._left[unit.path] = CHANGED
-        else:
-            self._exchange(unit, fd, temporary)
-
-    def _move_in(self, unit: Unit, fd: int, temporary: bytes) -> None:
-        try:
-            rename_back(temporary, unit.name, dir_fd=fd)
-        except FileExistsError:
-            remove_tree(fd, temporary)
-            self._left[unit.path] = CHANGED
-            return
-        except OSError:
-            remove_tree(fd, temporary)
-            raise
-        self._record_written(unit, fd)
-
-    def _exchange(self, unit: Unit, fd: int, temporary: bytes) -> None:
-        # A directory is looked at before it is moved: what is in it and not in the undo
-        # snapshot must not even be out of its place for a moment.
-        directory = unit.old is not None and unit.old.is_directory
-        if directory and not is_exactly(fd, unit.name, unit.old, unit.inside_old):
-            remove_tree(fd, temporary)
-            self._left[unit.path] = CHANGED
-            return
-        try:
-            durable.exchange(temporary, unit.name, dir_fd=fd)
-        except kernel.Unsupported:
-            self._replace_without_exchange(unit, fd, temporary)
-            return
-        except OSError:  # nothing was exchanged, so the temporary file is ours
-            remove_tree(fd, temporary)
-            raise
-        self._check_displaced(unit, fd, temporary)
-
-    def _check_displaced(self, unit: Unit, fd: int, temporary: bytes) -> None:
-        if is_exactly(fd, temporary, unit.old, unit.inside_old):
+        fd = self._open[unit.parent]
+        done = Replacement(fd, unit, unit.scratch(self._token), self._blobs).run()
+        if done.written:
             self._record_written(unit, fd)
-            self._remove_displaced(unit, fd, temporary)
-            return
-        durable.exchange(temporary, unit.name, dir_fd=fd)
-        if is_exactly(fd, temporary, unit.new, unit.inside_new):
-            remove_tree(fd, temporary)
-            self._left[unit.path] = CHANGED
-        else:  # somebody replaced our version in that moment: what they put there stays
-            self._left[unit.path] = TWO_VERSIONS
+        if done.reason is not None:
+            self._left[unit.path] = done.reason
+        self._name_kept(unit, done.kept)
 
-    def _remove_displaced(self, unit: Unit, fd: int, temporary: bytes) -> None:
-        """Removes the old version, which is saved; one that cannot be removed is named."""
-        try:
-            remove_tree(fd, temporary)
-        except OSError as error:
-            if error.errno in _FATAL:
-                raise
-            self._left[unit.path] = OLD_STAYS
-
-    def _replace_without_exchange(self, unit: Unit, fd: int, temporary: bytes) -> None:
-        """Where two names cannot be exchanged: put the old version aside, check it, move in.
-
-        A hard link keeps a file in its place meanwhile; a directory cannot be linked and is
-        renamed aside. What stands at the place by then and is not what was put aside is
-        somebody's, and stays.
-        """
-        aside = self._aside(unit)
-        directory = unit.old is not None and unit.old.is_directory
-        linked = not directory and not (unit.new is not None and unit.new.is_directory)
-        try:
-            put_aside = durable.link if linked else durable.rename
-            put_aside(unit.name, aside, dir_fd=fd)
-        except OSError:
-            remove_tree(fd, temporary)
-            raise
-        here, there = ondisk.status(fd, unit.name), ondisk.status(fd, aside)
-        untaken = here is None or (linked and there is not None and here.st_ino == there.st_ino)
-        if is_exactly(fd, aside, unit.old, unit.inside_old) and untaken:
-            move_in = durable.rename if linked else rename_back
-            move_in(temporary, unit.name, dir_fd=fd)
-            remove_tree(fd, aside)
-            self._record_written(unit, fd)
-            return
-        remove_tree(fd, temporary)
-        self._left[unit.path] = give_back(fd, unit, aside)
+    def _name_kept(self, unit: Unit, kept: Iterable[bytes]) -> None:
+        prefix = unit.parent + b"/" if unit.parent else b""
+        self._left.update((prefix + path, SAVED_MEANWHILE) for path in kept)
 
     def _record_written(self, unit: Unit, fd: int) -> None:
         inside = [(unit.path + b"/" + path, entry) for path, entry in unit.inside_new]
@@ -272,27 +200,26 @@ class Apply:
                 self._guarded(unit, self._remove_directory)
 
     def _delete(self, unit: Unit) -> None:
-        fd, temporary = self._open[unit.parent], self._temporary(unit)
+        fd, temporary = self._open[unit.parent], unit.scratch(self._token).temporary
         found = ondisk.status(fd, unit.name)
         if found is None:
             self._deleted.append(unit.path)
             return
         if (found.st_dev, found.st_ino) in self._ours:
             return  # names fold here: this is the file that was just written
-        if found.st_mode & 0o170000 != (unit.old.mode if unit.old else 0) & 0o170000:
+        if unit.old is None or S_IFMT(found.st_mode) != S_IFMT(unit.old.mode):
             self._left[unit.path] = CHANGED
             return
         durable.rename(unit.name, temporary, dir_fd=fd)
-        if is_exactly(fd, temporary, unit.old):
-            try:
-                durable.unlink(temporary, dir_fd=fd)
-            except OSError:
-                rename_back(temporary, unit.name, dir_fd=fd)
-                raise
-            self._deleted.append(unit.path)
-            return
-        rename_back(temporary, unit.name, dir_fd=fd)
-        self._left[unit.path] = CHANGED
+        try:
+            if unlink_exactly(fd, temporary, unit.old):
+                self._deleted.append(unit.path)
+                return
+        except OSError:
+            rename_to_free_name(temporary, unit.name, dir_fd=fd)
+            raise
+        back = put_back(temporary, unit.name, dir_fd=fd, to_fd=fd)
+        self._left[unit.path] = CHANGED if back else TWO_VERSIONS
 
     def _remove_directory(self, unit: Unit) -> None:
         fd = self._open[unit.parent]
@@ -345,7 +272,9 @@ class Apply:
                     raise
                 outcome = DONE  # the directory that it was deleted from is gone too
                 return
-            outcome = resume(fd, unit, self._temporary(unit), self._aside(unit), self._blobs)
+            resumed = resume(fd, unit, unit.scratch(self._token), self._blobs)
+            outcome = resumed.outcome
+            self._name_kept(unit, resumed.kept)
             if outcome == DONE and unit.staged:
                 self._record_written(unit, fd)
 
@@ -367,28 +296,20 @@ class Apply:
             self._left[unit.path] = f"cannot be restored: {error.message}"
             return False
         except OSError as error:
-            if error.errno in _FATAL:
+            if error.errno in FATAL:
                 raise
             self._left[unit.path] = os.strerror(error.errno or 0).lower()
             return False
         return True
 
-    def _temporary(self, unit: Unit) -> bytes:
-        return durable.scratch_name(self._token, unit.number)
-
-    def _aside(self, unit: Unit) -> bytes:
-        return durable.scratch_name(self._token, unit.number + (1 << 32))
-
     def _flush(self) -> None:
-        if not self._flush_each:
-            if not durable.flush_file_system(self._root_fd):
-                os.sync()
+        if not self._flush_each and durable.flush_file_system(self._root_fd):
             return
         for parent in {unit.parent for unit in self._units}:
             try:
                 durable.sync(self._open[parent])
             except OSError as error:
-                if error.errno in _FATAL:
+                if error.errno in FATAL:
                     raise
                 continue  # the directory went too, or is another one now
 

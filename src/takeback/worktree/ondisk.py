@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 from takeback.git.objects import BLOB, new_hasher, object_id
-from takeback.model.snapshot import DIRECTORY, Entry, entry_mode
+from takeback.model.snapshot import Entry, entry_mode
+from takeback.model.value import Value
+from takeback.worktree.descent import Descent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from takeback.worktree.unit import Inside
 
+    Signature = tuple[int, ...]
+
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-_DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PIECE = 1 << 20
+
+
+class Seen(Value):
+    """What stood at a name, hashed, and the signature it had before and after the hashing."""
+
+    entry: Entry
+    signature: Signature
 
 
 def status(dir_fd: int, name: bytes) -> os.stat_result | None:
@@ -27,74 +38,141 @@ def status(dir_fd: int, name: bytes) -> os.stat_result | None:
         return None
 
 
+def signature(found: os.stat_result) -> Signature:
+    """Returns what changes when a file is written to, replaced, renamed or linked."""
+    return (
+        found.st_ctime_ns,
+        found.st_dev,
+        found.st_ino,
+        found.st_mode,
+        found.st_size,
+        found.st_mtime_ns,
+    )
+
+
 def entry_at(dir_fd: int, name: bytes) -> Entry | None:
     """Returns what is at a name as an entry: content hashed, nothing trusted.
 
     A directory's id is empty: compare its inside apart. None for nothing and for specials.
-    Raises OSError where it cannot be read.
+    Raises OSError where it cannot be read, and where it changes while it is.
     """
+    seen = look(dir_fd, name)
+    return None if seen is None else seen.entry
+
+
+def look(dir_fd: int, name: bytes) -> Seen | None:
+    """Returns what ``entry_at`` does, with the signature that it had all the time."""
     found = status(dir_fd, name)
-    if found is None:
-        return None
+    return None if found is None else _read(dir_fd, name, found)
+
+
+def _read(dir_fd: int, name: bytes, found: os.stat_result) -> Seen | None:
     if S_ISLNK(found.st_mode):
-        return Entry(entry_mode(found.st_mode), object_id(BLOB, os.readlink(name, dir_fd=dir_fd)))
+        target = os.readlink(name, dir_fd=dir_fd)
+        return Seen(Entry(entry_mode(found.st_mode), object_id(BLOB, target)), signature(found))
     if S_ISDIR(found.st_mode):
-        return Entry(entry_mode(found.st_mode), b"")
+        return Seen(Entry(entry_mode(found.st_mode), b""), signature(found))
     if not S_ISREG(found.st_mode):
         return None
     fd = os.open(name, _FLAGS, dir_fd=dir_fd)
     try:
         found = os.fstat(fd)
+        if not S_ISREG(found.st_mode):
+            return None
         hasher = new_hasher(found.st_size)
         hasher.update(b"blob %d\0" % found.st_size)
         while piece := os.read(fd, _PIECE):
             hasher.update(piece)
-        return Entry(entry_mode(found.st_mode), hasher.digest())
+        if signature(os.fstat(fd)) != signature(found):
+            raise OSError(errno.EAGAIN, "it changes while it is read", name)
+        return Seen(Entry(entry_mode(found.st_mode), hasher.digest()), signature(found))
     finally:
         os.close(fd)
 
 
 def matches(dir_fd: int, name: bytes, entry: Entry | None, inside: Inside = ()) -> bool:
     """Tells whether a name holds exactly ``entry`` (None: nothing), a directory with ``inside``."""
+    if entry is None:
+        return status(dir_fd, name) is None
+    return examine(dir_fd, name, entry, inside) is not None
+
+
+def examine(
+    dir_fd: int, name: bytes, entry: Entry, inside: Inside = ()
+) -> dict[bytes, Signature] | None:
+    """Returns the signature of each path of an entry (its own is ``b""``), None if it is another.
+
+    ``unchanged`` finds out from them later, without reading, whether it still is.
+    """
     found = status(dir_fd, name)
-    if entry is None or found is None:
-        return entry is None and found is None
-    if entry_mode(found.st_mode) != entry.mode:
-        return False
+    if found is None or entry_mode(found.st_mode) != entry.mode:
+        return None
+    seen = _read(dir_fd, name, found)
+    if seen is None or seen.entry.mode != entry.mode:
+        return None
+    signatures = {b"": seen.signature}
     if not entry.is_directory:
-        at = entry_at(dir_fd, name)
-        return at is not None and at.oid == entry.oid
-    fd = os.open(name, _DIRECTORY_FLAGS, dir_fd=dir_fd)
-    try:
-        return _inside_matches(fd, inside)
-    finally:
-        os.close(fd)
-
-
-def _inside_matches(dir_fd: int, inside: Inside) -> bool:
+        return signatures if seen.entry.oid == entry.oid else None
     wanted = dict(inside)
-    for path, entry in walk(dir_fd):
-        expected = wanted.pop(path, None)
-        if expected is None or entry is None or expected.mode != entry.mode:
-            return False
-        if not expected.is_directory and expected.oid != entry.oid:
-            return False
-    return not wanted
+    with Descent(dir_fd) as at:
+        at.down(name)
+        for path, below in walk(at.fd):
+            expected = wanted.pop(path, None)
+            if expected is None or below is None or expected.mode != below.entry.mode:
+                return None
+            if not expected.is_directory and expected.oid != below.entry.oid:
+                return None
+            signatures[path] = below.signature
+    return None if wanted else signatures
 
 
-def walk(dir_fd: int, prefix: bytes = b"") -> Iterator[tuple[bytes, Entry | None]]:
+def unchanged(dir_fd: int, name: bytes, signatures: Mapping[bytes, Signature]) -> bool:
+    """Tells whether a directory is as ``examine`` found it, whatever its own name is now."""
+    found = status(dir_fd, name)
+    # the top's own time of change is that of its renaming
+    if found is None or signature(found)[1:] != signatures[b""][1:]:
+        return False
+    count = 1
+    with Descent(dir_fd) as at:
+        at.down(name)
+        for path, _, _, below in _everything(at.fd):
+            if signature(below) != signatures.get(path):
+                return False
+            count += 1
+    return count == len(signatures)
+
+
+def walk(dir_fd: int) -> Iterator[tuple[bytes, Seen | None]]:
     """Yields everything below an open directory, hashed; None for a special file.
 
     Parents come before children. Raises OSError where something cannot be read.
     """
+    for path, fd, name, found in _everything(dir_fd):
+        yield path, _read(fd, name, found)
+
+
+def names_in(dir_fd: int) -> list[bytes]:
+    """Returns the names in an open directory, sorted."""
     with os.scandir(dir_fd) as listing:
-        names = sorted(os.fsencode(entry.name) for entry in listing)
-    for name in names:
-        entry = entry_at(dir_fd, name)
-        yield prefix + name, entry
-        if entry is not None and entry.mode & 0o170000 == DIRECTORY:
-            fd = os.open(name, _DIRECTORY_FLAGS, dir_fd=dir_fd)
-            try:
-                yield from walk(fd, prefix + name + b"/")
-            finally:
-                os.close(fd)
+        return sorted(os.fsencode(entry.name) for entry in listing)
+
+
+def _everything(dir_fd: int) -> Iterator[tuple[bytes, int, bytes, os.stat_result]]:
+    """Yields (path, its directory's descriptor, name, status) of all below, parents first."""
+    with Descent(dir_fd) as at:
+        pending = [(b"", names_in(dir_fd)[::-1])]
+        while pending:
+            prefix, names = pending[-1]
+            if not names:
+                pending.pop()
+                if pending:
+                    at.up()
+                continue
+            name = names.pop()
+            found = status(at.fd, name)
+            if found is None:
+                continue  # it went away between the listing and now
+            yield prefix + name, at.fd, name, found
+            if S_ISDIR(found.st_mode):
+                at.down(name)
+                pending.append((prefix + name + b"/", names_in(at.fd)[::-1]))

@@ -7,6 +7,8 @@ from stat import S_ISREG
 
 from takeback import durable
 from takeback.worktree import ondisk
+from takeback.worktree.descent import Descent
+from takeback.worktree.removal import OURS, remove_tree, rename_to_free_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from takeback.model.snapshot import Entry
-    from takeback.worktree.unit import Unit
+    from takeback.worktree.unit import Inside, Unit
 
     class BlobSource(Protocol):
         """Where the bytes of a snapshot come from, hash-checked."""
@@ -26,8 +28,7 @@ if TYPE_CHECKING:
         def stream(self, oid: bytes, write: Callable[[bytes], None]) -> None: ...
 
 
-_IN_MEMORY = 64 << 20
-_DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_IN_MEMORY = 4 << 20
 
 
 def stage(dir_fd: int, temporary: bytes, unit: Unit, blobs: BlobSource, *, flush: bool) -> None:
@@ -37,50 +38,88 @@ def stage(dir_fd: int, temporary: bytes, unit: Unit, blobs: BlobSource, *, flush
         _write(dir_fd, temporary, unit.new, blobs, flush=flush, like=unit.name)
         return
     durable.mkdir(temporary, dir_fd=dir_fd)
-    fd = os.open(temporary, _DIRECTORY_FLAGS, dir_fd=dir_fd)
-    try:
-        _fill(fd, unit, blobs, flush=flush)
-        durable.chmod(fd, unit.new.mode)
+    with Descent(dir_fd) as at:
+        at.down(temporary)
+        _fill(at.fd, unit.inside_new, blobs, flush=flush)
+        durable.chmod(at.fd, unit.new.mode)
         if flush:
-            durable.sync(fd)
+            durable.sync(at.fd)
+
+
+def _fill(top_fd: int, inside: Inside, blobs: BlobSource, *, flush: bool) -> None:
+    """Writes all that a new directory holds; modes of directories come after their children."""
+    directories = []
+    with Descent(top_fd) as at:
+        for path, entry in inside:
+            parent, _, name = path.rpartition(b"/")
+            at.go(parent)
+            if entry.is_directory:
+                durable.mkdir(name, dir_fd=at.fd)
+                directories.append((path, entry))
+            else:
+                _write(at.fd, name, entry, blobs, flush=flush)
+        for path, entry in reversed(directories):
+            at.go(path)
+            durable.chmod(at.fd, entry.mode)
+            if flush:
+                durable.sync(at.fd)
+
+
+def flush_staged(dir_fd: int, temporary: bytes, unit: Unit) -> None:
+    """Flushes a new version that was staged without."""
+    assert unit.new is not None
+    if not unit.new.is_directory:
+        _flush(dir_fd, temporary, unit.new)
+        return
+    with Descent(dir_fd) as at:
+        for path, entry in unit.inside_new:
+            parent, _, name = (temporary + b"/" + path).rpartition(b"/")
+            at.go(parent)
+            _flush(at.fd, name, entry)
+        at.go(b"")
+        _flush(at.fd, temporary, unit.new)
+
+
+def _flush(dir_fd: int, name: bytes, entry: Entry) -> None:
+    if entry.is_link:
+        return  # it is part of its directory
+    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=dir_fd)
+    try:
+        durable.sync(fd)
     finally:
         os.close(fd)
 
 
-def _fill(top_fd: int, unit: Unit, blobs: BlobSource, *, flush: bool) -> None:
-    """Writes all that a new directory holds; modes of directories come after their children."""
-    directories = []
-    for path, entry in unit.inside_new:
-        parent, _, name = path.rpartition(b"/")
-        fd = _open_staged(top_fd, parent)
-        try:
-            if entry.is_directory:
-                durable.mkdir(name, dir_fd=fd)
-                directories.append((path, entry))
-            else:
-                _write(fd, name, entry, blobs, flush=flush)
-        finally:
-            os.close(fd)
-    for path, entry in reversed(directories):
-        fd = _open_staged(top_fd, path)
-        try:
-            durable.chmod(fd, entry.mode)
-            if flush:
-                durable.sync(fd)
-        finally:
-            os.close(fd)
+def refill(
+    dir_fd: int, name: bytes, leaving: bytes, entry: Entry, inside: Inside, blobs: BlobSource
+) -> None:
+    """Makes a directory whole again of which a part was removed; touches nothing that is there.
 
-
-def _open_staged(top_fd: int, path: bytes) -> int:
-    """Opens a directory below one that is ours alone (0700, under a name nobody knows)."""
-    current = os.dup(top_fd)
-    for component in path.split(b"/") if path else ():
-        try:
-            following = os.open(component, _DIRECTORY_FLAGS, dir_fd=current)
-        finally:
-            os.close(current)
-        current = following
-    return current
+    Each file is written in ``leaving``, a directory of ours, and then renamed into its place.
+    """
+    directories = [(name, entry)]
+    with Descent(dir_fd) as at, Descent(dir_fd) as new:
+        if ondisk.status(dir_fd, name) is None:
+            durable.mkdir(name, dir_fd=dir_fd)
+        new.down(leaving)
+        for path, wanted in inside:
+            parent, _, own = (name + b"/" + path).rpartition(b"/")
+            at.go(parent)
+            there = ondisk.status(at.fd, own) is not None
+            if wanted.is_directory:
+                directories.append((name + b"/" + path, wanted))
+                if not there:
+                    durable.mkdir(own, dir_fd=at.fd)
+            elif not there:
+                _write(new.fd, OURS, wanted, blobs, flush=True)
+                try:
+                    rename_to_free_name(OURS, own, dir_fd=new.fd, to_fd=at.fd)
+                except FileExistsError:
+                    remove_tree(new.fd, OURS)
+        for path, wanted in reversed(directories):
+            at.go(path)
+            if os.fstat(at.fd).st_mode & 0o777 != wanted.mode & 0o777:
+                durable.chmod(at.fd, wanted.mode)
 
 
 def _write(
@@ -100,9 +139,9 @@ def _write(
     fd = durable.create(name, dir_fd=dir_fd)
     try:
         if small:
-            durable.write(fd, data)
+            durable.write_sparse(fd, data)
         else:
-            blobs.stream(entry.oid, lambda piece: durable.write(fd, piece))
+            blobs.stream(entry.oid, lambda piece: durable.write_sparse(fd, piece))
         if like is not None:
             _inherit(fd, dir_fd, like)
         durable.chmod(fd, entry.mode)
@@ -142,23 +181,3 @@ def _inherit_attributes(fd: int, dir_fd: int, name: bytes) -> None:
         pass  # the file system has none, or is full of them
     finally:
         os.close(source)
-
-
-def remove_tree(dir_fd: int, name: bytes) -> None:
-    """Removes a file, or a directory with all in it, under a temporary name of ours."""
-    found = ondisk.status(dir_fd, name)
-    if found is None:
-        return
-    if found.st_mode & 0o170000 != 0o040000:
-        durable.unlink(name, dir_fd=dir_fd)
-        return
-    fd = os.open(name, _DIRECTORY_FLAGS, dir_fd=dir_fd)
-    try:
-        os.fchmod(fd, 0o700)
-        with os.scandir(fd) as listing:
-            names = [os.fsencode(entry.name) for entry in listing]
-        for inner in names:
-            remove_tree(fd, inner)
-    finally:
-        os.close(fd)
-    durable.rmdir(name, dir_fd=dir_fd)

@@ -15,19 +15,35 @@ that appears or goes as a whole holds, by path relative to it, parents first.
 
 from __future__ import annotations
 
+from takeback.durable import scratch_name
 from takeback.model.path_text import to_bytes, to_text
 from takeback.model.snapshot import Entry
 from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
     from takeback.model.change import Change
 
 Inside = tuple[tuple[bytes, Entry], ...]
+_ASIDE = 1 << 32
 _BACKWARD = 1 << 33
+_LEAVING = 1 << 34
+
+
+class Scratch(Value):
+    """The temporary names of one unit, all of them beside its place.
+
+    ``temporary`` is the new version before, and the old one after the exchange; ``aside`` the
+    old one where names cannot be exchanged. ``leaving`` is a directory of ours through which the
+    files of a directory that makes way go, one by one: while it is there, that has begun.
+    """
+
+    temporary: bytes
+    aside: bytes
+    leaving: bytes
 
 
 class Unit(Value):
@@ -62,6 +78,16 @@ class Unit(Value):
     def staged(self) -> bool:
         return self.new is not None and not self.only_mode
 
+    @property
+    def makes_way(self) -> bool:
+        """A directory gives its place to a file or link."""
+        return self.staged and self.old is not None and self.old.is_directory
+
+    def scratch(self, token: str) -> Scratch:
+        """Returns its temporary names in the operation ``token``."""
+        numbers = (self.number, self.number + _ASIDE, self.number + _LEAVING)
+        return Scratch(*(scratch_name(token, number) for number in numbers))
+
     def reversed(self) -> Unit:
         """Returns the unit that takes this one back; its temporary name is another one."""
         number = self.number + _BACKWARD
@@ -76,33 +102,44 @@ def make_units(
     """Groups changes into units. ``displaced`` is what is in each directory that makes way."""
     units: list[Unit] = []
     tops: dict[bytes, tuple[Change, list[tuple[bytes, Entry]]]] = {}
-    for change in sorted(writes, key=lambda c: c.path):
-        top = _top_above(change.path, tops)
-        if top is not None and change.new is not None:
+    top: bytes | None = None
+    for change in sorted(writes, key=lambda c: _in_tree_order(c.path)):
+        if top is not None and change.new is not None and change.path.startswith(top + b"/"):
             tops[top][1].append((change.path[len(top) + 1 :], change.new))
             continue
         was_directory = change.old is not None and change.old.is_directory
         if change.new is not None and change.new.is_directory and not was_directory:
-            tops[change.path] = (change, [])
+            top = change.path
+            tops[top] = (change, [])
             continue
         inside = displaced.get(change.path, ())
         units.append(Unit(0, change.path, change.old, change.new, inside_old=inside))
     for path, (change, inside_new) in tops.items():
         units.append(Unit(0, path, change.old, change.new, inside_new=tuple(inside_new)))
-    for change in deletes:
-        if _top_above(change.path, displaced) is None:
-            units.append(Unit(0, change.path, change.old, None))
+    units.extend(
+        Unit(0, change.path, change.old, None) for change in _not_below(displaced, deletes)
+    )
     units.sort(key=lambda unit: unit.path)
     return [unit.replace(number=number) for number, unit in enumerate(units)]
 
 
-def _top_above(path: bytes, tops: Mapping[bytes, object]) -> bytes | None:
-    at = path.find(b"/")
-    while at >= 0:
-        if path[:at] in tops:
-            return path[:at]
-        at = path.find(b"/", at + 1)
-    return None
+def _in_tree_order(path: bytes) -> bytes:
+    """Returns a key that puts what is in a directory right after it, before ``directory.x``."""
+    return path.replace(b"/", b"\0")
+
+
+def _not_below(tops: Iterable[bytes], changes: Iterable[Change]) -> Iterator[Change]:
+    """Yields the changes that are in none of the directories ``tops``."""
+    keyed: list[tuple[bytes, Change | None]] = [
+        (_in_tree_order(path + b"/"), None) for path in tops
+    ]
+    keyed.extend((_in_tree_order(change.path), change) for change in changes)
+    top: bytes | None = None
+    for key, change in sorted(keyed, key=lambda pair: pair[0]):
+        if change is None:
+            top = key
+        elif top is None or not key.startswith(top):
+            yield change
 
 
 def encode(unit: Unit) -> dict[str, Any]:
