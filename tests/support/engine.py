@@ -148,9 +148,6 @@ class Blobs:
     def blob(self, oid: bytes) -> bytes:
         return self._known[oid]
 
-    def size_of(self, oid: bytes) -> int:
-        return len(self._known[oid])
-
     def stream(self, oid: bytes, write: Callable[[bytes], None]) -> None:
         data = self._known[oid]
         for start in range(0, len(data), 5):  # far less than a store's, so that pieces matter

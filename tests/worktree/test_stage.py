@@ -80,7 +80,8 @@ def test_setuid_is_never_created(root: Path, fd: int) -> None:
 
 def test_bytes_that_do_not_read_back_make_no_file(root: Path, fd: int) -> None:
     class Damaged(Blobs):
-        def blob(self, oid: bytes) -> bytes:
+        def stream(self, oid: bytes, write: Callable[[bytes], None]) -> None:
+            write(b"on")
             raise StoreDamaged("its bytes have another hash")
 
     with pytest.raises(StoreDamaged):

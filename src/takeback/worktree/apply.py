@@ -82,7 +82,7 @@ class Apply:
         self._left: dict[bytes, str] = {}
         self._directories: list[bytes] = []
         self._ours: set[tuple[int, int]] = set()
-        self._flush_each = len(units) <= _MANY
+        self._flush_each = sum(1 + len(unit.inside_new) for unit in units) <= _MANY
         self.changed_nothing = True
         """Only temporary files were written so far: the operation can simply be dropped."""
 

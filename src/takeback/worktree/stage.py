@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
         def blob(self, oid: bytes) -> bytes: ...
 
-        def size_of(self, oid: bytes) -> int: ...
-
         def stream(self, oid: bytes, write: Callable[[bytes], None]) -> None: ...
 
 
@@ -134,21 +132,53 @@ def _write(
     if entry.is_link:
         durable.symlink(blobs.blob(entry.oid), name, dir_fd=dir_fd)
         return
-    small = blobs.size_of(entry.oid) <= _IN_MEMORY
-    data = blobs.blob(entry.oid) if small else b""  # before the file exists: it may be damaged
-    fd = durable.create(name, dir_fd=dir_fd)
+    pen = _Pen(dir_fd, name)
     try:
-        if small:
-            durable.write_sparse(fd, data)
-        else:
-            blobs.stream(entry.oid, lambda piece: durable.write_sparse(fd, piece))
+        blobs.stream(entry.oid, pen.write)
+        fd = pen.finish()
         if like is not None:
             _inherit(fd, dir_fd, like)
         durable.chmod(fd, entry.mode)
         if flush:
             durable.sync(fd)
     finally:
-        os.close(fd)
+        pen.close()
+
+
+class _Pen:
+    """Writes a new file in pieces. It is made only when the first few MB are there.
+
+    The hash of a blob is known at its end: so a damaged one that is not large makes no file.
+    """
+
+    def __init__(self, dir_fd: int, name: bytes) -> None:
+        self._dir_fd = dir_fd
+        self._name = name
+        self._fd = -1
+        self._held: list[bytes] = []
+        self._size = 0
+
+    def write(self, piece: bytes) -> None:
+        if self._fd >= 0:
+            durable.write_sparse(self._fd, piece)
+            return
+        self._held.append(piece)
+        self._size += len(piece)
+        if self._size > _IN_MEMORY:
+            self.finish()
+
+    def finish(self) -> int:
+        """Returns the descriptor of the file, which has all that was written."""
+        if self._fd < 0:
+            self._fd = durable.create(self._name, dir_fd=self._dir_fd)
+            for piece in self._held:
+                durable.write_sparse(self._fd, piece)
+            self._held.clear()
+        return self._fd
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
 
 
 def _inherit(fd: int, dir_fd: int, name: bytes) -> None:
