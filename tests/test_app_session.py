@@ -143,6 +143,22 @@ def test_a_fork_with_and_without_files(tb: Takeback, workspace: Path, tmp_path: 
     assert [node.turn.number for node in root.children if node.turn is not None] == [1, 2]
 
 
+def test_a_fork_into_a_new_directory_touches_no_neighbour(
+    tb: Takeback, workspace: Path, tmp_path: Path
+) -> None:
+    workspace.chmod(0o750)
+    with tb.session(agent="mine").turn("one", conversation=b"") as turn:
+        (workspace / "a.txt").write_text("1\n")
+    diary = tmp_path / "race.takeback-new" / "diary"
+    diary.parent.mkdir()
+    diary.write_text("dear diary")
+    before = set(os.listdir(tmp_path))
+    tb.fork(turn.after, worktree=str(tmp_path / "race"))
+    assert diary.read_text() == "dear diary"
+    assert set(os.listdir(tmp_path)) - before == {"race"}
+    assert (tmp_path / "race").stat().st_mode & 0o777 == 0o750
+
+
 def test_conversations_can_be_switched_off(tb: Takeback, workspace: Path) -> None:
     Path(tb.store_directory, "config.toml").write_text('conversation = "off"\n')
     with Takeback.open(workspace) as other:

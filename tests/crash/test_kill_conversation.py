@@ -111,6 +111,7 @@ class Talk:
         else:
             assert sessions == {"mine-s1", child}
         assert tree_state(self.root) == (self.old if operation == "both" else self.new)
+        assert not list(self.base.glob("elsewhere.takeback-*"))
         return True
 
 

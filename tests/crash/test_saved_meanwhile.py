@@ -16,6 +16,7 @@ import pytest
 from takeback.model.policy import Overrides
 from tests.crash.world import Notes, World, write
 from tests.support.faults import Faults
+from tests.support.lanes import shares
 from tests.support.trees import tree_state
 
 PRECIOUS = b"typed five seconds ago"
@@ -119,7 +120,7 @@ def rounds(tmp_path: Path, share: int, *, exchange: bool) -> Iterator[int]:
 
 @pytest.mark.parametrize("exchange", [True, False], ids=["exchange", "no exchange"])
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("share", range(SHARES))
+@shares(SHARES)
 def test_what_is_saved_into_a_directory_that_makes_way_is_kept_and_named(
     tmp_path: Path, way: Save, share: int, exchange: bool
 ) -> None:
@@ -181,7 +182,7 @@ def in_undo_snapshot(world: World) -> bool:
 
 @pytest.mark.parametrize("exchange", [True, False], ids=["exchange", "no exchange"])
 @pytest.mark.parametrize("way", [a_new_file, a_new_file_further_down, an_edit_by_renaming])
-@pytest.mark.parametrize("share", range(SHARES))
+@shares(SHARES)
 def test_what_is_saved_between_a_kill_and_its_recovery_is_kept_and_named(
     tmp_path: Path, way: Save, share: int, exchange: bool
 ) -> None:

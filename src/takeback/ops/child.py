@@ -50,6 +50,8 @@ class Child(Value):
     directory: str
     worktree: str | None = None
     """A new directory that the checkpoint's files go into."""
+    filling: str | None = None
+    """The temporary name beside it, random, under which that directory is filled."""
 
 
 class Cut(Value):
@@ -162,6 +164,7 @@ def plan_cut(
         tree=tree.hex(),
         directory=where,
         worktree=worktree,
+        filling=None if worktree is None else elsewhere.temporary_name(worktree),
     )
     if not history and not adapter.starts_by_id:
         return Cut(child, resume_line(target, adapter.start(where)), prompt)
@@ -220,7 +223,7 @@ def write_child(context: Context, child: Child, target: Checkpoint, blobs: BlobS
     """
     data = b"".join(read_conversation(context.store, bytes.fromhex(child.tree)))
     if child.worktree is not None:
-        elsewhere.fill(context, target, child.worktree, blobs)
+        elsewhere.fill(context, target, child.worktree, child.filling, blobs)
     if child.path:
         _write_file(child.path, data)
     if child.worktree is not None:
@@ -280,7 +283,8 @@ def encode(child: Child) -> dict[str, Any]:
 
 
 def decode(record: Mapping[str, Any]) -> Child:
-    return Child(**{name: record[name] for name in _FIELDS})
+    known = {name: record[name] for name in _FIELDS if name in record}
+    return Child(**known)
 
 
-_FIELDS = ("id", "agent", "native", "path", "tree", "directory", "worktree")
+_FIELDS = ("id", "agent", "native", "path", "tree", "directory", "worktree", "filling")

@@ -1,7 +1,7 @@
 """Elsewhere: a checkpoint's files in a new directory, so that two approaches can race.
 
-The directory is a workspace of its own, with its own store. It is filled under a temporary
-name beside it and renamed when it is whole.
+The directory is a workspace of its own, with its own store. It is filled under a random
+temporary name beside it and renamed when it is whole.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 
 from takeback import durable
-from takeback.errors import Refused, UsageError
+from takeback.errors import Refused, TakebackError, UsageError
 from takeback.model.change import Change
+from takeback.model.ids import new_operation_id
 from takeback.model.path_text import to_text
 from takeback.model.session import Origin, TranscriptPart
 from takeback.model.turn import forked_from
@@ -19,6 +20,7 @@ from takeback.ops.failures import write_failed
 from takeback.ops.open import locate, open_store, open_workspace
 from takeback.store import trees
 from takeback.worktree.apply import Apply
+from takeback.worktree.removal import remove_tree, rename_to_free_name
 from takeback.worktree.unit import make_units
 
 TYPE_CHECKING = False
@@ -46,41 +48,68 @@ def new_directory(context: Context, path: str) -> str:
     return full
 
 
-def fill(context: Context, target: Checkpoint, directory: str, blobs: BlobSource) -> None:
-    """Writes a checkpoint's files into a new directory; does nothing if it is there already."""
+def temporary_name(directory: str) -> str:
+    """Returns a name beside a new directory that nobody has: what is there is ours, if any."""
+    return f"{directory}.takeback-{new_operation_id()}"
+
+
+def fill(
+    context: Context,
+    target: Checkpoint,
+    directory: str,
+    temporary: str | None,
+    blobs: BlobSource,
+) -> None:
+    """Writes a checkpoint's files into a new directory; does nothing if it is there already.
+
+    ``temporary`` is the name that the journal keeps, so that a killed process's beginnings are
+    removed and nothing else. A journal from before that had none leaves them where they are.
+    """
     if os.path.isdir(directory):
         return
-    temporary = f"{directory}.takeback-new"
+    temporary = temporary or temporary_name(directory)
+    parent = os.open(os.path.dirname(directory), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    name, final = (os.fsencode(os.path.basename(path)) for path in (temporary, directory))
     try:
-        _remove(temporary)
-        durable.mkdir(temporary, mode=0o755)
-        fd = os.open(temporary, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        remove_tree(parent, name)
+        durable.mkdir(name, dir_fd=parent)
         try:
-            tree = trees.walk(context.store, bytes.fromhex(target.snapshot))
-            changes = [Change(path, None, entry) for path, entry in tree]
-            units = make_units(changes, [], {})
-            applied = Apply(fd, units, target.id, blobs, context.reporter).run()
-        finally:
-            os.close(fd)
+            _write_files(context, target, parent, name, directory, blobs)
+            rename_to_free_name(name, final, dir_fd=parent)
+        except (OSError, TakebackError):
+            remove_tree(parent, name)
+            raise
+        durable.sync(parent)
+    except OSError as error:
+        raise write_failed("filling the new directory", error) from error
+    finally:
+        os.close(parent)
+
+
+def _write_files(
+    context: Context,
+    target: Checkpoint,
+    parent: int,
+    name: bytes,
+    directory: str,
+    blobs: BlobSource,
+) -> None:
+    """Fills our directory, then gives it the permission bits of the root it is a copy of."""
+    fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=parent)
+    try:
+        tree = trees.walk(context.store, bytes.fromhex(target.snapshot))
+        changes = [Change(path, None, entry) for path, entry in tree]
+        units = make_units(changes, [], {})
+        applied = Apply(fd, units, target.id, blobs, context.reporter).run()
         if applied.left_alone:
             first = applied.left_alone[0]
-            _remove(temporary)
             raise Refused(
                 f"{to_text(first.path)} cannot be written into {directory}: {first.reason}",
                 hint="nothing was forked",
             )
-        durable.rename(temporary, directory)
-        durable.sync_directory(os.path.dirname(directory))
-    except OSError as error:
-        raise write_failed("filling the new directory", error) from error
-
-
-def _remove(path: str) -> None:
-    """Deletes what a killed process had begun to fill."""
-    if os.path.isdir(path):
-        import shutil
-
-        shutil.rmtree(path)
+        durable.chmod(fd, os.fstat(context.workspace.fd).st_mode)
+    finally:
+        os.close(fd)
 
 
 def begin(context: Context, child: Child, target: Checkpoint, data: bytes) -> None:
