@@ -6,13 +6,16 @@ killed at that step and before it is recovered.
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from takeback import kernel
 from takeback.model.policy import Overrides
 from tests.crash.world import Notes, World, write
 from tests.support.faults import Faults
@@ -91,9 +94,9 @@ def save_if_it_goes(way: Save, directory: Directory) -> None:
         pass
 
 
-def make_world(base: Path, *, exchange: bool) -> World:
+def make_world(base: Path, *, able: str) -> World:
     """Returns a world in which ``flip`` is a directory now and a file in the target."""
-    world = World(base, exchange=exchange)
+    world = World(base, exchange=able != "no exchange")
     write(world.root / "flip", b"a file then")
     with world.open() as takeback:
         world.target = takeback.checkpoint("target").checkpoint.id
@@ -110,26 +113,26 @@ def precious(world: World) -> list[bytes]:
     return [path for path, entry in state.items() if entry.content.startswith(PRECIOUS)]
 
 
-def rounds(tmp_path: Path, share: int, *, exchange: bool) -> Iterator[int]:
+def rounds(tmp_path: Path, share: int, *, able: str) -> Iterator[int]:
     """Yields the steps of a share, from shortly before the directory makes way."""
-    world = make_world(tmp_path / "counted", exchange=exchange)
-    ran = world.run(partial(rewind, world))
+    world = make_world(tmp_path / "counted", able=able)
+    ran = world.run(partial(rewind, world, able))
     world.remove()
     yield from range(ran.steps.index("exchange") - 1 + share, 10_000, SHARES)
 
 
-@pytest.mark.parametrize("exchange", [True, False], ids=["exchange", "no exchange"])
+@pytest.mark.parametrize("able", ["exchange", "no exchange", "no rename"])
 @pytest.mark.parametrize("way", WAYS)
 @shares(SHARES)
 def test_what_is_saved_into_a_directory_that_makes_way_is_kept_and_named(
-    tmp_path: Path, way: Save, share: int, exchange: bool
+    tmp_path: Path, way: Save, share: int, able: str
 ) -> None:
     met = 0
-    for at in rounds(tmp_path, share, exchange=exchange):
-        world = make_world(tmp_path / str(at), exchange=exchange)
+    for at in rounds(tmp_path, share, able=able):
+        world = make_world(tmp_path / str(at), able=able)
         directory = Directory(world.root / "flip")
         faults = Saving(at, way, directory)
-        ran = world.run(partial(rewind, world), faults)
+        ran = world.run(partial(rewind, world, able), faults)
         assert ran.done, ran.text
         found = precious(world)
         check_kept(world, found, ran.answer)
@@ -147,10 +150,28 @@ def test_what_is_saved_into_a_directory_that_makes_way_is_kept_and_named(
             assert found or in_undo_snapshot(world), f"lost at step {at}"
         directory.close()
         world.remove()
-    assert met, "no save fell into the time in which the directory was out of its place"
+    assert met or able == "no rename", (
+        "no save fell into the time in which the directory was out of its place"
+    )
 
 
-def rewind(world: World) -> list[tuple[bytes, str]]:
+def limit(able: str) -> None:
+    """Makes this process find a directory of a lower layer of overlayfs: it cannot be renamed."""
+    if able != "no rename":
+        return
+    exchange = kernel.exchange
+
+    def refuse(dir_fd: int, one: bytes, other: bytes) -> None:
+        for name in (one, other):
+            if stat.S_ISDIR(os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode):
+                raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        exchange(dir_fd, one, other)
+
+    kernel.exchange = refuse
+
+
+def rewind(world: World, able: str) -> list[tuple[bytes, str]]:
+    limit(able)
     with world.open() as takeback:
         outcome = takeback.rewind(world.target, overrides=Overrides.all())
         assert outcome.verified
@@ -180,23 +201,23 @@ def in_undo_snapshot(world: World) -> bool:
     return bool(precious(world))
 
 
-@pytest.mark.parametrize("exchange", [True, False], ids=["exchange", "no exchange"])
+@pytest.mark.parametrize("able", ["exchange", "no exchange", "no rename"])
 @pytest.mark.parametrize("way", [a_new_file, a_new_file_further_down, an_edit_by_renaming])
 @shares(SHARES)
 def test_what_is_saved_between_a_kill_and_its_recovery_is_kept_and_named(
-    tmp_path: Path, way: Save, share: int, exchange: bool
+    tmp_path: Path, way: Save, share: int, able: str
 ) -> None:
     met = 0
-    for at in rounds(tmp_path, share, exchange=exchange):
-        world = make_world(tmp_path / str(at), exchange=exchange)
+    for at in rounds(tmp_path, share, able=able):
+        world = make_world(tmp_path / str(at), able=able)
         directory = Directory(world.root / "flip")
-        ran = world.run(partial(rewind, world), Faults(at))
+        ran = world.run(partial(rewind, world, able), Faults(at))
         save_if_it_goes(way, directory)
         saved = bool(precious(world))
         beside = [path for path in precious(world) if b".takeback-" in path]
         met += bool(beside)
         notes = Notes()
-        recovered = world.run(partial(recover, world, notes))
+        recovered = world.run(partial(recover, world, notes, able))
         assert recovered.done, recovered.text
         assert bool(precious(world)) == saved, f"lost after a kill at step {at}"
         for path in precious(world):
@@ -206,10 +227,32 @@ def test_what_is_saved_between_a_kill_and_its_recovery_is_kept_and_named(
         world.remove()
         if not ran.killed:
             break
-    assert met, "no kill left the directory out of its place"
+    assert met or able == "no rename", "no kill left the directory out of its place"
 
 
-def recover(world: World, notes: Notes) -> list[bytes]:
+def recover(world: World, notes: Notes, able: str) -> list[bytes]:
+    limit(able)
     with world.open(notes) as takeback:
         recovered = takeback.recover()
         return [] if recovered is None else [item.path for item in recovered.left_alone]
+
+
+@pytest.mark.parametrize("able", ["exchange", "no exchange", "no rename"])
+def test_a_kill_while_a_directory_makes_way_is_recovered_and_can_be_undone(
+    tmp_path: Path, able: str
+) -> None:
+    for at in rounds(tmp_path, 0, able=able):
+        world = make_world(tmp_path / str(at), able=able)
+        before = tree_state(world.root)
+        ran = world.run(partial(rewind, world, able), Faults(at))
+        recovered = world.run(partial(recover, world, Notes(), able))
+        assert recovered.done, recovered.text
+        assert recovered.answer == []
+        assert [*tree_state(world.root)] == [b"flip"], at
+        assert (world.root / "flip").read_bytes() == b"a file then"
+        with world.open() as takeback:
+            assert takeback.undo(overrides=Overrides.all()).whole
+        assert tree_state(world.root) == before
+        world.remove()
+        if not ran.killed:
+            break
