@@ -196,9 +196,17 @@ def rmdir(name: Name, *, dir_fd: int | None = None) -> None:
 
 
 def chmod(fd: int, mode: int) -> None:
-    """Sets the permission bits of an open file or directory; never setuid, setgid, sticky."""
+    """Sets the permission bits of an open file or directory; never setuid, setgid, sticky.
+
+    Also of one that its bits keep us from reading, and that is open as a place only (O_PATH).
+    """
     _step("chmod")
-    os.fchmod(fd, mode & 0o777)
+    try:
+        os.fchmod(fd, mode & 0o777)
+    except OSError as error:
+        if error.errno != errno.EBADF or not hasattr(os, "O_PATH"):
+            raise
+        os.chmod(f"/proc/self/fd/{fd}", mode & 0o777)
 
 
 def replace_file(

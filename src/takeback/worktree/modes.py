@@ -19,7 +19,7 @@ def set_directory_mode(parent_fd: int, unit: Unit) -> str | None:
     """Returns MODE_SET, None if the bits are right already, or why they are left alone."""
     assert unit.new is not None
     assert unit.old is not None
-    fd = os.open(unit.name, _FLAGS, dir_fd=parent_fd)
+    fd = _opened(parent_fd, unit.name)
     try:
         present = os.fstat(fd).st_mode & 0o777
         if present == unit.new.mode & 0o777:
@@ -30,3 +30,14 @@ def set_directory_mode(parent_fd: int, unit: Unit) -> str | None:
         return MODE_SET
     finally:
         os.close(fd)
+
+
+def _opened(parent_fd: int, name: bytes) -> int:
+    """Opens a directory; one whose own bits forbid that as a place only, whose bits can be set."""
+    try:
+        return os.open(name, _FLAGS, dir_fd=parent_fd)
+    except PermissionError:
+        if not hasattr(os, "O_PATH"):
+            raise
+        flags = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        return os.open(name, flags, dir_fd=parent_fd)

@@ -46,7 +46,7 @@ def remove_tree(dir_fd: int, name: bytes) -> None:
         durable.unlink(name, dir_fd=dir_fd)
         return
     with Descent(dir_fd) as at:
-        at.down(name)
+        _enter_ours(at, name)
         pending = [(name, _open_up(at.fd))]
         while pending:
             own, names = pending[-1]
@@ -58,10 +58,26 @@ def remove_tree(dir_fd: int, name: bytes) -> None:
             inner = names.pop()
             found = ondisk.status(at.fd, inner)
             if found is not None and S_ISDIR(found.st_mode):
-                at.down(inner)
+                _enter_ours(at, inner)
                 pending.append((inner, _open_up(at.fd)))
             elif found is not None:
                 durable.unlink(inner, dir_fd=at.fd)
+
+
+def _enter_ours(at: Descent, name: bytes) -> None:
+    """Goes into a directory of ours, also into one that has the closed bits of a snapshot."""
+    try:
+        at.down(name)
+    except PermissionError:
+        if not hasattr(os, "O_PATH"):
+            raise
+        flags = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        fd = os.open(name, flags, dir_fd=at.fd)
+        try:
+            durable.chmod(fd, 0o700)
+        finally:
+            os.close(fd)
+        at.down(name)
 
 
 def _open_up(fd: int) -> list[bytes]:
