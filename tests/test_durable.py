@@ -156,3 +156,26 @@ def test_directories_of_the_store_are_private_at_every_level(tmp_path: Path) -> 
     modes = [(tmp_path / name).stat().st_mode & 0o777 for name in ("a", "a/b", "a/b/c")]
     assert modes == [0o700] * 3
     durable.make_directories(str(tmp_path / "a" / "b" / "c"))
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [bytes(1 << 20)],
+        [b"x" + bytes(1 << 20), bytes(1 << 20), b"end"],
+        [bytes(100_000) + b"middle" + bytes(100_001)],
+        [b"a" * 50_000, bytes(16_384), b"b"],
+        [b""],
+        [bytes(5)],
+    ],
+)
+def test_zeros_become_holes_and_read_the_same(tmp_path: Path, pieces: list[bytes]) -> None:
+    fd = durable.create(str(tmp_path / "new"))
+    for piece in pieces:
+        durable.write_sparse(fd, piece)
+    whole = b"".join(pieces)
+    status = os.fstat(fd)
+    os.close(fd)
+    assert (tmp_path / "new").read_bytes() == whole
+    if whole.count(0) > 1 << 19 and status.st_blocks:
+        assert status.st_blocks * 512 < len(whole) // 2

@@ -24,7 +24,7 @@ _RESOLVE_BENEATH = 0x08
 _RESOLVE_NO_XDEV = 0x01
 _RESOLVE_NO_SYMLINKS = 0x04
 _RESOLVE_NO_MAGICLINKS = 0x02
-_LONGEST_PATH = 4096  # one call takes no more; component by component there is no limit
+_LONGEST_PATH = 4096  # one call takes no more
 _RENAME_NOREPLACE = 1
 _RENAME_EXCHANGE = 2
 _MADV_POPULATE_WRITE = 23
@@ -88,8 +88,8 @@ def open_directory_beneath(root_fd: int, path: bytes, *, only_to_read: bool = Fa
     components = path.split(b"/")
     if any(component in (b"", b".", b"..") for component in components):
         raise OSError(errno.EINVAL, "not a plain relative path", path)
-    if not only_to_read and _openat2_works and len(path) < _LONGEST_PATH:
-        fd = _openat2(root_fd, path)
+    if not only_to_read and _openat2_works:
+        fd = _open_in_stretches(root_fd, path)
         if fd is not None:
             return fd
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -105,6 +105,21 @@ def open_directory_beneath(root_fd: int, path: bytes, *, only_to_read: bool = Fa
             os.close(current)
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path)
     return current
+
+
+def _open_in_stretches(root_fd: int, path: bytes) -> int | None:
+    """Opens a path with as few calls as its length allows; None where there is no openat2."""
+    current = root_fd
+    while True:
+        cut = len(path) if len(path) < _LONGEST_PATH else path.rfind(b"/", 0, _LONGEST_PATH)
+        try:
+            following = _openat2(current, path[: cut if cut > 0 else len(path)])
+        finally:
+            if current != root_fd:
+                os.close(current)
+        if following is None or cut <= 0 or cut == len(path):
+            return following
+        current, path = following, path[cut + 1 :]
 
 
 def _openat2(root_fd: int, path: bytes) -> int | None:

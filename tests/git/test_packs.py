@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import random
+import tracemalloc
 import zlib
 from pathlib import Path
 
@@ -447,3 +448,24 @@ def test_thousands_of_packs_do_not_exhaust_descriptors(git: Git):
     packs.close()
     if before:
         assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_large_object_is_read_through_in_little_memory_also_after_a_repack(git: Git) -> None:
+    """Two versions of one file are food for a delta, which could only be read whole."""
+    first = random.Random(1).randbytes(1 << 20) * 24
+    second = first[:-1] + b"!"
+    write(git, first)
+    write(git, second)
+    repository.repack_geometric(git)
+    packs = reader(git)
+    oid = object_id(BLOB, second)
+    tracemalloc.start()
+    try:
+        packs.check(oid)
+        written = packs.open_stream(oid, lambda piece: None)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+        packs.close()
+    assert written == len(second)
+    assert peak < 8 << 20, f"{peak >> 20} MB"

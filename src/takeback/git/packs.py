@@ -74,6 +74,10 @@ class Packs:
 
         return self._from_any_copy(oid, whole)
 
+    def check(self, oid: ObjectId) -> None:
+        """Reads an object through, as ``read`` does, and keeps nothing of it in memory."""
+        self._from_any_copy(oid, lambda pack, offset: self._deliver(oid, pack, offset, _drop))
+
     def size_of(self, oid: ObjectId) -> int:
         """Returns the size that the head of an object tells, without hashing it.
 

@@ -108,10 +108,15 @@ def repack_geometric(git: Git) -> None:
     """Joins small packs so that each is at least twice the size of the next.
 
     Every object that is in a pack stays, referred to or not. Raises GitFailed and changes
-    nothing if one does not read back.
+    nothing if one does not read back. Large files stay whole: what a delta makes is read into
+    memory with its base, by git and by us.
     """
     git.run(
         ["repack", "--geometric=2", "-d", "-q", "--window=10", "--no-write-bitmap-index"],
-        config=(("repack.writeBitmaps", "false"), ("core.multiPackIndex", "false")),
+        config=(
+            ("repack.writeBitmaps", "false"),
+            ("core.multiPackIndex", "false"),
+            ("core.bigFileThreshold", "16m"),
+        ),
         timeout=_LONG,
     )

@@ -136,7 +136,7 @@ class Store:
     def reads_back(self, oid: bytes) -> bool:
         """Tells whether an object is there with the right bytes."""
         try:
-            self.packs.read(oid)
+            self.packs.check(oid)
         except (ObjectMissing, StoreDamaged):
             return False
         return True
