@@ -25,6 +25,7 @@ from bench.repositories import Turns, repository
 from bench.sessions import measure_hook, measure_session
 
 _ROUNDS = {1_000: 15, 10_000: 11, 100_000: 7}
+_CROWD = 50_000
 
 
 def main() -> None:
@@ -136,7 +137,7 @@ def capture_rounds(place: Path, scratch: Path, rounds: int) -> dict[str, Any]:
 
 def rewind_rounds(place: Path, scratch: Path, rounds: int) -> dict[str, Any]:
     """Rewinds edits of 14 and of 1000 files: whole operation, and the apply part alone."""
-    from bench.rewinds import timed_rewind
+    from bench.rewinds import crowded_directory, timed_rewind
 
     inside = InProcess(place, scratch / "rewinds")
     inside.prepare()
@@ -155,6 +156,13 @@ def rewind_rounds(place: Path, scratch: Path, rounds: int) -> dict[str, Any]:
             alone.append(took.apply)
         rows[str(count)] = {"whole": median(whole), "apply": median(alone)}
         print(f"| {count} files | {median(whole):.0f} | {median(alone):.0f} |", flush=True)
+    crowd = crowded_directory(scratch, _CROWD)
+    rows["crowd"] = crowd._asdict()
+    print(
+        f"\n{_CROWD} files in one new directory: captured in {crowd.capture / 1000:.1f} s, "
+        f"taken away in {crowd.away / crowd.capture:.1f} times that, brought back in "
+        f"{crowd.back / crowd.capture:.1f} times that"
+    )
     return rows
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from pathlib import Path
 from typing import NamedTuple
 
 from takeback import Takeback
@@ -38,3 +40,37 @@ def timed_rewind(takeback: Takeback, target: Checkpoint) -> Took:
     finally:
         apply.Apply.run = original  # type: ignore[method-assign]
     return Took(whole, spent[0])
+
+
+class Crowd(NamedTuple):
+    """One directory of many files, in milliseconds: captured, taken away, brought back."""
+
+    capture: float
+    away: float
+    back: float
+
+
+def crowded_directory(scratch: Path, files: int) -> Crowd:
+    """Captures a new directory of many files and rewinds to before it and to after it.
+
+    What counts is how many times the capture each rewind takes.
+    """
+    root = scratch / "crowded"
+    root.mkdir()
+    environ = {
+        "HOME": str(scratch),
+        "TAKEBACK_HOME": str(scratch / "crowded-store"),
+        "PATH": os.environ["PATH"],
+    }
+    (root / "kept").write_text("kept")
+    with Takeback.open(root, environ=environ) as takeback:
+        before = takeback.checkpoint().checkpoint
+        (root / "crowd").mkdir()
+        for number in range(files):
+            (root / "crowd" / f"{number:06}").write_text(f"content {number}")
+        start = time.perf_counter()
+        after = takeback.checkpoint(allow_large=True).checkpoint
+        capture = (time.perf_counter() - start) * 1000
+        away = timed_rewind(takeback, before).whole
+        back = timed_rewind(takeback, after).whole
+    return Crowd(capture, away, back)

@@ -103,6 +103,23 @@ def test_a_large_file_is_streamed(root: Path, fd: int, monkeypatch: pytest.Monke
     assert (root / "t").read_bytes() == b"one"
 
 
+def test_a_sparse_file_stays_sparse(root: Path, fd: int) -> None:
+    content = b"start" + bytes(3 << 20) + b"end" + bytes(1 << 20)
+
+    class InPieces(Blobs):
+        def stream(self, oid: bytes, write: Callable[[bytes], None]) -> None:
+            for start in range(0, len(content), 1 << 20):
+                write(content[start : start + (1 << 20)])
+
+    staged(fd, Unit(0, b"f", None, file_entry(content)), InPieces(content))
+    assert (root / "t").read_bytes() == content
+    with (root / "probe").open("wb") as probe:
+        probe.truncate(1 << 20)
+    if (root / "probe").stat().st_blocks:
+        pytest.skip("this file system has no holes")
+    assert (root / "t").stat().st_blocks * 512 < 1 << 20
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 def test_owner_and_group_are_those_of_what_is_replaced(root: Path, fd: int) -> None:
     (root / "f").write_text("old")

@@ -157,11 +157,12 @@ def _roll_back(context: Context, operation: Operation, units: list[Unit]) -> Rec
     """Makes every path its old version again; temporary files of the way forward go first."""
     blobs = StoreBlobs(context.store)
     with Translated("the recovery"):
-        Apply(context.workspace.fd, units, operation.id, blobs, context.reporter).settle()
+        forward = Apply(context.workspace.fd, units, operation.id, blobs, context.reporter)
+        kept = forward.settle()
     applied = _apply(context, _backward(context, units), operation.id)
     with Translated("the recovery"):
         journal.remove(context.store)
-    return Recovered(operation.kind, False, applied.left_alone)
+    return Recovered(operation.kind, False, (*kept, *applied.left_alone))
 
 
 def _backward(context: Context, units: list[Unit]) -> list[Unit]:

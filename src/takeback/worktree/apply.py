@@ -32,6 +32,7 @@ from takeback.worktree.replacement import FATAL, Replacement
 from takeback.worktree.resume import (
     CHANGED,
     DONE,
+    KEPT_BESIDE,
     SAVED_MEANWHILE,
     TO_DO,
     TWO_VERSIONS,
@@ -107,21 +108,27 @@ class Apply:
             self._flush()
         finally:
             self._open.close()
-        left = tuple(LeftAlone(path, reason) for path, reason in sorted(self._left.items()))
         return Applied(
             tuple(sorted(self._written)),
             tuple(sorted(self._deleted)),
-            left,
+            self._named(),
             tuple(sorted(self._directories)),
         )
 
-    def settle(self) -> None:
-        """Puts what a killed run left under temporary names where it belongs, and does no more."""
+    def settle(self) -> tuple[LeftAlone, ...]:
+        """Puts what a killed run left under temporary names where it belongs, and does no more.
+
+        Returns what had to stay under such a name.
+        """
         try:
             for unit in self._units:
                 self._resume(unit)
         finally:
             self._open.close()
+        return tuple(item for item in self._named() if item.reason in KEPT_BESIDE)
+
+    def _named(self) -> tuple[LeftAlone, ...]:
+        return tuple(LeftAlone(path, reason) for path, reason in sorted(self._left.items()))
 
     def discard_staged(self) -> None:
         """Removes temporary files after a failure before the first swap; never raises."""
