@@ -10,7 +10,7 @@ import pytest
 from takeback import durable
 from takeback.git import pack, repository
 from takeback.git.objects import BLOB, COMMIT, TREE, Commit, encode_commit, encode_tree, object_id
-from takeback.git.pack import PackWriter
+from takeback.git.pack import PackWriter, SourceFailed
 from takeback.git.packs import Packs
 from takeback.git.process import Git
 from takeback.git.refs import Refs
@@ -134,7 +134,7 @@ def test_a_streamed_pack_from_which_all_was_taken_back_vanishes(git: Git, tmp_pa
 def test_a_source_that_cannot_be_read_leaves_the_writer_usable(git: Git, tmp_path: Path):
     writer = PackWriter(pack_dir(git))
     fd = os.open(tmp_path, os.O_RDONLY)
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(SourceFailed, match="directory"):
         writer.add_stream(BLOB, fd, 10)
     os.close(fd)
     assert not writer.aborted

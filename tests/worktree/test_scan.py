@@ -8,7 +8,7 @@ import shutil
 import struct
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,76 +18,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from takeback.ops.context import Context
-from takeback.store import trees
-from takeback.store.sink import PackSink
-from takeback.worktree.ignore import IgnoreRules
-from takeback.worktree.rules import Rules
-from takeback.worktree.scan import Scan, Scanned
-from takeback.worktree.statcache import StatCache
 from tests.support.engine import settle
 from tests.support.git import git
+from tests.support.scanner import Scanner
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs inotify")
-
-
-class Asking(Rules):
-    """The rules, and a list of all that they were asked."""
-
-    asked: list[bytes]
-
-    def ignored(self, paths: Sequence[bytes]) -> list[bool]:
-        self.asked += paths
-        return super().ignored(paths)
-
-
-class Scanner:
-    """Scans one workspace again and again; ``asked`` is what the rules were asked at last."""
-
-    def __init__(self, context: Context) -> None:
-        self.context = context
-        self.asked: list[bytes] = []
-
-    def run(self, *, cached: bool = True) -> Scanned:
-        store = self.context.store
-        self.asked = []
-        sink = PackSink(store)
-        place = store.path("stat") if cached else store.path("nowhere")
-        rules = Asking(
-            self.context.workspace.root, self.context.policy, self.context.environ, self._rules
-        )
-        rules.asked = self.asked
-        scan = Scan(
-            self.context.workspace,
-            StatCache.load(place),
-            sink,
-            rules,
-            self.context.policy,
-            self.context.reporter,
-            epoch=store.epoch,
-            in_child=lambda: None,
-        )
-        scanned = scan.run()
-        sink.publish()
-        if cached:
-            scan.remember()
-        return scanned
-
-    def _rules(self, excludes_file: bytes | None, exclude_info: bytes) -> IgnoreRules:
-        return IgnoreRules(
-            self.context.store.git,
-            os.fsdecode(self.context.workspace.root),
-            excludes_file=excludes_file,
-            exclude_info=exclude_info,
-        )
-
-    def held(self) -> dict[bytes, bytes]:
-        """Scans and returns the bytes of every file that is held."""
-        store = self.context.store
-        return {
-            path: store.blob(entry.oid)
-            for path, entry in trees.walk(store, self.run().tree)
-            if not entry.is_directory
-        }
 
 
 @pytest.fixture

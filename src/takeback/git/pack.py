@@ -52,6 +52,10 @@ def entry_header(kind: int, size: int) -> bytes:
     return bytes(header)
 
 
+class SourceFailed(OSError):
+    """The file that was to be added could not be read; nothing is wrong with the pack."""
+
+
 class PackWriter:
     """Gathers objects into a pack, or several of about ``split_at`` bytes.
 
@@ -102,8 +106,8 @@ class PackWriter:
         """Adds what an open file holds, piece by piece, and returns its id.
 
         Returns None, as if it had not been called, if the file does not hold exactly
-        ``size`` bytes from its present position: it is being written. An OSError while
-        *reading* leaves the writer usable too (``aborted`` is False then).
+        ``size`` bytes from its present position: it is being written. A file that cannot
+        be read (SourceFailed) leaves the writer usable too (``aborted`` is False then).
         """
         start = self._start()
         hasher = new_hasher(size)
@@ -178,9 +182,9 @@ class PackWriter:
     def _read(self, fd: int, length: int, start: int) -> bytes:
         try:
             return os.read(fd, length)
-        except OSError:
+        except OSError as error:
             self._take_back(start)
-            raise
+            raise SourceFailed(error.errno, error.strerror) from error
 
     def _write(self, raw: bytes) -> None:
         self._buffer += raw

@@ -21,6 +21,7 @@ from takeback.worktree.directory import (
     SAVED_SIGNATURES,
     SIGNATURE_SIZE,
     SIGNATURES,
+    UNSIGNED,
 )
 
 TYPE_CHECKING = False
@@ -44,12 +45,20 @@ def changed_directories(
     if total < _WORTH_A_FORK or not can_fork():
         return _check(root_fd, rows)
     middle = _middle(rows, total)
-    child = _Child(lambda: _check(root_fd, rows[middle:]), in_child)
+    try:
+        child = _Child(lambda: _check(root_fd, rows[middle:]), in_child)
+    except OSError:  # no process or descriptor is left for it
+        return _check(root_fd, rows)
     mine = _check(root_fd, rows[:middle])
     theirs = child.answer()
     if theirs is None:  # the child died: do its half here
         theirs = _check(root_fd, rows[middle:])
     return mine + theirs
+
+
+def moved_directories(root_fd: int, rows: Sequence[Row]) -> list[bytes]:
+    """Returns those whose own listing no longer matches the cache; files are not looked at."""
+    return [row[PATH] for row in rows if not _same_listing(root_fd, row)]
 
 
 def can_fork() -> bool:
@@ -68,29 +77,32 @@ def _middle(rows: Sequence[Row], total: int) -> int:
 
 def _check(root_fd: int, rows: Sequence[Row]) -> list[bytes]:
     changed = []
-    stat = os.stat
     for row in rows:
         path = row[PATH]
-        listed = row[LISTED]
-        if not listed:
-            changed.append(path)
-            continue
-        try:
-            status = stat(path or b".", dir_fd=root_fd, follow_symlinks=False)
-        except OSError:
-            changed.append(path)
-            continue
-        mtime, ctime, inode = memoryview(listed).cast("q")
         if (
-            status.st_mtime_ns != mtime
-            or status.st_ctime_ns != ctime
-            or status.st_ino != inode
-            or status.st_mode != row[MODE]
+            not _same_listing(root_fd, row)
             or not _same(root_fd, path, row[NAMES], row[SIGNATURES])
             or not _same(root_fd, path, row[SAVED_NAMES], row[SAVED_SIGNATURES])
         ):
             changed.append(path)
     return changed
+
+
+def _same_listing(root_fd: int, row: Row) -> bool:
+    listed = row[LISTED]
+    if not listed:
+        return False
+    try:
+        status = os.stat(row[PATH] or b".", dir_fd=root_fd, follow_symlinks=False)
+    except OSError:
+        return False
+    mtime, ctime, inode = memoryview(listed).cast("q")
+    return bool(
+        status.st_mtime_ns == mtime
+        and status.st_ctime_ns == ctime
+        and (status.st_ino == inode or status.st_ino - UNSIGNED == inode)
+        and status.st_mode == row[MODE]
+    )
 
 
 def _same(root_fd: int, directory: bytes, names: bytes, signatures: bytes) -> bool:
@@ -107,7 +119,7 @@ def _same(root_fd: int, directory: bytes, names: bytes, signatures: bytes) -> bo
                 s.st_ctime_ns != numbers[at + 2]
                 or s.st_mtime_ns != numbers[at + 1]
                 or s.st_size != numbers[at]
-                or s.st_ino != numbers[at + 3]
+                or (s.st_ino != numbers[at + 3] and s.st_ino - UNSIGNED != numbers[at + 3])
                 or s.st_mode != numbers[at + 4]
             ):
                 return False
@@ -122,7 +134,12 @@ class _Child:
 
     def __init__(self, work: Callable[[], list[bytes]], in_child: Callable[[], None]) -> None:
         self._read, write = os.pipe()
-        self._pid = os.fork()
+        try:
+            self._pid = os.fork()
+        except OSError:
+            os.close(self._read)
+            os.close(write)
+            raise
         if self._pid == 0:
             status = 1
             try:

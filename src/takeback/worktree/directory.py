@@ -7,7 +7,7 @@ file: 12 ms against 150 ms for the whole cache.
 
 from __future__ import annotations
 
-from struct import Struct
+from struct import Struct, error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,21 +25,62 @@ SIGNATURE_SIZE = _FIVE.size
 NEVER_TRUSTED = bytes(SIGNATURE_SIZE)
 """A signature that no file has: the file is read again at the next capture."""
 
+UNSIGNED = 1 << 64
+"""What a number of 2^63 or more lacks here: numbers of a signature have a sign."""
+_LATEST = (1 << 63) - 1
+_DOUBT = 1 << 30
+"""A bit of the mode that no file has."""
 REPOSITORY = 1
 IGNORED_DIRECTORY = "ignored directory"
 """How a gap is marked here that coverage calls ignored: it may hold tracked files."""
 
 
 def signature(status: os.stat_result) -> bytes:
-    """Returns what must be unchanged for a file to count as unread-since."""
-    return _FIVE.pack(
-        status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_mode
-    )
+    """Returns what must be unchanged for a file to count as unread-since; never raises."""
+    try:
+        return _FIVE.pack(
+            status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_mode
+        )
+    except error:
+        return _FIVE.pack(
+            status.st_size,
+            _time(status.st_mtime_ns),
+            _time(status.st_ctime_ns),
+            _inode(status.st_ino),
+            status.st_mode,
+        )
 
 
 def directory_signature(status: os.stat_result) -> bytes:
-    """Returns what must be unchanged for a directory's listing to be still true."""
-    return _THREE.pack(status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+    """Returns what must be unchanged for a directory's listing to be still true; never raises."""
+    try:
+        return _THREE.pack(status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+    except error:
+        return _THREE.pack(
+            _time(status.st_mtime_ns), _time(status.st_ctime_ns), _inode(status.st_ino)
+        )
+
+
+def doubted(mark: bytes) -> bytes:
+    """Returns a signature that matches no file, though it says what the file's was."""
+    size, mtime, ctime, inode, mode = _FIVE.unpack(mark)
+    return _FIVE.pack(size, mtime, ctime, inode, mode | _DOUBT)
+
+
+def undoubted(mark: bytes) -> bytes:
+    """Returns the signature that ``doubted`` was made of, or the one given."""
+    size, mtime, ctime, inode, mode = _FIVE.unpack(mark)
+    return _FIVE.pack(size, mtime, ctime, inode, mode & ~_DOUBT) if mode & _DOUBT else mark
+
+
+def _time(nanoseconds: int) -> int:
+    """Returns a time that fits: one before 1677 or after 2262 becomes one never believed."""
+    return nanoseconds if -_LATEST <= nanoseconds <= _LATEST else _LATEST
+
+
+def _inode(number: int) -> int:
+    """Returns an inode number as 64 bits with a sign: overlays and servers give out 2^63 and up."""
+    return number - UNSIGNED if number > _LATEST else number
 
 
 class Files:
@@ -162,4 +203,4 @@ class Directory:
         if mark == NEVER_TRUSTED:
             return self.racy[name]
         five = _FIVE.unpack(mark)
-        return five[4], five[0]
+        return five[4] & ~_DOUBT, five[0]

@@ -3,29 +3,94 @@
 from __future__ import annotations
 
 from takeback.model.coverage import IGNORED
-from takeback.worktree.directory import IGNORED_DIRECTORY, Directory
+from takeback.worktree.directory import (
+    IGNORED_DIRECTORY,
+    NEVER_TRUSTED,
+    Directory,
+    signature,
+    undoubted,
+)
+from takeback.worktree.hashing import Task
+from takeback.worktree.reading import GONE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
 
-    from takeback.worktree.hashing import Task
+    from takeback.worktree.belief import Belief
+
+IGNORE_FILE = b".gitignore"
 
 
 class Draft:
     """A directory that is being listed: every entry with its status, before it is judged."""
 
-    def __init__(self, path: bytes, known: Directory | None, *, ask_again: bool) -> None:
+    def __init__(
+        self,
+        path: bytes,
+        known: Directory | None,
+        *,
+        ask_again: bool,
+        young: dict[bytes, Task] | None = None,
+    ) -> None:
         self.path = path
         self.known = known
         self.ask_again = ask_again
         self.result = Directory(path)
         self.marks = marks_of(known) if known is not None else {}
+        self.young = young or {}
+        """Files that this capture has read and the next one must read again."""
+        for name, task in self.young.items():
+            if not isinstance(task.outcome, str):
+                self.marks[name] = (undoubted(task.outcome[1]), task.outcome[0])
         self.entries: dict[bytes, os.stat_result] = {}
         self.held: dict[bytes, tuple[bytes, bytes] | Task] = {}
         self.saved: dict[bytes, tuple[bytes, bytes] | Task] = {}
         self.settled = True
         self.questions: list[bytes] = []
+        self.lost = False
+        """A file that was listed was gone when it was to be read."""
+
+    def ignore_file_changed(self) -> bool:
+        """Tells whether what git said of the names below may be out of date."""
+        if self.known is None:
+            return False
+        status = self.entries.get(IGNORE_FILE)
+        before = self.marks.get(IGNORE_FILE)
+        if before is None:
+            return status is not None
+        return status is None or undoubted(before[0]) != signature(status)
+
+    def missing(self) -> bool:
+        """Tells whether a name that was known is not listed any more."""
+        if self.known is None:
+            return False
+        here = self.entries.keys() | self.result.gaps.keys()
+        return not (self.marks.keys() <= here and self.known.subs.keys() <= here)
+
+    def rows(
+        self, held: dict[bytes, tuple[bytes, bytes] | Task], belief: Belief
+    ) -> list[tuple[bytes, bytes, bytes]]:
+        """Returns (name, signature, oid) of the files that were read; names the others."""
+        rows = []
+        for name, kept in held.items():
+            if not isinstance(kept, Task):
+                mark, oid = kept
+            elif isinstance(kept.outcome, str):
+                if kept.outcome == GONE:
+                    self.lost = True
+                else:
+                    self.result.gaps[name] = kept.outcome
+                self.settled = False
+                continue
+            else:
+                oid, read = kept.outcome
+                mark = belief.of(read)
+                if mark == NEVER_TRUSTED:
+                    self.young[name] = kept
+                    self.result.racy[name] = Directory(b"").file_mode(name, read)
+            rows.append((name, mark, oid))
+        return rows
 
 
 def marks_of(known: Directory) -> dict[bytes, tuple[bytes, bytes]]:

@@ -8,9 +8,10 @@ import os
 
 from takeback import kernel
 from takeback.errors import WriteFailed
+from takeback.model.coverage import UNREADABLE
 from takeback.worktree.detect import can_fork, read_all
-from takeback.worktree.directory import signature
-from takeback.worktree.reading import GONE, Kept, keep
+from takeback.worktree.directory import doubted, signature
+from takeback.worktree.reading import GONE, Kept, is_of_this_process, keep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,20 +45,26 @@ def read_files(
     sink: ObjectSink,
     *,
     size_limit: int,
+    dirty_ns: int = 0,
     reporter: Reporter,
     in_child: Callable[[], None],
 ) -> None:
     """Fills in the outcome of every task."""
+    how = (sink, size_limit, dirty_ns)
     tasks.sort(key=lambda task: (task.directory, task.name))
     total = sum(task.size for task in tasks)
     worth_it = len(tasks) >= _WORTH_A_FORK_FILES or total >= _WORTH_A_FORK_BYTES
     if len(tasks) < 2 or not worth_it or not can_fork():
-        _read_all(root_fd, tasks, sink, size_limit, reporter)
+        _read_all(root_fd, tasks, how, reporter)
         return
     middle = _middle(tasks, total)
-    child = _Reader(root_fd, tasks[middle:], sink, size_limit, in_child)
     try:
-        _read_all(root_fd, tasks[:middle], sink, size_limit, reporter, len(tasks))
+        child = _Reader(root_fd, tasks[middle:], how, in_child)
+    except OSError:  # no process or descriptor is left for it
+        _read_all(root_fd, tasks, how, reporter)
+        return
+    try:
+        _read_all(root_fd, tasks[:middle], how, reporter, len(tasks))
     except BaseException:
         child.abandon()
         raise
@@ -77,23 +84,28 @@ def _middle(tasks: Sequence[Task], total: int) -> int:
 def _read_all(
     root_fd: int,
     tasks: Sequence[Task],
-    sink: ObjectSink,
-    size_limit: int,
+    how: tuple[ObjectSink, int, int],
     reporter: Reporter,
     total: int = 0,
 ) -> None:
-    current, dir_fd = b"", -1
+    sink, size_limit, dirty_ns = how
+    current, dir_fd, reason = b"", -1, GONE
     try:
         for number, task in enumerate(tasks):
             if dir_fd < 0 or task.directory != current:
                 if dir_fd >= 0:
                     os.close(dir_fd)
-                current, dir_fd = task.directory, _open(root_fd, task.directory)
+                current = task.directory
+                dir_fd, reason = _open(root_fd, task.directory)
             if dir_fd < 0:
-                task.outcome = GONE
+                task.outcome = reason
                 continue
-            kept = keep(dir_fd, task.name, sink, size_limit=size_limit)
-            task.outcome = (kept.oid, signature(kept.status)) if isinstance(kept, Kept) else kept
+            kept = keep(dir_fd, task.name, sink, size_limit=size_limit, dirty_ns=dirty_ns)
+            if isinstance(kept, Kept):
+                mark = signature(kept.status)
+                task.outcome = (kept.oid, doubted(mark) if kept.doubtful else mark)
+            else:
+                task.outcome = kept
             if number % _REPORT_EVERY == _REPORT_EVERY - 1:
                 reporter.progress(
                     "reading files", number * (2 if total else 1), total or len(tasks)
@@ -103,13 +115,15 @@ def _read_all(
             os.close(dir_fd)
 
 
-def _open(root_fd: int, path: bytes) -> int:
+def _open(root_fd: int, path: bytes) -> tuple[int, str]:
+    """Returns a descriptor; or -1 and the reason why the files of a directory cannot be read."""
     try:
-        return kernel.open_directory_beneath(root_fd, path, only_to_read=True)
+        return kernel.open_directory_beneath(root_fd, path, only_to_read=True), ""
     except OSError as error:
-        if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+        if is_of_this_process(error, root_fd):
             raise
-        return -1
+        absent = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+        return -1, GONE if error.errno in absent else UNREADABLE
 
 
 class _ParentWatch:
@@ -133,15 +147,19 @@ class _Reader:
         self,
         root_fd: int,
         tasks: Sequence[Task],
-        sink: ObjectSink,
-        size_limit: int,
+        how: tuple[ObjectSink, int, int],
         in_child: Callable[[], None],
     ) -> None:
         self._tasks = tasks
-        self._sink = sink
+        self._sink = sink = how[0]
         self._read, write = os.pipe()
         parent = os.getpid()
-        self._pid = os.fork()
+        try:
+            self._pid = os.fork()
+        except OSError:
+            os.close(self._read)
+            os.close(write)
+            raise
         if self._pid == 0:
             status = 1
             try:
@@ -150,12 +168,12 @@ class _Reader:
                 own = sink.fork()
                 answer: object
                 try:
-                    _read_all(root_fd, tasks, own, size_limit, _ParentWatch(parent))
+                    _read_all(root_fd, tasks, (own, *how[1:]), _ParentWatch(parent))
                     packs = own.publish()
                     answer = (packs, [task.outcome for task in tasks])
                 except OSError as error:
                     own.discard()
-                    answer = error.errno
+                    answer = error.errno or errno.EIO
                 data = marshal.dumps(answer)
                 while data:
                     data = data[os.write(write, data) :]

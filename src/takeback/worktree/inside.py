@@ -10,36 +10,49 @@ them hang below the directory that has the ignored one as a gap:
 
 from __future__ import annotations
 
+import errno
 import os
 from stat import S_ISDIR
 
 from takeback import kernel
 from takeback.git.objects import TREE, encode_tree
-from takeback.model.snapshot import entry_mode
-from takeback.worktree.directory import IGNORED_DIRECTORY, NEVER_TRUSTED, signature
-from takeback.worktree.reading import Kept, keep
+from takeback.model.coverage import UNREADABLE, NotHeld
+from takeback.model.snapshot import DIRECTORY, entry_mode
+from takeback.worktree.directory import IGNORED_DIRECTORY, doubted, signature
+from takeback.worktree.reading import GONE, Kept, is_of_this_process, keep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from takeback.ports import ObjectSink
+    from takeback.worktree.belief import Belief
     from takeback.worktree.known import Known
     from takeback.worktree.rules import Rules
     from takeback.worktree.statcache import Facts
     from takeback.worktree.times import Moment
 
+    Row = tuple[bytes, bytes, int, bytes]
+
 _ABSENT = b""
+_GONE = (errno.ENOENT, errno.ENOTDIR)
 
 
 class TrackedInside:
     """Keeps ``facts.inside`` true: rows of (path, signature, mode, object id)."""
 
-    def __init__(self, root_fd: int, facts: Facts, sink: ObjectSink, moment: Moment) -> None:
+    def __init__(
+        self, root_fd: int, facts: Facts, sink: ObjectSink, moment: Moment, belief: Belief
+    ) -> None:
         self._root_fd = root_fd
         self._facts = facts
         self._sink = sink
         self._moment = moment
+        self._belief = belief
+        self.gaps: list[NotHeld] = []
+        """Tracked files that are there and could not be read."""
+        self.lost = False
+        """A file that was held is not there any more."""
 
     def find(self, known: Known, rules: Rules, *, index_changed: bool) -> None:
         """Finds the tracked names again, if the index or the ignored directories changed."""
@@ -61,6 +74,7 @@ class TrackedInside:
 
     def refresh(self, known: Known) -> set[bytes]:
         """Reads what changed, hangs the trees in, returns the directories that got new ones."""
+        self.gaps, self.lost = [], False
         rows = [self._look(row) for row in self._facts.inside]
         self._facts.inside = rows
         wanted: dict[bytes, list[tuple[bytes, int, bytes]]] = {}
@@ -102,42 +116,63 @@ class TrackedInside:
             at = path.find(b"/", at + 1)
         return None
 
-    def _look(self, row: tuple[bytes, bytes, int, bytes]) -> tuple[bytes, bytes, int, bytes]:
+    def _look(self, row: Row) -> Row:
         path, mark, _, _ = row
         parent, _, name = path.rpartition(b"/")
         try:
             fd = kernel.open_directory_beneath(self._root_fd, parent, only_to_read=True)
-        except OSError:
-            return (path, _ABSENT, 0, b"")
+        except OSError as error:
+            return self._without(row, error, (*_GONE, errno.ELOOP))
         try:
             status = os.stat(name, dir_fd=fd, follow_symlinks=False)
             if mark == signature(status):
                 return row
-            kept = None if S_ISDIR(status.st_mode) else keep(fd, name, self._sink, size_limit=None)
-        except OSError:
-            return (path, _ABSENT, 0, b"")
+        except OSError as error:
+            os.close(fd)
+            return self._without(row, error, _GONE)
+        try:
+            if S_ISDIR(status.st_mode):
+                return self._absent(row, GONE)
+            kept = keep(fd, name, self._sink, size_limit=None, dirty_ns=self._moment.dirty_ns)
         finally:
             os.close(fd)
         if not isinstance(kept, Kept):
-            return (path, _ABSENT, 0, b"")
-        settled = self._moment.settled(kept.status.st_mtime_ns, kept.status.st_ctime_ns)
-        mark = signature(kept.status) if settled else NEVER_TRUSTED
+            return self._absent(row, kept)
+        mark = signature(kept.status)
+        mark = self._belief.of(doubted(mark) if kept.doubtful else mark)
         return (path, mark, entry_mode(kept.status.st_mode), kept.oid)
 
+    def _without(self, row: Row, error: OSError, gone: tuple[int, ...]) -> Row:
+        if is_of_this_process(error, self._root_fd):
+            raise error
+        return self._absent(row, GONE if error.errno in gone else UNREADABLE)
+
+    def _absent(self, row: Row, reason: str) -> Row:
+        if reason != GONE:
+            self.gaps.append(NotHeld(row[0], reason))
+        elif row[1] != _ABSENT:
+            self.lost = True
+        return (row[0], _ABSENT, 0, b"")
+
     def _mode_of(self, path: bytes) -> int:
-        status = os.stat(path, dir_fd=self._root_fd, follow_symlinks=False)
+        try:
+            status = os.stat(path, dir_fd=self._root_fd, follow_symlinks=False)
+        except OSError:  # it went, or cannot be looked at; what is in it was read all the same
+            return DIRECTORY | 0o755
         return entry_mode(status.st_mode)
 
     def _tree(self, top: bytes, held: list[tuple[bytes, int, bytes]]) -> bytes:
-        entries = []
-        below: dict[bytes, list[tuple[bytes, int, bytes]]] = {}
+        """Writes the trees from ``top`` down to the files, deepest first."""
+        below: dict[bytes, list[tuple[int, bytes, bytes]]] = {top: []}
         for path, mode, oid in held:
-            first, slash, _ = path[len(top) + 1 :].partition(b"/")
-            if slash:
-                below.setdefault(top + b"/" + first, []).append((path, mode, oid))
-            else:
-                entries.append((mode, first, oid))
-        for directory, inner in below.items():
-            name = directory.rpartition(b"/")[2]
-            entries.append((self._mode_of(directory), name, self._tree(directory, inner)))
-        return self._sink.add(TREE, encode_tree(entries))
+            parent, _, name = path.rpartition(b"/")
+            below.setdefault(parent, []).append((mode, name, oid))
+            while parent != top:
+                parent = parent.rpartition(b"/")[0]
+                below.setdefault(parent, [])
+        for path in sorted(below, key=lambda path: -path.count(b"/")):
+            oid = self._sink.add(TREE, encode_tree(below[path]))
+            if path != top:
+                parent, _, name = path.rpartition(b"/")
+                below[parent].append((self._mode_of(path), name, oid))
+        return oid

@@ -6,6 +6,8 @@ import os
 
 _DISTRUSTED = (b"9p", b"fuse", b"nfs", b"cifs", b"smb", b"vboxsf", b"prl_fs", b"virtiofs", b"afs")
 
+_IN_MEMORY = (b"tmpfs ", b"ramfs ", b"devtmpfs ")
+
 
 class Mounts:
     """The mounts that matter to one workspace. Nothing is known where there is no /proc."""
@@ -13,6 +15,8 @@ class Mounts:
     def __init__(self, root: bytes, device: int) -> None:
         self.times_distrusted = False
         """Directory times mean nothing here: a network or user-space file system."""
+        self.in_memory = False
+        """There is no disk: pages are never written back, so mapped ones are never clean."""
         self.below: set[bytes] = set()
         """The mount points inside the workspace, relative to its root, bind mounts too."""
         wanted = b"%d:%d" % (os.major(device), os.minor(device))
@@ -24,6 +28,8 @@ class Mounts:
                 continue
             if parts[2] == wanted and kind.startswith(_DISTRUSTED):
                 self.times_distrusted = True
+            if parts[2] == wanted and kind.startswith(_IN_MEMORY):
+                self.in_memory = True
             point = _unescaped(parts[4])
             if point.startswith(inside):
                 self.below.add(point[len(inside) :])

@@ -7,6 +7,7 @@ a FIFO where a file should be): the answer is then what could be read.
 
 from __future__ import annotations
 
+import errno
 import os
 from stat import S_ISREG
 
@@ -130,18 +131,21 @@ def index_signature(git: GitDirectory) -> tuple[int, ...] | None:
     return (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
-def read_tracked(git: GitDirectory) -> list[bytes]:
-    """Returns the names of all tracked files, sorted; none where the index is unreadable."""
+def read_tracked(git: GitDirectory) -> list[bytes] | None:
+    """Returns the names of all tracked files, sorted; None where the index is unreadable."""
 
     def shared(name: bytes) -> bytes | None:
         return _read(git.git_dir + b"/sharedindex." + name, _INDEX_LIMIT) or None
 
     for _ in range(2):  # git may have replaced both halves of a split index between our reads
+        data = _read(index_file(git), _INDEX_LIMIT)
+        if not data and _is_absent(index_file(git)):
+            return []
         try:
-            return tracked_names(_read(index_file(git), _INDEX_LIMIT), shared)
+            return tracked_names(data, shared)
         except IndexUnreadable:
             continue
-    return []
+    return None
 
 
 def exclude_info(git: GitDirectory) -> bytes:
@@ -258,6 +262,14 @@ def _value(data: bytes, position: int) -> tuple[bytes, int]:
             value += char
         solid = len(value)
     return bytes(value[:solid]), position
+
+
+def _is_absent(path: bytes) -> bool:
+    try:
+        os.stat(path)
+    except OSError as error:
+        return error.errno in (errno.ENOENT, errno.ENOTDIR)
+    return False
 
 
 def _gitdir_line(dot_git: bytes) -> bytes | None:

@@ -1,12 +1,22 @@
-"""Reads files so that what is kept is what was there at one moment, or says that it was not."""
+"""Reads files so that what is kept is what was there at one moment, or says that it was not.
+
+One odd file never stops a capture: whatever the system says of it while it is looked at, opened
+or read, that file is named and the rest goes on. What the *sink* says is another matter: there
+the store's disk fails, and nothing can be kept. The two are told apart by where an error comes
+from, never by its number.
+"""
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # ``signal`` costs 3 ms
 import errno
+import fcntl
 import os
+import time
 from stat import S_ISLNK, S_ISREG
 
 from takeback.git.objects import BLOB, object_id
+from takeback.git.pack import SourceFailed
 from takeback.model.coverage import OVERSIZED, SPECIAL, UNREADABLE, UNSTABLE
 
 TYPE_CHECKING = False
@@ -16,46 +26,85 @@ if TYPE_CHECKING:
 _ATTEMPTS = 3
 _IN_MEMORY = 128 << 20
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_ABSENT = (errno.ENOENT, errno.ENOTDIR)
+_FLEETING = (errno.ELOOP, errno.EINVAL, errno.ESTALE, errno.ENXIO)
+"""What a file says that became a link, or a link a file, or a file a socket, under our eyes."""
+_OF_A_PROCESS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+_LEASE = getattr(fcntl, "F_SETLEASE", None)
 GONE = "gone"
 """The file vanished between the listing and the reading: it is absent, not missing."""
 
 
 class Kept:
-    """A file's bytes are in the sink: their id, and the file's status when they were read."""
+    """A file's bytes are in the sink: their id, and the file's status when they were read.
 
-    __slots__ = ("oid", "status")
+    ``doubtful``: the bytes may change without a change of the status, by a mapping of the file.
+    """
 
-    def __init__(self, oid: bytes, status: os.stat_result) -> None:
+    __slots__ = ("doubtful", "oid", "status")
+
+    def __init__(self, oid: bytes, status: os.stat_result, *, doubtful: bool = False) -> None:
         self.oid = oid
         self.status = status
+        self.doubtful = doubtful
 
 
-def keep(dir_fd: int, name: bytes, sink: ObjectSink, *, size_limit: int | None) -> Kept | str:
+class _SinkFailed(Exception):
+    """Carries an error of the sink past the handling of errors of the file."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+def keep(
+    dir_fd: int, name: bytes, sink: ObjectSink, *, size_limit: int | None, dirty_ns: int = 0
+) -> Kept | str:
     """Puts the bytes of a file or link into the sink; else returns the reason why not.
 
     A FIFO, socket or device is never read and never waited for: the open does not block,
-    and what it opened is looked at before the first byte is taken.
+    and what it opened is looked at before the first byte is taken. A file that changed less
+    than ``dirty_ns`` ago may have pages that a program writes to unseen: that is looked into.
+    Raises OSError only for what the sink or this process lacks.
     """
+    reason = UNSTABLE
     for _ in range(_ATTEMPTS):
         try:
-            outcome = _attempt(dir_fd, name, sink, size_limit)
+            outcome = _attempt(dir_fd, name, sink, size_limit, dirty_ns)
+        except _SinkFailed as failure:
+            raise failure.error from None
         except OSError as error:
-            if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            if error.errno in _ABSENT:
                 return GONE
-            if error.errno == errno.ENXIO:  # a socket, or a device without a driver
-                return SPECIAL
-            if error.errno in (errno.ELOOP, errno.EINVAL, errno.ESTALE):
-                continue  # a file became a link, or a link a file, under our eyes
-            if error.errno in (errno.EACCES, errno.EPERM, errno.EIO, errno.ETXTBSY):
-                return UNREADABLE
-            raise
+            if is_of_this_process(error, dir_fd):
+                raise
+            reason = UNREADABLE
+            if error.errno in _FLEETING:
+                continue
+            break
         if outcome is not None:
             return outcome
-    return UNSTABLE
+        reason = UNSTABLE
+    return reason
+
+
+def is_of_this_process(error: OSError, dir_fd: int) -> bool:
+    """Tells whether the process or the machine is out of descriptors or memory.
+
+    Then every file would be called unreadable, one after the other. A file system may give
+    the same number for one file of its own accord, so opening the directory is tried.
+    """
+    if error.errno not in _OF_A_PROCESS:
+        return False
+    try:
+        os.close(os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=dir_fd))
+    except OSError as again:
+        return again.errno in _OF_A_PROCESS
+    return False
 
 
 def _attempt(
-    dir_fd: int, name: bytes, sink: ObjectSink, size_limit: int | None
+    dir_fd: int, name: bytes, sink: ObjectSink, size_limit: int | None, dirty_ns: int
 ) -> Kept | str | None:
     status = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
     if S_ISLNK(status.st_mode):
@@ -71,15 +120,39 @@ def _attempt(
             return SPECIAL
         if size_limit is not None and before.st_size > size_limit:
             return OVERSIZED
+        # Before the first byte is read: who opens the file for writing later shows in its times.
+        doubtful = time.time_ns() - max(
+            before.st_mtime_ns, before.st_ctime_ns
+        ) < dirty_ns and _may_be_written_to(fd)
         if before.st_size > _IN_MEMORY:
-            oid = sink.add_stream(BLOB, fd, before.st_size)
-            return Kept(oid, before) if oid and _unmoved(before, os.fstat(fd)) else None
+            oid = _put_stream(sink, fd, before.st_size)
+            unmoved = oid is not None and _unmoved(before, os.fstat(fd))
+            return Kept(oid, before, doubtful=doubtful) if oid and unmoved else None
         data = _read(fd, before.st_size)
         if len(data) != before.st_size or not _unmoved(before, os.fstat(fd)):
             return None
-        return Kept(_put(sink, data), before)
+        return Kept(_put(sink, data), before, doubtful=doubtful)
     finally:
         os.close(fd)
+
+
+def _may_be_written_to(fd: int) -> bool:
+    """Tells whether some process has the file open for writing or mapped; True if unknown.
+
+    The kernel grants a lease on a file only while nobody does, also not by a mapping whose
+    descriptor is closed. It is given back at once (2 us in all); whoever opens the file for
+    writing in between waits that long, and the signal that asks for it back is one nobody
+    dies of.
+    """
+    if _LEASE is None:
+        return True
+    try:
+        fcntl.fcntl(fd, fcntl.F_SETSIG, _signal.SIGURG)
+        fcntl.fcntl(fd, _LEASE, fcntl.F_RDLCK)
+    except OSError:  # open for writing; or not ours, or a file system without leases
+        return True
+    fcntl.fcntl(fd, _LEASE, fcntl.F_UNLCK)
+    return False
 
 
 def _read(fd: int, size: int) -> bytes:
@@ -105,6 +178,18 @@ def _unmoved(before: os.stat_result, after: os.stat_result) -> bool:
 
 def _put(sink: ObjectSink, data: bytes) -> bytes:
     oid = object_id(BLOB, data)
-    if not sink.has(oid):
-        sink.add(BLOB, data, oid)
+    try:
+        if not sink.has(oid):
+            sink.add(BLOB, data, oid)
+    except OSError as error:
+        raise _SinkFailed(error) from error
     return oid
+
+
+def _put_stream(sink: ObjectSink, fd: int, size: int) -> bytes | None:
+    try:
+        return sink.add_stream(BLOB, fd, size)
+    except SourceFailed:
+        raise
+    except OSError as error:
+        raise _SinkFailed(error) from error

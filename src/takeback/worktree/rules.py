@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from takeback.worktree.ignore import IgnoreRules
 
 _FEW = 200
+_UNREAD = (-1,)
+"""A signature that no index has."""
 
 
 class Rules:
@@ -44,6 +46,9 @@ class Rules:
         self._include = Patterns(policy.include)
         self._exclude = Patterns(policy.exclude)
         self._tracked: dict[bytes, list[bytes]] = {}
+        self._indexes: dict[bytes, tuple[int, ...]] = {}
+        self.unread: list[bytes] = []
+        """Indexes that are there and could not be read: what they track is not known."""
         self.fingerprint = self._fingerprint(policy)
 
     def _fingerprint(self, policy: Policy) -> bytes:
@@ -110,9 +115,14 @@ class Rules:
     def _names(self, repository: bytes) -> list[bytes]:
         names = self._tracked.get(repository)
         if names is None:
+            self._index_signature(repository)  # before the names: a change in between must show
             git = self._git_of(repository)
-            names = project.read_tracked(git) if git else []
-            self._tracked[repository] = names
+            found = project.read_tracked(git) if git else []
+            if found is None:
+                index = b".git/index"
+                self.unread.append(repository + b"/" + index if repository else index)
+                self._indexes[repository] = _UNREAD
+            names = self._tracked[repository] = found or []
         return names
 
     def _git_of(self, repository: bytes) -> project.GitDirectory | None:
@@ -121,12 +131,19 @@ class Rules:
         return project.git_directory(self._root + b"/" + repository)
 
     def index_signatures(self, repositories: Iterable[bytes]) -> dict[bytes, tuple[int, ...]]:
-        """Returns what must be the same for the indexes to hold the names they held."""
-        found = {}
-        for path in repositories:
-            git = self._git_of(path)
-            signature = project.index_signature(git) if git else None
-            found[path] = signature or ()
+        """Returns what must be the same for the indexes to hold the names they held.
+
+        Each is looked at once, before its names are read, so that a change by git in the course
+        of a capture is seen by the next one.
+        """
+        return {path: self._index_signature(path) for path in repositories}
+
+    def _index_signature(self, repository: bytes) -> tuple[int, ...]:
+        found = self._indexes.get(repository)
+        if found is None:
+            git = self._git_of(repository)
+            found = (project.index_signature(git) if git else None) or ()
+            self._indexes[repository] = found
         return found
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
         detect    which known directories changed          (lstat of every known path)
         survey    list these and new ones, level by level  (asks git only for new names)
         read      the files that are new or changed        (into the sink)
+        moved     list again where names came or went meanwhile, a few times at most
         trees     of the changed directories and upwards
 
 One directory is the unit: if anything in it changed it is listed and its files are lstat'ed
@@ -16,9 +17,10 @@ import os
 import time
 
 from takeback.git.objects import TREE, encode_tree, object_id
-from takeback.model.coverage import IGNORED, Coverage, NotHeld
+from takeback.model.coverage import IGNORED, UNREADABLE, Coverage, NotHeld
 from takeback.model.snapshot import Entry, entry_mode
 from takeback.model.value import Value
+from takeback.worktree.belief import Belief
 from takeback.worktree.detect import changed_directories
 from takeback.worktree.directory import IGNORED_DIRECTORY
 from takeback.worktree.hashing import read_files
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
     from takeback.worktree.known import Known
     from takeback.worktree.rules import Rules
     from takeback.worktree.workspace import Workspace
+
+_LOOKS = 5
+"""How often a directory is listed that changes each time; then it is named as unstable."""
 
 
 class Scanned(Value):
@@ -81,7 +86,9 @@ class Scan:
         now = time.time_ns()
         root = os.fstat(workspace.fd)
         self._mounts = Mounts(workspace.root, root.st_dev)
-        self._moment = Moment(now, distrusted=self._mounts.times_distrusted)
+        self._moment = Moment(
+            now, distrusted=self._mounts.times_distrusted, in_memory=self._mounts.in_memory
+        )
         self._began = now
 
     def run(self) -> Scanned:
@@ -104,16 +111,18 @@ class Scan:
             self._touched = None
             facts.read_at = self._began
         known = self._cache.known
+        belief = Belief(self._moment)
         survey = Survey(
             self._workspace,
             known,
             self._rules,
             self._policy,
             self._moment,
+            belief,
             self._mounts.below,
             self._allow_large,
         )
-        inside = TrackedInside(self._workspace.fd, facts, self._sink, self._moment)
+        inside = TrackedInside(self._workspace.fd, facts, self._sink, self._moment, belief)
         if facts.rules != fingerprint or b"" not in known:
             survey.begin_anew()
             self._touched = None
@@ -126,19 +135,7 @@ class Scan:
                 )
             if self._index_changed(facts.index):
                 survey.look_again(_touched_by_index(known, self._rules))
-        survey.finish()
-        read_files(
-            self._workspace.fd,
-            survey.tasks,
-            self._sink,
-            size_limit=self._policy.size_limit,
-            reporter=self._reporter,
-            in_child=self._in_child,
-        )
-        fresh = survey.settle()
-        inside.find(known, self._rules, index_changed=self._index_changed(facts.index))
-        stale = inside.refresh(known)
-        dirty = {d.path for d in fresh} | stale | survey.removed_from
+        dirty = self._look(survey, inside)
         count = self._write_trees(dirty)
         facts.rules = fingerprint
         facts.epoch = self._epoch
@@ -149,10 +146,37 @@ class Scan:
         return Scanned(
             tree=known[b""].tree,
             saved=self._saved(),
-            coverage=self._coverage(),
+            coverage=self._coverage(inside.gaps),
             files=known.file_count() + len(facts.inside),
             changed=count,
         )
+
+    def _look(self, survey: Survey, inside: TrackedInside) -> set[bytes]:
+        """Lists and reads until nothing moved meanwhile; returns the directories it looked at."""
+        known = self._cache.known
+        dirty: set[bytes] = set()
+        for _ in range(_LOOKS):
+            survey.finish()
+            read_files(
+                self._workspace.fd,
+                survey.tasks,
+                self._sink,
+                size_limit=self._policy.size_limit,
+                dirty_ns=self._moment.dirty_ns,
+                reporter=self._reporter,
+                in_child=self._in_child,
+            )
+            dirty |= {directory.path for directory in survey.settle()}
+            changed = self._index_changed(self._cache.facts.index)
+            inside.find(known, self._rules, index_changed=changed)
+            dirty |= inside.refresh(known)
+            moved = survey.moved(vanished=inside.lost)
+            if not moved:
+                break
+            survey.look_again(moved)
+        else:
+            survey.give_up(moved)
+        return dirty | survey.removed_from
 
     def _index_changed(self, known: dict[bytes, tuple[int, ...]]) -> bool:
         return known != self._rules.index_signatures(self._cache.known.repositories())
@@ -204,13 +228,13 @@ class Scan:
                     saved[path] = Entry(entry_mode(mode), oid)
         return saved
 
-    def _coverage(self) -> Coverage:
-        items = []
+    def _coverage(self, inside: list[NotHeld]) -> Coverage:
+        items = [*inside, *(NotHeld(path, UNREADABLE) for path in self._rules.unread)]
         for directory in self._cache.known.special():
             prefix = directory.path + b"/" if directory.path else b""
             for name, reason in directory.gaps.items():
                 reason = IGNORED if reason == IGNORED_DIRECTORY else reason
-                items.append(NotHeld(prefix + name, reason))
+                items.append(NotHeld(prefix + name if name else directory.path, reason))
             for name, _, _ in directory.saved:
                 items.append(NotHeld(prefix + name, IGNORED))
         return Coverage(items)

@@ -8,40 +8,41 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 from takeback import kernel
 from takeback.durable import is_scratch_name
-from takeback.errors import Refused
 from takeback.model.coverage import (
     EXCLUDED,
     IGNORED,
     MOUNT,
     OTHER_WORKSPACE,
-    OVERSIZED,
     SPECIAL,
     UNREADABLE,
+    UNSTABLE,
 )
 from takeback.model.snapshot import entry_mode
 from takeback.worktree.directory import (
     IGNORED_DIRECTORY,
-    NEVER_TRUSTED,
     REPOSITORY,
     Directory,
     Files,
     directory_signature,
-    signature,
 )
-from takeback.worktree.draft import Draft, was_ignored
+from takeback.worktree.draft import IGNORE_FILE, Draft
 from takeback.worktree.hashing import Task
+from takeback.worktree.movement import Movement
 from takeback.worktree.project import git_directory
-from takeback.worktree.reading import GONE
+from takeback.worktree.reading import is_of_this_process
+from takeback.worktree.sorting import Sorting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from takeback.model.policy import Policy
+    from takeback.worktree.belief import Belief
     from takeback.worktree.known import Known
     from takeback.worktree.rules import Rules
     from takeback.worktree.times import Moment
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 
 _STAYS = frozenset((IGNORED, IGNORED_DIRECTORY, EXCLUDED, SPECIAL))
 """Gaps that cannot close without a change of the directory or of the rules."""
-_IGNORE_FILE = b".gitignore"
+_ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 class Survey:
@@ -62,22 +63,27 @@ class Survey:
         rules: Rules,
         policy: Policy,
         moment: Moment,
+        belief: Belief,
         mounts: set[bytes],
         allow_large: bool,
     ) -> None:
         self._workspace = workspace
         self._known = known
-        self._rules = rules
-        self._policy = policy
         self._moment = moment
+        self._belief = belief
         self._mounts = mounts
+        self._movement = Movement(workspace.fd)
         self._queue: dict[bytes, bool] = {}
         self._drafts: dict[bytes, Draft] = {}
-        self._entries_left = policy.entries_limit if not allow_large else 1 << 62
-        self._bytes_left = policy.bytes_limit if not allow_large else 1 << 62
-        self.tasks: list[Task] = []
+        self._young: dict[bytes, dict[bytes, Task]] = {}
+        self._sorting = Sorting(workspace.root, rules, policy, allow_large=allow_large)
         self.removed: set[bytes] = set()
         self.removed_from: set[bytes] = set()
+
+    @property
+    def tasks(self) -> list[Task]:
+        """The files to read before ``settle``."""
+        return self._sorting.tasks
 
     def begin_anew(self) -> None:
         """Lists everything; what is known of unchanged files is still used."""
@@ -94,7 +100,10 @@ class Survey:
             level = self._next_level()
             drafts = [self._list(path, ask_again) for path, ask_again in level]
             whole = [draft for draft in drafts if draft is not None]
-            self._judge(whole)
+            self._sorting.judge(whole)
+            for draft in whole:
+                self._descend(draft)
+                self._forget_vanished(draft)
 
     def _next_level(self) -> list[tuple[bytes, bool]]:
         """Takes the shallowest queued paths: a parent may find that a child is gone."""
@@ -104,17 +113,21 @@ class Survey:
 
     def _list(self, path: bytes, ask_again: bool) -> Draft | None:
         known = self._known.get(path)
-        draft = Draft(path, known, ask_again=ask_again)
+        draft = Draft(path, known, ask_again=ask_again, young=self._young.pop(path, None))
         if path in self._mounts:
             self._drop(path, MOUNT)
             return None
         try:
             fd = kernel.open_directory_beneath(self._workspace.fd, path, only_to_read=True)
         except OSError as error:
+            if is_of_this_process(error, self._workspace.fd):
+                raise
             self._drop(path, MOUNT if error.errno == errno.EXDEV else UNREADABLE)
             return None
         try:
+            when = time.time_ns()
             status = os.fstat(fd)
+            self._movement.saw(path, status, when)
             draft.result.mode = status.st_mode
             draft.result.listed = directory_signature(status)
             draft.settled = self._moment.settled(status.st_mtime_ns, status.st_ctime_ns)
@@ -122,7 +135,9 @@ class Survey:
                 names = [os.fsencode(entry.name) for entry in listing]
             for name in names:
                 self._look(draft, fd, name)
-        except OSError:
+        except OSError as error:
+            if is_of_this_process(error, fd):
+                raise
             self._drop(path, UNREADABLE)
             return None
         finally:
@@ -130,13 +145,15 @@ class Survey:
         if path and draft.result.flags & REPOSITORY and self._is_linked_worktree(path):
             self._drop(path, OTHER_WORKSPACE)
             return None
-        ignore_file = draft.entries.get(_IGNORE_FILE)
+        ignore_file = draft.entries.get(IGNORE_FILE)
         if ignore_file is not None and not _harmless_ignore_file(ignore_file.st_mode):
             # git would wait on a FIFO for ever: the whole directory is named, not guessed at
             self._drop(path, UNREADABLE)
             return None
-        if self._ignore_file_changed(draft):
+        if draft.ignore_file_changed():
             draft.ask_again = True
+        if draft.missing() and not draft.settled:  # else it went before we began to look
+            self._movement.vanished = True
         self._drafts[path] = draft
         return draft
 
@@ -152,6 +169,7 @@ class Survey:
             draft.entries[name] = os.stat(name, dir_fd=fd, follow_symlinks=False)
         except FileNotFoundError:
             draft.settled = False
+            self._movement.vanished = True
         except OSError:
             draft.result.gaps[name] = UNREADABLE
             draft.settled = False
@@ -179,117 +197,41 @@ class Survey:
             directory.subs.pop(name, None)
             gaps, directory.listed = directory.gaps, b""
             self.removed_from.add(parent)
-        status = self._status(parent, name)
-        if status is not None and S_ISDIR(status.st_mode):
-            gaps[name] = reason
-        elif status is not None:
-            self._queue.setdefault(parent, False)
-
-    def _status(self, directory: bytes, name: bytes) -> os.stat_result | None:
         try:
-            fd = kernel.open_directory_beneath(self._workspace.fd, directory, only_to_read=True)
-        except OSError:
-            return None
+            if S_ISDIR(self._status(parent, name).st_mode):
+                gaps[name] = reason
+            else:
+                self._queue.setdefault(parent, False)
+        except OSError as error:
+            if error.errno in _ABSENT:
+                self._movement.vanished = True
+            else:
+                gaps[name] = reason
+
+    def _status(self, directory: bytes, name: bytes) -> os.stat_result:
+        fd = kernel.open_directory_beneath(self._workspace.fd, directory, only_to_read=True)
         try:
             return os.stat(name, dir_fd=fd, follow_symlinks=False)
-        except OSError:
-            return None
         finally:
             os.close(fd)
 
-    def _ignore_file_changed(self, draft: Draft) -> bool:
-        status = draft.entries.get(_IGNORE_FILE)
-        if draft.known is None:
-            return False
-        before = draft.marks.get(_IGNORE_FILE)
-        if before is None:
-            return status is not None
-        return status is None or before[0] != signature(status)
-
-    def _judge(self, drafts: list[Draft]) -> None:
-        """Asks git about all new names of one level and sorts the entries."""
-        paths: list[bytes] = []
-        for draft in drafts:
-            draft.questions = [name for name in draft.entries if self._must_ask(draft, name)]
-            prefix = draft.path + b"/" if draft.path else b""
-            paths.extend(prefix + name for name in draft.questions)
-        answers = iter(self._rules.ignored(paths))
-        for draft in drafts:
-            verdicts = {name: next(answers) for name in draft.questions}
-            for name, status in draft.entries.items():
-                ignored = verdicts.get(name)
-                if ignored is None:
-                    ignored = was_ignored(draft.known, name)
-                self._sort(draft, name, status, ignored)
-            self._forget_vanished(draft)
-
-    def _must_ask(self, draft: Draft, name: bytes) -> bool:
-        if draft.known is None or draft.ask_again:
-            return True
-        directory = S_ISDIR(draft.entries[name].st_mode)
-        gap = draft.known.gaps.get(name)
-        if directory:
-            return name not in draft.known.subs and gap != IGNORED_DIRECTORY
-        return name not in draft.marks and gap != IGNORED
-
-    def _sort(self, draft: Draft, name: bytes, status: os.stat_result, ignored: bool) -> None:
-        result, mode = draft.result, status.st_mode
-        path = draft.path + b"/" + name if draft.path else name
-        if self._rules.excluded(path):
-            result.gaps[name] = EXCLUDED
-        elif not (S_ISDIR(mode) or S_ISREG(mode) or S_ISLNK(mode)):
-            result.gaps[name] = SPECIAL
-        elif ignored and not self._rules.included(path):
-            if not S_ISDIR(mode) and self._rules.is_tracked(draft.path, name):
-                result.tracked += (name,)
-                self._hold(draft, draft.held, name, status)
-            elif S_ISDIR(mode):
-                result.gaps[name] = IGNORED_DIRECTORY
-            elif status.st_size > self._policy.ignored_file_limit or self._policy.ignored == "off":
-                result.gaps[name] = IGNORED
-            else:
-                self._hold(draft, draft.saved, name, status)
-        elif S_ISDIR(mode):
-            self._descend(draft, name, path)
-        elif S_ISREG(mode) and status.st_size > self._policy.size_limit:
-            result.gaps[name] = OVERSIZED
-        else:
-            self._hold(draft, draft.held, name, status)
-
-    def _descend(self, draft: Draft, name: bytes, path: bytes) -> None:
-        known = self._known.get(path)
-        draft.result.subs[name] = (0, known.tree if known is not None else b"")
-        if known is None or draft.ask_again:
-            self._queue[path] = draft.ask_again
+    def _descend(self, draft: Draft) -> None:
+        """Queues the sub-directories that are new, or may be."""
+        prefix = draft.path + b"/" if draft.path else b""
+        for name in draft.result.subs:
+            path = prefix + name
+            known = self._known.get(path)
+            draft.result.subs[name] = (0, known.tree if known is not None else b"")
+            if known is None or draft.ask_again:
+                self._queue[path] = draft.ask_again
+            elif path not in self._movement and known.listed != directory_signature(
+                draft.entries[name]
+            ):  # another one took its place since it was checked
+                self._queue.setdefault(path, False)
 
     def _is_linked_worktree(self, path: bytes) -> bool:
         git = git_directory(os.path.join(self._workspace.root, path))
         return git is not None and git.linked
-
-    def _hold(
-        self,
-        draft: Draft,
-        into: dict[bytes, tuple[bytes, bytes] | Task],
-        name: bytes,
-        status: os.stat_result,
-    ) -> None:
-        known = draft.marks.get(name)
-        if known is not None and known[0] == signature(status):
-            into[name] = known
-            return
-        task = Task(draft.path, name, status.st_size if S_ISREG(status.st_mode) else 0)
-        into[name] = task
-        self.tasks.append(task)
-        self._entries_left -= 1
-        self._bytes_left -= task.size
-        if self._entries_left < 0 or self._bytes_left < 0:
-            raise Refused(
-                f"the workspace {os.fsdecode(self._workspace.root)} has more than "
-                f"{self._policy.entries_limit} files or "
-                f"{self._policy.bytes_limit >> 30} GB to read",
-                hint="say so once: takeback checkpoint --allow-large; or ignore what is not yours",
-                flag="--allow-large",
-            )
 
     def _forget_vanished(self, draft: Draft) -> None:
         if draft.known is None:
@@ -305,6 +247,7 @@ class Survey:
             gone = stack.pop()
             self._queue.pop(gone, None)
             self._drafts.pop(gone, None)
+            self._movement.forget(gone)
             directory = self._known.pop(gone)
             if directory is not None:
                 self.removed.add(gone)
@@ -312,15 +255,21 @@ class Survey:
                 stack.extend(prefix + name for name in directory.subs)
 
     def settle(self) -> list[Directory]:
-        """Turns what was listed and read into directories; call it when all tasks are done."""
+        """Turns what was listed and read into directories; call it when all tasks are done.
+
+        After it, ``moved`` tells whether that is the truth; if not, more can be listed.
+        """
         fresh = []
         for path, draft in sorted(self._drafts.items()):
             if not self._still_listed(path):  # its parent was listed again and found it gone
                 self._known.pop(path)
                 continue
             result = draft.result
-            result.files = Files.of(self._rows(draft, draft.held))
-            result.saved = Files.of(self._rows(draft, draft.saved))
+            result.files = Files.of(draft.rows(draft.held, self._belief))
+            result.saved = Files.of(draft.rows(draft.saved, self._belief))
+            self._movement.vanished |= draft.lost
+            if draft.young:
+                self._young[path] = draft.young
             open_gap = any(reason not in _STAYS for reason in result.gaps.values())
             if open_gap or not draft.settled:
                 result.listed = b""
@@ -336,38 +285,31 @@ class Survey:
                     del directory.subs[name]
                 else:
                     directory.subs[name] = (entry_mode(child.mode), child.tree)
+        self._drafts = {}
+        self._sorting.tasks = []
         return fresh
+
+    def moved(self, *, vanished: bool = False) -> list[bytes]:
+        """Returns the directories in which names came or went while all was listed and read.
+
+        ``vanished``: a known file went that is in no directory of this survey.
+        """
+        self._movement.vanished |= vanished
+        return self._movement.moved(self._known)
+
+    def give_up(self, paths: Iterable[bytes]) -> None:
+        """Names directories that do not hold still: what is not listed in them may be there."""
+        for path in paths:
+            directory = self._known.get(path)
+            if directory is not None:
+                directory.gaps[b""] = UNSTABLE
+                directory.listed = b""
+                self.removed_from.add(path)
 
     def _still_listed(self, path: bytes) -> bool:
         parent, _, name = path.rpartition(b"/")
         above = self._known.get(parent)  # settled already: parents come first
         return path == b"" or (above is not None and name in above.subs)
-
-    def _rows(
-        self, draft: Draft, held: dict[bytes, tuple[bytes, bytes] | Task]
-    ) -> list[tuple[bytes, bytes, bytes]]:
-        rows = []
-        for name, kept in held.items():
-            if isinstance(kept, Task):
-                if isinstance(kept.outcome, str):
-                    if kept.outcome != GONE:
-                        draft.result.gaps[name] = kept.outcome
-                    draft.settled = False
-                    continue
-                oid, mark = kept.outcome
-                mark = self._believed(draft, name, mark)
-            else:
-                mark, oid = kept
-            rows.append((name, mark, oid))
-        return rows
-
-    def _believed(self, draft: Draft, name: bytes, mark: bytes) -> bytes:
-        """Returns the signature, or one that never matches if the file's times are too young."""
-        size, mtime, ctime, _, mode = memoryview(mark).cast("q")
-        if self._moment.settled(mtime, ctime):
-            return mark
-        draft.result.racy[name] = (mode, size)
-        return NEVER_TRUSTED
 
 
 def _depth(path: bytes) -> int:

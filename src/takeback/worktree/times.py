@@ -9,15 +9,22 @@ _SKEWED = 10_000_000_000
 _SECOND = 1_000_000_000
 
 
+_DIRTY = 40_000_000_000
+"""By then the kernel has written changed pages to the disk (after 35 s by default) and notices
+the next change to them; until then a mapped page changes without a new time of its file."""
+
+
 class Moment:
     """The moment a scan began: what changed too near to it is read again next time."""
 
-    __slots__ = ("_now", "distrusted")
+    __slots__ = ("_now", "dirty_ns", "distrusted")
 
-    def __init__(self, now_ns: int, *, distrusted: bool) -> None:
+    def __init__(self, now_ns: int, *, distrusted: bool, in_memory: bool = False) -> None:
         self._now = now_ns
         self.distrusted = distrusted
         """Directory times mean nothing here (a network or user-space file system)."""
+        self.dirty_ns = 1 << 62 if in_memory else _DIRTY
+        """How long a file's pages may be dirty: where there is no disk, for ever."""
 
     def settled(self, mtime_ns: int, ctime_ns: int) -> bool:
         """Tells whether an edit after this moment is sure to show in the times."""
