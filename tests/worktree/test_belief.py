@@ -119,11 +119,13 @@ while True:
         assert writer.stdout is not None
         writer.stdout.readline()
         scanner = Scanner(context)
-        for number in range(100):
-            (workspace / "f").write_text(str(number))
-            scanner.run()
-        assert writer.poll() is None
-        writer.kill()
+        try:
+            for number in range(100):
+                (workspace / "f").write_text(str(number))
+                scanner.run()
+            assert writer.poll() is None
+        finally:
+            writer.kill()
 
 
 def test_what_is_read_again_is_bounded_in_files_and_bytes(

@@ -10,7 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from takeback.git.process import Git, find_git
+from takeback.model.policy import Policy
 from takeback.worktree.ignore import IgnoreRules
+from takeback.worktree.rules import Rules
 from takeback.worktree.unignored import Unignored
 from tests.support.git import git
 
@@ -26,6 +28,11 @@ PIECES = [
     "?",
     "[ab]",
     "[!a]",
+    "[a/]",
+    "[a/b]",
+    "[!/]",
+    "[/-z]",
+    "[a-b]",
     "[",
     "]",
     "/",
@@ -71,6 +78,42 @@ def test_what_it_is_sure_of_git_confirms(
         assert by_git.ignored(sure) == [False] * len(sure)
     finally:
         by_git.close()
+
+
+@given(root=files, below=files, asked=st.lists(paths, min_size=1, max_size=6))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+def test_the_verdict_is_the_same_however_many_names_are_asked(
+    workspace: Path, store: Git, root: str, below: str, asked: list[str]
+) -> None:
+    (workspace / "a").mkdir(exist_ok=True)
+    (workspace / ".gitignore").write_bytes(root.encode())
+    (workspace / "a/.gitignore").write_bytes(below.encode())
+
+    def rules() -> Rules:
+        def make(excludes_file: bytes | None, exclude_info: bytes) -> IgnoreRules:
+            return IgnoreRules(
+                store, str(workspace), excludes_file=excludes_file, exclude_info=exclude_info
+            )
+
+        return Rules(os.fsencode(workspace), Policy(), os.environ, make)
+
+    names = [path.encode() for path in asked]
+    few, many = rules(), rules()
+    padding = [b"padding/%d" % number for number in range(201)]
+    try:
+        assert few.ignored(names) == many.ignored(names + padding)[: len(names)]
+    finally:
+        few.close()
+        many.close()
+
+
+@pytest.mark.parametrize(
+    "rule", ["sec[r/]et", "/sec[r/]et", "x/sec[/r]et", "[s/]ecret", "sec[^/]et", "se[c-r/]ret"]
+)
+def test_a_slash_within_brackets_is_a_question_for_git(workspace: Path, rule: str) -> None:
+    (workspace / ".gitignore").write_text(rule + "\n")
+    unignored = Unignored(os.fsencode(workspace), excludes_file=None, exclude_info=b"")
+    assert not unignored.surely(b"secret")
 
 
 RULES = """\

@@ -16,17 +16,12 @@ from takeback.worktree.index import IndexUnreadable, tracked_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    pass
 
 _TEXT_LIMIT = 4 << 20
 _REFS_LIMIT = 64 << 20  # packed-refs of a large project: 100,000 refs are 7 MB
 _INDEX_LIMIT = 512 << 20
 _HEX = frozenset(b"0123456789abcdef")
-_SPACE = b" \t\r\v\f"
-_TRUE = (b"true", b"yes", b"on", b"1")
-_ESCAPES = {b"n": b"\n", b"t": b"\t", b"b": b"\b"}
-_INCLUDE_DEPTH = 5
-_CONFIG_FILES = 64  # in all: files that include each other must not multiply
 
 
 class GitDirectory(Value):
@@ -153,115 +148,9 @@ def exclude_info(git: GitDirectory) -> bytes:
     return _read(git.common_dir + b"/info/exclude")
 
 
-def excludes_file(environ: Mapping[str, str], git: GitDirectory | None = None) -> bytes | None:
-    """Returns the file of ignore rules that the user has for all projects, if it exists.
-
-    It is ``core.excludesFile``, the last setting of these files wins: the user's (either
-    GIT_CONFIG_GLOBAL or the XDG one and ``~/.gitconfig``), the project's, its worktree's; the
-    system's is not read. Without a setting it is ``git/ignore`` in the XDG directory.
-    """
-    home = os.fsencode(environ.get("HOME", ""))
-    xdg = os.fsencode(environ.get("XDG_CONFIG_HOME", "")) or (home and home + b"/.config")
-    config = _Config(home)
-    if "GIT_CONFIG_GLOBAL" in environ:
-        config.read(os.fsencode(environ["GIT_CONFIG_GLOBAL"]))
-    else:
-        config.read(xdg and xdg + b"/git/config")
-        config.read(home and home + b"/.gitconfig")
-    if git is not None:
-        config.read(git.common_dir + b"/config")
-        if config.settings.get(b"extensions.worktreeconfig", b"").lower() in _TRUE:
-            config.read(git.git_dir + b"/config.worktree")
-    path = config.settings.get(b"core.excludesfile")
-    path = xdg and xdg + b"/git/ignore" if path is None else config.expanded(path)
-    if path and git is not None:  # git reads a relative one from the root of the work tree
-        path = os.path.join(git.root, path)
-    return path if path.startswith(b"/") and os.path.isfile(path) else None
-
-
 def read_text_file(path: bytes) -> bytes:
     """Returns the bytes of a small regular file, nothing for anything else; never waits."""
     return _read(path)
-
-
-class _Config:
-    """The settings of some of git's configuration files, a later one over an earlier one."""
-
-    def __init__(self, home: bytes) -> None:
-        self.settings: dict[bytes, bytes] = {}
-        self._home = home
-        self._files_left = _CONFIG_FILES
-
-    def read(self, file: bytes, depth: int = 0) -> None:
-        """Adds one file and what it includes; includes under a condition are left out."""
-        self._files_left -= 1
-        if depth > _INCLUDE_DEPTH or self._files_left < 0:
-            return
-        for key, value in _assignments(_read(file)):
-            if key == b"include.path":
-                self.read(os.path.join(os.path.dirname(file), self.expanded(value)), depth + 1)
-            else:
-                self.settings[key] = value
-
-    def expanded(self, path: bytes) -> bytes:
-        """Replaces a leading ``~`` or ``~user``."""
-        if path.startswith(b"~/") and self._home:
-            return self._home + path[1:]
-        return os.path.expanduser(path) if path.startswith(b"~") else path
-
-
-def _assignments(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yields ``section.key`` in lower case and the value; lines that make no sense are skipped."""
-    section = b""
-    position = 3 if data.startswith(b"\xef\xbb\xbf") else 0
-    while position < len(data):
-        stop = data.find(b"\n", position) % (len(data) + 1)  # the end when there is none
-        line = data[position:stop].lstrip(_SPACE)
-        position = stop + 1
-        if line.startswith(b"["):
-            name, _, line = line[1:].partition(b"]")
-            section = name.lower()
-            line = line.lstrip(_SPACE)
-        name, equals, value = line.partition(b"=")
-        name = name.rstrip(_SPACE).lower()
-        if not name.replace(b"-", b"").isalnum():  # a comment, an empty line, nonsense
-            continue
-        if equals:
-            value, position = _value(data, stop - len(value))
-        yield section + b"." + name, value if equals else b"true"
-
-
-def _value(data: bytes, position: int) -> tuple[bytes, int]:
-    """Returns the value that begins at ``position``, and where the next line begins."""
-    stop = data.find(b"\n", position) % (len(data) + 1)
-    line = data[position:stop]
-    if not any(special in line for special in (b"\\", b'"', b"#", b";")):
-        return line.strip(_SPACE), stop + 1
-    value = bytearray()
-    solid = 0  # up to here; unquoted blanks beyond it count only if something follows
-    quoted = False
-    while position < len(data):
-        char = data[position : position + 1]
-        position += 1
-        if char == b"\n":
-            break
-        if not quoted and char in _SPACE:
-            value += char if solid else b""
-            continue
-        if not quoted and char in b"#;":
-            return bytes(value[:solid]), data.find(b"\n", position) % (len(data) + 1) + 1
-        if char == b"\\":
-            if data.startswith(b"\r\n", position):
-                position += 1
-            char = data[position : position + 1]
-            position += 1
-            value += b"" if char == b"\n" else _ESCAPES.get(char, char)
-        elif char == b'"':
-            quoted = not quoted
-        else:
-            value += char
-        solid = len(value)
-    return bytes(value[:solid]), position
 
 
 def _is_absent(path: bytes) -> bool:

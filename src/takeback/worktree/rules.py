@@ -5,7 +5,7 @@ from __future__ import annotations
 from _bisect import bisect_left
 
 from takeback.git.objects import new_hasher
-from takeback.worktree import project
+from takeback.worktree import gitconfig, project
 from takeback.worktree.patterns import Patterns
 from takeback.worktree.unignored import Unignored
 
@@ -36,7 +36,7 @@ class Rules:
     ) -> None:
         self._root = root
         self._git = project.git_directory(root)
-        self._excludes_file = project.excludes_file(environ, self._git)
+        self._excludes_file = gitconfig.excludes_file(environ, self._git)
         self._exclude_info = project.exclude_info(self._git) if self._git else b""
         self._make_ignore_rules = make_ignore_rules
         self._ignore_rules: IgnoreRules | None = None

@@ -7,7 +7,8 @@ nothing to do with any rule, and that can be told without knowing the rules of m
     a part with a wildcard matches only what begins and ends as the part does
 
 So a path is surely not ignored if no rule's last part fits any of its names. Everything else,
-and everything odd (a backslash, an unreadable file), is a question for git.
+and everything odd (a backslash, a slash that may be within brackets, an unreadable file), is a
+question for git.
 """
 
 from __future__ import annotations
@@ -75,7 +76,9 @@ class _Parts:
             return
         rule = line.rstrip(b" ").removeprefix(b"!").rstrip(b"/")
         part = rule.rpartition(b"/")[2]
-        if not part or b"\\" in line or min(line) < _SPACE:  # git may read these in its own way
+        bracket = b"[" in rule[: len(rule) - len(part)]
+        if not part or bracket or b"\\" in line or min(line) < _SPACE:
+            # git may read these in its own way
             self._anything = True
             return
         wild = [at for at in map(part.find, (b"*", b"?", b"[")) if at >= 0]
