@@ -20,6 +20,7 @@ import pytest
 from tests.support.cli import Cli
 from tests.support.failing_calls import failing, failing_calls
 from tests.support.git import git
+from tests.support.mounts import in_own_mounts
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs LD_PRELOAD")
 
@@ -321,3 +322,34 @@ def test_a_file_and_a_directory_from_another_century_stop_nothing(
     assert (workspace / "f").read_text() == "1"
     cli.ok("undo", "--yes")
     assert (workspace / "f").read_text() == "2"
+
+
+@linux
+def test_inode_numbers_of_an_overlay_stop_nothing(tmp_path: Path) -> None:
+    """With xino the number of the layer stands in the highest bits."""
+    script = """
+    mkdir lower upper work ws second
+    mount -t tmpfs none second
+    mkdir second/d; echo 1 > second/d/f; echo 1 > lower/g
+    mount -t overlay none -o xino=on,lowerdir=lower:second,upperdir=upper,workdir=work ws \
+        2> said || { echo "skip $(cat said)"; exit 0; }
+    stat -c %i ws/d/f
+    cd ws
+    tb --json checkpoint -m one > ../first
+    tb --json checkpoint > ../again
+    echo 2 > d/f
+    tb --json checkpoint > ../changed
+    tb rewind one --files --yes > /dev/null
+    cat d/f
+    """
+    lines = in_own_mounts(tmp_path, script).splitlines()
+    if lines[0].startswith("skip"):
+        pytest.skip(f"no overlay here: {lines[0]}")
+    if int(lines[0]) < 2**63:
+        pytest.skip(f"the overlay gives out small numbers: {lines[0]}")
+    first, again, changed = (
+        json.loads((tmp_path / name).read_text()) for name in ("first", "again", "changed")
+    )
+    assert (first["files"], first["complete"]) == (2, True)
+    assert first["snapshot"] == again["snapshot"] != changed["snapshot"]
+    assert lines[1] == "1"

@@ -119,3 +119,25 @@ def test_two_processes_find_what_one_finds_also_if_one_dies(
     )
     assert done.stdout.split() == ["1", "a", "a/b", "c"]
     assert done.stderr == ""
+
+
+def test_with_inode_numbers_beyond_63_bits_nothing_is_found_either(
+    root: Path, context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def beyond(call: Callable[..., os.stat_result]) -> Callable[..., os.stat_result]:
+        def answer(*args: object, **options: object) -> os.stat_result:
+            s = call(*args, **options)
+            mode, inode, *eight = s
+            times = (s.st_atime, s.st_mtime, s.st_ctime)
+            exact = (s.st_atime_ns, s.st_mtime_ns, s.st_ctime_ns)
+            return os.stat_result((mode, inode + 2**63, *eight, *times, *exact))
+
+        return answer
+
+    monkeypatch.setattr(os, "stat", beyond(os.stat))
+    monkeypatch.setattr(os, "fstat", beyond(os.fstat))
+    assert changed(context) != []
+    checkpoint(context)
+    assert changed(context) == []
+    (root / "c" / "f").write_text("2")
+    assert changed(context) == [b"c"]
