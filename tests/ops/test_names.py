@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
 
@@ -365,6 +366,58 @@ def test_times_of_day_are_local(monkeypatch: pytest.MonkeyPatch) -> None:
     time.tzset()
     assert parse_time("20:00", NOON) == NOON - HOUR
     assert parse_time("2026-11-15T20:00", NOON) == NOON - HOUR
+
+
+def utc(text: str) -> float:
+    return datetime.fromisoformat(text + "+00:00").timestamp()
+
+
+@pytest.fixture
+def berlin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clocks go from 02:00 to 03:00 on 2026-03-29 and from 03:00 to 02:00 on 2026-10-25."""
+    monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+    time.tzset()
+
+
+@pytest.mark.usefixtures("berlin")
+@pytest.mark.parametrize(
+    ("text", "now", "meant"),
+    [
+        # The day after the change, and the day of it, asked for what lies beyond the change.
+        ("14:05", "2026-03-29T09:00", "2026-03-28T13:05"),
+        ("01:30", "2026-03-29T09:00", "2026-03-29T00:30"),
+        ("03:30", "2026-03-29T09:00", "2026-03-29T01:30"),
+        ("14:05", "2026-10-25T09:00", "2026-10-24T12:05"),
+        ("01:30", "2026-10-25T09:00", "2026-10-24T23:30"),
+        ("03:30", "2026-10-25T09:00", "2026-10-25T02:30"),
+        # Twice that night: the newest that has been.
+        ("02:30", "2026-10-25T09:00", "2026-10-25T01:30"),
+        ("02:30", "2026-10-25T01:29", "2026-10-25T00:30"),
+        ("02:30", "2026-10-25T00:29", "2026-10-24T00:30"),
+        # Never that night: the moment at which the clocks passed it.
+        ("02:30", "2026-03-29T09:00", "2026-03-29T01:00"),
+        ("02:30:15", "2026-03-29T01:00", "2026-03-29T01:00"),
+        ("02:30", "2026-03-29T00:59", "2026-03-28T01:30"),
+        # With the date it is the same moment.
+        ("2026-10-25T02:30", "2026-10-25T09:00", "2026-10-25T01:30"),
+        ("2026-10-25T02:30", "2026-10-25T00:40", "2026-10-25T00:30"),
+        ("2026-03-29T02:30", "2026-06-01T09:00", "2026-03-29T01:00"),
+        ("2026-10-24T14:05", "2026-10-25T09:00", "2026-10-24T12:05"),
+    ],
+)
+def test_a_time_of_day_is_right_across_a_change_of_the_clocks(
+    text: str, now: str, meant: str
+) -> None:
+    found = parse_time(text, utc(now))
+    assert found is not None
+    assert datetime.fromtimestamp(found, UTC).strftime("%Y-%m-%dT%H:%M") == meant
+
+
+@pytest.mark.usefixtures("berlin")
+@pytest.mark.parametrize("text", ["0001-01-01", "0001-01-01T00:00", "9999-12-31T23:59:59"])
+def test_a_day_at_the_end_of_the_calendar_is_no_bug(ledger: Ledger, text: str) -> None:
+    moment = parse_time(text, NOON)
+    assert moment is None or abs(moment - NOON) > 2000 * 365 * 24 * HOUR
 
 
 @pytest.mark.parametrize(

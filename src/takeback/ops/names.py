@@ -7,7 +7,6 @@ session only; without it, turns and ``@`` are those of the session that is meant
 
 from __future__ import annotations
 
-import time as clock_time
 from datetime import datetime, timedelta
 
 from takeback.errors import NoSuchCheckpoint, UsageError
@@ -180,23 +179,40 @@ def parse_time(text: str, now: float) -> float | None:
     """Returns the moment meant by ``10m``, ``2h``, ``14:05`` or ``2026-11-15T14:05``, else None."""
     if 2 <= len(text) <= 9 and text[-1] in _UNITS and text[:-1].isascii() and text[:-1].isdigit():
         return now - int(text[:-1]) * _UNITS[text[-1]]
-    local = datetime.fromtimestamp(now).astimezone()
-    for form in ("%H:%M", "%H:%M:%S"):
-        try:
-            hour = datetime.strptime(text, form)  # noqa: DTZ007 (only the time of day is read)
-        except ValueError:
-            continue
-        moment = local.replace(
-            hour=hour.hour, minute=hour.minute, second=hour.second, microsecond=0
-        )
-        return (moment if moment <= local else moment - timedelta(days=1)).timestamp()
-    if "-" not in text or not text[:4].isdigit():
-        return None
     try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
+        for form in ("%H:%M", "%H:%M:%S"):
+            try:
+                hour = datetime.strptime(text, form)  # noqa: DTZ007 (only the time of day is read)
+            except ValueError:
+                continue
+            today = datetime.fromtimestamp(now)  # noqa: DTZ006 (what the clocks here show)
+            wall = datetime.combine(today.date(), hour.time())
+            moment = _moment(wall, now)
+            return moment if moment <= now else _moment(wall - timedelta(days=1), now)
+        if "-" not in text or not text[:4].isdigit():
+            return None
+        date = datetime.fromisoformat(text)
+        return date.timestamp() if date.tzinfo else _moment(date, now)
+    except (ValueError, OverflowError):  # no date, or one that no clock here can show
         return None
-    return moment.timestamp() if moment.tzinfo else clock_time.mktime(moment.timetuple())
+
+
+def _moment(wall: datetime, now: float) -> float:
+    """Returns when the clocks here showed, or show, a time; not after now if that can be.
+
+    When they are put back they show an hour's times twice; put forward, they pass over an hour,
+    and all its times are that one moment.
+    """
+    first, second = sorted(wall.replace(fold=fold).timestamp() for fold in (0, 1))
+    if datetime.fromtimestamp(second).replace(fold=0) != wall:  # noqa: DTZ006
+        while second - first > 1:  # the clocks show less at the first and more at the second
+            between = (first + second) // 2
+            if datetime.fromtimestamp(between) < wall:  # noqa: DTZ006
+                first = between
+            else:
+                second = between
+        return second
+    return second if second <= now else first
 
 
 def check_label(ledger: Ledger, name: str, now: float) -> None:
