@@ -12,10 +12,12 @@
     ├── GitUnusable                  20   git is missing or too old
     ├── GitFailed                     1   git on our own store ended with an error
     ├── StoreDamaged                  1   an object, ref or record does not read back
-    │   └── ObjectMissing             1
+    │   ├── ObjectMissing             1
+    │   └── LedgerDamaged             1   the index of the store; it is made anew
     ├── StoreTooNew                   1   written by a later version
     ├── CaptureFailed                 1   no snapshot was made
     ├── WriteFailed                   1   the disk would not take it (full, read-only, I/O error)
+    │   └── LedgerUnwritable          1   the index of the store; commands do without
     └── TimedOut                      1   a time limit of ours ran out
 
 Exit status 70 (bug) and 130 (interrupted) have no class here: the first is any exception
@@ -136,6 +138,15 @@ class ObjectMissing(StoreDamaged):
     code = "object_missing"
 
 
+class LedgerDamaged(StoreDamaged):
+    """The file is not a ledger any more; it is made anew from the store."""
+
+    code = "ledger_damaged"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, hint="make it anew: takeback doctor --rebuild")
+
+
 class StoreTooNew(TakebackError):
     code = "store_too_new"
 
@@ -146,6 +157,15 @@ class CaptureFailed(TakebackError):
 
 class WriteFailed(TakebackError):
     code = "write_failed"
+
+
+class LedgerUnwritable(WriteFailed):
+    """Not ours to write now: disk full, read-only, of a newer format. Nothing is damaged."""
+
+    code = "ledger_unwritable"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, hint="see what is wrong with the disk: takeback doctor")
 
 
 class TimedOut(TakebackError):

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from takeback.ledger.ledger import (
-    IN_MEMORY,
-    Ledger,
-    LedgerDamaged,
-    LedgerUnwritable,
-    Point,
-    remove,
-)
+from takeback.errors import LedgerDamaged, LedgerUnwritable
+from takeback.ledger.ledger import IN_MEMORY, PATIENCE, Ledger, Point, remove
 from takeback.ledger.schema import TABLES
 from takeback.ledger.sessions import add_turn, index_words, note_session, set_turn_changes
 from takeback.model.checkpoint import MANUAL, UNDO, Checkpoint
@@ -265,6 +261,31 @@ def test_a_file_that_is_no_ledger_is_damaged(path: str, data: bytes) -> None:
     Path(path).write_bytes(data)
     with pytest.raises(LedgerDamaged):
         Ledger(path)
+    assert open_files(path) == []
+
+
+def open_files(path: str) -> list[str]:
+    """Returns the descriptors of this process that lead to a ledger's files."""
+    found = []
+    for name in os.listdir("/dev/fd"):
+        try:
+            if os.path.realpath(f"/dev/fd/{name}").startswith(path):
+                found.append(name)
+        except OSError:
+            continue
+    return found
+
+
+def test_a_ledger_that_another_process_keeps_to_itself_is_not_waited_for_long(path: str) -> None:
+    ledger = Ledger(path)
+    assert ledger.rows("pragma busy_timeout") == [(int(PATIENCE * 1000),)]
+    assert PATIENCE <= 5
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        other.execute("begin exclusive")
+        assert ledger.checkpoints() == []  # to read it is no need to wait
+        with pytest.raises(LedgerUnwritable):
+            ledger.begin()
+    ledger.close()
 
 
 def test_a_ledger_without_its_tables_is_damaged(path: str) -> None:
@@ -293,6 +314,7 @@ def test_a_place_that_takes_no_file_is_not_damage(tmp_path: Path) -> None:
     (tmp_path / "ledger.db").mkdir()
     with pytest.raises(LedgerUnwritable):
         Ledger(str(tmp_path / "ledger.db"))
+    assert open_files(str(tmp_path / "ledger.db")) == []
 
 
 def test_a_ledger_in_memory_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

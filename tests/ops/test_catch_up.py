@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from takeback.errors import LedgerUnwritable
 from takeback.ledger import sessions as questions
 from takeback.ledger.ledger import Ledger
 from takeback.model import event as events
 from takeback.model.event import AgentEvent
-from takeback.ops.catch_up import catch_up, open_ledger, rebuild_ledger
+from takeback.ops.catch_up import Index, catch_up, open_ledger, rebuild_ledger
 from takeback.ops.context import Context
 from takeback.ops.label import label
 from takeback.ops.receive import receive
@@ -23,7 +27,7 @@ SESSION = "refs/takeback/sessions/workspace"
 
 
 @pytest.fixture
-def ledger(workspace: Path, context: Context) -> Ledger:
+def ledger(workspace: Path, context: Context) -> Iterator[Ledger]:
     """The ledger of a workspace with five checkpoints, caught up one by one."""
     ledger = open_ledger(context.store, context.reporter)
     for number in range(5):
@@ -31,7 +35,8 @@ def ledger(workspace: Path, context: Context) -> Ledger:
         (workspace / str(number)).mkdir()
         checkpoint(context, prompt=f"turn {number}")
         catch_up(context.store, ledger, context.reporter)
-    return ledger
+    yield ledger
+    ledger.close()
 
 
 def ids(ledger: Ledger) -> list[str]:
@@ -166,6 +171,35 @@ def test_where_no_ledger_can_be_written_the_command_does_without(
     assert ids(again) == before
     assert "does without" in heard_by(context).notes[-1]
     again.close()
+
+
+def test_a_disk_that_takes_no_more_is_no_reason_to_fail(context: Context, ledger: Ledger) -> None:
+    """Between two questions the disk fills up; or another process keeps the ledger to itself."""
+    before = ids(ledger)
+    ledger.close()
+    index = Index(context.store, context.reporter)
+    assert index.ask(ids) == before
+    made = checkpoint(context)
+    with closing(sqlite3.connect(context.store.path("ledger.db"))) as other:
+        other.execute("begin immediate")
+        assert index.ask(ids) == [made.id, *before]
+        assert "does without" in heard_by(context).notes[-1]
+        assert index.ask(ids) == [made.id, *before]
+        index.close()
+
+
+def test_a_ledger_that_is_damaged_and_cannot_be_made_anew(context: Context, ledger: Ledger) -> None:
+    before = ids(ledger)
+    ledger.close()
+    path = Path(context.store.path("ledger.db"))
+    path.write_bytes(b"garbage" * 1000)
+    (path.parent / "ledger.db-wal").unlink(missing_ok=True)
+    (path.parent / "ledger.db-wal").mkdir()
+    index = Index(context.store, context.reporter)
+    assert index.ask(ids) == before
+    index.close()
+    with pytest.raises(LedgerUnwritable):
+        rebuild_ledger(context.store, context.reporter)
 
 
 def test_a_branch_whose_name_is_not_utf8_stops_nothing(workspace: Path, context: Context) -> None:

@@ -6,6 +6,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Sequence
 
+from takeback.errors import LedgerDamaged, LedgerUnwritable
 from takeback.ledger.schema import MIGRATIONS, TABLES
 from takeback.model import json_text
 from takeback.model.checkpoint import Checkpoint, decode
@@ -16,16 +17,13 @@ from takeback.model.value import Value
 
 IN_MEMORY = ":memory:"
 """A ledger for one command, where the disk takes none."""
+PATIENCE = 3.0
+"""How long, in seconds, another process may keep the file to itself before a command does without.
+
+Long enough for one that catches up with a thousand turns, so that it need not be done twice.
+"""
 _COLUMNS = "meta, snapshot, commit_id, (select name from labels where checkpoint = checkpoints.id)"
 _NEWEST_FIRST = "order by place desc"
-
-
-class LedgerDamaged(Exception):
-    """The file is not a ledger any more; it is made anew from the store."""
-
-
-class LedgerUnwritable(Exception):
-    """Not ours to write now: disk full, read-only, of a newer format. Nothing is damaged."""
 
 
 def _translated(error: sqlite3.DatabaseError) -> LedgerDamaged | LedgerUnwritable:
@@ -55,9 +53,19 @@ class Ledger:
     def __init__(self, path: str) -> None:
         self._path = path
         try:
-            self._db = sqlite3.connect(path, timeout=30, isolation_level=None)
-            if path != IN_MEMORY:
-                os.chmod(path, 0o600)
+            self._db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
+        except sqlite3.DatabaseError as error:
+            raise _translated(error) from error
+        try:
+            self._prepare()
+        except BaseException:
+            self._db.close()
+            raise
+
+    def _prepare(self) -> None:
+        try:
+            if self._path != IN_MEMORY:
+                os.chmod(self._path, 0o600)
             self._db.execute("pragma journal_mode = wal")
             self._db.execute("pragma synchronous = normal")
             self._db.execute("pragma foreign_keys = on")

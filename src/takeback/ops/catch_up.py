@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from takeback.errors import GitFailed, StoreDamaged
+from takeback.errors import GitFailed, LedgerDamaged, LedgerUnwritable, StoreDamaged
 from takeback.ledger import sessions as questions
-from takeback.ledger.ledger import (
-    IN_MEMORY,
-    Ledger,
-    LedgerDamaged,
-    LedgerUnwritable,
-    Point,
-    remove,
-)
+from takeback.ledger.ledger import IN_MEMORY, Ledger, Point, remove
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.timeline import COMMAND, SHELL, OwnedChange
 from takeback.model.turn import FORK
@@ -50,8 +43,11 @@ class Index:
         except LedgerDamaged as error:
             self._reporter.note(f"The ledger was damaged ({error}) and is made anew.")
             self.close()
-            self._ledger = rebuild_ledger(self._store, self._reporter)
-            return question(self._ledger)
+            self._ledger = _anew_or_without(self._store, self._reporter)
+        except LedgerUnwritable as error:  # since it was opened: the disk is full now, say
+            self.close()
+            self._ledger = _without(self._store, self._reporter, error)
+        return question(self._ledger)
 
     def _caught_up(self) -> Ledger:
         if self._ledger is None:
@@ -68,27 +64,45 @@ class Index:
 
 def open_ledger(store: Store, reporter: Reporter) -> Ledger:
     """Opens the ledger, caught up."""
-    path = store.path("ledger.db")
     try:
-        try:
-            ledger = Ledger(path)
-            catch_up(store, ledger, reporter)
-        except LedgerDamaged as error:
-            reporter.note(f"The ledger was damaged ({error}) and is made anew from the store.")
-            return rebuild_ledger(store, reporter)
+        return _caught_up(store, store.path("ledger.db"), reporter)
+    except LedgerDamaged as error:
+        reporter.note(f"The ledger was damaged ({error}) and is made anew from the store.")
+        return _anew_or_without(store, reporter)
     except (LedgerUnwritable, OSError) as error:
-        reporter.note(f"The ledger cannot be written ({error}); this command does without.")
-        ledger = Ledger(IN_MEMORY)
-        catch_up(store, ledger, reporter)
-    return ledger
+        return _without(store, reporter, error)
 
 
 def rebuild_ledger(store: Store, reporter: Reporter) -> Ledger:
-    """Deletes the ledger and reads it anew from the store."""
+    """Deletes the ledger and reads it anew from the store; raises LedgerUnwritable."""
     path = store.path("ledger.db")
-    remove(path)
+    try:
+        remove(path)
+    except OSError as error:
+        raise LedgerUnwritable(str(error)) from error
+    return _caught_up(store, path, reporter)
+
+
+def _anew_or_without(store: Store, reporter: Reporter) -> Ledger:
+    try:
+        return rebuild_ledger(store, reporter)
+    except LedgerUnwritable as error:
+        return _without(store, reporter, error)
+
+
+def _without(store: Store, reporter: Reporter, error: Exception) -> Ledger:
+    """Reads a ledger for this command alone."""
+    reporter.note(f"The ledger cannot be written ({error}); this command does without.")
+    return _caught_up(store, IN_MEMORY, reporter)
+
+
+def _caught_up(store: Store, path: str, reporter: Reporter) -> Ledger:
     ledger = Ledger(path)
-    catch_up(store, ledger, reporter)
+    try:
+        catch_up(store, ledger, reporter)
+    except BaseException:
+        ledger.close()
+        raise
     return ledger
 
 
