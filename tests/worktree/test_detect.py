@@ -88,6 +88,23 @@ def test_a_process_with_threads_is_not_forked() -> None:
         thread.join()
 
 
+_A_THREAD_OF_C = """
+import ctypes
+from takeback.worktree.detect import can_fork
+assert can_fork()
+libc = ctypes.CDLL(None)
+thread = ctypes.c_ulong()
+assert libc.pthread_create(ctypes.byref(thread), None, libc.pause, None) == 0
+assert not can_fork()
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc tells of such threads")
+def test_a_process_with_threads_that_python_does_not_know_is_not_forked() -> None:
+    """As libraries start them; Python 3.12 warns of the fork, and a warning may be an error."""
+    subprocess.run([sys.executable, "-c", _A_THREAD_OF_C], check=True)
+
+
 _TWO = """
 import os, sys
 from takeback.worktree import detect

@@ -62,8 +62,17 @@ def moved_directories(root_fd: int, rows: Sequence[Row]) -> list[bytes]:
 
 
 def can_fork() -> bool:
-    """Tells whether this process has one thread only, so that a fork of it is sound."""
-    return len(sys._current_frames()) == 1
+    """Tells whether this process has one thread only, so that a fork of it is sound.
+
+    Threads that a library started are none of Python's; /proc knows them (0.02 ms). From 3.12
+    on Python warns of a fork beside them, and a host's warnings may be errors.
+    """
+    if len(sys._current_frames()) != 1:
+        return False
+    try:
+        return len(os.listdir("/proc/self/task")) == 1
+    except OSError:
+        return True
 
 
 def _middle(rows: Sequence[Row], total: int) -> int:
