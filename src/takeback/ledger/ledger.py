@@ -99,6 +99,10 @@ class Ledger:
         """
         bound = [_storable(v) if isinstance(v, str) else v for v in values]
         try:
+            # To Python 3.12.0 and 3.12.1 a number is a name, and names want a mapping.
+            if "?1" in query:
+                named = {str(number): value for number, value in enumerate(bound, 1)}
+                return self._db.execute(query, named).fetchall()
             return self._db.execute(query, bound).fetchall()
         except sqlite3.DatabaseError as error:
             raise _translated(error) from error
@@ -200,7 +204,7 @@ class Ledger:
         self, *, session: str | None = None, without: Sequence[str] = (), limit: int = -1
     ) -> list[Checkpoint]:
         """Returns checkpoints, newest first, leaving out some kinds."""
-        kinds = ", ".join("?" * len(without))
+        kinds = ", ".join(f"?{number}" for number in range(2, 2 + len(without)))
         return self._select(
             f"(?1 is null or session = ?1) and kind not in ({kinds})",
             session,
