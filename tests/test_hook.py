@@ -129,6 +129,18 @@ def test_garbage_is_one_line_in_the_log(cli: Cli, workspace: Path, stdin: bytes)
     assert "bug" not in line
 
 
+@pytest.mark.parametrize("depth", [300, 500, 900])
+def test_messages_that_are_nested_deeply_are_kept_or_told(
+    cli: Cli, workspace: Path, depth: int
+) -> None:
+    told = b'{"event": "prompt", "session": "s", "prompt": "deep", "messages": [%s1%s]}'
+    quiet(cli, "generic", stdin=told % (b"[" * depth, b"]" * depth))
+    [line] = cli.ok("--json", "log").json_lines
+    assert line["prompt"] == "deep"
+    assert cli.ok("cat", "turn:1", "--conversation").stdout.count("[") == depth
+    assert failures(cli) == []
+
+
 def test_an_agent_that_nobody_knows(cli: Cli, workspace: Path) -> None:
     cli.ok("checkpoint")
     quiet(cli, "someone", stdin=event("prompt"))

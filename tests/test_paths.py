@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from takeback.errors import UsageError
 from takeback.paths import config_file, takeback_home, user_home
 
 
@@ -25,8 +26,15 @@ def test_the_home_of_the_stores_follows_the_environment(environ: dict[str, str],
     assert takeback_home(environ) == home
 
 
-def test_a_relative_home_is_made_absolute_so_that_a_chdir_does_not_move_it(tmp_path: Path) -> None:
-    assert takeback_home({"TAKEBACK_HOME": "stores"}) == os.path.abspath("stores")
+def test_a_relative_home_is_refused_since_a_chdir_would_move_it() -> None:
+    with pytest.raises(UsageError, match="must be an absolute path, not 'stores'"):
+        takeback_home({"TAKEBACK_HOME": "stores"})
+
+
+def test_relative_places_of_xdg_count_as_none() -> None:
+    environ = {"HOME": "/h", "XDG_DATA_HOME": "data", "XDG_CONFIG_HOME": "./config"}
+    assert takeback_home(environ) == "/h/.local/share/takeback"
+    assert config_file(environ) == "/h/.config/takeback/config.toml"
 
 
 def test_the_settings_follow_xdg() -> None:
@@ -39,6 +47,18 @@ def test_the_users_home_is_told_by_its_real_path(tmp_path: Path) -> None:
     assert user_home({"HOME": str(tmp_path / "link")}) == os.fsencode((tmp_path / "home").resolve())
 
 
-def test_without_home_the_password_file_says_it() -> None:
-    assert takeback_home({}).endswith("/.local/share/takeback")
-    assert takeback_home({}).startswith("/")
+@pytest.mark.parametrize("environ", [{}, {"HOME": ""}, {"HOME": "here"}, {"HOME": "~"}])
+def test_without_home_the_password_file_says_it(environ: dict[str, str]) -> None:
+    assert takeback_home(environ).endswith("/.local/share/takeback")
+    assert takeback_home(environ).startswith("/")
+
+
+def test_without_any_home_it_is_said_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 54321)
+    with pytest.raises(UsageError, match="there is no home directory") as raised:
+        takeback_home({})
+    assert "set HOME" in raised.value.hint
+    with pytest.raises(UsageError):
+        config_file({"TAKEBACK_HOME": "/t"})
+    assert user_home({}) == b""
+    assert takeback_home({"TAKEBACK_HOME": "/t"}) == "/t"

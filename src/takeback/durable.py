@@ -67,6 +67,16 @@ def create(name: Name, *, dir_fd: int | None = None, mode: int = 0o600) -> int:
     return os.open(name, flags, mode, dir_fd=dir_fd)
 
 
+def unmask_owner() -> None:
+    """Takes the owner's own bits out of this process's mask.
+
+    For the faces, at their start: under ``umask 0177`` a directory that was just made could not
+    be entered, and neither git nor SQLite can be told otherwise. What others may do stays.
+    """
+    mask = os.umask(0o077)
+    os.umask(mask & 0o077)
+
+
 def write(fd: int, data: bytes | memoryview) -> None:
     """Writes all of ``data`` at the current position."""
     _step("write")
@@ -290,6 +300,7 @@ def make_directories(path: str) -> None:
     for directory in reversed(missing):
         try:
             mkdir(directory)
+            os.chmod(directory, 0o700)  # whatever the mask of a host says
         except FileExistsError:
             continue
 

@@ -18,17 +18,24 @@
     ├── CaptureFailed                 1   no snapshot was made
     ├── WriteFailed                   1   the disk would not take it (full, read-only, I/O error)
     │   └── LedgerUnwritable          1   the index of the store; commands do without
-    └── TimedOut                      1   a time limit of ours ran out
+    ├── TimedOut                      1   a time limit of ours ran out
+    └── Bug                          70   any exception that is not in this tree
 
-Exit status 70 (bug) and 130 (interrupted) have no class here: the first is any exception
-that is not in this tree, the second is KeyboardInterrupt. Both are mapped by the faces.
+The last is made at the borders, of the Python API and of the faces. Exit status 130
+(interrupted) has no class here: it is KeyboardInterrupt.
 """
 
 from __future__ import annotations
 
+import errno
+import os
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Self
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class TakebackError(Exception):
@@ -158,15 +165,42 @@ class CaptureFailed(TakebackError):
 class WriteFailed(TakebackError):
     code = "write_failed"
 
+    @classmethod
+    def of(cls, what: str, error: OSError) -> Self:
+        """Says in one sentence what the system refused."""
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        where = ""
+        if error.filename is not None:
+            where = f" ({os.fsdecode(error.filename)})"
+        if error.errno in _FULL:
+            hint = "free some space and run the command again; nothing is lost"
+        else:
+            hint = "see what is wrong with the disk or its permissions: takeback doctor"
+        return cls(f"{what} failed: {reason}{where}", hint=hint)
+
 
 class LedgerUnwritable(WriteFailed):
     """Not ours to write now: disk full, read-only, of a newer format. Nothing is damaged."""
 
     code = "ledger_unwritable"
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message, hint="see what is wrong with the disk: takeback doctor")
+    def __init__(
+        self, message: str, *, hint: str = "see what is wrong with the disk: takeback doctor"
+    ) -> None:
+        super().__init__(message, hint=hint)
 
 
 class TimedOut(TakebackError):
     code = "timed_out"
+
+
+class Bug(TakebackError):
+    """An error of takeback itself; what was raised is its cause."""
+
+    code = "bug"
+    exit_status = 70
+
+    def __init__(self, error: Exception) -> None:
+        what = f"{type(error).__name__}: {error}".replace("\n", " ")
+        hint = "run it again with -v and report what it prints"
+        super().__init__(f"This is a bug in takeback: {what}", hint=hint)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 
 from takeback.adapters import adapter_speaking
-from takeback.errors import TakebackError, TimedOut
+from takeback.errors import TakebackError, TimedOut, UsageError
 from takeback.model import json_text
 from takeback.model.event import PROMPT, READ, ROUND_END, TOOL_BEFORE, cleaned
 
@@ -73,8 +73,10 @@ def _heard(agent: str, text: str) -> str:
     event = cleaned(event)
     if not _concerns_files(event):
         return ""
+    from takeback import durable
     from takeback.app import Takeback
 
+    durable.unmask_owner()
     if not Takeback.wants(event.directory):
         return ""
     with Takeback.open(event.directory, holder=f"hook of {agent}") as tb:
@@ -149,13 +151,21 @@ def _ring(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def complain(text: str) -> None:
-    """Leaves a line where ``status`` finds it: in the home of all stores, whatever the store."""
+    """Leaves a line where ``status`` finds it: in the home of all stores, whatever the store.
+
+    Where TAKEBACK_HOME itself is wrong, in the one that is used without it.
+    """
+    from takeback import durable
     from takeback.paths import takeback_home
     from takeback.store import log
 
-    try:
-        home = takeback_home(os.environ)
-        os.makedirs(home, mode=0o700, exist_ok=True)
-        log.append_to(os.path.join(home, "log"), text)
-    except (OSError, TakebackError):
-        return
+    for environ in (os.environ, {**os.environ, "TAKEBACK_HOME": ""}):
+        try:
+            home = takeback_home(environ)
+            durable.make_directories(home)
+            log.append_to(os.path.join(home, "log"), text)
+            return
+        except UsageError:
+            continue
+        except OSError:
+            return

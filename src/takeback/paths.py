@@ -1,25 +1,53 @@
-"""Where takeback keeps things, by the XDG rules. The only module that knows the places."""
+"""Where takeback keeps things, by the XDG rules. The only module that knows the places.
+
+A place is an absolute path. A relative one would lead elsewhere from each directory: in an XDG
+variable it counts as none, as the XDG specification says; in TAKEBACK_HOME it is an error,
+since somebody meant a place that all checkpoints are in.
+"""
 
 from __future__ import annotations
 
 import os
+
+from takeback.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def _home(environ: Mapping[str, str]) -> str:
-    return environ.get("HOME") or os.path.expanduser("~")
+def home_directory(environ: Mapping[str, str]) -> str:
+    """Returns ``$HOME``, or what the system knows of the user; raises UsageError if neither."""
+    home = environ.get("HOME", "")
+    if not home.startswith("/"):
+        import pwd
+
+        try:
+            home = pwd.getpwuid(os.getuid()).pw_dir
+        except KeyError:
+            home = ""
+    if not home.startswith("/"):
+        raise UsageError(
+            "there is no home directory: HOME is not an absolute path",
+            hint="set HOME, or both TAKEBACK_HOME and XDG_CONFIG_HOME, to an absolute path",
+        )
+    return home
 
 
 def takeback_home(environ: Mapping[str, str]) -> str:
-    """Returns ``$TAKEBACK_HOME``, or ``$XDG_DATA_HOME/takeback``, or its default."""
+    """Returns ``$TAKEBACK_HOME``, or ``$XDG_DATA_HOME/takeback``, or its default.
+
+    Raises UsageError if that is no absolute path, or if there is no home directory.
+    """
     explicit = environ.get("TAKEBACK_HOME")
     if explicit:
+        if not explicit.startswith("/"):
+            raise UsageError(
+                f"TAKEBACK_HOME must be an absolute path, not {explicit!r}",
+                hint='write it in full, say: export TAKEBACK_HOME="$HOME/.takeback"',
+            )
         return os.path.abspath(explicit)
-    data = environ.get("XDG_DATA_HOME") or os.path.join(_home(environ), ".local", "share")
-    return os.path.join(os.path.abspath(data), "takeback")
+    return os.path.join(_xdg(environ, "XDG_DATA_HOME", ".local/share"), "takeback")
 
 
 def git_record(home: str) -> str:
@@ -38,11 +66,21 @@ def recorded_git(home: str) -> str | None:
 
 
 def config_file(environ: Mapping[str, str]) -> str:
-    """Returns ``$XDG_CONFIG_HOME/takeback/config.toml``, or its default."""
-    base = environ.get("XDG_CONFIG_HOME") or os.path.join(_home(environ), ".config")
-    return os.path.join(os.path.abspath(base), "takeback", "config.toml")
+    """Returns ``$XDG_CONFIG_HOME/takeback/config.toml``, or its default; raises UsageError."""
+    base = _xdg(environ, "XDG_CONFIG_HOME", ".config")
+    return os.path.join(base, "takeback", "config.toml")
+
+
+def _xdg(environ: Mapping[str, str], variable: str, default: str) -> str:
+    given = environ.get(variable, "")
+    return os.path.abspath(
+        given if given.startswith("/") else os.path.join(home_directory(environ), default)
+    )
 
 
 def user_home(environ: Mapping[str, str]) -> bytes:
-    """Returns the real path of the user's home directory."""
-    return os.path.realpath(os.fsencode(_home(environ)))
+    """Returns the real path of the user's home directory; nothing if there is none."""
+    try:
+        return os.path.realpath(os.fsencode(home_directory(environ)))
+    except UsageError:
+        return b""

@@ -16,9 +16,17 @@ import sys
 from contextlib import contextmanager
 from importlib import import_module
 
+from takeback import durable
 from takeback.adapters import adapter_named
 from takeback.app import Takeback
-from takeback.errors import NoSuchCheckpoint, NotAWorkspace, TakebackError, TimedOut, UsageError
+from takeback.errors import (
+    Bug,
+    NoSuchCheckpoint,
+    NotAWorkspace,
+    TakebackError,
+    TimedOut,
+    UsageError,
+)
 from takeback.model import json_text
 from takeback.model.event import cleaned
 from takeback.model.policy import Overrides
@@ -54,14 +62,19 @@ _NOTHING: Document = {"checkpoint": None, "note": None, "waiting": False, "heard
 
 def main(agent: str) -> int:
     """Answers until stdin ends; returns 0."""
+    durable.unmask_owner()
+    if sys.stdin is None or sys.stdout is None:  # closed by the caller: nobody asks
+        return 0
     try:
         desk = Desk(adapter_named(agent), os.getcwd())
         for line in sys.stdin.buffer:
             if line.strip():
                 sys.stdout.write(json_text.dumps(desk.answer(line)) + "\n")
                 sys.stdout.flush()
-    except (BrokenPipeError, KeyboardInterrupt):
+    except KeyboardInterrupt:
         return 0
+    except OSError:  # nobody reads the answers any more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor the last of them
     return 0
 
 
@@ -107,12 +120,9 @@ class Desk:
             said["flag"] = getattr(error, "flag", "")
             return {"id": number, "ok": False, "error": said}
         except Exception as error:  # a bug of ours must not end the agent's extension
-            text = f"{type(error).__name__}: {error}"
-            return {
-                "id": number,
-                "ok": False,
-                "error": {"code": "bug", "message": text, "hint": "", "flag": ""},
-            }
+            bug = Bug(error)
+            said = {"code": bug.code, "message": bug.message, "hint": bug.hint, "flag": ""}
+            return {"id": number, "ok": False, "error": said}
 
     @contextmanager
     def _at(self, request: Mapping[str, Any], *, create: bool = True) -> Iterator[Takeback]:

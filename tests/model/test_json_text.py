@@ -86,3 +86,28 @@ def test_tuples_are_lists_and_numbers_keep_their_type() -> None:
 def test_a_path_that_is_not_utf8_survives() -> None:
     path = b"caf\xe9".decode("utf-8", "surrogateescape")
     assert json_text.loads(json_text.dumps({"path": path})) == {"path": path}
+
+
+@pytest.mark.parametrize("depth", [1, 400, 900, 50_000])
+def test_what_is_nested_deeply_is_written_all_the_same(depth: int) -> None:
+    value: Any = [1, "two", {}, [], (None,)]
+    expected = '[1, "two", {}, [], [null]]'
+    for number in range(depth):
+        value = {"a": 1, "b": value} if number % 2 else [value, True]
+        expected = f'{{"a": 1, "b": {expected}}}' if number % 2 and depth < 1000 else expected
+        expected = f"[{expected}, true]" if not number % 2 and depth < 1000 else expected
+    written = json_text.dumps(value)
+    assert written.count("[") + written.count("{") == depth + 4
+    if depth < 1000:
+        assert written == expected
+    while isinstance(value, (list, dict)) and len(value) == 2:  # Python takes it apart by depth too
+        value = value["b"] if isinstance(value, dict) else value[0]
+
+
+def test_what_holds_itself_is_no_json() -> None:
+    value: list[Any] = []
+    value.append({"again": value})
+    with pytest.raises(ValueError, match="holds itself"):
+        json_text.dumps(value)
+    shared = [1]
+    assert json_text.dumps([shared, shared]) == "[[1], [1]]"

@@ -29,7 +29,7 @@ GOLDEN = [
     "struct",
     "zlib",
 ]
-"""Modules beyond those of bare Python, the same for every version. A longer list is a slower hook: think twice."""
+"""Modules beyond those of bare Python, of every version. A longer list is a slower hook."""
 
 GOLDEN_OF_A_HOOK = {*GOLDEN, "encodings.latin_1"}
 """What an event may import at most: one of an agent's process too, whose start is looked up."""

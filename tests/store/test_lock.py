@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback.errors import Locked, TakebackError
+from takeback.errors import Locked, TakebackError, WriteFailed
 from takeback.store.lock import Lock
 from tests.support.processes import lock_holder
 
@@ -35,6 +35,15 @@ def test_a_holder_with_a_short_name_is_named_and_nothing_more(path: str) -> None
         with pytest.raises(Locked, match=rf"process {os.getpid()} \({holder}\)$"):
             Lock(path).acquire("me", wait=0)
         lock.release()
+
+
+def test_a_place_where_nothing_can_be_made_is_an_error_of_ours(tmp_path: Path) -> None:
+    for path in (tmp_path / "gone" / "lock", tmp_path):
+        lock = Lock(str(path))
+        with pytest.raises(WriteFailed, match="locking the workspace failed") as raised:
+            lock.acquire("me", wait=0)
+        assert raised.value.hint
+        assert not lock.held
 
 
 def test_a_killed_holder_holds_nothing(path: str) -> None:
@@ -133,7 +142,7 @@ def test_a_program_that_is_started_does_not_keep_the_lock(path: str) -> None:
 
 def test_a_link_at_the_place_of_the_lock_is_not_followed(tmp_path: Path, path: str) -> None:
     Path(path).symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(OSError, match="symbolic"):
+    with pytest.raises(WriteFailed, match="symbolic"):
         Lock(path).acquire("me", wait=0)
     assert not (tmp_path / "elsewhere").exists()
 

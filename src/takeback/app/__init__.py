@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 
 from takeback import ops
+from takeback.app.border import guarded
 from takeback.app.opened import place_of
 from takeback.app.travel import Travel
 from takeback.paths import takeback_home
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from takeback.ops.receive import Received
 
 
+@guarded
 class Takeback(Travel):
     """One workspace and everything that can be done with it. Close it, or use ``with``."""
 

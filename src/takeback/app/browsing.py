@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from takeback import ops
+from takeback.app.border import guarded
 from takeback.app.opened import Opened
 
 TYPE_CHECKING = False
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from takeback.ops.timeline import TimelineEntry
 
 
+@guarded
 class Browsing(Opened):
     """What a list of ten thousand turns asks."""
 

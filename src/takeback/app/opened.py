@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from takeback import adapters, config, ops
+from takeback.app.border import guarded
 from takeback.errors import UsageError
 from takeback.model.path_text import FromRoot, to_text
 from takeback.ops.context import Context
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 
+@guarded
 class Opened:
     """What all faces of the API stand on: opening, closing, naming things."""
 

@@ -6,6 +6,7 @@ import os
 
 from takeback import ops
 from takeback.adapters import adapter_of
+from takeback.app.border import guarded
 from takeback.app.browsing import Browsing
 from takeback.errors import UsageError
 from takeback.paths import takeback_home
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from takeback.ops.verify import Verified
 
 
+@guarded
 class Reading(Browsing):
     """Everything that changes nothing."""
 

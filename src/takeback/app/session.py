@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from takeback.app.border import guarded
+from takeback.errors import CaptureFailed, TakebackError
 from takeback.model import event as events
 from takeback.model.event import AgentEvent, ToolCall
 from takeback.model.json_text import dumps
@@ -23,6 +25,11 @@ if TYPE_CHECKING:
     Conversation = bytes | Sequence[Mapping[str, Any]]
 
 
+_NONE = "there is no checkpoint %s this turn"
+_LATE = "the turn has not come to it, or the workspace was in use: takeback status"
+
+
+@guarded
 class AgentSession:
     """One conversation of your agent. Make it with ``Takeback.session``."""
 
@@ -64,6 +71,7 @@ class AgentSession:
         return self._takeback.receive(event.replace(**fields))
 
 
+@guarded
 class AgentTurn:
     """One prompt and what it causes. ``before`` and ``after`` are its checkpoints."""
 
@@ -81,12 +89,16 @@ class AgentTurn:
 
     @property
     def before(self) -> Checkpoint:
-        assert self._before is not None, "the turn has not begun"
+        """The checkpoint before the turn; raises CaptureFailed if there is none."""
+        if self._before is None:
+            raise CaptureFailed(_NONE % "before", hint=_LATE)
         return self._before
 
     @property
     def after(self) -> Checkpoint:
-        assert self._after is not None, "the turn has not ended"
+        """The checkpoint after the turn; raises CaptureFailed if there is none."""
+        if self._after is None:
+            raise CaptureFailed(_NONE % "after", hint=_LATE)
         return self._after
 
     def round(
@@ -104,6 +116,10 @@ class AgentTurn:
             self._after = self._tell(events.TURN_END, conversation=conversation)
 
     def __enter__(self) -> AgentTurn:
+        """Makes the checkpoint before the turn; raises TakebackError if none can be made.
+
+        Then the block is not run: whether to work without protection is the host's to say.
+        """
         received = self.session.tell(
             events.PROMPT,
             turn=self.id,
@@ -119,11 +135,17 @@ class AgentTurn:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Makes the checkpoint after the turn; one that failed is kept as interrupted."""
+        """Makes the checkpoint after the turn; one that failed is kept as interrupted.
+
+        Raises TakebackError if none can be made, but never in place of what ended the block.
+        """
         if error is None:
             self.end()
-        else:
+            return
+        try:
             self._after = self._tell(events.INTERRUPTED)
+        except TakebackError:  # the next event finds the turn without its end, and says so
+            return
 
     def _tell(
         self,

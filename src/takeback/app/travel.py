@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from takeback import ops
 from takeback.adapters import adapter_of
+from takeback.app.border import guarded
 from takeback.app.reading import Reading, turn_is_over
 from takeback.errors import NoSuchCheckpoint, RecoveredInstead, UsageError, WhichSession
 from takeback.model.policy import NO_OVERRIDES, Overrides
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from takeback.ops.recover import Recovered
 
 
+@guarded
 class Travel(Reading):
     """Everything that moves the workspace to another place."""
 

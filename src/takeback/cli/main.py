@@ -8,9 +8,10 @@ from importlib import import_module
 
 import click
 
+from takeback import durable
 from takeback.cli.options import Call, global_options
-from takeback.cli.output import prepare_streams
-from takeback.errors import TakebackError, UsageError
+from takeback.cli.output import flush, prepare_streams
+from takeback.errors import Bug, TakebackError, UsageError, WriteFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ COMMANDS = (
 )
 """In the order of the help. A command's module has its name."""
 
-FAILED, USAGE, BUG, INTERRUPTED, PIPE_CLOSED = 1, 2, 70, 130, 141
+FAILED, USAGE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 COMPLETE = "_TAKEBACK_COMPLETE"
 
 
@@ -105,6 +106,7 @@ def takeback(context: click.Context) -> object:
 
 def run(args: Sequence[str]) -> int:
     """Runs one call and returns its exit status; no exception leaves it."""
+    durable.unmask_owner()
     prepare_streams()
     words = list(args)
     before_paths = words[: words.index("--")] if "--" in words else words
@@ -115,7 +117,11 @@ def run(args: Sequence[str]) -> int:
             return _answered(words, call)
         finally:
             call.close()
+    except Bug as error:
+        return _bug(call, error)
     except TakebackError as error:
+        if isinstance(error.__cause__, BrokenPipeError):
+            return _reader_gone()
         return _say(
             call,
             error.code,
@@ -134,6 +140,9 @@ def run(args: Sequence[str]) -> int:
         return _say(call, "interrupted", "interrupted", hint, INTERRUPTED)
     except BrokenPipeError:
         return _reader_gone()
+    except OSError as error:  # of this face's own: what is below says it itself
+        failed = WriteFailed.of("the command", error)
+        return _say(call, failed.code, failed.message, failed.hint, failed.exit_status)
     except Exception as error:
         return _bug(call, error)
 
@@ -144,7 +153,7 @@ def _answered(words: list[str], call: Call) -> int:
         status = _invoke(words, call)
     except click.exceptions.Exit as end:
         status = end.exit_code
-    sys.stdout.flush()
+    flush()
     return status
 
 
@@ -167,6 +176,9 @@ def _sentence(error: click.ClickException) -> str:
 def _say(call: Call, code: str, message: str, hint: str, status: int, *, flag: str = "") -> int:
     try:
         sys.stdout.flush()
+    except (OSError, ValueError):
+        _silence()
+    try:
         call.output.error(code=code, message=message, hint=hint, status=status, flag=flag)
         sys.stderr.flush()
     except (OSError, ValueError):
@@ -175,25 +187,12 @@ def _say(call: Call, code: str, message: str, hint: str, status: int, *, flag: s
 
 
 def _bug(call: Call, error: Exception) -> int:
-    if isinstance(error, OSError) and error.filename is None and _stdout_is_broken():
-        reason = os.strerror(error.errno or 0)
-        return _say(call, "write_failed", f"the answer could not be written: {reason}", "", FAILED)
+    bug = error if isinstance(error, Bug) else Bug(error)
     if call.verbose:
         import traceback
 
-        sys.stderr.write(traceback.format_exc())
-    message = f"This is a bug in takeback: {type(error).__name__}: {error}".replace("\n", " ")
-    hint = "run it again with -v and report what it prints"
-    return _say(call, "bug", message, hint, BUG)
-
-
-def _stdout_is_broken() -> bool:
-    try:
-        sys.stdout.flush()
-    except OSError:
-        _silence()
-        return True
-    return False
+        sys.stderr.write("".join(traceback.format_exception(error)))
+    return _say(call, bug.code, bug.message, bug.hint, bug.exit_status)
 
 
 def _reader_gone() -> int:

@@ -6,6 +6,7 @@ import os
 import sys
 
 from takeback.cli.terminal import wants_color
+from takeback.errors import WriteFailed
 from takeback.model import json_text
 from takeback.words.paint import Paint
 from takeback.words.text import shown, shown_lines
@@ -53,9 +54,10 @@ class Output:
         if sys.stdout.isatty():
             _write(sys.stdout, shown_lines(data))
             return
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        flush()
+        with _Answering():
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
 
     def aside(self, lines: Iterable[str]) -> None:
         """Prints text for people on stderr: a plan before its question."""
@@ -104,7 +106,32 @@ def _clean(value: Any) -> Any:
 
 
 def _write(stream: TextIO, text: str) -> None:
-    stream.write(text)
+    if stream is not sys.stdout:
+        stream.write(text)
+        return
+    with _Answering():
+        stream.write(text)
+
+
+def flush() -> None:
+    """Has all of the answer written; raises WriteFailed, or BrokenPipeError if nobody reads."""
+    with _Answering():
+        sys.stdout.flush()
+
+
+class _Answering:
+    """An answer that cannot be written is an error with a sentence of its own."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+            reason = os.strerror(error.errno or 0)
+            raise WriteFailed(
+                f"the answer could not be written: {reason}",
+                hint="what was asked for is done all the same, if it was to change anything",
+            ) from error
 
 
 def prepare_streams() -> None:

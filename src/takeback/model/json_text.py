@@ -28,7 +28,56 @@ _WHITESPACE = " \t\n\r"
 
 
 def dumps(value: Json) -> str:
-    """Returns ``value`` as one line of ASCII JSON; keys keep their order."""
+    """Returns ``value`` as one line of ASCII JSON; keys keep their order.
+
+    Raises ValueError if it holds itself.
+    """
+    try:
+        return _dumps(value)
+    except RecursionError:  # as deep as an agent likes: slower, and without an end to it
+        return "".join(_pieces(value))
+
+
+def _pieces(value: Any) -> list[str]:
+    """Does what ``_dumps`` does without calling itself; raises ValueError if it holds itself."""
+    done: list[str] = []
+    left: list[Any] = [value]
+    around: set[int] = set()
+    while left:
+        one = left.pop()
+        if type(one) is _Text:
+            done.append(one)
+        elif type(one) is _End:
+            around.remove(one.of)
+        elif isinstance(one, (dict, list, tuple)):
+            if id(one) in around:
+                raise ValueError("a value that holds itself is no JSON")
+            around.add(id(one))
+            pairs = one.items() if isinstance(one, dict) else ((None, item) for item in one)
+            items: list[Any] = []
+            for key, item in pairs:
+                comma = ", " if items else ""
+                items += [_Text(comma if key is None else f"{comma}{_quote(key)}: "), item]
+            opening, closing = "{}" if isinstance(one, dict) else "[]"
+            done.append(opening)
+            left += reversed([*items, _Text(closing), _End(id(one))])
+        else:
+            done.append(_dumps(one))
+    return done
+
+
+class _Text(str):
+    """Text that is JSON already."""
+
+
+class _End:
+    """The end of one dict or list."""
+
+    def __init__(self, of: int) -> None:
+        self.of = of
+
+
+def _dumps(value: Json) -> str:
     if value is None:
         return "null"
     if value is True:
@@ -40,8 +89,8 @@ def dumps(value: Json) -> str:
     if isinstance(value, (int, float)):
         return repr(value)
     if isinstance(value, dict):
-        return "{%s}" % ", ".join(f"{_quote(k)}: {dumps(v)}" for k, v in value.items())
-    return "[%s]" % ", ".join(dumps(item) for item in value)
+        return "{%s}" % ", ".join(f"{_quote(k)}: {_dumps(v)}" for k, v in value.items())
+    return "[%s]" % ", ".join(_dumps(item) for item in value)
 
 
 class _Settings:

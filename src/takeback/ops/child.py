@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from takeback import durable
-from takeback.errors import Refused, StoreDamaged
+from takeback.errors import Refused, StoreDamaged, WriteFailed
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.ids import SessionId, new_checkpoint_id
 from takeback.model.path_text import to_bytes
@@ -18,7 +18,6 @@ from takeback.model.session import Anchor, Origin, Resume, TranscriptPart, sessi
 from takeback.model.turn import PROMPT, STEER, forked_from
 from takeback.model.value import Value
 from takeback.ops import elsewhere
-from takeback.ops.failures import write_failed
 from takeback.store.checkpoints import (
     SESSIONS,
     conversation_tree,
@@ -274,7 +273,7 @@ def _write_file(path: str, data: bytes) -> None:
         durable.make_directories(os.path.dirname(path))
         durable.create_file(path, data)
     except OSError as error:
-        raise write_failed("writing the new session", error) from error
+        raise WriteFailed.of("writing the new session", error) from error
 
 
 def encode(child: Child) -> dict[str, Any]:

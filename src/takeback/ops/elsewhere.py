@@ -9,14 +9,13 @@ from __future__ import annotations
 import os
 
 from takeback import durable
-from takeback.errors import Refused, TakebackError, UsageError
+from takeback.errors import Refused, TakebackError, UsageError, WriteFailed
 from takeback.model.change import Change
 from takeback.model.ids import new_operation_id
 from takeback.model.path_text import to_text
 from takeback.model.session import Origin, TranscriptPart
 from takeback.model.turn import forked_from
 from takeback.ops.capture import capture, draft, record
-from takeback.ops.failures import write_failed
 from takeback.ops.open import locate, open_store, open_workspace
 from takeback.store import trees
 from takeback.worktree.apply import Apply
@@ -81,7 +80,7 @@ def fill(
             raise
         durable.sync(parent)
     except OSError as error:
-        raise write_failed("filling the new directory", error) from error
+        raise WriteFailed.of("filling the new directory", error) from error
     finally:
         os.close(parent)
 

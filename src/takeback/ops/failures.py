@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import errno
-import os
-
 from takeback.errors import TakebackError, WriteFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
-
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Translated:
@@ -37,17 +32,4 @@ class Translated:
         if error is not None and self._undo is not None:
             self._undo()
         if isinstance(error, OSError) and not isinstance(error, TakebackError):
-            raise write_failed(self._what, error) from error
-
-
-def write_failed(what: str, error: OSError) -> WriteFailed:
-    """Says in one sentence what the disk refused."""
-    reason = os.strerror(error.errno) if error.errno else str(error)
-    where = ""
-    if error.filename is not None:
-        where = f" ({os.fsdecode(error.filename)})"
-    if error.errno in _FULL:
-        hint = "free some space and run the command again; nothing is lost"
-    else:
-        hint = "see what is wrong with the disk or its permissions: takeback doctor"
-    return WriteFailed(f"{what} failed: {reason}{where}", hint=hint)
+            raise WriteFailed.of(self._what, error) from error

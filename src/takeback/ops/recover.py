@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from takeback import kernel
-from takeback.errors import StoreDamaged
+from takeback.errors import StoreDamaged, WriteFailed
 from takeback.model.change import Change
 from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
 from takeback.model.operation import FILES, Operation
@@ -17,7 +17,7 @@ from takeback.model.path_text import to_bytes, to_text
 from takeback.model.plan import LeftAlone
 from takeback.model.value import Value
 from takeback.ops.child import decode as decode_child
-from takeback.ops.failures import Translated, write_failed
+from takeback.ops.failures import Translated
 from takeback.ops.rewind import StoreBlobs, finish
 from takeback.store import journal
 from takeback.store.operations import read_operations
@@ -196,4 +196,4 @@ def _apply(context: Context, units: list[Unit], token: str) -> Applied:
     try:
         return apply.run(recovering=True)
     except OSError as error:
-        raise write_failed("the recovery", error) from error
+        raise WriteFailed.of("the recovery", error) from error

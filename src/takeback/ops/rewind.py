@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 
 from takeback import kernel
-from takeback.errors import Refused, StoreDamaged, TakebackError
+from takeback.errors import Refused, StoreDamaged, TakebackError, WriteFailed
 from takeback.model.checkpoint import UNDO, Checkpoint
 from takeback.model.ids import CheckpointId, new_operation_id
 from takeback.model.operation import BOTH, CONVERSATION, FILES, REWIND, Operation
@@ -27,7 +27,7 @@ from takeback.ops.capture import capture, draft, record
 from takeback.ops.child import encode as encode_child
 from takeback.ops.child import write_child
 from takeback.ops.facts import NO_FACTS, Facts
-from takeback.ops.failures import Translated, write_failed
+from takeback.ops.failures import Translated
 from takeback.ops.plan import describe, prepare
 from takeback.ops.receive import record_waiting
 from takeback.store import journal, trees
@@ -188,7 +188,7 @@ def _carry_out(
             apply.discard_staged()
             with Translated(f"the {kind}"):
                 journal.remove(store)
-        raise write_failed(f"the {kind}", error) from error
+        raise WriteFailed.of(f"the {kind}", error) from error
     outcome = finish(context, operation, before, target, applied, made.left_alone, child)
     return outcome if cut is None else _with_cut(outcome, cut)
 

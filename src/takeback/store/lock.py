@@ -14,7 +14,7 @@ import fcntl
 import os
 import time
 
-from takeback.errors import Locked, TakebackError
+from takeback.errors import Locked, TakebackError, WriteFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,10 @@ class Lock:
         return self._fd is not None
 
     def acquire(self, holder: str, *, wait: float) -> None:
-        """Takes the lock or raises Locked after ``wait`` seconds in all, naming the holder."""
+        """Takes the lock or raises Locked after ``wait`` seconds in all, naming the holder.
+
+        Raises WriteFailed where no file can be made or locked.
+        """
         if self._fd is not None:
             self._depth += 1
             return
@@ -52,6 +55,9 @@ class Lock:
                 _wait_for(fd, fcntl.LOCK_SH, deadline)
                 _say_who(fd, holder)
             self._fd = self._own(holder, deadline)
+        except OSError as error:
+            self._close_shared()
+            raise WriteFailed.of("locking the workspace", error) from error
         except BaseException:
             self._close_shared()
             raise
@@ -116,8 +122,11 @@ def _wait_for(fd: int, how: int, deadline: float) -> None:
 
 
 def _say_who(fd: int, holder: str) -> None:
-    os.ftruncate(fd, 0)
-    os.pwrite(fd, f"process {os.getpid()} ({holder})\n".encode(), 0)
+    try:
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, f"process {os.getpid()} ({holder})\n".encode(), 0)
+    except OSError:  # a full disk: the lock is held all the same, by nobody knows whom
+        return
 
 
 def _is_at(fd: int, path: str) -> bool:

@@ -1,0 +1,58 @@
+"""The border of the Python API: whatever goes wrong inside leaves it as an error of ours.
+
+An agent that has takeback inside it must not end because a disk is full, nor for a bug of
+ours. It catches ``TakebackError``, and nothing else can come.
+"""
+
+from __future__ import annotations
+
+from takeback.errors import Bug, TakebackError, WriteFailed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    C = TypeVar("C", bound=type)
+
+_ALSO = ("__enter__", "__exit__")
+
+
+def guarded(cls: C) -> C:
+    """Makes every public method and property of a class raise errors of ours only."""
+    for name, value in list(vars(cls).items()):
+        if name.startswith("_") and name not in _ALSO:
+            continue
+        if isinstance(value, property):
+            assert value.fget is not None
+            setattr(cls, name, property(_guarded(value.fget), doc=value.__doc__))
+        elif isinstance(value, (classmethod, staticmethod)):
+            setattr(cls, name, type(value)(_guarded(value.__func__)))
+        elif callable(value):
+            setattr(cls, name, _guarded(value))
+    return cls
+
+
+def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except TakebackError:
+            raise
+        except OSError as error:
+            raise WriteFailed.of(_words(function), error) from error
+        except Exception as error:
+            here = error.__traceback__
+            if isinstance(error, TypeError) and here is not None and here.tb_next is None:
+                raise  # the caller's own: no such argument
+            raise Bug(error) from error
+
+    # By hand, as functools would cost a hook a millisecond.
+    for name in ("__name__", "__qualname__", "__doc__", "__module__"):
+        setattr(call, name, getattr(function, name))
+    call.__wrapped__ = function  # type: ignore[attr-defined]
+    return call
+
+
+def _words(function: Callable[..., Any]) -> str:
+    return function.__name__.replace("_", " ").strip()
