@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -13,137 +12,27 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from takeback import handover
 from takeback.adapters import launcher
 from tests.support.cli import Cli
 from tests.support.processes import wait_for
+from tests.support.standby import Agent, alive, children, spare_of
+from tests.support.unprivileged import unprivileged
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="looks at processes through /proc"
 )
 
 _PATIENCE = 20.0
-# What a hook has to import before it can hand anything over.
-_CLIENT = ("__init__.py", "__main__.py", "handover.py")
-
-
-class Agent:
-    """Calls the launcher of a home of its own, with a takeback of its own."""
-
-    def __init__(self, place: Path, workspace: Path) -> None:
-        self.home = place / "home"
-        self.package = place / "installed" / "takeback"
-        self.workspace = workspace
-        shutil.copytree(Path(launcher.package_directory(), "takeback"), self.package)
-        self.launcher = launcher.write_launcher(str(self.home))
-        self.record = self.home / "bin" / "takeback.path"
-        self.record.write_text(f"{sys.executable}\n{self.package.parent}\n")
-        self.environ = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"]}
-        self._turn = 0
-
-    @property
-    def door(self) -> Path:
-        return self.home / "bin" / handover.NAME
-
-    def event(self, **fields: Any) -> bytes:
-        self._turn += 1
-        given = {"event": "prompt", "session": "s", "agent": "mine", "turn": str(self._turn)}
-        return json.dumps({**given, "prompt": f"p{self._turn}", **fields}).encode()
-
-    def call(self, event: bytes, *before: str, **options: Any) -> bytes:
-        """Calls the launcher as agents do; it has to end well, and to have no complaint."""
-        done = subprocess.run(
-            [*before, self.launcher, options.pop("agent", "generic")],
-            input=event,
-            cwd=self.workspace,
-            env={**self.environ, **options.pop("env", {})},
-            capture_output=True,
-            check=False,
-            timeout=60,
-            **options,
-        )
-        assert (done.returncode, done.stderr) == (0, b"")
-        return bytes(done.stdout)
-
-    def prompt(self, **fields: Any) -> None:
-        assert self.call(self.event(**fields)) == b""
-
-    def prompts(self) -> list[object]:
-        """Returns the recorded prompts, oldest first; nothing may have gone wrong."""
-        assert self.failures() == []
-        cli = Cli(self.workspace, env={"TAKEBACK_HOME": str(self.home)})
-        return [line["prompt"] for line in cli.ok("--json", "log").json_lines][::-1]
-
-    def failures(self) -> list[str]:
-        cli = Cli(self.workspace, env={"TAKEBACK_HOME": str(self.home)})
-        found = cli.ok("--json", "status").json["failures"]
-        assert isinstance(found, list)
-        return found
-
-    def standby(self) -> int:
-        """Returns the process that listens, once one does."""
-        wait_for(lambda: self.door.exists() and len(self.standbys()) == 1)
-        [standby] = self.standbys()
-        return standby
-
-    def standbys(self) -> list[int]:
-        """Returns the standbys of this home, their spares left out."""
-        found = {}
-        for place in Path("/proc").glob("[0-9]*"):
-            try:
-                words = (place / "cmdline").read_bytes().split(b"\0")
-                parent = int((place / "stat").read_text().rpartition(")")[2].split()[1])
-            except OSError:
-                continue
-            if words[-3:-1] == [os.fsencode(self.home / "bin"), b"takeback.standby"]:
-                found[int(place.name)] = parent
-        return [pid for pid, parent in found.items() if parent not in found]
-
-    def spoil_all_but_the_client(self) -> None:
-        """Leaves files that look as before and say nothing: who imports them now fails."""
-        for one in self.package.rglob("*.pyc"):
-            one.unlink()
-        for one in self.package.rglob("*.py"):
-            if str(one.relative_to(self.package)) not in _CLIENT:
-                status = one.stat()
-                one.write_bytes(b"?" * status.st_size)
-                os.utime(one, ns=(status.st_atime_ns, status.st_mtime_ns))
-
-
-def children(pid: int) -> list[int]:
-    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-    return [int(word) for word in text.split()]
-
-
-def spare_of(standby: int) -> int:
-    """Returns the one child that is left when all others have ended."""
-    found: list[int] = []
-
-    def alone() -> bool:
-        found[:] = filter(alive, children(standby))
-        return len(found) == 1
-
-    wait_for(alone)
-    return found[0]
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 @pytest.fixture
 def agent(tmp_path: Path, workspace: Path) -> Iterator[Agent]:
     agent = Agent(tmp_path, workspace)
     yield agent
-    for standby in agent.standbys():
-        os.kill(standby, signal.SIGKILL)
+    agent.end()
 
 
 @pytest.fixture
@@ -155,7 +44,8 @@ def attended(agent: Agent) -> Agent:
 
 
 def test_the_first_hook_leaves_it_behind_and_the_next_hand_over(attended: Agent) -> None:
-    assert attended.door.stat().st_mode & 0o777 == 0o700
+    [door] = attended.doors
+    assert door.stat().st_mode & 0o777 == 0o700
     standby = attended.standby()
     attended.spoil_all_but_the_client()
     attended.prompt()
@@ -306,7 +196,7 @@ def test_garbage_does_it_no_harm(attended: Agent, said: bytes) -> None:
     standby = attended.standby()
     before = spare_of(standby)
     with socket.socket(socket.AF_UNIX) as door:
-        door.connect(os.path.relpath(attended.door))
+        door.connect(os.path.relpath(attended.doors[0]))
         door.sendall(said)
     wait_for(lambda: spare_of(standby) != before)
     attended.spoil_all_but_the_client()
@@ -343,7 +233,7 @@ def test_it_ends_after_some_time_without_events(agent: Agent) -> None:
     agent.prompt()
     standby = agent.standby()
     wait_for(lambda: not alive(standby))
-    assert not agent.door.exists()
+    assert not agent.doors
     agent.prompt()
     assert agent.prompts() == ["p1", "p2"]
 
@@ -352,7 +242,7 @@ def test_who_wants_none_gets_none(agent: Agent) -> None:
     set_minutes(0)
     agent.prompt()
     time.sleep(1)
-    assert not agent.door.exists()
+    assert not agent.doors
     assert agent.prompts() == ["p1"]
 
 
@@ -362,15 +252,16 @@ def test_one_that_is_not_wanted_any_more_ends_with_the_next_event(attended: Agen
     attended.prompt()
     wait_for(lambda: not alive(standby))
     attended.prompt()
-    assert not attended.door.exists()
+    assert not attended.doors
     assert attended.prompts() == ["p1", "p2", "p3"]
 
 
 def test_a_directory_that_takes_no_socket_is_told(agent: Agent) -> None:
-    agent.door.mkdir()
-    (agent.door / "full").touch()
-    agent.prompt()
+    prefix = [str(word) for word in unprivileged(Cli(agent.workspace)).argv()[:-3]]
+    (agent.home / "bin").chmod(0o500)
+    agent.call(agent.event(), *prefix)
     wait_for(agent.failures)
+    (agent.home / "bin").chmod(0o700)
     assert "the standby cannot listen" in agent.failures()[0]
     assert "standby_minutes = 0" in agent.failures()[0]
 
@@ -387,11 +278,11 @@ def test_a_home_with_a_very_long_path(tmp_path: Path, workspace: Path) -> None:
     place.mkdir()
     agent = Agent(place, workspace)
     agent.prompt()
-    wait_for(agent.door.exists)
+    wait_for(lambda: agent.doors)
     agent.spoil_all_but_the_client()
     agent.prompt()
     assert agent.prompts() == ["p1", "p2"]
-    agent.door.unlink()
+    agent.doors[0].unlink()
 
 
 IMPORTS = """

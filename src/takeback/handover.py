@@ -4,27 +4,44 @@ Starting Python is a quarter of a hook's time, importing takeback half of it. So
 the standby (``standby.py``) imports nothing more than this module:
 
     hook                                     standby
-    where it is, its words, its environment ──>
-                                        <──  "+" can do it    or "-", or nothing in time: the hook
-    "!" and its streams and directory ──>                     does all itself, as if there were none
-                                        <──  how it ended
+    its word, its environment  ──>                looks at who asks (doorkeeper.py)
+                               <──  "+" and where a file is that only its equals can open
+    "!", its streams and directory, that file ──>        or "-", or nothing in time: the hook
+                               <──  how it ended         does all itself, as if there were none
 
 Only "!" hands the event over, and with it what keeps the agent waiting: a standby that hangs has
-neither, and finds later that nobody is there. Nothing but builtins is imported here, not even
-``__future__``.
+neither, and finds later that nobody is there. Hooks of another kind (in a sandbox, under other
+limits, with other places) have a standby of their own, whose socket has another name. Nothing but
+builtins is imported here, not even ``__future__``.
 """
 
 import _socket
-import marshal
 import posix
 import sys
 
-NAME = "standby"
+PREFIX = "standby-"
 TAKEN, REFUSED, GO = b"+", b"-", b"!"
+LENGTH = 4
+LONGEST = 1 << 20
+FD = 4
+STREAMS = 3
+PLACES = (
+    b"PATH",
+    b"HOME",
+    b"TMPDIR",
+    b"TAKEBACK_HOME",
+    b"XDG_DATA_HOME",
+    b"XDG_CONFIG_HOME",
+    b"XDG_STATE_HOME",
+    b"XDG_CACHE_HOME",
+)
+"""Variables that lead to programs and files: those of the standby must be those of the hook."""
 _PATIENCE = 0.5
-_LENGTH = 4
-_FD = 4
-_PIECE = 1 << 16
+_ANSWER = 64
+_NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
+_RIGHTS = (b"Uid:", b"Gid:", b"Groups:", b"Cap", b"NoNewPrivs:", b"Seccomp")
+_NICE, _STARTED = 16, 19  # of what stands behind the name of the program in /proc/PID/stat
+_PRIME = (1 << 61) - 1
 
 
 class Lost(Exception):
@@ -37,11 +54,15 @@ def hand_over(directory: str, words: list[str]) -> int | None:
     None if there is no standby, or none that could do just what this process would do.
     Raises Lost.
     """
-    if not posix.access(f"{directory}/{NAME}", posix.F_OK):
+    try:
+        name = name_for(posix.environ)
+    except OSError:
+        return None
+    if not posix.access(f"{directory}/{name}", posix.F_OK):
         return None
     door = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
-        if not _taken(door, directory, words):
+        if not _taken(door, directory, name, words):
             return None
         door.settimeout(None)
         answer = door.recv(1)
@@ -52,80 +73,94 @@ def hand_over(directory: str, words: list[str]) -> int | None:
     return answer[0]
 
 
-def _taken(door: _socket.socket, directory: str, words: list[str]) -> bool:
+def _taken(door: _socket.socket, directory: str, name: str, words: list[str]) -> bool:
+    fds: list[int] = []
     try:
-        here = posix.open(".", posix.O_RDONLY | posix.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
+        fds.append(posix.open(".", posix.O_RDONLY | posix.O_CLOEXEC))
         posix.chdir(directory)  # the path of a socket may have no more than 107 bytes
         try:
             door.settimeout(_PATIENCE)
-            door.connect(NAME)
+            door.connect(name)
         finally:
-            posix.fchdir(here)
-        umask = posix.umask(0)
-        posix.umask(umask)
-        request = marshal.dumps((surroundings(), words, posix.environ, umask))
-        door.sendall(len(request).to_bytes(_LENGTH, "big") + request)
-        if door.recv(1) != TAKEN:
+            posix.fchdir(fds[0])
+        asked = request(words, posix.environ)
+        if len(asked) > LONGEST:
             return False
-        rights = b"".join(fd.to_bytes(_FD, sys.byteorder) for fd in (0, 1, 2, here))
+        door.sendall(len(asked).to_bytes(LENGTH, "big") + asked)
+        answer = door.recv(_ANSWER)
+        pid, _, number = answer[1:].partition(b" ")
+        if answer[:1] != TAKEN or not (pid.isdigit() and number.isdigit()):
+            return False
+        proof = b"/proc/%b/fd/%b" % (pid, number)
+        fds.append(posix.open(proof, posix.O_RDWR | posix.O_CLOEXEC))
+        rights = b"".join(fd.to_bytes(FD, sys.byteorder) for fd in (*range(STREAMS), *fds))
         door.sendmsg([GO], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
     except OSError:
         return False
     finally:
-        posix.close(here)
+        for fd in fds:
+            posix.close(fd)
     return True
 
 
-def surroundings() -> tuple[int | str | None, ...]:
-    """Returns what must be the same for two processes to do the same with the same paths.
+def request(words: list[str], environ: dict[bytes, bytes]) -> bytes:
+    """Returns what a hook says first: its word and its variables, none of which can hold a NUL."""
+    word = words[0].encode(errors="surrogateescape") if words else b""
+    return b"\0".join([word, *(b"%b=%b" % pair for pair in environ.items())])
 
-    A container may share the home, and so the socket, and see other files at the same paths.
+
+def name_for(environ: dict[bytes, bytes]) -> str:
+    """Returns the name of the socket of hooks that are like this process; raises OSError.
+
+    Its end is a number for what this process is; who takes a wrong name is refused behind it.
     """
-    found: list[int | str | None] = [sys.hexversion, sys.executable, __file__]
-    found += [posix.geteuid(), posix.getegid(), *posix.getgroups()]
-    for path in ("/", "/proc/self/ns/mnt", "/proc/self/ns/pid", "/proc/self/ns/user"):
-        try:
-            status = posix.stat(path)
-            found += [status.st_dev, status.st_ino]
-        except OSError:
-            found.append(None)
-    return tuple(found)
+    own = f"{sys.hexversion} {sys.executable} {__file__}".encode(errors="surrogateescape")
+    said = b"\0".join([kind("self"), *places(environ), own])
+    return f"{PREFIX}{int.from_bytes(said, 'big') % _PRIME:x}"
 
 
-class Handed:
-    """What a hook says of itself before it hands over."""
-
-    def __init__(self, door: _socket.socket) -> None:
-        """Reads it; raises OSError, or an error of ``marshal``."""
-        length = int.from_bytes(_read(door, _LENGTH), "big")
-        self.surroundings: tuple[int | str | None, ...]
-        self.words: list[str]
-        self.environ: dict[bytes, bytes]
-        self.umask: int
-        request = marshal.loads(_read(door, length))
-        self.surroundings, self.words, self.environ, self.umask = request
+def places(environ: dict[bytes, bytes]) -> list[bytes]:
+    """Returns where programs and files are for a process with these variables."""
+    return [environ.get(name, b"") for name in PLACES]
 
 
-def received(door: _socket.socket) -> list[int]:
-    """Returns the three streams and the directory of a hook; none if it does not hand over."""
-    said, ancillary, _, _ = door.recvmsg(1, _socket.CMSG_SPACE(4 * _FD))
-    fds = [
-        int.from_bytes(rights[at : at + _FD], sys.byteorder)
-        for level, kind, rights in ancillary
-        if (level, kind) == (_socket.SOL_SOCKET, _socket.SCM_RIGHTS)
-        for at in range(0, len(rights), _FD)
-    ]
-    return fds if said == GO else []
+def kind(process: str) -> bytes:
+    """Returns what must be the same for two processes to be able to do the same, from the kernel.
+
+    Whose rights they have, what their sandbox and their limits are, which files are at their
+    paths. Raises OSError, also if this process may not look at that one.
+    """
+    place = f"/proc/{process}"
+    rights = [line for line in _read(f"{place}/status").split(b"\n") if line.startswith(_RIGHTS)]
+    spaces = [posix.readlink(f"{place}/ns/{name}").encode() for name in _NAMESPACES]
+    root = posix.stat(f"{place}/root/.")
+    found = [*rights, *spaces, b"%d %d" % (root.st_dev, root.st_ino), _numbers(place)[_NICE]]
+    return b"\0".join([*found, _read(f"{place}/limits"), _label(place)])
 
 
-def _read(door: _socket.socket, length: int) -> bytes:
-    data = b""
-    while len(data) < length:
-        piece = door.recv(min(length - len(data), _PIECE))
-        if not piece:
-            raise EOFError("the request is cut")
-        data += piece
-    return data
+def started(process: str) -> bytes:
+    """Returns when a process began, which tells it from a later one of the same number."""
+    return _numbers(f"/proc/{process}")[_STARTED]
+
+
+def _numbers(place: str) -> list[bytes]:
+    return _read(f"{place}/stat").rpartition(b")")[2].split()
+
+
+def _label(place: str) -> bytes:
+    """Returns what a security module calls the process; nothing where there is none."""
+    try:
+        return _read(f"{place}/attr/current")
+    except OSError:
+        return b""
+
+
+def _read(path: str) -> bytes:
+    fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+    try:
+        pieces = []
+        while piece := posix.read(fd, 1 << 14):
+            pieces.append(piece)
+        return b"".join(pieces)
+    finally:
+        posix.close(fd)

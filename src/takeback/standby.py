@@ -6,8 +6,10 @@
 The spare does what the hook would have done, in the same code, with the hook's own descriptors,
 environment and directory. It is used once, so nothing is remembered from one event to the next
 that could be stale, leak or hang; only the code itself is older than the event, and its files
-are looked at first. The first hook that finds no standby leaves one behind. It ends after some
-minutes without events, when takeback's files change, and when its socket is taken away.
+are looked at first. The first hook that finds no standby leaves one behind, for hooks that can do
+what it can do itself and no others (``doorkeeper.py``); a few kinds have one each. It ends
+after some minutes without events, when takeback's files change, and when its socket is taken
+away.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from importlib import import_module
 from select import select
 
 from takeback import config, handover, hook, kernel
+from takeback.doorkeeper import Doorkeeper, NotAdmitted
 from takeback.errors import TakebackError
 from takeback.paths import config_file
 from takeback.store import detached
@@ -28,6 +31,8 @@ from takeback.store import detached
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
+
+    from takeback.doorkeeper import Handed
 
 # What hooks import on first use: each spare would have to do that again.
 _LATER = (
@@ -46,16 +51,16 @@ _LATER = (
     "takeback.ops.save",
 )
 _LOOK_SECONDS = 10.0
-_PATIENCE = 1.0
 _HEAD_START = 0.05
 _BACKLOG = 64
 _BUSY = b"!"
+_MOST_KINDS = 4
 
 
 def start(directory: str) -> None:
     """Leaves a standby behind that hooks find in this directory, unless the user wants none."""
-    if _seconds() <= 0:
-        return
+    if _seconds() <= 0 or not os.path.exists("/proc/self/ns/mnt"):
+        return  # unwanted, or it could not tell who calls it
     try:
         detached.spawn("takeback.standby", directory)
     except OSError as error:
@@ -75,7 +80,10 @@ def main(directory: str) -> None:
     load()
     gc.disable()
     try:
-        door = _Door()
+        keeper = Doorkeeper()
+        if not keeper.is_comparable:
+            return
+        door = _Door(keeper)
     except OSError as error:
         hint = "set standby_minutes = 0 to do without"
         hook.complain(f"the standby cannot listen in {directory}: {error}; {hint}")
@@ -157,56 +165,66 @@ def _wait(door: _Door, code: _Code, *, alive: int, tell: int) -> NoReturn:
             visitor = door.accept()
             os.write(tell, _BUSY)
             door.shut()
-            _serve(visitor)
+            _serve(visitor, door.keeper)
         status = 0
     finally:
         os._exit(status)
 
 
-def _serve(visitor: _socket.socket) -> None:
+def _serve(visitor: _socket.socket, keeper: Doorkeeper) -> None:
     """Does what one hook hands over."""
-    visitor.settimeout(_PATIENCE)
     try:
-        handed = handover.Handed(visitor)
-        if handed.surroundings != handover.surroundings():
-            visitor.sendall(handover.REFUSED)
-            return
-        visitor.sendall(handover.TAKEN)
-        fds = handover.received(visitor)
-    except (OSError, ValueError, EOFError, TypeError):  # the hook has gone, or was none
+        handed = keeper.admit(visitor)
+    except (OSError, NotAdmitted):  # the hook has gone, or was none
         return
-    if fds:
-        visitor.settimeout(None)
-        _become(handed, fds)
-        visitor.sendall(bytes([hook.main(handed.words)]))
+    visitor.settimeout(None)
+    _become(handed)
+    visitor.sendall(bytes([hook.main(handed.words)]))
 
 
-def _become(handed: handover.Handed, fds: list[int]) -> None:
-    """Takes over what the hook is made of."""
-    *streams, here = fds
-    for target, fd in enumerate(streams):
+def _become(handed: Handed) -> None:
+    """Takes over what the hook is made of: what it says, not what it may or where things are."""
+    for target, fd in enumerate(handed.streams):
         os.dup2(fd, target)
-    os.fchdir(here)
-    for fd in fds:
+    os.fchdir(handed.directory)
+    for fd in (*handed.streams, handed.directory):
         os.close(fd)
-    os.umask(handed.umask)
+    own = {name: os.environb[name] for name in handover.PLACES if name in os.environb}
     os.environ.clear()
-    for name, value in handed.environ.items():
-        os.environ[os.fsdecode(name)] = os.fsdecode(value)
+    for name, value in {**handed.environ, **own}.items():
+        os.environb[name] = value
     time.tzset()
 
 
 class _Door:
-    """The socket that hooks find in the current directory."""
+    """The socket that hooks of the same kind find in the current directory."""
 
-    def __init__(self) -> None:
+    def __init__(self, keeper: Doorkeeper) -> None:
+        self.keeper = keeper
+        self._name = handover.name_for(os.environb._data)  # type: ignore[attr-defined]
         self._socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-        temporary = f".{handover.NAME}.{os.getpid()}"
+        temporary = f".{self._name}.{os.getpid()}"
         os.umask(0o077)
         self._socket.bind(temporary)
         self._socket.listen(_BACKLOG)
         self._inode = os.lstat(temporary).st_ino
-        os.rename(temporary, handover.NAME)  # one that was there sees that and ends
+        os.rename(temporary, self._name)  # one that was there sees that and ends
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Lets the oldest end where there are too many kinds; also takes away what is dead."""
+        found = []
+        for name in os.listdir("."):
+            if name.startswith(handover.PREFIX) and name != self._name:
+                try:
+                    found.append((os.lstat(name).st_mtime_ns, name))
+                except OSError:
+                    continue
+        for _, name in sorted(found)[: -(_MOST_KINDS - 1)]:
+            try:
+                os.unlink(name)
+            except OSError:
+                continue
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -217,7 +235,7 @@ class _Door:
 
     def is_ours(self) -> bool:
         try:
-            return os.lstat(handover.NAME).st_ino == self._inode
+            return os.lstat(self._name).st_ino == self._inode
         except OSError:
             return False
 
@@ -228,7 +246,7 @@ class _Door:
     def close(self) -> None:
         """Closes it for good; hooks that wait at it do all themselves."""
         if self.is_ours():
-            os.unlink(handover.NAME)
+            os.unlink(self._name)
         self._socket.close()
 
 

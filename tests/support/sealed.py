@@ -15,7 +15,8 @@ _KEPT_PREFIXES = ("PYTEST_", "COVERAGE_", "HYPOTHESIS_")
 
 def end_standby(home: Path) -> None:
     """Ends the standby that hooks of this home have left behind, if they have."""
-    (home / "bin" / handover.NAME).unlink(missing_ok=True)
+    for socket in (home / "bin").glob(f"{handover.PREFIX}*"):
+        socket.unlink(missing_ok=True)
 
 
 def sealed_environment(base: Path) -> dict[str, str]:

@@ -88,14 +88,25 @@ def is_sound(home: str) -> bool:
 
 def has_standby(home: str) -> bool:
     """Tells whether a process waits for what the launcher's hooks hand over."""
-    return os.path.exists(os.path.join(home, "bin", handover.NAME))
+    return bool(standby_sockets(home))
+
+
+def standby_sockets(home: str) -> list[str]:
+    """Returns the paths of the sockets at which standbys listen."""
+    place = os.path.join(home, "bin")
+    try:
+        names = os.listdir(place)
+    except OSError:
+        return []
+    return [os.path.join(place, name) for name in names if name.startswith(handover.PREFIX)]
 
 
 def remove_launcher(home: str) -> None:
     """Takes the launcher away; what is kept stays."""
-    for name in ("hook", "takeback.path", "git.path", handover.NAME):
+    ours = [os.path.join(home, "bin", name) for name in ("hook", "takeback.path", "git.path")]
+    for path in (*ours, *standby_sockets(home)):
         try:
-            durable.unlink(os.path.join(home, "bin", name))
+            durable.unlink(path)
         except FileNotFoundError:
             continue
     try:

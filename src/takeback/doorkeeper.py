@@ -1,0 +1,166 @@
+"""The doorkeeper: looks at who hands over an event, and believes nothing that it says of itself.
+
+The standby does what a hook would do, so a hook may only hand over to one that can do no more and
+no less than itself: else a process in a sandbox would have a way out of it, and one without
+would be held in a sandbox that is not its own.
+
+    who asks        the kernel says, with each message (SCM_CREDENTIALS)
+    what it is      /proc/PID says: users, groups, capabilities, namespaces, root, no_new_privs,
+                    seccomp, limits, niceness, security label: all as the standby's own
+    Landlock        /proc says nothing of it. But from inside a domain no process outside can be
+                    looked at: the hook has to open a file of the standby through
+                    /proc/PID/fd, and the standby has looked at the hook. Who can do both ways
+                    is in the same domain, or both are in none.
+    seccomp         two filters cannot be compared, only counted: whoever has more of them than
+                    the first process of the system does all itself
+    its places      PATH, HOME, TMPDIR, TAKEBACK_HOME, XDG_*_HOME: as the standby's own
+
+A number of a process may be used again: the same process is there before it is given the name of
+the file and after it has sent it, so it was that one which sent it.
+"""
+
+from __future__ import annotations
+
+import _socket
+import fcntl
+import os
+import sys
+import time
+
+from takeback import handover
+
+_PATIENCE = 1.0
+_SO_PASSCRED = 16
+_SCM_CREDENTIALS = 2
+_CREDENTIALS = 12
+_PIECE = 1 << 16
+_FILTERS = b"Seccomp_filters:"
+
+
+class NotAdmitted(Exception):
+    """Who asks is no hook, or not one that the standby can stand in for."""
+
+
+class Handed:
+    """What a hook has handed over: its word, its variables, its streams, its directory."""
+
+    def __init__(self, word: str, environ: dict[bytes, bytes], fds: list[int]) -> None:
+        self.words = [word]
+        self.environ = environ
+        *self.streams, self.directory = fds
+
+
+class Doorkeeper:
+    """Admits hooks that are what this process is."""
+
+    def __init__(self) -> None:
+        """Raises OSError where the kernel does not say what a process is."""
+        self._kind = handover.kind("self")
+        self._places = handover.places(os.environb._data)  # type: ignore[attr-defined]
+        self.is_comparable = _filters("self") == _filters("1")
+
+    def admit(self, visitor: _socket.socket) -> Handed:
+        """Takes over from a hook; raises NotAdmitted or OSError. Waits a second at most."""
+        talk = _Talk(visitor)
+        word, environ = _understood(talk.request())
+        if not self._is_like_us(talk.pid) or handover.places(environ) != self._places:
+            visitor.sendall(handover.REFUSED)
+            raise NotAdmitted("it is of another kind")
+        began = handover.started(str(talk.pid))
+        proof = os.memfd_create("takeback")
+        visitor.sendall(b"%b%d %d" % (handover.TAKEN, os.getpid(), proof))
+        *fds, shown = talk.rights()
+        if not _is_same(shown, proof) or handover.started(str(talk.pid)) != began:
+            raise NotAdmitted("it cannot look at this process")
+        os.close(shown)
+        os.close(proof)
+        return Handed(word, environ, fds)
+
+    def _is_like_us(self, pid: int) -> bool:
+        return self.is_comparable and handover.kind(str(pid)) == self._kind
+
+
+def _filters(process: str) -> bytes:
+    with open(f"/proc/{process}/status", "rb") as status:
+        return next((line for line in status if line.startswith(_FILTERS)), b"")
+
+
+def _is_same(shown: int, proof: int) -> bool:
+    """Tells whether a descriptor leads to the file, and was opened anew for writing."""
+    theirs, ours = os.fstat(shown), os.fstat(proof)
+    writes = fcntl.fcntl(shown, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDWR
+    return writes and (theirs.st_dev, theirs.st_ino) == (ours.st_dev, ours.st_ino)
+
+
+def _understood(request: bytes) -> tuple[str, dict[bytes, bytes]]:
+    word, *variables = request.split(b"\0")
+    environ: dict[bytes, bytes] = {}
+    for variable in variables:
+        name, equals, value = variable.partition(b"=")
+        if not name or not equals:
+            raise NotAdmitted("that is no environment")
+        environ[name] = value
+    return os.fsdecode(word), environ
+
+
+class _Talk:
+    """Hears one process, which the kernel names with all that it says."""
+
+    def __init__(self, visitor: _socket.socket) -> None:
+        visitor.setsockopt(_socket.SOL_SOCKET, _SO_PASSCRED, 1)
+        self._visitor = visitor
+        self._end = time.monotonic() + _PATIENCE
+        self.pid = 0
+
+    def request(self) -> bytes:
+        length = int.from_bytes(self._exactly(handover.LENGTH), "big")
+        if length > handover.LONGEST:
+            raise NotAdmitted("that is too long")
+        return self._exactly(length)
+
+    def rights(self) -> list[int]:
+        """Returns the descriptors that come with the word that hands over."""
+        said, fds = self._hear(1)
+        if said != handover.GO or len(fds) != handover.STREAMS + 2:
+            raise NotAdmitted("it does not hand over")
+        return fds
+
+    def _exactly(self, length: int) -> bytes:
+        data = b""
+        while len(data) < length:
+            piece, fds = self._hear(min(length - len(data), _PIECE))
+            if not piece or fds:
+                raise NotAdmitted("it breaks off")
+            data += piece
+        return data
+
+    def _hear(self, most: int) -> tuple[bytes, list[int]]:
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise NotAdmitted("it takes too long")
+        self._visitor.settimeout(left)
+        room = _socket.CMSG_SPACE(_CREDENTIALS) + _socket.CMSG_SPACE(
+            handover.FD * (handover.STREAMS + 2)
+        )
+        data, ancillary, flags, _ = self._visitor.recvmsg(most, room)
+        fds: list[int] = []
+        for level, what, content in ancillary:
+            if (level, what) == (_socket.SOL_SOCKET, _SCM_CREDENTIALS):
+                self._same_process(int.from_bytes(content[: handover.FD], sys.byteorder))
+            elif (level, what) == (_socket.SOL_SOCKET, _socket.SCM_RIGHTS):
+                fds += _descriptors(content)
+        if flags & _socket.MSG_CTRUNC or not self.pid:
+            raise NotAdmitted("it says more than it may, or not who it is")
+        return data, fds
+
+    def _same_process(self, pid: int) -> None:
+        if self.pid not in (0, pid):
+            raise NotAdmitted("two processes speak")
+        self.pid = pid
+
+
+def _descriptors(content: bytes) -> list[int]:
+    return [
+        int.from_bytes(content[at : at + handover.FD], sys.byteorder)
+        for at in range(0, len(content), handover.FD)
+    ]
