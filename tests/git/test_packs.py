@@ -188,9 +188,15 @@ def test_a_reader_that_listed_but_not_opened_follows_a_repack(git: Git):
 def test_a_geometric_repack_keeps_unreferenced_objects(git: Git):
     for number in range(20):
         write(git, b"only %d" % number)
+    before = reader(git).names()
     repository.repack_geometric(git)
     packs = reader(git)
-    assert len(packs.names()) == 1
+    [combined] = set(packs.names()) - set(before)
+    assert len(list(packs.iterate(combined))) == 20
+    for name in before:  # the caller removes them
+        os.unlink(f"{git.git_dir}/objects/pack/{name}.idx")
+    packs = reader(git)
+    assert packs.names() == [combined]
     for number in range(20):
         assert packs.read(object_id(BLOB, b"only %d" % number))[1] == b"only %d" % number
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,12 @@ from takeback.ops.context import Context
 from takeback.ops.verify import verify
 from takeback.store import log, maintenance, trees
 from takeback.store.lock import Lock
+from takeback.store.place import read_place
 from takeback.store.sink import PackSink
-from takeback.store.store import MOST_PACKS
+from takeback.store.store import MOST_PACKS, Store
 from takeback.store.trust import Trust
-from tests.support.engine import checkpoint, garble, packs_of
+from tests.support.engine import checkpoint, garble, heard_by, opened, packs_of, settle
+from tests.support.faults import Faults, run, start
 from tests.support.git import git
 from tests.support.processes import wait_for
 
@@ -122,6 +125,90 @@ def test_it_is_due_above_the_limit(context: Context, monkeypatch: pytest.MonkeyP
     assert not maintenance.is_due(context.store)
     write_packs(context, 4)
     assert maintenance.is_due(context.store)
+
+
+def test_combining_alarms_no_capture(workspace: Path, context: Context) -> None:
+    (workspace / "a").write_bytes(b"stays")
+    settle()
+    checkpoint(context)
+    write_packs(context, 6)
+    epoch = context.store.epoch
+    assert maintenance.combine_packs(context.store)
+    assert len(packs_of(context.store)) == 1
+    made = checkpoint(context)
+    assert holds(context, made, b"stays")
+    assert (context.store.epoch, heard_by(context).notes) == (epoch, [])
+    assert log.read(context.store) == []
+
+
+def test_a_capture_finds_everything_wherever_combining_was_killed(tmp_path: Path) -> None:
+    """Killed for real before each durable step, then a capture, then the combining again."""
+    killed = 0
+    for number in range(1, 60):
+        root = tmp_path / f"w{number}"
+        root.mkdir()
+        (root / "a").write_bytes(b"stays")
+        settle()
+        with opened(root) as context:
+            first = checkpoint(context)
+            oids = write_packs(context, 3)
+            directory = context.store.directory
+        ran = run(partial(_combine, directory), Faults(number))
+        with opened(root) as context:
+            epoch = context.store.epoch
+            made = checkpoint(context)
+            assert made.snapshot == first.snapshot
+            assert holds(context, made, b"stays")
+            assert (context.store.epoch, heard_by(context).notes) == (epoch, [])
+            sink = PackSink(context.store)
+            assert all(sink.has(oid) and context.store.blob(oid) for oid in oids)
+            assert maintenance.combine_packs(context.store)
+            assert verify(context, read_data=True).problems == ()
+            names = {path.stem for path in packs_of(context.store)}
+            indexes = Path(context.store.git_dir, "objects", "pack").glob("*.idx")
+            assert names == {path.stem for path in indexes}  # no half of a pack is left
+            assert Trust(context.store).retired() == []
+            assert len(names) <= 3
+        killed += ran.killed
+        if not ran.killed:
+            break
+    assert not ran.killed
+    assert killed > 10  # two tables, eight files removed, their directory
+
+
+def _combine(directory: str) -> None:
+    place = read_place(directory)
+    assert place is not None
+    store = Store.open(place, os.environ)
+    assert maintenance.combine_packs(store)
+    store.close()
+
+
+def test_combining_beside_captures_of_another_process_alarms_nobody(
+    workspace: Path, context: Context
+) -> None:
+    """Captures go on in this process while others combine: each is whole, none reads anew."""
+    (workspace / "a").write_bytes(b"stays")
+    settle()
+    checkpoint(context)
+    epoch = context.store.epoch
+    for number in range(12):
+        write_packs(context, 4)
+        combining = start(lambda: _combine_if_free(context.store.directory))
+        (workspace / "b").write_bytes(b"version %d" % number)
+        made = [checkpoint(context) for _ in range(4)]
+        assert combining.wait().done
+        assert all(holds(context, one, b"stays") for one in made)
+    assert (context.store.epoch, heard_by(context).notes) == (epoch, [])
+    assert verify(context, read_data=True).problems == ()
+
+
+def _combine_if_free(directory: str) -> None:
+    place = read_place(directory)
+    assert place is not None
+    store = Store.open(place, os.environ)
+    maintenance.combine_packs(store)
+    store.close()
 
 
 def test_two_do_not_combine_at_once(context: Context) -> None:

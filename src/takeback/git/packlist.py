@@ -13,6 +13,8 @@ from takeback.git.packfile import PackFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from takeback.git.objects import ObjectId
 
 _MOST_OPEN = 32
@@ -39,8 +41,9 @@ class ListedPack:
 class PackList:
     """The listing of one ``pack`` directory, newest first, what was last used before that."""
 
-    def __init__(self, pack_dir: str) -> None:
+    def __init__(self, pack_dir: str, on_damage: Callable[[str], None] | None = None) -> None:
         self._pack_dir = pack_dir
+        self._on_damage = on_damage
         self._packs: list[ListedPack] | None = None
         self._listed_at = 0
         self._files: dict[str, PackFile] = {}
@@ -130,7 +133,7 @@ class PackList:
         except OSError as error:
             # without its index too it was repacked away, which is no damage
             if os.path.exists(f"{path}.idx"):
-                self._note(pack, f"it cannot be opened: {error.strerror}")
+                self.damaged.setdefault(pack.name, f"it cannot be opened: {error.strerror}")
             self._close_index(pack)
             pack.sound = False
             return None
@@ -142,7 +145,14 @@ class PackList:
 
     def _note(self, pack: ListedPack, reason: str) -> None:
         pack.sound = False
-        self.damaged.setdefault(pack.name, reason)
+        self.tell(pack, reason)
+
+    def tell(self, pack: ListedPack, reason: str) -> None:
+        """Keeps what is wrong with a pack's bytes, and lets it be known the first time."""
+        if pack.name not in self.damaged:
+            self.damaged[pack.name] = reason
+            if self._on_damage is not None:
+                self._on_damage(pack.name)
 
     def offset(self, pack: ListedPack, oid: ObjectId) -> int | None:
         """Returns where an object stands in a pack, None if it is not in it."""

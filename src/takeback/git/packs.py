@@ -29,9 +29,9 @@ class Packs:
     again before it is believed. OSError goes through only from listing the directory.
     """
 
-    def __init__(self, objects_dir: str) -> None:
+    def __init__(self, objects_dir: str, on_damage: Callable[[str], None] | None = None) -> None:
         self._objects_dir = objects_dir
-        self._list = PackList(f"{objects_dir}/pack")
+        self._list = PackList(f"{objects_dir}/pack", on_damage)
         self.damaged = self._list.damaged
         """Pack name -> what is wrong with it, as far as it was noticed."""
 
@@ -44,6 +44,18 @@ class Packs:
             return False
         self._list.refresh()
         return self._locate(oid) is not None or self._has_loose(oid)
+
+    def has_among(self, oid: ObjectId, believed: Callable[[str], bool]) -> bool:
+        """Tells whether one of the packs that are ``believed``, by name, holds an object."""
+        if self._among(oid, believed):
+            return True
+        if not self._list.is_stale():
+            return False
+        self._list.refresh()
+        return self._among(oid, believed)
+
+    def _among(self, oid: ObjectId, believed: Callable[[str], bool]) -> bool:
+        return any(believed(pack.name) for pack, _ in self._located(oid))
 
     def find(self, oid: ObjectId) -> tuple[str, int] | None:
         """Returns the pack and the offset of an object, None if it is in no sound pack."""
@@ -114,6 +126,8 @@ class Packs:
 
     def iterate(self, pack_name: str) -> Iterator[ObjectId]:
         """Yields the id of every object that a pack's index names, in order."""
+        if all(pack.name != pack_name for pack in self._list.packs()) and self._list.is_stale():
+            self._list.refresh()
         for pack in self._list.packs():
             if pack.name == pack_name:
                 index = self._list.index(pack)
@@ -130,6 +144,10 @@ class Packs:
 
     def _locate(self, oid: ObjectId) -> tuple[ListedPack, int] | None:
         """Returns a sound pack that holds an object, and where."""
+        return next(self._located(oid), None)
+
+    def _located(self, oid: ObjectId) -> Iterator[tuple[ListedPack, int]]:
+        """Yields the sound packs that hold an object, and where."""
         first = oid[0]
         for pack in self._list.packs():
             # dozens of packs are asked for an object that none has: no call for most of them
@@ -139,8 +157,7 @@ class Packs:
             if pack.sound and oid not in pack.bad:
                 offset = self._list.offset(pack, oid)
                 if offset is not None:
-                    return pack, offset
-        return None
+                    yield pack, offset
 
     def _has_loose(self, oid: ObjectId) -> bool:
         try:
@@ -226,6 +243,8 @@ class Packs:
         except FileNotFoundError as error:
             raise errors.ObjectMissing(f"object {oid.hex()} went away") from error
         except OSError as error:
+            if pack is not None:  # not told as damage: a system may be short of descriptors
+                self.damaged.setdefault(pack.name, f"it cannot be opened: {error.strerror}")
             raise self._blame(oid, pack, f"it cannot be opened: {error.strerror}") from error
         except errors.StoreDamaged as error:
             raise self._blame(oid, pack, error.message) from error
@@ -235,7 +254,7 @@ class Packs:
         if pack is None:
             return errors.StoreDamaged(f"the loose object {oid.hex()} is damaged: {reason}")
         pack.bad.add(oid)
-        self.damaged.setdefault(pack.name, f"object {oid.hex()}: {reason}")
+        self._list.tell(pack, f"object {oid.hex()}: {reason}")
         return errors.StoreDamaged(f"object {oid.hex()} in {pack.name} is damaged: {reason}")
 
 

@@ -105,14 +105,14 @@ def fsck(git: Git) -> list[str]:
 
 
 def repack_geometric(git: Git) -> None:
-    """Joins small packs so that each is at least twice the size of the next.
+    """Writes small packs once more as one, so that each is at least twice the size of the next.
 
-    Every object that is in a pack stays, referred to or not. Raises GitFailed and changes
-    nothing if one does not read back. Large files stay whole: what a delta makes is read into
-    memory with its base, by git and by us.
+    Every object that is in a pack is in it, referred to or not; the small ones stay for the
+    caller to remove. Raises GitFailed and changes nothing if an object does not read back. Large
+    files stay whole: what a delta makes is read into memory with its base, by git and by us.
     """
     git.run(
-        ["repack", "--geometric=2", "-d", "-q", "--window=10", "--no-write-bitmap-index"],
+        ["repack", "--geometric=2", "-q", "--window=10", "--no-write-bitmap-index"],
         config=(
             ("repack.writeBitmaps", "false"),
             ("core.multiPackIndex", "false"),

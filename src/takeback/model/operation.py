@@ -96,7 +96,8 @@ def history(log: Iterable[Operation]) -> History:
         rewind C        undo: A" C        redo:
 
     Each move goes to the undo snapshot of the operation that it takes back, so whatever
-    stood in the workspace when an operation ran comes back, edits in between included.
+    stood in the workspace when an operation ran comes back, edits in between included. Where the
+    beginning of the log is lost, a move whose operation was in it is passed over.
     """
     undo: list[Step] = []
     redo: list[Step] = []
@@ -104,8 +105,12 @@ def history(log: Iterable[Operation]) -> History:
         if operation.kind in UNDOABLE and operation.can_be_undone:
             undo.append(Step(operation, operation.before, operation.saved))
             redo.clear()
-        elif operation.kind == UNDO and undo:
+        elif operation.kind == UNDO and _is_of(operation, undo):
             redo.append(Step(undo.pop().operation, operation.before, operation.saved))
-        elif operation.kind == REDO and redo:
+        elif operation.kind == REDO and _is_of(operation, redo):
             undo.append(Step(redo.pop().operation, operation.before, operation.saved))
     return History(tuple(undo), tuple(redo))
+
+
+def _is_of(operation: Operation, stack: list[Step]) -> bool:
+    return bool(stack) and operation.of in (None, stack[-1].operation.id)

@@ -64,9 +64,9 @@ def capture(context: Context, *, allow_large: bool = False) -> Captured:
     store = context.store
     trust = Trust(store)
     with Translated("the capture"):
-        if not trust.recheck_after_restart():
-            store.raise_epoch()
-            context.reporter.note("A pack was damaged by the last stop; everything is read anew.")
+        trouble = trust.check()
+    if trouble is not None:
+        context.reporter.note(trouble)
     sink = PackSink(store, disk_floor=context.policy.disk_floor, trust=trust)
     with Translated("the capture", undo=sink.discard):
         for attempt in range(_ATTEMPTS):
@@ -88,7 +88,7 @@ def capture(context: Context, *, allow_large: bool = False) -> Captured:
 def _scan(context: Context, sink: PackSink, *, allow_large: bool) -> Scan:
     store, workspace = context.store, context.workspace
     cache = StatCache.load(store.path("stat"))
-    if cache.facts.tree and not store.packs.has(cache.facts.tree):
+    if cache.facts.tree and not sink.has(cache.facts.tree):
         cache = StatCache(store.path("stat"))  # the store is not the one it was made from
 
     def ignore_rules(excludes_file: bytes | None, exclude_info: bytes) -> IgnoreRules:

@@ -152,9 +152,10 @@ def plan_cut(
         again = _again(context, adapter, other, new.native, new.data)
         if again is not None and other.native is not None:
             return Cut(again, resume_of(other, adapter, where), prompt, reused=True)
-    sink = PackSink(context.store, disk_floor=context.policy.disk_floor)
-    tree = write_conversation(sink, [new.data])
-    sink.publish()
+    with context.locked():
+        sink = PackSink(context.store, disk_floor=context.policy.disk_floor)
+        tree = write_conversation(sink, [new.data])
+        sink.publish()
     child = Child(
         id=session_id(target.agent, new.native),
         agent=target.agent,

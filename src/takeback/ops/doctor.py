@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 
-from takeback.errors import GitUnusable, StoreDamaged
+from takeback.errors import GitUnusable, Locked, StoreDamaged
 from takeback.git.pack import TEMPORARY
 from takeback.git.process import check_version
 from takeback.model.path_text import to_text
 from takeback.model.value import Value
 from takeback.ops.earlier import earlier
 from takeback.store import journal, log, maintenance
+from takeback.store.checksum import reads_whole
+from takeback.store.lock import Lock
+from takeback.store.trust import Trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,7 +108,33 @@ def _leftovers(context: Context) -> Finding:
     return Finding("packs", OK, "no temporary files are left over")
 
 
+def _broken_packs(context: Context) -> dict[str, str]:
+    """Returns the packs that are gone or not as they were written; reads all of them."""
+    store = context.store
+    lock = Lock(store.path("maintenance.lock"))
+    try:  # or a pack would go while it is read
+        lock.acquire("doctor", wait=0)
+    except Locked:
+        return Trust(store).broken()
+    try:
+        found = Trust(store).broken()
+        pack_dir = os.path.join(store.git_dir, "objects", "pack")
+        names = [name for name in store.packs.names() if name not in found]
+        for number, name in enumerate(names):
+            context.reporter.progress("reading packs", number, len(names))
+            if not reads_whole(pack_dir, name):
+                store.blame(name)
+                found[name] = "it does not read back"
+        return found
+    finally:
+        lock.release()
+
+
 def _packs(context: Context) -> Finding:
+    broken = _broken_packs(context)
+    if broken:
+        named = "; ".join(f"{name}: {why}" for name, why in sorted(broken.items()))
+        return Finding("packs", BROKEN, named, "which checkpoints lost something: takeback verify")
     count = len(context.store.pack_names())
     if maintenance.is_due(context.store):
         done = maintenance.combine_packs(context.store)

@@ -6,6 +6,7 @@ still holds the turns that were taken back carries one note of it, once.
 
 from __future__ import annotations
 
+from takeback.errors import StoreDamaged
 from takeback.model.checkpoint import MANUAL, UNDO
 from takeback.model.turn import FORK, SESSION_END, SESSION_START
 from takeback.store.checkpoints import checkpoint_of
@@ -27,10 +28,13 @@ def note_for(context: Context, newest: Checkpoint | None) -> str | None:
     operation = newest_operation(context.store)
     if newest is None or operation is None:
         return None
-    for record in chain(context.store, newest.commit):
-        newest = checkpoint_of(record)
-        if newest.kind not in NO_PLACE:
-            break
+    try:
+        for record in chain(context.store, newest.commit):
+            newest = checkpoint_of(record)
+            if newest.kind not in NO_PLACE:
+                break
+    except StoreDamaged:  # what is behind the damage cannot be had; the nearest is told from
+        pass
     if not disagrees(newest, operation):
         return None
     count = operation.written + operation.deleted

@@ -6,7 +6,7 @@ hook ── event ──> lock ──> events that wait ──> capture ──> 
 
 from __future__ import annotations
 
-from takeback.errors import Locked, TimedOut
+from takeback.errors import Locked, StoreDamaged, TimedOut
 from takeback.model import event as events
 from takeback.model.checkpoint import UNDO, Checkpoint
 from takeback.model.event import READ
@@ -245,6 +245,10 @@ def _base(context: Context, event: AgentEvent) -> Checkpoint | None:
 
 def _back(context: Context, session: SessionId) -> Iterator[Checkpoint]:
     newest = newest_checkpoint(context.store, session)
-    if newest is not None:
+    if newest is None:
+        return
+    try:
         for one in chain(context.store, newest.commit):
             yield checkpoint_of(one)
+    except StoreDamaged:  # what is behind the damage cannot be had
+        return

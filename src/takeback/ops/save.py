@@ -54,7 +54,7 @@ def save_before(context: Context, event: AgentEvent) -> None:
                 key = context.workspace.relative(path, base=base)
             except ValueError:
                 key = b""
-            if key and newest is not None and trees.lookup(context.store, held, key) is not None:
+            if key and newest is not None and _is_held(context, sink, held, key):
                 continue
             full = os.path.normpath(os.path.join(base, path))
             entry = _kept(context, sink, full)
@@ -64,6 +64,15 @@ def save_before(context: Context, event: AgentEvent) -> None:
                 outside[full.lstrip(b"/")] = entry
         if inside or outside:
             _write(context, sink, event, newest, inside, outside)
+
+
+def _is_held(context: Context, sink: PackSink, snapshot: bytes, path: bytes) -> bool:
+    """Tells whether a snapshot names a path and the store has what it names."""
+    try:
+        entry = trees.lookup(context.store, snapshot, path)
+    except StoreDamaged:
+        return False
+    return entry is not None and (entry.is_directory or sink.has(entry.oid))
 
 
 def _kept(context: Context, sink: PackSink, full: bytes) -> Entry | None:

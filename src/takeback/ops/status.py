@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from takeback.errors import StoreDamaged
 from takeback.model.checkpoint import UNDO
 from takeback.model.operation import history
 from takeback.model.value import Value
@@ -60,11 +59,9 @@ def status(
     size, growth = _size(store.directory, context.clock.now() - _DAY)
     lines = [*log.read(store), *log.read_from(os.path.join(home, "log"))]
     failures = sorted(lines, key=lambda line: line[:20])  # by their time
-    try:
-        stacks = history(read_operations(store))
-    except StoreDamaged as error:
-        stacks = history(())
-        failures.append(f"the operation log cannot be read: {error.message}")
+    damaged: list[str] = []
+    stacks = history(read_operations(store, damaged))
+    failures += [f"the operation log cannot be read further back: {why}" for why in damaged]
     newest = ledger.checkpoints(without=(UNDO,), limit=1)
     return Status(
         root=context.workspace.root,

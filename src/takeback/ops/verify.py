@@ -11,11 +11,12 @@ from takeback.git.repository import fsck
 from takeback.model.value import Value
 from takeback.store import trees
 from takeback.store.checkpoints import LOCAL, SESSIONS, checkpoint_of, read_coverage
+from takeback.store.checksum import checksum_holds, name_fits
 from takeback.store.labels import LABELS
 from takeback.store.lock import Lock
 from takeback.store.operations import OPERATIONS
 from takeback.store.records import chain
-from takeback.store.trust import checksum_holds
+from takeback.store.trust import LOST, Trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,7 +87,29 @@ def _verify(context: Context, *, read_data: bool) -> Verified:
     problems += [
         Problem(f"pack {name}", reason) for name, reason in sorted(store.packs.damaged.items())
     ]
+    problems += _check_table(context, well=not problems)
     return Verified(checkpoints, objects, tuple(dict.fromkeys(problems)))
+
+
+def _check_table(context: Context, *, well: bool) -> list[Problem]:
+    """Names the packs that are gone, unless everything reads back without them.
+
+    Then their objects were written again or nothing needs them, and they are forgotten.
+    """
+    store = context.store
+    if not well:
+        return [Problem(f"pack {name}", why) for name, why in Trust(store).broken().items()]
+    try:
+        store.lock.acquire("verify", wait=0)
+    except (OSError, Locked):
+        return []
+    try:
+        Trust(store).forget(LOST)
+    except OSError:  # a store that cannot be written is checked all the same
+        return []
+    finally:
+        store.lock.release()
+    return []
 
 
 def _check_other_refs(context: Context, refs: dict[str, bytes], seen: set[bytes]) -> list[Problem]:
@@ -100,15 +123,6 @@ def _check_other_refs(context: Context, refs: dict[str, bytes], seen: set[bytes]
         except StoreDamaged as error:
             problems.append(Problem(ref, error.message))
     return problems
-
-
-def _name_fits(path: str, pack: str) -> bool:
-    try:
-        with open(path, "rb") as file:
-            file.seek(-20, os.SEEK_END)
-            return pack == f"pack-{file.read().hex()}"
-    except OSError:
-        return False
 
 
 def _check_trees(context: Context, name: str, root: str, seen: set[bytes]) -> list[Problem]:
@@ -135,10 +149,12 @@ def _read_everything(context: Context) -> tuple[int, list[Problem]]:
     for number, pack in enumerate(names):
         context.reporter.progress("reading packs", number, len(names))
         path = os.path.join(store.git_dir, "objects", "pack", pack + ".pack")
-        if not _name_fits(path, pack):
+        if not name_fits(path, pack):
+            store.blame(pack)
             problems.append(Problem(f"pack {pack}", "its name is not its checksum"))
         for file in (path, path.removesuffix(".pack") + ".idx"):
             if not checksum_holds(file):
+                store.blame(pack)
                 what = os.path.basename(file)
                 problems.append(Problem(f"pack {pack}", f"the checksum of {what} does not match"))
         try:

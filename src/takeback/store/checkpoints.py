@@ -84,7 +84,7 @@ def _write_saved(
     if checkpoint.saved is None:
         return tip, None
     tree = bytes.fromhex(checkpoint.saved)
-    if tip is not None and read_record(store, tip).entries.get(_FILES) == (DIRECTORY, tree):
+    if tip is not None and _keeps(store, tip, tree):
         return tip, None
     commit = write_record(
         sink,
@@ -95,6 +95,14 @@ def _write_saved(
         entries=((DIRECTORY, _FILES, tree),),
     )
     return tip, commit
+
+
+def _keeps(store: Store, tip: bytes, tree: bytes) -> bool:
+    """Tells whether the newest commit of saved files is there and holds this tree."""
+    try:
+        return read_record(store, tip).entries.get(_FILES) == (DIRECTORY, tree)
+    except StoreDamaged:
+        return False
 
 
 def _parents(tip: bytes | None, base: bytes | None) -> tuple[bytes, ...]:
@@ -120,9 +128,15 @@ def checkpoint_of(record: Record) -> Checkpoint:
 
 
 def newest_checkpoint(store: Store, session: str) -> Checkpoint | None:
-    """Returns the newest checkpoint of a session, None if it has none."""
+    """Returns the newest checkpoint of a session, None if it has none that reads back.
+
+    One whose pack is lost must not stop the next one, which begins anew where it stood.
+    """
     tip = store.refs.read(SESSIONS + session)
-    return None if tip is None else checkpoint_of(read_record(store, tip))
+    try:
+        return None if tip is None else checkpoint_of(read_record(store, tip))
+    except StoreDamaged:
+        return None
 
 
 def conversation_tree(record: Record) -> bytes | None:

@@ -1,19 +1,31 @@
 """Keeps the number of packs bounded: above fifty they are combined by a process of its own.
 
-It has a lock of its own, so that captures go on meanwhile: git only removes packs whose
-objects it has written anew, and readers list the packs again when one is gone.
+It has a lock of its own, so that captures go on meanwhile, and readers list the packs again when
+one is gone. Captures rely on the packs that the table names (trust.py), so one is never removed
+before the table has handed over from it:
+
+    git writes the combined pack      beside the others; nobody relies on it yet
+    it is read whole
+    lock
+    table, flushed                    the combined pack is sound, the old ones are retired
+    old packs removed                 index first: what is left by a kill is no pack to any reader
+    table                             the old ones are forgotten
+
+Killed anywhere, the next combining removes what is still retired.
 """
 
 from __future__ import annotations
 
 import os
 
-from takeback.errors import GitFailed, Locked, TimedOut
+from takeback import durable
+from takeback.errors import GitFailed, Locked, StoreDamaged, TimedOut
 from takeback.git.repository import repack_geometric
 from takeback.store import detached, log
+from takeback.store.checksum import reads_whole
 from takeback.store.lock import Lock
 from takeback.store.store import MOST_PACKS
-from takeback.store.trust import Trust, checksum_holds
+from takeback.store.trust import RETIRED, Trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,20 +50,47 @@ def combine_packs(store: Store) -> bool:
     except Locked:
         return False
     with lock:
-        before = set(store.pack_names())
+        before = store.pack_names()
         repack_geometric(store.git)
-        after = set(store.pack_names())
-        sound = [name for name in after - before if checksum_holds(_pack_path(store, name))]
+        new = [name for name in store.pack_names() if name not in before]
+        whole = [name for name in new if reads_whole(_pack_dir(store), name)]
+        redundant = [name for name in before if any(_holds_all(store, n, name) for n in whole)]
         store.lock.acquire("maintenance", wait=60)
         try:
-            Trust(store).add(sound)
+            Trust(store).retire(redundant, whole)
+            _remove_retired(store)
         finally:
             store.lock.release()
     return True
 
 
-def _pack_path(store: Store, name: str) -> str:
-    return os.path.join(store.git_dir, "objects", "pack", name + ".pack")
+def _holds_all(store: Store, larger: str, smaller: str) -> bool:
+    """Tells whether one pack holds every object of another."""
+    try:
+        return all(
+            store.packs.has_among(oid, larger.__eq__) for oid in store.packs.iterate(smaller)
+        )
+    except StoreDamaged:
+        return False
+
+
+def _pack_dir(store: Store) -> str:
+    return os.path.join(store.git_dir, "objects", "pack")
+
+
+def _remove_retired(store: Store) -> None:
+    """Removes the packs that the table has handed over from. The caller holds the lock."""
+    trust = Trust(store)
+    retired = trust.retired()
+    directory = _pack_dir(store)
+    for name in retired:
+        for suffix in (".idx", ".pack"):
+            try:
+                durable.unlink(os.path.join(directory, name + suffix))
+            except FileNotFoundError:
+                continue
+    durable.sync_directory(directory)
+    trust.forget(RETIRED)
 
 
 def main(directory: str) -> None:

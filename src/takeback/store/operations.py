@@ -91,7 +91,17 @@ def newest_operation(store: Store) -> Operation | None:
         return None
 
 
-def read_operations(store: Store) -> list[Operation]:
-    """Returns the whole log, oldest first."""
-    records = chain(store, store.refs.read(OPERATIONS))
-    return [operation_of(record) for record in records][::-1]
+def read_operations(store: Store, damaged: list[str] | None = None) -> list[Operation]:
+    """Returns the log, oldest first, as far back as it reads back.
+
+    Why not further is added to ``damaged``. A line that is lost must not stop the later ones from
+    being undone, nor any command that only wants to know of them.
+    """
+    found: list[Operation] = []
+    try:
+        for record in chain(store, store.refs.read(OPERATIONS)):
+            found.append(operation_of(record))
+    except StoreDamaged as error:
+        if damaged is not None:
+            damaged.append(error.message)
+    return found[::-1]

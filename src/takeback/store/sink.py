@@ -14,19 +14,18 @@ if TYPE_CHECKING:
 
 
 class PackSink:
-    """The ObjectSink of a store. The caller holds the workspace's lock until publish."""
+    """The ObjectSink of a store. The caller holds the workspace's lock until publish.
+
+    What is "already there" is what a pack holds that ``trust`` believes, and nothing else: an
+    object in any other pack is written again.
+    """
 
     def __init__(self, store: Store, *, disk_floor: int = 0, trust: Trust | None = None) -> None:
         self._store = store
         self._disk_floor = disk_floor
-        self._trust = trust
+        self._trust = trust or Trust(store)
         self._writer: PackWriter | None = None
         self._child = False
-
-    def _trusted(self) -> Trust:
-        if self._trust is None:
-            self._trust = Trust(self._store)
-        return self._trust
 
     def _open_writer(self) -> PackWriter:
         if self._writer is None:
@@ -49,10 +48,7 @@ class PackSink:
     def has(self, oid: bytes) -> bool:
         if self._writer is not None and oid in self._writer:
             return True
-        pack = self._store.packs.pack_of(oid)
-        if pack is not None and self._trusted().believes(pack):
-            return True
-        return pack is not None and self._store.reads_back(oid)
+        return self._store.packs.has_among(oid, self._trust.believes)
 
     def add(self, kind: int, data: bytes, oid: bytes | None = None) -> bytes:
         return self._open_writer().add(kind, data, oid)
@@ -77,7 +73,7 @@ class PackSink:
 
     def adopt(self, names: list[str]) -> None:
         if names:
-            self._trusted().add(names)
+            self._trust.add(names)
 
     def discard(self) -> None:
         if self._writer is not None:

@@ -32,7 +32,7 @@ class Store:
         self.place = place
         self.directory = place.directory
         self.git_dir = os.path.join(place.directory, "store.git")
-        self.packs = Packs(os.path.join(self.git_dir, "objects"))
+        self.packs = self._open_packs()
         self.refs = Refs(self.git_dir)
         self.lock = Lock(os.path.join(place.directory, "lock"), lambda: places.locks_above(place))
         self._environ = environ
@@ -60,6 +60,7 @@ class Store:
         """Makes the store; ``format`` comes last, so a half-made one is made again."""
         from takeback.git.process import check_version
         from takeback.git.repository import init
+        from takeback.store.trust import Trust
 
         durable.make_directories(place.directory)
         store = cls(place, environ)
@@ -69,6 +70,7 @@ class Store:
             if not places.exists(place):  # another process may have been faster
                 init(store.git, store.git_dir)
                 places.write_place(place)
+                Trust(store).begin()
                 durable.replace_file(store.path("format"), b"%d\n" % FORMAT)
         finally:
             store.lock.release()
@@ -102,7 +104,37 @@ class Store:
     def reopen_packs(self) -> None:
         """Forgets what was read of the packs, damage too; they may have been combined since."""
         self.packs.close()
-        self.packs = Packs(os.path.join(self.git_dir, "objects"))
+        self.packs = self._open_packs()
+
+    def _open_packs(self) -> Packs:
+        return Packs(os.path.join(self.git_dir, "objects"), on_damage=self.blame)
+
+    def blame(self, pack: str) -> None:
+        """Leaves word that a pack does not read back; the next capture relies on it no more.
+
+        Reading commands call it too, so it is a file of its own and needs no lock; where the
+        store cannot be written there is no next capture either.
+        """
+        try:
+            durable.make_directories(self.path("damaged"))
+            os.close(durable.create(self.path("damaged", pack)))
+        except OSError:
+            return
+
+    def blamed_packs(self) -> set[str]:
+        """Returns the packs in which somebody met damage since the last capture."""
+        try:
+            return set(os.listdir(self.path("damaged")))
+        except OSError:
+            return set()
+
+    def clear_blame(self, packs: set[str]) -> None:
+        """Forgets what was said of packs, after the table says it. The caller holds the lock."""
+        for pack in packs:
+            try:
+                durable.unlink(self.path("damaged", pack))
+            except FileNotFoundError:
+                continue
 
     def pack_names(self) -> list[str]:
         """Lists the packs that are there now; a reader's own list may be older."""
