@@ -62,6 +62,7 @@ ANY_CHECKPOINT = st.builds(
     resume=st.lists(TEXT, max_size=3).map(tuple),
     noted=SAID,
     late=st.booleans(),
+    amid=SAID,
     sequence=st.integers(min_value=0),
 )
 
@@ -115,6 +116,7 @@ FULL = BARE.replace(
     resume=("mine", "--resume", "{session}"),
     noted="op0",
     late=True,
+    amid="0p3r4t10n000",
     sequence=12,
 )
 
@@ -202,3 +204,4 @@ def test_the_next_one_stands_at_the_same_place_and_tells_nothing_of_the_moment_b
         assert getattr(following, name) is None, name
     assert (following.transcript, following.tools) == ((), ())
     assert (following.unfinished, following.late, following.commit) == (False, False, b"")
+    assert following.amid is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from takeback.model import coverage
-from takeback.model.checkpoint import Checkpoint
+from takeback.model.checkpoint import AMID, Checkpoint
 from takeback.model.coverage import NotHeld
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
 from takeback.model.timeline import Turn
@@ -73,6 +73,14 @@ def test_nothing_left_out() -> None:
         "complete: 2 files, and nothing that was wanted is missing",
         "Nothing was left out.",
     ]
+
+
+def test_a_checkpoint_amid_an_operation_is_called_so_and_not_only_incomplete() -> None:
+    amid = CHECKPOINT.replace(amid="0p3r4t10n000", complete=False)
+    assert words.badge(amid) == AMID
+    lines = list(words.coverage_lines(Shown(ENTRY.replace(checkpoint=amid), ())))
+    assert lines[0].startswith(f"{AMID}: ")
+    assert not any(line.startswith("incomplete") for line in lines)
 
 
 def test_late_and_incomplete_are_said() -> None:

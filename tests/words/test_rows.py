@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from takeback.model.ids import CheckpointId, SessionId
+from takeback.model.checkpoint import AMID, Checkpoint
+from takeback.model.ids import CheckpointId, SessionId, SnapshotId
 from takeback.model.row import Spot, TimelineRow
 from takeback.model.timeline import Session
+from takeback.ops.timeline import TimelineEntry
 from takeback.words import rows
 
 
@@ -73,3 +75,21 @@ def test_how_much_there_is() -> None:
     assert rows.summary([turn] * 1000, whole=False) == "1,000 turns ..."
     assert rows.summary([place], whole=True) == "1 checkpoint"
     assert rows.summary([], whole=True) == "0 turns"
+
+
+def test_a_row_amid_an_operation_says_so() -> None:
+    checkpoint = Checkpoint(
+        CheckpointId("0123456789ab"),
+        SessionId("mine-s1"),
+        "prompt",
+        0.0,
+        SnapshotId("0" * 40),
+        b"",
+        complete=False,
+        files=1,
+        amid="0p3r4t10n000",
+    )
+    row = TimelineRow("0123456789ab", 1, "mine-s1", "prompt", 0.0, 3, number=3, state="ended")
+    assert rows.marks(row, TimelineEntry(checkpoint, ()), None) == [AMID]
+    incomplete = TimelineEntry(checkpoint.replace(amid=None), ())
+    assert rows.marks(row, incomplete, None) == ["incomplete"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from takeback.model.ids import CheckpointId, SessionId
-from takeback.model.timeline import OwnedChange, Session, Turn
+from takeback.model.timeline import INTERRUPTED, OwnedChange, Session, Turn
 from takeback.model.turn import forked_from
 
 TYPE_CHECKING = False
@@ -176,6 +176,36 @@ def owners(ledger: Ledger, turn: CheckpointId) -> dict[bytes, str | None]:
         turn,
     )
     return {bytes(path): who for path, who in rows}  # type: ignore[call-overload, misc]
+
+
+def amid(ledger: Ledger) -> dict[str, str]:
+    """Returns the checkpoints that were taken in the middle of an operation, with its id."""
+    rows = ledger.rows("select id from checkpoints where instr(meta, '\"amid\"') > 0")
+    found = (ledger.by_id(str(id)) for (id,) in rows)
+    return {one.id: one.amid for one in found if one is not None and one.amid is not None}
+
+
+def amid_of_the_newest(ledger: Ledger) -> str | None:
+    """Returns the operation in whose middle the newest checkpoint was taken.
+
+    None if it was taken at another time, or an operation was finished since.
+    """
+    rows = ledger.rows(  # asked for each checkpoint that is indexed: two look-ups, no scan
+        "select id from checkpoints where place = (select max(place) from checkpoints) and "
+        "place > coalesce((select max(place) from operations), -1) and instr(meta, '\"amid\"') > 0"
+    )
+    newest = ledger.by_id(str(rows[0][0])) if rows else None
+    return None if newest is None else newest.amid
+
+
+def paths_of_the_interrupted(ledger: Ledger, operation: str) -> set[bytes]:
+    """Returns the paths that an interrupted operation was found to have changed."""
+    taken = [id for id, of in amid(ledger).items() if of == operation]
+    marks = ", ".join("?" * len(taken))
+    rows = ledger.rows(
+        f"select path from changes where who = ? and checkpoint in ({marks})", INTERRUPTED, *taken
+    )
+    return {bytes(path) for (path,) in rows}  # type: ignore[call-overload]
 
 
 def claim(ledger: Ledger, change: OwnedChange, *, since: CheckpointId | None) -> None:

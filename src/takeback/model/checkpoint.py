@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 MANUAL = "manual"
 UNDO = "undo"
+AMID = "taken in the middle of an interrupted operation"
+"""What is said of a checkpoint that has ``amid``, in every face."""
 
 
 class Checkpoint(Value):
@@ -23,7 +25,9 @@ class Checkpoint(Value):
     ``commit`` is where the store keeps it; it may change when the store is pruned, so
     nothing outside the store remembers it. ``saved`` is the tree of small ignored files
     kept beside the snapshot, on this machine only. The fields from ``agent`` on say where an
-    agent stood; a checkpoint made by hand has none of them.
+    agent stood; a checkpoint made by hand has none of them. ``amid`` is the operation that was
+    interrupted before it and not yet recovered: its files are partly as they were before that
+    operation and partly as after it, so it is never ``complete``.
     """
 
     id: CheckpointId
@@ -57,6 +61,7 @@ class Checkpoint(Value):
     resume: tuple[str, ...] = ()
     noted: str | None = None
     late: bool = False
+    amid: str | None = None
     sequence: int = 0
     """Orders the checkpoints and operations of a workspace, whatever the clock does."""
 
@@ -88,6 +93,7 @@ class Checkpoint(Value):
             subagent=None,
             origin=None,
             late=False,
+            amid=None,
         )
 
     def encode(self) -> dict[str, Any]:
@@ -137,6 +143,7 @@ _OPTIONAL = (
     "resume",
     "noted",
     "late",
+    "amid",
 )
 
 
@@ -179,6 +186,7 @@ def decode(meta: Mapping[str, Any], *, snapshot: SnapshotId, commit: bytes) -> C
             resume=tuple(_text(word) for word in meta.get("resume", ())),
             noted=_maybe(meta, "noted"),
             late=meta.get("late") is True,
+            amid=_maybe(meta, "amid"),
             sequence=meta["sequence"] if isinstance(meta.get("sequence"), int) else 0,
         )
     except KeyError as error:

@@ -12,6 +12,7 @@ SHELL = "shell"
 SUBAGENT = "subagent"
 UNFINISHED = "unfinished turn"
 UNKNOWN = "unknown"
+INTERRUPTED = "interrupted operation"
 
 RUNNING = "running"
 BACKGROUND = "background"
@@ -66,7 +67,8 @@ class Turn(Value):
 
 
 class OwnedChange(CountedChange):
-    """A change with who made it: a tool by name, the shell, a subagent, the person outside.
+    """A change with who made it: a tool by name, the shell, a subagent, the person outside,
+    an operation of takeback's that was interrupted.
 
     ``session`` is the one whose turn it belongs to, None if no agent made it; ``turn`` is that
     turn's id.

@@ -7,6 +7,7 @@ are of: what is found changed at one of them happened since the one before it.
         this session's turn was open   the tool that names the path, else its shell or subagent
         another session's was open     that session
         several                        the tool that names the path, else unknown
+        an operation was interrupted   that operation, see ``_of_the_interrupted``
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from takeback.model.timeline import (
     BACKGROUND,
     COMMAND,
     ENDED,
+    INTERRUPTED,
     LEFT_UNFINISHED,
     OUTSIDE,
     PROMPTED,
@@ -89,9 +91,12 @@ class Fold:
             return []
         open_turns = questions.open_turns(self._ledger)
         own = next((t for t in open_turns if t.session == checkpoint.session), None)
+        interrupted = self._of_the_interrupted(checkpoint, changes)
         owned = []
         for change in changes:
-            who, turn = self._who(checkpoint, change.path, named, own, open_turns)
+            who, turn = INTERRUPTED, None
+            if change.path not in interrupted:
+                who, turn = self._who(checkpoint, change.path, named, own, open_turns)
             session = turn.session if turn is not None else None
             if checkpoint.kind == moments.SHELL and turn is None:
                 session = checkpoint.session
@@ -107,6 +112,20 @@ class Fold:
                 )
             )
         return owned
+
+    def _of_the_interrupted(
+        self, checkpoint: Checkpoint, changes: Sequence[CountedChange]
+    ) -> set[bytes]:
+        """Returns the paths that an interrupted operation left changed, or a roll-back put back.
+
+        The first checkpoint in its middle finds what it did before it was killed; from there on
+        only others change files. A finished one is in the log, and its state is compared with; one
+        that was rolled back is not, and the first checkpoint after it finds its paths once more.
+        """
+        before = questions.amid_of_the_newest(self._ledger)
+        if checkpoint.amid is not None:
+            return set() if before == checkpoint.amid else {change.path for change in changes}
+        return questions.paths_of_the_interrupted(self._ledger, before) if before else set()
 
     def _who(
         self,

@@ -10,7 +10,7 @@ from takeback.model.ids import SnapshotId, new_checkpoint_id
 from takeback.model.path_text import to_text
 from takeback.model.value import Value
 from takeback.ops.failures import Translated
-from takeback.store import trees
+from takeback.store import journal, trees
 from takeback.store.checkpoints import newest_checkpoint, write_checkpoint
 from takeback.store.conversation import write_conversation
 from takeback.store.sink import PackSink
@@ -166,7 +166,9 @@ def record(
     conversation: Sequence[bytes] = (),
     base: Checkpoint | None = None,
 ) -> Checkpoint:
-    """Makes a checkpoint of a capture: durable when it returns.
+    """Makes a checkpoint of a capture: durable when it returns. The caller holds the lock.
+
+    Where an operation was interrupted and nobody has recovered it, the checkpoint says so.
 
     ``extra`` are files that an operation is about to replace and that no snapshot holds.
     ``conversation`` are the bytes of the transcript's files, ``base`` the checkpoint of another
@@ -178,12 +180,14 @@ def record(
     with Translated("the capture", undo=sink.discard):
         saved = _merged(captured.saved, extra or {})
         tree = trees.build(sink, saved).hex() if saved else None
+        amid = journal.interrupted(store)
         checkpoint = write_checkpoint(
             store,
             sink,
             drafted.replace(
                 snapshot=captured.snapshot,
-                complete=captured.coverage.complete,
+                complete=captured.coverage.complete and amid is None,
+                amid=amid,
                 files=captured.files,
                 saved=tree,
                 branch=head.branch,

@@ -6,7 +6,7 @@ from takeback.model.plan import Plan
 from takeback.ops.capture import capture
 from takeback.ops.facts import NO_FACTS, Facts
 from takeback.ops.failures import Translated
-from takeback.ops.preconditions import branch_line, others, refusals
+from takeback.ops.preconditions import others, refusals, warnings
 from takeback.ops.prepare import Preparation, Scope
 from takeback.store import trees
 
@@ -65,7 +65,6 @@ def describe(
     facts: Facts,
 ) -> Plan:
     """Puts worked-out changes into the form that people and programs read."""
-    line = branch_line(context, target)
     return Plan(
         target=target,
         writes=tuple(sorted(changes.writes, key=lambda c: c.path)),
@@ -73,7 +72,7 @@ def describe(
         left_alone=changes.named(),
         outside=_outside(context, captured, changes, facts.last_seen),
         others=others(changes, facts),
-        warnings=() if line is None else (line,),
+        warnings=warnings(context, target),
         refused=refusals(context, captured, target, changes, overrides, facts),
         saved=tuple(sorted(changes.extra)),
         paths=scope.paths,

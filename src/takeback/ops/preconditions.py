@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from takeback.model.checkpoint import AMID
 from takeback.model.path_text import to_text
 from takeback.model.plan import Refusal
 from takeback.worktree import project
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from takeback.ops.prepare import Preparation
 
 _A_FEW = 20
+_MIXTURE = "some of its files are as they were before that operation, some as after it"
 
 
 def refusals(
@@ -118,6 +120,13 @@ def _git_busy(context: Context, overrides: Overrides) -> Iterator[Refusal]:
     doing = project.in_progress(git) if git is not None else None
     if doing is not None and not overrides.during_git:
         yield Refusal("during_git", f"a git {doing} is in progress here", "--during-git")
+
+
+def warnings(context: Context, target: Checkpoint) -> tuple[str, ...]:
+    """Returns what a plan has to say of its target beforehand."""
+    line = branch_line(context, target)
+    amid = None if target.amid is None else f"{target.id} was {AMID}: {_MIXTURE}"
+    return tuple(text for text in (line, amid) if text is not None)
 
 
 def branch_line(context: Context, target: Checkpoint) -> str | None:

@@ -111,6 +111,8 @@ def rewind(
         if made.is_empty and kind == REWIND and (cut is None or cut.reused):
             nothing = Outcome(None, kind, target, None, (), (), made.left_alone, verified=True)
             return nothing if cut is None else _with_cut(nothing, cut)
+        if target.amid is not None and shown is None:  # a plan that was shown has said it
+            context.reporter.note(made.warnings[-1])
         drafted = _operation(context, made, changes, kind, of, cut, about, scope)
         return _carry_out(context, captured, changes, made, drafted, cut)
 

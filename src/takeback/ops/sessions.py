@@ -137,32 +137,40 @@ class Node(Value):
     changes: tuple[OwnedChange, ...]
     here: str | None
     children: tuple[Node, ...]
+    amid: str | None = None
+    """The interrupted operation in whose middle the checkpoint before the turn was taken."""
 
 
 def tree(context: Context, ledger: Ledger) -> list[Node]:
     """Returns the sessions as a tree: each with its turns, each turn with the forks before it."""
     everyone = {s.id: s for s in questions.sessions(ledger) if s.agent is not None}
     place = current_place(context, ledger)
+    amid = questions.amid(ledger)
     roots = [s for s in everyone.values() if s.parent not in everyone]
-    return [_node(ledger, everyone, s, place) for s in sorted(roots, key=lambda s: s.began)]
+    return [_node(ledger, everyone, s, place, amid) for s in sorted(roots, key=lambda s: s.began)]
 
 
 def _node(
-    ledger: Ledger, everyone: dict[SessionId, Session], session: Session, place: str | None
+    ledger: Ledger,
+    everyone: dict[SessionId, Session],
+    session: Session,
+    place: str | None,
+    amid: dict[str, str],
 ) -> Node:
     below: list[Node] = []
     children = [s for s in everyone.values() if s.parent == session.id]
     for turn in reversed(questions.turns(ledger, session=session.id)):
         forks = tuple(
-            _node(ledger, everyone, child, place)
+            _node(ledger, everyone, child, place, amid)
             for child in sorted(children, key=lambda s: s.began)
             if _origin_turn(ledger, child) == turn.id
         )
         changes = tuple(questions.turn_changes(ledger, turn.id))
-        below.append(Node(session, turn, changes, place_of(turn, turn.id, place), forks))
+        here = place_of(turn, turn.id, place)
+        below.append(Node(session, turn, changes, here, forks, amid.get(turn.before)))
     placed = {node.session.id for turn in below for node in turn.children}
     rest = [child for child in children if child.id not in placed]
-    below += [_node(ledger, everyone, child, place) for child in rest]
+    below += [_node(ledger, everyone, child, place, amid) for child in rest]
     return Node(session, None, (), None, tuple(below))
 
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from takeback.store.store import Store
 
 
+UNKNOWN = "unknown"
+
+
 def exists(store: Store) -> bool:
     """Tells whether an operation was interrupted, or is under way in another process."""
     return os.path.exists(store.path("journal"))
@@ -46,6 +49,22 @@ def read(store: Store) -> dict[str, Any] | None:
             hint="run: takeback doctor",
         )
     return record
+
+
+def interrupted(store: Store) -> str | None:
+    """Returns the id of the operation that was interrupted; None if there is none.
+
+    The caller holds the lock, so none is under way in another process. One whose journal cannot
+    be read is ``unknown``.
+    """
+    if not exists(store):
+        return None
+    try:
+        record = read(store)
+    except StoreDamaged:
+        return UNKNOWN
+    id = None if record is None else record.get("id")
+    return id if isinstance(id, str) and id else UNKNOWN
 
 
 def remove(store: Store) -> None:

@@ -66,7 +66,11 @@ class PackSink:
         if self._writer is None:
             return []
         writer, self._writer = self._writer, None
-        names = writer.finish()
+        try:
+            names = writer.finish()
+        except BaseException:  # a time limit that ends a hook leaves no temporary file either
+            writer.abort()
+            raise
         if not self._child:
             self.adopt(names)
         return names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from takeback.model import coverage
+from takeback.model.checkpoint import AMID
 from takeback.words.render import place_name, short
 from takeback.words.text import age, count, shown, shown_path
 
@@ -70,6 +71,8 @@ def used_lines(found: Shown) -> Iterator[str]:
 def badge(checkpoint: Checkpoint) -> str:
     """Says whether all that was wanted is held."""
     words = "complete" if checkpoint.complete else "incomplete"
+    if checkpoint.amid is not None:
+        words = AMID
     return f"{words}, late" if checkpoint.late else words
 
 
@@ -80,9 +83,11 @@ def coverage_lines(found: Shown) -> Iterator[str]:
     wanted = frozenset(missing)
     by_rule = [item for item in found.not_held if item not in wanted]
     files = count(checkpoint.files, "file")
+    if checkpoint.amid is not None:
+        yield f"{AMID}: {files}, some as before it, some as after"
     if checkpoint.complete:
         yield f"complete: {files}, and nothing that was wanted is missing"
-    else:
+    elif missing or checkpoint.amid is None:
         yield f"incomplete: {files}, and not {count(missing, 'path')} that would belong to it"
     if checkpoint.late:
         yield LATE

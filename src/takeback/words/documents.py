@@ -76,6 +76,7 @@ def timeline_entry(entry: TimelineEntry) -> Document:
         "deleted": entry.deleted,
         "complete": checkpoint.complete,
         "late": checkpoint.late,
+        "amid": checkpoint.amid,
         "state": None if entry.turn is None else entry.turn.state,
         "outside": path_list(change.path for change in entry.outside),
     }
@@ -206,6 +207,7 @@ def node(found: Node) -> Document:
             "state": turn.state,
             "time": timestamp(turn.began),
             "changed": owned(found.changes),
+            "amid": found.amid,
         }
     return {**about, "here": found.here, "children": [node(child) for child in found.children]}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from takeback.model.checkpoint import AMID
 from takeback.ops.sessions import place_of
 from takeback.words.text import age, count, quoted, shown, shown_path, size
 
@@ -182,7 +183,9 @@ def entry_line(entry: TimelineEntry, paint: Paint, now: float, here: str | None 
     words.append(file_names([change.path for change in entry.shown]))
     if entry.added or entry.deleted:
         words.append(counts(entry.added, entry.deleted, paint))
-    if not checkpoint.complete:
+    if checkpoint.amid is not None:
+        words.append(paint.warning(AMID))
+    elif not checkpoint.complete:
         words.append(paint.warning("incomplete"))
     if checkpoint.late:
         words.append(paint.warning("late"))
@@ -273,6 +276,8 @@ def shown_lines(found: Shown, paint: Paint, now: float) -> Iterator[str]:
     yield f"  snapshot  {checkpoint.snapshot}"
     yield f"  files     {checkpoint.files:,}"
     yield f"  complete  {'yes' if checkpoint.complete else 'no'}"
+    if checkpoint.amid is not None:
+        yield f"  amid      {paint.warning(AMID)}, {shown(checkpoint.amid)}"
     turn = found.entry.turn
     if turn is not None:
         yield from _turn_lines(found, turn, paint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from takeback.model.checkpoint import AMID
 from takeback.model.timeline import ENDED
 from takeback.model.turn import FORK, PROMPT
 from takeback.words.render import file_names
@@ -66,9 +67,11 @@ def origin(spot: Spot, names: Mapping[str, str]) -> str:
 
 
 def marks(row: TimelineRow, entry: TimelineEntry | None, gone: str | None) -> list[str]:
-    """Returns what has to be said of a row besides: incomplete, running, taken back."""
+    """Returns what has to be said of a row besides: incomplete, amid, running, taken back."""
     words = []
-    if entry is not None and not entry.checkpoint.complete:
+    if entry is not None and entry.checkpoint.amid is not None:
+        words.append(AMID)
+    elif entry is not None and not entry.checkpoint.complete:
         words.append("incomplete")
     if entry is not None and entry.checkpoint.late:
         words.append("late")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from takeback.model.checkpoint import AMID
 from takeback.words.render import counts, here_mark, short
 from takeback.words.text import age, count, shown, shown_path
 
@@ -61,6 +62,8 @@ def _label(node: Node, paint: Paint, now: float) -> str:
     words.append(_changed(node, paint))
     if node.turn.state != "ended":
         words.append(paint.warning(node.turn.state))
+    if node.amid is not None:
+        words.append(paint.warning(f"its beginning {AMID}"))
     return "  ".join([*words, paint.id(node.turn.id)]) + here
 
 
