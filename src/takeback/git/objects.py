@@ -38,7 +38,7 @@ _FORMAT = 0o170000
 _DIRECTORY = 0o040000
 _LINK = 0o120000
 _HEX_LENGTH = 40
-_NO_NAMES = frozenset((b"", b".", b"..", b".git"))
+_NO_NAMES = frozenset((b"", b".", b".."))
 
 
 class _HashChoice:

@@ -11,6 +11,11 @@ class FromRoot(bytes):
     """
 
 
+def is_inside_git(path: bytes) -> bool:
+    """Tells whether a path is a ``.git`` or lies in one: takeback never writes there."""
+    return b".git" in path.split(b"/")
+
+
 def to_text(path: bytes) -> str:
     """Returns a path as text; bytes that are not UTF-8 survive as lone surrogates."""
     return path.decode("utf-8", "surrogateescape")

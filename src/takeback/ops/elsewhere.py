@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 
 from takeback import durable
-from takeback.errors import Refused, TakebackError, UsageError, WriteFailed
+from takeback.errors import Refused, StoreDamaged, TakebackError, UsageError, WriteFailed
 from takeback.model.change import Change
 from takeback.model.ids import new_operation_id
-from takeback.model.path_text import to_text
+from takeback.model.path_text import is_inside_git, to_text
 from takeback.model.session import Origin, TranscriptPart
 from takeback.model.turn import forked_from
 from takeback.ops.capture import capture, draft, record
@@ -98,6 +98,9 @@ def _write_files(
     try:
         tree = trees.walk(context.store, bytes.fromhex(target.snapshot))
         changes = [Change(path, None, entry) for path, entry in tree]
+        for change in changes:
+            if is_inside_git(change.path):
+                raise StoreDamaged(f"a snapshot names {to_text(change.path)}, which none holds")
         units = make_units(changes, [], {})
         applied = Apply(fd, units, target.id, blobs, context.reporter).run()
         if applied.left_alone:

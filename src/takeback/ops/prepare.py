@@ -16,7 +16,7 @@ from takeback.durable import is_scratch_name
 from takeback.errors import StoreDamaged, UsageError
 from takeback.model.change import Change
 from takeback.model.coverage import MOUNT, OTHER_WORKSPACE, Coverage, NotHeld
-from takeback.model.path_text import covers, to_text
+from takeback.model.path_text import covers, is_inside_git, to_text
 from takeback.model.plan import LeftAlone
 from takeback.model.snapshot import Entry, entry_mode
 from takeback.store import trees
@@ -247,7 +247,7 @@ class Preparation:
         if change.path in self._leave:
             self._by_rule.add(change.path)
             return self._leave[change.path]
-        if b".git" in change.path.split(b"/"):
+        if is_inside_git(change.path):
             return "takeback does not write to .git"
         elsewhere = self._captured.coverage.reason_for(change.path)
         if elsewhere in (MOUNT, OTHER_WORKSPACE):

@@ -72,7 +72,9 @@ def _verify(context: Context, *, read_data: bool) -> Verified:
                 checkpoint = checkpoint_of(record)
                 checkpoints += 1
                 context.reporter.progress("checking checkpoints", checkpoints, 0)
-                problems += _check_trees(context, checkpoint.id, checkpoint.snapshot, seen)
+                problems += _check_trees(
+                    context, checkpoint.id, checkpoint.snapshot, seen, snapshot=True
+                )
                 if checkpoint.saved:
                     problems += _check_trees(context, checkpoint.id, checkpoint.saved, seen)
                 read_coverage(store, record.oid)
@@ -125,15 +127,17 @@ def _check_other_refs(context: Context, refs: dict[str, bytes], seen: set[bytes]
     return problems
 
 
-def _check_trees(context: Context, name: str, root: str, seen: set[bytes]) -> list[Problem]:
+def _check_trees(
+    context: Context, name: str, root: str, seen: set[bytes], *, snapshot: bool = False
+) -> list[Problem]:
     oid = bytes.fromhex(root)
     if oid in seen:
         return []
     seen.add(oid)
     problems = []
     try:
-        for path, missing in trees.missing_objects(context.store, oid, seen):
-            text = f"{os.fsdecode(path)}: object {missing.hex()} is missing or damaged"
+        for path, found in trees.unsound_entries(context.store, oid, seen, snapshot=snapshot):
+            text = f"{os.fsdecode(path)}: object {found.hex()} is missing, damaged or out of place"
             problems.append(Problem(f"checkpoint {name}", text))
     except StoreDamaged as error:
         problems.append(Problem(f"checkpoint {name}", error.message))

@@ -112,10 +112,13 @@ def build(sink: ObjectSink, entries: Mapping[bytes, Entry]) -> bytes:
     return sink.add(TREE, encode_tree(here))
 
 
-def missing_objects(store: Store, root: bytes, seen: set[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Yields (path, id) of each object of a snapshot that is not there or does not read back.
+def unsound_entries(
+    store: Store, root: bytes, seen: set[bytes], *, snapshot: bool
+) -> Iterator[tuple[bytes, bytes]]:
+    """Yields (path, id) of each object below a tree that is not there or does not read back.
 
-    Trees are read, blobs only looked up. Trees in ``seen`` are skipped and new ones added.
+    Of a ``snapshot`` also each ``.git``, which takeback never puts into one. Trees are read, blobs
+    only looked up. Trees in ``seen`` are skipped and new ones added.
     """
     stack = [(b"", root)]
     while stack:
@@ -128,7 +131,9 @@ def missing_objects(store: Store, root: bytes, seen: set[bytes]) -> Iterator[tup
             continue
         for mode, name, child in entries:
             path = prefix + b"/" + name if prefix else name
-            if is_tree(mode):
+            if snapshot and name == b".git":
+                yield path, child
+            elif is_tree(mode):
                 if child not in seen:
                     stack.append((path, child))
             elif not store.packs.has(child):
