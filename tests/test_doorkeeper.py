@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from tests.support.cli import Cli
 from tests.support.git import git
 from tests.support.processes import wait_for
 from tests.support.sandbox import landlocked, unshared
-from tests.support.standby import Agent, alive, spare_of
+from tests.support.standby import Agent, alive, connect_to, spare_of
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="there is a standby on Linux only"
@@ -83,6 +84,9 @@ def attended(agent: Agent) -> Agent:
     return agent
 
 
+_TRIES = 10
+
+
 class Knocking:
     """Processes that come to the door of an agent's standby."""
 
@@ -130,9 +134,14 @@ def still_serves(knocking: Knocking) -> None:
     standby = agent.standby()
     wait_for(lambda: spare_of(standby) != knocking.spare)
     agent.spoil_all_but_the_client()
-    agent.prompt()
+    sent = []
+    for _ in range(_TRIES):  # where the machine is busy a hook may not wait for its turn
+        agent.prompt()
+        sent.append(f"p{agent.turn}")
+        if sent[-1] in agent.log():
+            break
+    assert sent[-1] in agent.log()  # which nobody but the standby can have recorded
     assert agent.standby() == standby
-    assert agent.prompts()[-1] == f"p{agent._turn}"
 
 
 def test_who_is_what_the_standby_is_may_hand_over(knocking: Knocking) -> None:
@@ -216,13 +225,8 @@ def test_other_variables_are_the_hooks_own_business(knocking: Knocking) -> None:
 # -- what is no request
 
 
-def connected(knocking: Knocking) -> Any:
-    import socket
-
-    door = socket.socket(socket.AF_UNIX)
-    door.settimeout(20)
-    door.connect(os.path.relpath(knocking.door))
-    return door
+def connected(knocking: Knocking) -> socket.socket:
+    return connect_to(knocking.door)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -185,24 +184,6 @@ def _waiting(standby: int, spare: int) -> list[int]:
     """Returns the spare while it waits: it has the hook's directory when it is busy."""
     busy = os.readlink(f"/proc/{spare}/cwd") != os.readlink(f"/proc/{standby}/cwd")
     return [] if busy else [spare]
-
-
-@pytest.mark.parametrize(
-    "said",
-    [b"", b"\0\0\0\x04junk", b"\xff" * 9, b"\0\0\0\x01N"],
-    ids=["nothing", "junk", "too long", "none"],
-)
-def test_garbage_does_it_no_harm(attended: Agent, said: bytes) -> None:
-    standby = attended.standby()
-    before = spare_of(standby)
-    with socket.socket(socket.AF_UNIX) as door:
-        door.connect(os.path.relpath(attended.doors[0]))
-        door.sendall(said)
-    wait_for(lambda: spare_of(standby) != before)
-    attended.spoil_all_but_the_client()
-    attended.prompt()
-    assert attended.standby() == standby
-    assert attended.prompts() == ["p1", "p2"]
 
 
 def test_many_hooks_at_once(attended: Agent) -> None:

@@ -77,6 +77,7 @@ FIRST   now  manual  start  no changes
         "deleted": 2,
         "complete": True,
         "late": False,
+        "amid": None,
         "state": None,
         "outside": [{"path": "a"}, {"path": "b"}, {"path": "c"}],
     }

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -32,7 +33,7 @@ class Agent:
         self.record = self.home / "bin" / "takeback.path"
         self.record.write_text(f"{sys.executable}\n{self.package.parent}\n")
         self.environ = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"]}
-        self._turn = 0
+        self.turn = 0
 
     @property
     def doors(self) -> list[Path]:
@@ -40,9 +41,9 @@ class Agent:
         return sorted((self.home / "bin").glob(f"{handover.PREFIX}*"))
 
     def event(self, **fields: Any) -> bytes:
-        self._turn += 1
-        given = {"event": "prompt", "session": "s", "agent": "mine", "turn": str(self._turn)}
-        return json.dumps({**given, "prompt": f"p{self._turn}", **fields}).encode()
+        self.turn += 1
+        given = {"event": "prompt", "session": "s", "agent": "mine", "turn": str(self.turn)}
+        return json.dumps({**given, "prompt": f"p{self.turn}", **fields}).encode()
 
     def call(self, event: bytes, *before: str, **options: Any) -> bytes:
         """Calls the launcher as agents do; it has to end well, and to have no complaint."""
@@ -65,6 +66,10 @@ class Agent:
     def prompts(self) -> list[object]:
         """Returns the recorded prompts, oldest first; nothing may have gone wrong."""
         assert self.failures() == []
+        return self.log()
+
+    def log(self) -> list[object]:
+        """Returns the recorded prompts, oldest first, whatever else has happened."""
         cli = Cli(self.workspace, env={"TAKEBACK_HOME": str(self.home)})
         return [line["prompt"] for line in cli.ok("--json", "log").json_lines][::-1]
 
@@ -131,3 +136,18 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def connect_to(door: Path) -> socket.socket:
+    """Connects to a socket, however long its path is."""
+    place = os.open(door.parent, os.O_PATH)
+    made = socket.socket(socket.AF_UNIX)
+    made.settimeout(20)
+    try:
+        made.connect(f"/proc/self/fd/{place}/{door.name}")
+    except OSError:
+        made.close()
+        raise
+    finally:
+        os.close(place)
+    return made
