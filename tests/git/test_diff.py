@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from takeback import errors
@@ -58,7 +60,7 @@ def test_a_renamed_file_is_a_deletion_and_an_addition(git: Git):
 def test_many_pairs_and_paths_do_not_block(git: Git):
     full = tree(git, {b"file%05d" % number: b"%d\n" % number for number in range(3000)})
     counted = diff.numstat(git, [(EMPTY_TREE, full), (full, EMPTY_TREE)] * 20)
-    assert [len(found) for found in counted] == [3000] * 40
+    assert [len(found or ()) for found in counted] == [3000] * 40
 
 
 def test_attributes_in_the_trees_have_no_say(git: Git):
@@ -98,11 +100,47 @@ def test_more_paths_than_a_command_line_holds_are_compared(git: Git):
     assert said.count(b"diff --git") == 2000
 
 
-def test_a_missing_tree_is_a_failure(git: Git):
-    sound = (EMPTY_TREE, tree(git, {b"a": b"1\n"}))
+def test_a_missing_tree_has_no_counts_and_the_others_have_theirs(git: Git):
+    sound, counts = (EMPTY_TREE, tree(git, {b"a": b"1\n"})), {b"a": (1, 0)}
     for missing in ((b"\x01" * 20, EMPTY_TREE), (EMPTY_TREE, b"\x01" * 20)):
-        for pairs in ([missing], [sound, missing], [missing, sound], [sound, missing, sound]):
-            with pytest.raises(errors.StoreDamaged, match="01" * 20):
-                diff.numstat(git, pairs)
+        assert diff.numstat(git, [missing]) == [None]
+        assert diff.numstat(git, [sound, missing, sound]) == [counts, None, counts]
+
+
+def test_what_git_counted_before_it_came_to_its_end_is_told(git: Git):
+    sound, counts = (EMPTY_TREE, tree(git, {b"a": b"1\n"})), {b"a": (1, 0)}
+    writer = PackWriter(f"{git.git_dir}/objects/pack")
+    lost = writer.add(TREE, encode_tree([(0o100644, b"a", b"\x01" * 20)]))
+    writer.finish()
+    pairs = [sound, sound, (EMPTY_TREE, lost), sound]
+    assert diff.numstat(git, pairs) == [counts, counts]
+    assert diff.numstat(git, pairs[2:]) == []
+
+
+def test_what_git_counted_before_the_time_was_up_is_told(git: Git):
+    sound, counts = (EMPTY_TREE, tree(git, {b"a": b"1\n"})), {b"a": (1, 0)}
+    slow = shuffled_lines(git)
+    assert diff.numstat(git, [sound, slow, sound], timeout=0.3) == [counts]
+
+
+def shuffled_lines(git: Git) -> tuple[ObjectId, ObjectId]:
+    """Returns trees of many files of short lines in two orders: seconds of work for git."""
+    chance = random.Random(1)
+    lines = [b"%05x\n" % chance.getrandbits(20) for _ in range(150_000)]
+    sides = []
+    for _ in range(2):
+        chance.shuffle(lines)
+        sides.append(tree(git, dict.fromkeys([b"a", b"b", b"c"], b"".join(lines))))
+    return sides[0], sides[1]
+
+
+def test_a_large_file_counts_as_binary(git: Git):
+    small, large = b"1\n" * 1000, b"1\n" * (diff.LARGEST_COUNTED // 2 + 1)
+    one = tree(git, {b"large": large, b"small": small})
+    two = tree(git, {b"large": large + b"2\n", b"small": small + b"2\n"})
+    assert diff.numstat(git, [(one, two)]) == [{b"large": diff.BINARY, b"small": (1, 0)}]
+
+
+def test_a_missing_tree_has_no_diff(git: Git):
     with pytest.raises(errors.GitFailed):
         diff.unified(git, b"\x01" * 20, EMPTY_TREE)

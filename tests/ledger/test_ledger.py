@@ -6,12 +6,15 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from takeback.errors import LedgerDamaged, LedgerUnwritable
-from takeback.ledger.ledger import IN_MEMORY, PATIENCE, Ledger, Point, remove
+from takeback.ledger import gaps
+from takeback.ledger.file import IN_MEMORY, PATIENCE, LedgerRefused, remove
+from takeback.ledger.ledger import Ledger, Point
 from takeback.ledger.schema import TABLES
 from takeback.ledger.sessions import add_turn, index_words, note_session, set_turn_changes
 from takeback.model.checkpoint import MANUAL, UNDO, Checkpoint
@@ -137,8 +140,26 @@ def test_kinds_and_other_sessions_are_left_out_if_asked(ledger: Ledger) -> None:
 def test_two_checkpoints_never_have_one_place(ledger: Ledger) -> None:
     """The place is the order over all sessions in which things happened."""
     ledger.add(made("one", 1.0), 0, [])
-    with pytest.raises(LedgerDamaged):
+    with pytest.raises(LedgerRefused):
         ledger.add(made("two", 2.0, session="other"), 0, [])
+
+
+def test_a_row_that_no_ledger_takes_is_no_damage_and_leaves_nothing(ledger: Ledger) -> None:
+    ledger.add(made("one", 1.0), 0, [])
+    before = ledger.dump()
+    ledger.begin()
+    for odd, changes in (
+        (made("one", 2.0), []),
+        (made("two", 2.0).replace(turn=1 << 70), []),
+        (made("two", 2.0), [*CHANGES, CHANGES[0]]),
+    ):
+        write = partial(ledger.add, odd, 1, changes)
+        with pytest.raises(LedgerRefused):
+            ledger.all_or_nothing(write)
+    ledger.all_or_nothing(lambda: ledger.add(made("three", 3.0), 1, []))
+    ledger.commit()
+    assert ids(ledger.checkpoints()) == ["three", "one"]
+    assert set(before) < set(ledger.dump())
 
 
 def test_what_came_after_a_checkpoint_is_its_session_oldest_first(ledger: Ledger) -> None:
@@ -204,7 +225,7 @@ def test_a_cleared_ledger_has_forgotten_everything(ledger: Ledger) -> None:
     ledger.add(FULL, 0, CHANGES)
     ledger.add_operation(operation("op", after="b" * 40), 1)
     ledger.set_labels([(FULL.id, "good")])
-    ledger.set_tip("ref", "tip")
+    ledger.set_tips({"ref": "tip"})
     note_session(ledger, FULL, event=True)
     turn = Turn(
         id=FULL.id,
@@ -222,6 +243,8 @@ def test_a_cleared_ledger_has_forgotten_everything(ledger: Ledger) -> None:
     add_turn(ledger, turn)
     set_turn_changes(ledger, turn.id, CHANGES)
     index_words(ledger, FULL.id, "prompt", "fix it")
+    gaps.note_uncounted(ledger, [gaps.Uncounted(FULL.id, gaps.TURN, "a" * 40, "b" * 40)])
+    gaps.note_unread(ledger, gaps.Unread("c" * 40, "ref", None, gaps.RECORD, "it is damaged"))
     assert {line.partition(":")[0] for line in ledger.dump()} == set(TABLES)
     ledger.clear()
     assert ledger.dump() == []
@@ -238,7 +261,7 @@ def test_a_row_that_is_no_checkpoint_is_damage(ledger: Ledger) -> None:
 def test_what_is_rolled_back_was_never_there(ledger: Ledger) -> None:
     ledger.begin()
     ledger.add(FULL, 0, CHANGES)
-    ledger.set_tip("ref", "tip")
+    ledger.set_tips({"ref": "tip"})
     ledger.rollback()
     assert ledger.checkpoints() == []
     assert ledger.tips() == {}

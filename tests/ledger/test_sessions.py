@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from takeback.ledger import sessions as questions
-from takeback.ledger.ledger import IN_MEMORY, Ledger
+from takeback.ledger.file import IN_MEMORY
+from takeback.ledger.ledger import Ledger
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
 from takeback.model.session import Origin, TranscriptPart

@@ -26,14 +26,14 @@ ANY_CHECKPOINT = st.builds(
     id=TEXT.map(CheckpointId),
     session=TEXT.map(SessionId),
     kind=TEXT,
-    time=st.floats(allow_nan=False, allow_infinity=False),
+    time=st.floats(min_value=-6e10, max_value=2.5e11),
     snapshot=st.just(SnapshotId("a" * 40)),
     commit=st.just(b"c" * 20),
     complete=st.booleans(),
     files=st.integers(min_value=0),
     saved=MAYBE,
     prompt=MAYBE,
-    turn=st.none() | st.integers(min_value=0),
+    turn=st.none() | st.integers(min_value=0, max_value=(1 << 63) - 1),
     label=st.none(),
     branch=MAYBE,
     head=MAYBE,
@@ -63,7 +63,7 @@ ANY_CHECKPOINT = st.builds(
     noted=SAID,
     late=st.booleans(),
     amid=SAID,
-    sequence=st.integers(min_value=0),
+    sequence=st.integers(min_value=0, max_value=(1 << 63) - 1),
 )
 
 
@@ -205,3 +205,14 @@ def test_the_next_one_stands_at_the_same_place_and_tells_nothing_of_the_moment_b
     assert (following.transcript, following.tools) == ((), ())
     assert (following.unfinished, following.late, following.commit) == (False, False, b"")
     assert following.amid is None
+
+
+@pytest.mark.parametrize("time", [float("nan"), float("inf"), 1e300, -1e11])
+def test_a_time_that_no_calendar_has_is_no_checkpoints(time: float) -> None:
+    with pytest.raises(ValueError, match="calendar"):
+        read({**through_json(FULL), "time": time})
+
+
+def test_a_number_that_no_database_keeps_is_none() -> None:
+    found = read({**through_json(FULL), "turn": 1 << 63, "sequence": -1})
+    assert (found.turn, found.sequence) == (None, 0)

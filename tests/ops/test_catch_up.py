@@ -17,6 +17,7 @@ from takeback.model import event as events
 from takeback.model.event import AgentEvent
 from takeback.ops.catch_up import Index, catch_up, open_ledger, rebuild_ledger
 from takeback.ops.context import Context
+from takeback.ops.counting import count_lines
 from takeback.ops.label import label
 from takeback.ops.receive import receive
 from takeback.store.labels import remove_label
@@ -62,8 +63,11 @@ def test_a_ledger_made_anew_equals_the_one_that_grew(context: Context, ledger: L
     assert any("first" in line for line in before)
 
 
-def test_each_checkpoint_says_what_changed_since_the_one_before(ledger: Ledger) -> None:
+def test_each_checkpoint_says_what_changed_since_the_one_before(
+    context: Context, ledger: Ledger
+) -> None:
     newest, *_, first = ledger.checkpoints()
+    count_lines(context.store, ledger, ids(ledger))
     assert [(c.path, c.kind, c.added, c.deleted) for c in ledger.changes(newest.id)] == [
         (b"4", "added", None, None),
         (b"a", "modified", 4, 3),

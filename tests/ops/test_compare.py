@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from takeback.model.change import CountedChange
-from takeback.ops.compare import counted_changes
+from takeback.ops.compare import changed, counted_changes
 from takeback.ops.context import Context
 from tests.support.engine import checkpoint
 
@@ -41,7 +40,7 @@ def test_each_path_has_its_kind_and_its_lines(root: Path, context: Context) -> N
     (root / "new dir").mkdir()
     (root / "new dir" / os.fsdecode(b"caf\xe9\n")).write_text("one line\n")
     (root / "empty").mkdir()
-    [changes] = counted_changes(context.store, [(old, tree(context))])
+    changes = counted_changes(context.store, old, tree(context))
     assert changes == [
         CountedChange(b"binary", "modified", None, None),
         CountedChange(b"empty", "added", None, None),
@@ -57,7 +56,7 @@ def test_bits_that_git_does_not_see_are_changes_too(root: Path, context: Context
     old = tree(context)
     (root / "text").chmod(0o600)
     (root / "gone").chmod(0o700)
-    [changes] = counted_changes(context.store, [(old, tree(context))])
+    changes = counted_changes(context.store, old, tree(context))
     assert changes == [
         CountedChange(b"gone", "mode", None, None),
         CountedChange(b"text", "mode", None, None),
@@ -71,25 +70,29 @@ def test_a_file_that_became_a_directory_is_one_change_of_type_and_one_for_each_f
     (root / "text").unlink()
     (root / "text").mkdir()
     (root / "text" / "inner").write_text("i\n")
-    [changes] = counted_changes(context.store, [(old, tree(context))])
+    changes = counted_changes(context.store, old, tree(context))
     assert [(change.path, change.kind) for change in changes] == [
         (b"text", "type"),
         (b"text/inner", "added"),
     ]
 
 
-def test_many_pairs_are_answered_in_their_order(root: Path, context: Context) -> None:
-    trees = [tree(context)]
-    for number in range(5):
-        (root / "text").write_text("line\n" * number)
-        trees.append(tree(context))
-    pairs = [*pairwise(trees), (trees[0], trees[0]), (trees[5], trees[4])]
-    found = counted_changes(context.store, pairs)
-    lines = [[(change.added, change.deleted) for change in changes] for changes in found]
-    assert lines == [[(0, 3)], [(1, 0)], [(1, 0)], [(1, 0)], [(1, 0)], [], [(0, 1)]]
+def test_what_changed_is_known_without_counting(root: Path, context: Context) -> None:
+    old = tree(context)
+    (root / "text").write_text("1\n")
+    (root / "gone" / "deep" / "file").unlink()
+    os.removedirs(root / "gone" / "deep")
+    (root / "new" / "empty").mkdir(parents=True)
+    new = tree(context)
+    uncounted = changed(context.store, old, new)
+    assert uncounted == [
+        change.replace(added=None, deleted=None)
+        for change in counted_changes(context.store, old, new)
+    ]
+    paths = [change.path for change in uncounted]
+    assert paths == [b"gone/deep/file", b"new", b"new/empty", b"text"]
 
 
 def test_nothing_to_compare_starts_no_git(context: Context) -> None:
-    assert counted_changes(context.store, []) == []
     same = b"x" * 20
-    assert counted_changes(context.store, [(same, same)]) == [[]]
+    assert counted_changes(context.store, same, same) == []

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 import pytest
 
 from takeback.errors import NoSuchCheckpoint, UsageError
-from takeback.ledger.ledger import IN_MEMORY, Ledger
+from takeback.ledger.file import IN_MEMORY
+from takeback.ledger.ledger import Ledger
 from takeback.ledger.sessions import add_turn, note_session
 from takeback.model.checkpoint import MANUAL, UNDO, Checkpoint
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId

@@ -159,3 +159,43 @@ def test_the_tree_of_an_empty_workspace_is_kept_and_read(context: Context) -> No
     made = checkpoint(context)
     assert bytes.fromhex(made.snapshot) == EMPTY_TREE
     assert list(trees.walk(context.store, EMPTY_TREE)) == []
+
+
+@pytest.mark.parametrize("levels", [1500, 4000])
+def test_a_tree_deeper_than_the_interpreters_stack_is_built_walked_and_compared(
+    context: Context, levels: int
+) -> None:
+    deep = b"/".join([b"a"] * levels)
+    shallow = {b"b": file_entry(b"1")}
+    empty, one, two = kept(
+        context,
+        shallow,
+        {**shallow, deep + b"/f": file_entry(b"1")},
+        {**shallow, deep + b"/f": file_entry(b"2", 0o600), deep: Entry(DIRECTORY | 0o700, b"")},
+    )
+    store = context.store
+    assert [path for path, _ in trees.walk(store, one)] == [
+        *(deep[: 2 * level + 1] for level in range(levels)),
+        deep + b"/f",
+        b"b",
+    ]
+    assert [(change.path, change.kind) for change in trees.diff(store, one, two)] == [
+        (deep, "mode"),
+        (deep + b"/f", "modified"),
+    ]
+    for old, new, kind in ((empty, two, "added"), (two, empty, "deleted")):
+        changes = list(trees.diff(store, old, new))
+        assert len(changes) == levels + 1
+        assert {change.kind for change in changes} == {kind}
+    assert trees.count_files(store, two) == 2
+    assert dict(trees.unsound_entries(store, one, set(), snapshot=True)).keys() == {
+        deep + b"/f",
+        b"b",
+    }
+
+
+def test_a_path_that_none_has_builds_no_tree(context: Context) -> None:
+    sink = PackSink(context.store)
+    for paths in ([b"/a"], [b"a//b"], [b"a/"], [b""], [b"a", b"a/b"], [b"a/../b"]):
+        with pytest.raises(ValueError, match=r"name|path"):
+            trees.build(sink, dict.fromkeys(paths, file_entry(b"1")))

@@ -29,7 +29,7 @@ class Browsing(Opened):
     def entries(self, ids: Iterable[str]) -> dict[str, TimelineEntry]:
         """Returns rows in full, by id; one that is gone is left out."""
         wanted = list(ids)
-        return self._ask(lambda ledger: ops.browse.entries(ledger, wanted))
+        return self._ask(lambda ledger: ops.browse.entries(self._context.store, ledger, wanted))
 
     def matching(self, text: str, *, only_paths: bool = False) -> frozenset[str]:
         """Returns the rows whose prompt or changed paths hold a text."""

@@ -44,7 +44,9 @@ class Reading(Browsing):
 
         def question(ledger: Ledger) -> list[TimelineEntry]:
             one = None if session is None else ops.names.find_session(ledger, session).id
-            return ops.timeline.timeline(ledger, session=one, everything=everything, limit=limit)
+            return ops.timeline.timeline(
+                self._context.store, ledger, session=one, everything=everything, limit=limit
+            )
 
         return self._ask(question)
 

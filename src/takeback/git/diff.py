@@ -17,6 +17,14 @@ if TYPE_CHECKING:
     from takeback.git.objects import ObjectId
     from takeback.git.process import Git
 
+    Lines = dict[bytes, tuple[int, int]]
+
+LARGEST_COUNTED = 1 << 20
+"""Bytes of a file whose lines are counted; a larger one counts as binary.
+
+git needs 2 s for a file of this size with all of its short lines in another order, half a
+minute for 5 MB, two minutes for 40.
+"""
 BINARY = (-1, -1)
 """What ``numstat`` gives for a file that has no lines."""
 
@@ -26,57 +34,77 @@ _ARGUMENTS = 1 << 16  # bytes of paths in one call; the kernel allows 128 KiB an
 
 def numstat(
     git: Git, pairs: Sequence[tuple[ObjectId, ObjectId]], *, timeout: float = 60.0
-) -> list[dict[bytes, tuple[int, int]]]:
-    """Returns for each pair of trees: path -> (lines added, lines deleted), ``BINARY`` for binary.
+) -> list[Lines | None]:
+    """Returns for pairs of trees: path -> (lines added, lines deleted), ``BINARY`` for binary.
 
-    One process answers for all pairs. Raises StoreDamaged or GitFailed for a tree that is not
-    there.
+    One process answers for all pairs, in their order. None stands for a pair that git cannot
+    read. The answer is shorter than ``pairs`` if git came to its end, or to the end of the time,
+    at the first pair that is not in it: what it had said until then counts.
     """
     if not pairs:
         return []
-    # per pair git prints "<id> <id>\\n", then "added\\tdeleted\\tpath\\0" for each path
-    heads = [f"{a.hex()} {b.hex()}\n".encode() for a, b in pairs]
-    said = git.run(
-        ["diff-tree", "--stdin", "-z", "--numstat", *_PLAIN],
-        stdin=b"".join(heads),
-        timeout=timeout,
-    )
-    counts = []
-    position = 0
-    for number, head in enumerate(heads):
-        if not said.startswith(head, position):
-            raise _unreadable(head)
-        position += len(head)
-        following = heads[number + 1] if number + 1 < len(heads) else None
-        found: dict[bytes, tuple[int, int]] = {}
-        while position < len(said):
-            # a path's line has a tab where a head has hex digits: they cannot be confused
-            if following is not None and said.startswith(following, position):
-                break
-            end = said.find(b"\0", position)
-            fields = said[position:end].split(b"\t", 2)
-            counted = _counts(fields) if end >= 0 else None
-            if counted is None:
-                raise _unreadable(following or head)
-            found[fields[2]] = counted
-            position = end + 1
-        counts.append(found)
-    return counts
+    answers = _Answers(pairs)
+    # An empty line is no pair: git gives it back as it is and empties its buffer, so that what
+    # it has counted reaches us before the next pair holds it up.
+    asked = b"\n\n".join([*answers.heads, b""])
+    args = ["diff-tree", "--stdin", "-z", "--numstat", *_PLAIN]
+    process = git.spawn(args, config=(("core.bigFileThreshold", str(LARGEST_COUNTED)),))
+    try:
+        process.ask(asked, answers.whole, timeout=timeout)
+    except (errors.GitFailed, errors.TimedOut):
+        pass
+    finally:
+        process.close()
+    return answers.found
 
 
-def _counts(fields: Sequence[bytes]) -> tuple[int, int] | None:
-    if len(fields) == 3:
-        added, deleted, _ = fields
+class _Answers:
+    """Reads what git says, pair by pair, as it comes.
+
+    Per pair git prints "<id> <id>\\n", "added\\tdeleted\\tpath\\0" for each path, and gives
+    the empty line back. A path's line begins with a digit or a dash: none of the three can be
+    taken for another.
+    """
+
+    def __init__(self, pairs: Sequence[tuple[ObjectId, ObjectId]]) -> None:
+        self.heads = [f"{old.hex()} {new.hex()}".encode() for old, new in pairs]
+        self.found: list[Lines | None] = []
+        self._lines: Lines | None = None
+        self._read = 0
+
+    def whole(self, said: bytearray) -> bool:
+        """Takes in what has come; True when every pair has its answer."""
+        while len(self.found) < len(self.heads):
+            if said.startswith(b"\n", self._read):
+                self.found.append(self._lines)
+                self._lines = None
+                self._read += 1
+                continue
+            end = said.find(b"\n" if self._lines is None else b"\0", self._read)
+            if end < 0:
+                return False
+            self._take(bytes(said[self._read : end]))
+            self._read = end + 1
+        return True
+
+    def _take(self, line: bytes) -> None:
+        if self._lines is None:
+            if line != self.heads[len(self.found)]:
+                raise _unexpected(line)
+            self._lines = {}
+            return
+        added, _, rest = line.partition(b"\t")
+        deleted, _, path = rest.partition(b"\t")
         if added.isdigit() and deleted.isdigit():
-            return int(added), int(deleted)
-        if added == deleted == b"-":
-            return BINARY
-    return None
+            self._lines[path] = (int(added), int(deleted))
+        elif added == deleted == b"-":
+            self._lines[path] = BINARY
+        else:
+            raise _unexpected(line)
 
 
-def _unreadable(head: bytes) -> errors.StoreDamaged:
-    # git says it by echoing its input, and ends with status 0
-    return errors.StoreDamaged(f"git cannot compare the trees {head.decode().strip()}")
+def _unexpected(line: bytes) -> errors.GitFailed:
+    return errors.GitFailed(("diff-tree", "--numstat"), 0, f"it says {line[:100]!r}")
 
 
 def unified(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.ledger.ledger import original
+from takeback.ledger.file import original
 from takeback.ledger.sessions import matches
 from takeback.model.row import Spot, TimelineRow
 

@@ -1,13 +1,12 @@
-"""Opens the ledger and answers questions about checkpoints."""
+"""Answers questions about checkpoints, and takes them in."""
 
 from __future__ import annotations
 
-import os
-import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from takeback.errors import LedgerDamaged, LedgerUnwritable
-from takeback.ledger.schema import MIGRATIONS, TABLES
+from takeback.errors import LedgerDamaged
+from takeback.ledger.file import LedgerFile
+from takeback.ledger.schema import TABLES
 from takeback.model import json_text
 from takeback.model.checkpoint import Checkpoint, decode
 from takeback.model.ids import CheckpointId, SnapshotId
@@ -15,28 +14,9 @@ from takeback.model.operation import Operation
 from takeback.model.timeline import OwnedChange
 from takeback.model.value import Value
 
-IN_MEMORY = ":memory:"
-"""A ledger for one command, where the disk takes none."""
-PATIENCE = 3.0
-"""How long, in seconds, another process may keep the file to itself before a command does without.
-
-Long enough for one that catches up with a thousand turns, so that it need not be done twice.
-"""
 _COLUMNS = "meta, snapshot, commit_id, (select name from labels where checkpoint = checkpoints.id)"
 _NEWEST_FIRST = "order by place desc"
-
-
-def _translated(error: sqlite3.DatabaseError) -> LedgerDamaged | LedgerUnwritable:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    unwritable = (
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_PERM,
-    )
-    return (LedgerUnwritable if code in unwritable else LedgerDamaged)(str(error))
+_COPY = "kind = 'fork' and origin is not null"
 
 
 class Point(Value):
@@ -47,84 +27,17 @@ class Point(Value):
     snapshot: str
 
 
-class Ledger:
-    """One SQLite file. Every method may raise LedgerDamaged or LedgerUnwritable."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        try:
-            self._db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
-        except sqlite3.DatabaseError as error:
-            raise _translated(error) from error
-        try:
-            self._prepare()
-        except BaseException:
-            self._db.close()
-            raise
-
-    def _prepare(self) -> None:
-        try:
-            if self._path != IN_MEMORY:
-                os.chmod(self._path, 0o600)
-            self._db.execute("pragma journal_mode = wal")
-            self._db.execute("pragma synchronous = normal")
-            self._db.execute("pragma foreign_keys = on")
-            self._migrate()
-        except sqlite3.DatabaseError as error:
-            raise _translated(error) from error
-        except OSError as error:
-            raise LedgerUnwritable(str(error)) from error
-
-    def _migrate(self) -> None:
-        (version,) = self._db.execute("pragma user_version").fetchone()
-        if version > len(MIGRATIONS):
-            raise LedgerUnwritable(f"it was made by a newer takeback, format {version}")
-        for number in range(version, len(MIGRATIONS)):
-            script = (
-                f"begin immediate; {MIGRATIONS[number]} pragma user_version = {number + 1}; commit;"
-            )
-            self._db.executescript(script)
-
-    def close(self) -> None:
-        self._db.close()
-
-    def rows(self, query: str, *values: object) -> list[tuple[object, ...]]:
-        rows = self.columns(query, *values)
-        return [tuple(original(v) if isinstance(v, str) else v for v in row) for row in rows]
-
-    def columns(self, query: str, *values: object) -> list[tuple[object, ...]]:
-        """Returns rows as SQLite has them: text of a person's has to go through ``original``.
-
-        For thousands of rows, of which few columns are such text.
-        """
-        bound = [_storable(v) if isinstance(v, str) else v for v in values]
-        try:
-            # To Python 3.12.0 and 3.12.1 a number is a name, and names want a mapping.
-            if "?1" in query:
-                named = {str(number): value for number, value in enumerate(bound, 1)}
-                return self._db.execute(query, named).fetchall()
-            return self._db.execute(query, bound).fetchall()
-        except sqlite3.DatabaseError as error:
-            raise _translated(error) from error
+class Ledger(LedgerFile):
+    """The index of one store, in the order in which things happened."""
 
     # -- catching up
-
-    def begin(self) -> None:
-        self.rows("begin immediate")
-
-    def commit(self) -> None:
-        self.rows("commit")
-
-    def rollback(self) -> None:
-        if self._db.in_transaction:
-            self.rows("rollback")
 
     def tips(self) -> dict[str, str]:
         """Returns how far each ref is indexed."""
         return {str(ref): str(tip) for ref, tip in self.rows("select ref, tip from tips")}
 
-    def set_tip(self, ref: str, tip: str) -> None:
-        self.rows("insert or replace into tips values (?, ?)", ref, tip)
+    def set_tips(self, tips: Mapping[str, str]) -> None:
+        self.many("insert or replace into tips values (?, ?)", tips.items())
 
     def forget_tip(self, ref: str) -> None:
         self.rows("delete from tips where ref = ?", ref)
@@ -147,6 +60,23 @@ class Ledger:
         place, sequence, snapshot = rows[0]
         return Point(int(str(place)), int(str(sequence)), str(snapshot))
 
+    def highest_sequence(self) -> int:
+        """Returns the highest number of a checkpoint or operation, -1 without any."""
+        return self._highest("sequence")
+
+    def last_place(self) -> int:
+        """Returns where the newest checkpoint or operation stands, -1 without any."""
+        return self._highest("place")
+
+    def _highest(self, column: str) -> int:
+        rows = [f"select max({column}) as n from {t}" for t in ("checkpoints", "operations")]
+        ((highest,),) = self.rows(f"select coalesce(max(n), -1) from ({' union all '.join(rows)})")
+        return int(str(highest))
+
+    def state_now(self) -> SnapshotId | None:
+        """Returns the snapshot that the next checkpoint's changes are counted from."""
+        return self._state("true")
+
     def add(self, checkpoint: Checkpoint, place: int, changes: Sequence[OwnedChange]) -> None:
         """Indexes one checkpoint with what changed since the state before it.
 
@@ -168,18 +98,13 @@ class Ledger:
             None if origin is None else origin.checkpoint,
             json_text.dumps(checkpoint.encode()),
         )
-        for change in changes:
-            self.rows(
-                "insert into changes values (?,?,?,?,?,?,?,?)",
-                checkpoint.id,
-                change.path,
-                change.kind,
-                change.added,
-                change.deleted,
-                change.who,
-                change.session,
-                change.turn,
-            )
+        self.many(
+            "insert into changes values (?,?,?,?,?,?,?,?)",
+            [
+                (checkpoint.id, c.path, c.kind, c.added, c.deleted, c.who, c.session, c.turn)
+                for c in changes
+            ],
+        )
 
     def add_operation(self, operation: Operation, place: int) -> None:
         """Indexes where an operation left the files, so that nobody is blamed for its changes."""
@@ -261,14 +186,16 @@ class Ledger:
         A session that takeback cut from another begins with a copy of an earlier state. No file
         was changed for it, so nothing is compared with it, unless it is the first thing here.
         """
-        copy = "kind = 'fork' and origin is not null"
-        earlier = f"place < (select place from checkpoints where id = ?1 and not ({copy}))"
+        earlier = f"place < (select place from checkpoints where id = ?1 and not ({_COPY}))"
+        return self._state(earlier, checkpoint.id)
+
+    def _state(self, where: str, *values: object) -> SnapshotId | None:
         rows = self.rows(
             "select snapshot, place from checkpoints "
-            f"where {earlier} and (place = 0 or not ({copy})) "
-            f"union all select snapshot, place from operations where {earlier} "
+            f"where {where} and (place = 0 or not ({_COPY})) "
+            f"union all select snapshot, place from operations where {where} "
             "order by place desc limit 1",
-            checkpoint.id,
+            *values,
         )
         return SnapshotId(str(rows[0][0])) if rows else None
 
@@ -308,33 +235,3 @@ def _checkpoint(row: Sequence[object]) -> Checkpoint:
     except ValueError as error:
         raise LedgerDamaged(f"a row does not read back: {error}") from None
     return found if label is None else found.replace(label=str(label))
-
-
-_PRIVATE = 0x100000
-
-
-def _storable(text: str) -> str:
-    """Returns text that SQLite takes: lone surrogates (bytes that are not UTF-8) moved aside.
-
-    They go to the last private plane of Unicode, which nobody types, and come back from there.
-    """
-    if text.isascii():
-        return text
-    return "".join(chr(ord(c) + _PRIVATE) if 0xD800 <= ord(c) <= 0xDFFF else c for c in text)
-
-
-def original(text: str) -> str:
-    """Returns text as it was before SQLite took it."""
-    if text.isascii():
-        return text
-    low, high = 0xD800 + _PRIVATE, 0xDFFF + _PRIVATE
-    return "".join(chr(ord(c) - _PRIVATE) if low <= ord(c) <= high else c for c in text)
-
-
-def remove(path: str) -> None:
-    """Deletes a ledger's files; the store has everything that they said."""
-    for suffix in ("", "-wal", "-shm"):
-        try:
-            os.unlink(path + suffix)
-        except FileNotFoundError:
-            continue

@@ -1,15 +1,16 @@
 """The tables, one migration a version. ``user_version`` says how many were applied.
 
 Everything here can be read anew from the refs, so a migration may throw away what it cannot
-carry over: with no tips left, the next command reads the store from its beginning.
+carry over: with no tips left, the next command reads the store from its beginning. Two
+processes may come upon an older one at once: each statement is right when it is said twice.
 """
 
 from __future__ import annotations
 
 MIGRATIONS = (
     """
-    create table tips (ref text primary key, tip text not null);
-    create table checkpoints (
+    create table if not exists tips (ref text primary key, tip text not null);
+    create table if not exists checkpoints (
         id text primary key,
         place integer not null unique,
         sequence integer not null,
@@ -23,16 +24,16 @@ MIGRATIONS = (
         origin text,
         meta text not null
     );
-    create index checkpoints_by_time on checkpoints (time);
-    create index checkpoints_by_session on checkpoints (session, place);
-    create table operations (
+    create index if not exists checkpoints_by_time on checkpoints (time);
+    create index if not exists checkpoints_by_session on checkpoints (session, place);
+    create table if not exists operations (
         id text primary key,
         place integer not null unique,
         sequence integer not null,
         time real not null,
         snapshot text not null
     );
-    create table changes (
+    create table if not exists changes (
         checkpoint text not null references checkpoints (id) on delete cascade,
         path blob not null,
         kind text not null,
@@ -43,9 +44,9 @@ MIGRATIONS = (
         turn text,
         primary key (checkpoint, path)
     ) without rowid;
-    create index changes_by_turn on changes (turn) where turn is not null;
-    create table labels (checkpoint text primary key, name text not null);
-    create table sessions (
+    create index if not exists changes_by_turn on changes (turn) where turn is not null;
+    create table if not exists labels (checkpoint text primary key, name text not null);
+    create table if not exists sessions (
         id text primary key,
         agent text,
         native text,
@@ -59,7 +60,7 @@ MIGRATIONS = (
         last_event real not null,
         newest text not null
     );
-    create table turns (
+    create table if not exists turns (
         id text primary key,
         place integer not null unique,
         session text not null,
@@ -73,8 +74,8 @@ MIGRATIONS = (
         ended real,
         state text not null
     );
-    create index turns_by_session on turns (session, place);
-    create table turn_changes (
+    create index if not exists turns_by_session on turns (session, place);
+    create table if not exists turn_changes (
         turn text not null references turns (id) on delete cascade,
         path blob not null,
         kind text not null,
@@ -83,12 +84,30 @@ MIGRATIONS = (
         who text,
         primary key (turn, path)
     ) without rowid;
-    create virtual table words using fts5 (
+    create virtual table if not exists words using fts5 (
         text, checkpoint unindexed, what unindexed, tokenize = 'trigram'
+    );
+    """,
+    """
+    create table if not exists uncounted (
+        id text not null,
+        what text not null,
+        old text not null,
+        new text not null,
+        primary key (id, what)
+    ) without rowid;
+    create table if not exists unread (
+        commit_id text primary key,
+        ref text not null,
+        checkpoint text,
+        stage text not null,
+        reason text not null
     );
     """,
 )
 TABLES = (
+    "uncounted",
+    "unread",
     "words",
     "turn_changes",
     "turns",

@@ -156,16 +156,10 @@ def turn_changes(ledger: Ledger, turn: CheckpointId) -> list[OwnedChange]:
 
 def set_turn_changes(ledger: Ledger, turn: CheckpointId, changes: Iterable[OwnedChange]) -> None:
     ledger.rows("delete from turn_changes where turn = ?", turn)
-    for change in changes:
-        ledger.rows(
-            "insert into turn_changes values (?,?,?,?,?,?)",
-            turn,
-            change.path,
-            change.kind,
-            change.added,
-            change.deleted,
-            change.who,
-        )
+    ledger.many(
+        "insert into turn_changes values (?,?,?,?,?,?)",
+        [(turn, c.path, c.kind, c.added, c.deleted, c.who) for c in changes],
+    )
 
 
 def owners(ledger: Ledger, turn: CheckpointId) -> dict[bytes, str | None]:
@@ -208,19 +202,25 @@ def paths_of_the_interrupted(ledger: Ledger, operation: str) -> set[bytes]:
     return {bytes(path) for (path,) in rows}  # type: ignore[call-overload]
 
 
-def claim(ledger: Ledger, change: OwnedChange, *, since: CheckpointId | None) -> None:
-    """Gives a change that nobody could be named for to the session whose tool names its path."""
-    ledger.rows(
-        "update changes set who = ?1, session = ?2, turn = ?3 where path = ?4 "
+def claim(ledger: Ledger, change: OwnedChange, *, since: CheckpointId | None) -> list[CheckpointId]:
+    """Gives a change that nobody could be named for to the session whose tool names its path.
+
+    Returns the turns that lose it.
+    """
+    found = ledger.rows(
+        "select checkpoint, turn from changes where path = ?1 "
         "and who not like 'tool%' and coalesce(session, '') != ?2 and checkpoint in "
         "(select id from checkpoints where place > coalesce("
-        "(select place from checkpoints where id = ?5), -1))",
-        change.who,
-        change.session,
-        change.turn,
+        "(select place from checkpoints where id = ?3), -1))",
         change.path,
+        change.session,
         since,
     )
+    ledger.many(
+        "update changes set who = ?, session = ?, turn = ? where checkpoint = ? and path = ?",
+        [(change.who, change.session, change.turn, row[0], change.path) for row in found],
+    )
+    return [CheckpointId(str(turn)) for _, turn in found if turn is not None]
 
 
 def changed_by_sessions(ledger: Ledger, since: CheckpointId) -> dict[bytes, set[str]]:
@@ -238,8 +238,8 @@ def changed_by_sessions(ledger: Ledger, since: CheckpointId) -> dict[bytes, set[
     return found
 
 
-def index_words(ledger: Ledger, checkpoint: CheckpointId, what: str, text: str) -> None:
-    ledger.rows("insert into words values (?,?,?)", text, checkpoint, what)
+def index_words(ledger: Ledger, checkpoint: CheckpointId, what: str, *texts: str) -> None:
+    ledger.many("insert into words values (?,?,?)", [(text, checkpoint, what) for text in texts])
 
 
 def search(ledger: Ledger, text: str, *, limit: int = -1) -> list[tuple[CheckpointId, str, str]]:

@@ -130,6 +130,9 @@ class Checkpoint(Value):
         return meta
 
 
+_CALENDAR = (-62_000_000_000, 253_000_000_000)
+"""The years 5 to 9987, in seconds since 1970."""
+
 _OPTIONAL = (
     "agent",
     "native",
@@ -154,14 +157,14 @@ def decode(meta: Mapping[str, Any], *, snapshot: SnapshotId, commit: bytes) -> C
             id=CheckpointId(_text(meta["id"])),
             session=SessionId(_text(meta["session"])),
             kind=_text(meta["kind"]),
-            time=float(meta["time"]),
+            time=time_of(meta["time"]),
             snapshot=snapshot,
             commit=commit,
             complete=meta.get("complete") is True,
             files=int(meta["files"]),
             saved=_maybe(meta, "saved"),
             prompt=_maybe(meta, "prompt"),
-            turn=meta["turn"] if isinstance(meta.get("turn"), int) else None,
+            turn=_number(meta.get("turn")),
             branch=_maybe(meta, "branch"),
             head=_maybe(meta, "head"),
             operation=_maybe(meta, "operation"),
@@ -187,7 +190,7 @@ def decode(meta: Mapping[str, Any], *, snapshot: SnapshotId, commit: bytes) -> C
             noted=_maybe(meta, "noted"),
             late=meta.get("late") is True,
             amid=_maybe(meta, "amid"),
-            sequence=meta["sequence"] if isinstance(meta.get("sequence"), int) else 0,
+            sequence=_number(meta.get("sequence")) or 0,
         )
     except KeyError as error:
         raise ValueError(f"it has no {error.args[0]}") from None
@@ -199,6 +202,21 @@ def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
     return value
+
+
+def _number(value: Any) -> int | None:
+    """Returns a count that a database can keep, None for anything else."""
+    return value if isinstance(value, int) and 0 <= value < 1 << 63 else None
+
+
+def time_of(value: Any) -> float:
+    """Returns the seconds of a record; raises ValueError if no calendar has them.
+
+    A time that cannot be shown would end every list that it stands in.
+    """
+    if not _CALENDAR[0] < float(value) < _CALENDAR[1]:
+        raise ValueError("its time is in no calendar")
+    return float(value)
 
 
 def _maybe(meta: Mapping[str, Any], name: str) -> str | None:

@@ -51,27 +51,38 @@ _STATES = {moments.RUNNING: RUNNING, moments.BACKGROUND: BACKGROUND, moments.IDL
 
 
 class Fold:
-    """Adds checkpoints to the ledger one by one, oldest first, and remembers the turns touched."""
+    """Adds checkpoints to the ledger one by one, oldest first, and remembers the turns touched.
+
+    All that it goes by is in the ledger, so that another fold can go on where one has ended.
+    """
 
     def __init__(self, ledger: Ledger, root: bytes) -> None:
         self._ledger = ledger
         self._root = root
-        self.touched: dict[CheckpointId, Turn] = {}
+        self.touched: dict[CheckpointId, None] = {}
 
     def add(self, checkpoint: Checkpoint, place: int, changes: Sequence[CountedChange]) -> None:
         """Indexes a checkpoint with its changes and moves its session's turn on."""
         named = self._named(checkpoint)
         owned = self._owned(checkpoint, changes, named)
         before = questions.session_by_id(self._ledger, checkpoint.session)
-        self._ledger.add(checkpoint, place, owned)
-        questions.note_session(self._ledger, checkpoint, event=checkpoint.kind not in _NOT_EVENTS)
+        self._add(checkpoint, place, owned)
         self._index(checkpoint, changes)
         turn = self._move(checkpoint, before.newest if before is not None else None)
         if turn is not None and named:
             since = before.newest if before is not None else None
             for path, tool in named.items():
                 mine = OwnedChange(path, "", None, None, tool, checkpoint.session, turn.id)
-                questions.claim(self._ledger, mine, since=since)
+                lost = questions.claim(self._ledger, mine, since=since)
+                self.touched.update(dict.fromkeys(lost))
+
+    def add_bare(self, checkpoint: Checkpoint, place: int) -> None:
+        """Indexes a checkpoint with nothing but what it says of itself."""
+        self._add(checkpoint, place, ())
+
+    def _add(self, checkpoint: Checkpoint, place: int, changes: Sequence[OwnedChange]) -> None:
+        self._ledger.add(checkpoint, place, changes)
+        questions.note_session(self._ledger, checkpoint, event=checkpoint.kind not in _NOT_EVENTS)
 
     def _named(self, checkpoint: Checkpoint) -> dict[bytes, str]:
         """Returns the paths that the checkpoint's edit tools name, relative to the root."""
@@ -153,9 +164,9 @@ class Fold:
     def _index(self, checkpoint: Checkpoint, changes: Sequence[CountedChange]) -> None:
         if checkpoint.prompt and checkpoint.kind != UNDO:
             questions.index_words(self._ledger, checkpoint.id, "prompt", checkpoint.prompt)
-        for change in changes if checkpoint.kind != UNDO else ():
-            text = change.path.decode("utf-8", "replace")
-            questions.index_words(self._ledger, checkpoint.id, "path", text)
+        if checkpoint.kind != UNDO:
+            paths = [change.path.decode("utf-8", "replace") for change in changes]
+            questions.index_words(self._ledger, checkpoint.id, "path", *paths)
 
     def _move(self, checkpoint: Checkpoint, previous: CheckpointId | None) -> Turn | None:
         """Begins, moves on or ends the turn that a checkpoint belongs to."""
@@ -195,12 +206,12 @@ class Fold:
             state=_STATES[checkpoint.moment.phase],
         )
         questions.add_turn(self._ledger, turn)
-        self.touched[turn.id] = turn
+        self.touched[turn.id] = None
         return turn
 
     def _write(self, turn: Turn) -> None:
         questions.move_turn(self._ledger, turn)
-        self.touched[turn.id] = turn
+        self.touched[turn.id] = None
 
 
 def _means(checkpoint: Checkpoint) -> str:

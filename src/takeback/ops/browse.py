@@ -12,9 +12,10 @@ from takeback.model.operation import FORK
 from takeback.model.row import LEFT, TAKEN_BACK
 from takeback.model.turn import PROMPT, STEER
 from takeback.model.value import Value
+from takeback.ops import timeline
 from takeback.ops.sessions import current_place
-from takeback.ops.timeline import FOLDED, entry
-from takeback.store.operations import read_operations
+from takeback.ops.timeline import FOLDED
+from takeback.store.operations import known_operations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def browse(context: Context, ledger: Ledger, *, limit: int = -1) -> Browsed:
     rows = questions.timeline_rows(ledger, without=(*FOLDED, UNDO), limit=asked)
     sessions = tuple(session_questions.sessions(ledger))
     spots = questions.spots(ledger, [s.origin for s in sessions if s.origin is not None])
-    log = read_operations(context.store)
+    log = known_operations(context.store)
     whole = limit < 0 or len(rows) <= limit
     rows = rows if whole else rows[:limit]
     return Browsed(
@@ -79,10 +80,10 @@ def mark(store: Store) -> str:
     return " ".join(f"{ref}={tip.hex()}" for ref, tip in tips.items())
 
 
-def entries(ledger: Ledger, ids: Iterable[str]) -> dict[str, TimelineEntry]:
+def entries(store: Store, ledger: Ledger, ids: Iterable[str]) -> dict[str, TimelineEntry]:
     """Returns rows in full, by id: the files that changed, how much, and who did it."""
-    found = (ledger.by_id(id) for id in ids)
-    return {one.id: entry(ledger, one) for one in found if one is not None}
+    found = [one for one in (ledger.by_id(id) for id in ids) if one is not None]
+    return {shown.checkpoint.id: shown for shown in timeline.entries(store, ledger, found)}
 
 
 def matching(ledger: Ledger, text: str, *, only_paths: bool = False) -> frozenset[str]:

@@ -1,49 +1,55 @@
-"""Compares two snapshots: which paths, what happened to each, how many lines."""
+"""Compares two snapshots: which paths, and what happened to each."""
 
 from __future__ import annotations
 
-from takeback.git.diff import BINARY, numstat
+from takeback.git.diff import BINARY
 from takeback.model.change import ADDED, DELETED, CountedChange
+from takeback.ops.counting import lines_between
 from takeback.store import trees
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from takeback.model.change import Change
     from takeback.store.store import Store
 
 
-def counted_changes(
-    store: Store, pairs: Sequence[tuple[bytes, bytes]]
-) -> list[list[CountedChange]]:
-    """Returns for each pair of trees what changed from the first to the second.
+def changed(store: Store, old: bytes, new: bytes) -> list[CountedChange]:
+    """Returns what changed from one tree to another; no line is counted, and git is not asked.
 
-    git counts the lines, one process for all pairs; the list of paths is ours, because git
-    sees neither permission bits nor empty directories.
+    The list is ours, because git sees neither permission bits nor empty directories.
     """
-    wanted = [(old, new) for old, new in pairs if old != new]
-    counts = dict(zip(wanted, numstat(store.git, wanted), strict=True)) if wanted else {}
-    return [
-        list(counted(trees.diff(store, old, new), counts.get((old, new), {}))) for old, new in pairs
-    ]
+    return counted(list(trees.diff(store, old, new)), {})
+
+
+def counted_changes(store: Store, old: bytes, new: bytes) -> list[CountedChange]:
+    """Returns what changed from one tree to another, with the lines as far as git counts them."""
+    changes = list(trees.diff(store, old, new))
+    return counted(changes, lines_between(store, old, new) if changes else {})
 
 
 def counted(
-    changes: Iterable[Change], lines: Mapping[bytes, tuple[int, int]]
-) -> Iterator[CountedChange]:
-    """Yields changes with their line counts, without the directories that came or went with one."""
-    implied = _parents(lines)
-    for change in changes:
-        if change.kind in (ADDED, DELETED) and change.path in implied:
-            continue
-        added, deleted = lines.get(change.path, BINARY)
-        yield CountedChange(
-            change.path,
-            change.kind,
-            added if added >= 0 else None,
-            deleted if deleted >= 0 else None,
-        )
+    changes: Sequence[Change], lines: Mapping[bytes, tuple[int, int]]
+) -> list[CountedChange]:
+    """Returns changes with their lines, without the directories that came or went with a file."""
+    implied = _parents(change.path for change in changes if not _is_directory(change))
+    return [
+        _counted(change, *lines.get(change.path, BINARY))
+        for change in changes
+        if change.kind not in (ADDED, DELETED) or change.path not in implied
+    ]
+
+
+def _counted(change: Change, added: int, deleted: int) -> CountedChange:
+    if (added, deleted) == BINARY:
+        return CountedChange(change.path, change.kind, None, None)
+    return CountedChange(change.path, change.kind, added, deleted)
+
+
+def _is_directory(change: Change) -> bool:
+    """Tells whether it is a directory, and nothing else was or will be in its place."""
+    return all(entry is None or entry.is_directory for entry in (change.old, change.new))
 
 
 def _parents(paths: Iterable[bytes]) -> set[bytes]:

@@ -48,5 +48,5 @@ def changes(
     context: Context, old: bytes, new: bytes, *, paths: tuple[bytes, ...] = ()
 ) -> list[CountedChange]:
     """Returns the changed paths with their line counts."""
-    (found,) = counted_changes(context.store, [(old, new)])
+    found = counted_changes(context.store, old, new)
     return [change for change in found if covers(paths, change.path)]

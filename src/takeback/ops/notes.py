@@ -6,12 +6,10 @@ still holds the turns that were taken back carries one note of it, once.
 
 from __future__ import annotations
 
-from takeback.errors import StoreDamaged
 from takeback.model.checkpoint import MANUAL, UNDO
 from takeback.model.turn import FORK, SESSION_END, SESSION_START
-from takeback.store.checkpoints import checkpoint_of
+from takeback.store.checkpoints import checkpoints_back
 from takeback.store.operations import newest_operation
-from takeback.store.records import chain
 
 NO_PLACE = (UNDO, MANUAL, SESSION_START, SESSION_END)
 """Kinds that do not move a conversation on: they say nothing about what its model knows."""
@@ -28,13 +26,10 @@ def note_for(context: Context, newest: Checkpoint | None) -> str | None:
     operation = newest_operation(context.store)
     if newest is None or operation is None:
         return None
-    try:
-        for record in chain(context.store, newest.commit):
-            newest = checkpoint_of(record)
-            if newest.kind not in NO_PLACE:
-                break
-    except StoreDamaged:  # what is behind the damage cannot be had; the nearest is told from
-        pass
+    for one in checkpoints_back(context.store, newest.commit):
+        newest = one
+        if one.kind not in NO_PLACE:
+            break
     if not disagrees(newest, operation):
         return None
     count = operation.written + operation.deleted

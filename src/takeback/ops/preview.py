@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from takeback.errors import GitFailed, NoSuchCheckpoint, StoreDamaged, TimedOut
-from takeback.git.diff import numstat, unified
+from takeback.errors import NoSuchCheckpoint, StoreDamaged
+from takeback.git.diff import unified
 from takeback.ledger import sessions as questions
 from takeback.model.comparison import Between, FileDiff, Preview, Side
 from takeback.model.path_text import to_text
 from takeback.model.policy import NO_OVERRIDES
 from takeback.ops.capture import capture
 from takeback.ops.compare import counted
+from takeback.ops.counting import lines_between
 from takeback.ops.failures import Translated
 from takeback.ops.plan import describe, prepare
 from takeback.store import trees
@@ -51,10 +52,7 @@ def preview(context: Context, target: Checkpoint, scope: Scope, facts: Facts) ->
             changes = prepare(context, captured, target, scope, NO_OVERRIDES, facts, save=False)
             plan = describe(context, captured, target, scope, changes, NO_OVERRIDES, facts)
     tree = bytes.fromhex(target.snapshot)
-    try:
-        lines = numstat(context.store.git, [(captured.tree, tree)])[0]
-    except (StoreDamaged, GitFailed, TimedOut):  # the plan names what is damaged; counts can lack
-        lines = {}
+    lines = lines_between(context.store, captured.tree, tree)
     planned = sorted((*plan.writes, *plan.deletes), key=lambda change: change.path)
     between = Between(captured.snapshot, target.snapshot)
     return Preview(plan, tuple(counted(planned, lines)), between)

@@ -6,7 +6,7 @@ hook ── event ──> lock ──> events that wait ──> capture ──> 
 
 from __future__ import annotations
 
-from takeback.errors import Locked, StoreDamaged, TimedOut
+from takeback.errors import Locked, TimedOut
 from takeback.model import event as events
 from takeback.model.checkpoint import UNDO, Checkpoint
 from takeback.model.event import READ
@@ -18,9 +18,8 @@ from takeback.ops.failures import Translated
 from takeback.ops.processes import started
 from takeback.ops.transcript import read_beginning
 from takeback.store import log, pending
-from takeback.store.checkpoints import checkpoint_of, newest_checkpoint
+from takeback.store.checkpoints import checkpoints_back, newest_checkpoint
 from takeback.store.operations import newest_operation
-from takeback.store.records import chain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -245,10 +244,5 @@ def _base(context: Context, event: AgentEvent) -> Checkpoint | None:
 
 def _back(context: Context, session: SessionId) -> Iterator[Checkpoint]:
     newest = newest_checkpoint(context.store, session)
-    if newest is None:
-        return
-    try:
-        for one in chain(context.store, newest.commit):
-            yield checkpoint_of(one)
-    except StoreDamaged:  # what is behind the damage cannot be had
-        return
+    if newest is not None:
+        yield from checkpoints_back(context.store, newest.commit)

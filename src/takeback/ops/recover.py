@@ -20,7 +20,7 @@ from takeback.ops.child import decode as decode_child
 from takeback.ops.failures import Translated
 from takeback.ops.rewind import StoreBlobs, finish
 from takeback.store import journal
-from takeback.store.operations import read_operations
+from takeback.store.operations import known_operations
 from takeback.worktree.apply import Apply
 from takeback.worktree.unit import decode, make_units
 
@@ -72,7 +72,7 @@ def recover(context: Context, find: Callable[[CheckpointId], Checkpoint]) -> Rec
                 f"the journal {context.store.path('journal')} is not readable",
                 hint="run: takeback doctor",
             ) from None
-        if any(done.id == operation.id for done in read_operations(context.store)):
+        if any(done.id == operation.id for done in known_operations(context.store)):
             with Translated("the recovery"):
                 journal.remove(context.store)
             return Recovered(operation.kind, True, ())

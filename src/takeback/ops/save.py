@@ -142,7 +142,7 @@ def saved_since(
     for session in {checkpoint.session, *family}:
         tip = store.refs.read(LOCAL + session)
         try:
-            for record in chain(store, tip):
+            for record in chain(store, tip, over_damage=True):
                 if record.meta.get("type") != BEFORE_TOOL:
                     continue
                 sequence = int(record.number("sequence"))

@@ -9,8 +9,9 @@ from takeback.model.operation import FORK, REWIND, history
 from takeback.model.turn import FORK as FORKED
 from takeback.model.turn import PROMPT
 from takeback.model.value import Value
+from takeback.ops.counting import count_lines
 from takeback.ops.notes import NO_PLACE, disagrees
-from takeback.store.operations import newest_operation, read_operations
+from takeback.store.operations import known_operations, newest_operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def before_newest_turn(context: Context, ledger: Ledger, session: str) -> Checkp
 
 def _last_move(context: Context) -> Operation | None:
     """Returns the newest rewind that is not undone."""
-    steps = history(read_operations(context.store)).undo
+    steps = history(known_operations(context.store)).undo
     return steps[-1].operation if steps and steps[-1].operation.kind in (REWIND, FORK) else None
 
 
@@ -144,6 +145,7 @@ class Node(Value):
 def tree(context: Context, ledger: Ledger) -> list[Node]:
     """Returns the sessions as a tree: each with its turns, each turn with the forks before it."""
     everyone = {s.id: s for s in questions.sessions(ledger) if s.agent is not None}
+    count_lines(context.store, ledger, [turn.id for turn in questions.turns(ledger)])
     place = current_place(context, ledger)
     amid = questions.amid(ledger)
     roots = [s for s in everyone.values() if s.parent not in everyone]
@@ -194,7 +196,7 @@ def current_place(
     operation log of who has read it already.
     """
     newest = ledger.checkpoints(without=(UNDO, FORKED), limit=1)
-    steps = history(read_operations(context.store) if log is None else log).undo
+    steps = history(known_operations(context.store) if log is None else log).undo
     last = steps[-1].operation if steps else None
     later = last is not None and (not newest or last.sequence > newest[0].sequence)
     if last is not None and later and last.moves_files:

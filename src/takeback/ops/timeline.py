@@ -7,11 +7,14 @@ from takeback.model.checkpoint import UNDO
 from takeback.model.timeline import OUTSIDE
 from takeback.model.turn import ROUND, SESSION_END, SESSION_START, TURN_END
 from takeback.model.value import Value
+from takeback.ops.counting import count_lines
 from takeback.store.checkpoints import read_coverage
-from takeback.store.operations import read_operations
+from takeback.store.operations import known_operations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.coverage import NotHeld
@@ -55,15 +58,26 @@ FOLDED = (ROUND, TURN_END, SESSION_START, SESSION_END)
 
 
 def timeline(
-    ledger: Ledger, *, session: str | None = None, everything: bool = False, limit: int = -1
+    store: Store,
+    ledger: Ledger,
+    *,
+    session: str | None = None,
+    everything: bool = False,
+    limit: int = -1,
 ) -> list[TimelineEntry]:
     """Returns checkpoints, newest first; parts of turns and undo snapshots only if asked."""
     left_out = () if everything else (*FOLDED, UNDO)
     found = ledger.checkpoints(session=session, without=left_out, limit=limit)
-    return [entry(ledger, checkpoint) for checkpoint in found]
+    return entries(store, ledger, found)
 
 
-def entry(ledger: Ledger, checkpoint: Checkpoint) -> TimelineEntry:
+def entries(store: Store, ledger: Ledger, checkpoints: Sequence[Checkpoint]) -> list[TimelineEntry]:
+    """Returns checkpoints with their changes, the lines counted as far as that is quick."""
+    count_lines(store, ledger, [checkpoint.id for checkpoint in checkpoints])
+    return [_entry(ledger, checkpoint) for checkpoint in checkpoints]
+
+
+def _entry(ledger: Ledger, checkpoint: Checkpoint) -> TimelineEntry:
     """Returns a checkpoint with its changes and, where one begins, its turn."""
     turn = questions.turn_by_id(ledger, checkpoint.id)
     return TimelineEntry(
@@ -76,7 +90,7 @@ def entry(ledger: Ledger, checkpoint: Checkpoint) -> TimelineEntry:
 
 def operations(store: Store) -> list[Operation]:
     """Returns the operation log, oldest first."""
-    return read_operations(store)
+    return known_operations(store)
 
 
 class Shown(Value):
@@ -92,8 +106,8 @@ class Shown(Value):
 
 def show(store: Store, ledger: Ledger, checkpoint: Checkpoint) -> Shown:
     """Returns a checkpoint with its changes, its turn, and all that it does not hold."""
-    shown = entry(ledger, checkpoint)
-    steps = _steps(ledger, shown)
+    (shown,) = entries(store, ledger, [checkpoint])
+    steps = _steps(store, ledger, shown)
     counts: dict[str, int] = {}
     for step in (shown, *steps):
         for tool in step.checkpoint.tools:
@@ -102,13 +116,13 @@ def show(store: Store, ledger: Ledger, checkpoint: Checkpoint) -> Shown:
     return Shown(shown, not_held, tuple(counts.items()), steps)
 
 
-def _steps(ledger: Ledger, shown: TimelineEntry) -> tuple[TimelineEntry, ...]:
+def _steps(store: Store, ledger: Ledger, shown: TimelineEntry) -> tuple[TimelineEntry, ...]:
     if shown.turn is None or shown.turn.after == shown.checkpoint.id:
         return ()
     found = []
     for checkpoint in ledger.after(shown.checkpoint):
         if checkpoint.kind != UNDO:
-            found.append(entry(ledger, checkpoint))
+            found.append(checkpoint)
         if checkpoint.id == shown.turn.after:
             break
-    return tuple(found)
+    return tuple(entries(store, ledger, found))

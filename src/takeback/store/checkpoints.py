@@ -16,10 +16,12 @@ from takeback.model.checkpoint import Checkpoint, decode
 from takeback.model.coverage import Coverage
 from takeback.model.ids import SnapshotId
 from takeback.model.snapshot import DIRECTORY
-from takeback.store.records import read_record, write_record
+from takeback.store.records import chain, read_record, write_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from takeback.ports import ObjectSink
     from takeback.store.records import Record
     from takeback.store.store import Store
@@ -127,16 +129,23 @@ def checkpoint_of(record: Record) -> Checkpoint:
         raise StoreDamaged(f"record {record.oid.hex()} is no checkpoint: {error}") from None
 
 
-def newest_checkpoint(store: Store, session: str) -> Checkpoint | None:
-    """Returns the newest checkpoint of a session, None if it has none that reads back.
+def checkpoints_back(store: Store, tip: bytes | None) -> Iterator[Checkpoint]:
+    """Yields the checkpoints that read from ``tip`` back, beyond where a session began too."""
+    for record in chain(store, tip, over_damage=True):
+        try:
+            yield checkpoint_of(record)
+        except StoreDamaged:
+            continue
 
-    One whose pack is lost must not stop the next one, which begins anew where it stood.
+
+def newest_checkpoint(store: Store, session: str) -> Checkpoint | None:
+    """Returns the newest checkpoint of a session that reads, None if it has none.
+
+    One that does not read must not be the end of its session: what comes next goes on from the
+    one before it, and ``verify`` names it.
     """
-    tip = store.refs.read(SESSIONS + session)
-    try:
-        return None if tip is None else checkpoint_of(read_record(store, tip))
-    except StoreDamaged:
-        return None
+    found = next(checkpoints_back(store, store.refs.read(SESSIONS + session)), None)
+    return found if found is not None and found.session == session else None
 
 
 def conversation_tree(record: Record) -> bytes | None:

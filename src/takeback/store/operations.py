@@ -60,7 +60,7 @@ def operation_of(record: Record) -> Operation:
         id=OperationId(record.text("id")),
         kind=record.text("kind"),
         session=SessionId(record.text("session")),
-        time=record.number("time"),
+        time=record.time(),
         target=CheckpointId(record.text("target")),
         before=CheckpointId(record.text("before")),
         after=SnapshotId(record.text("after")),
@@ -92,10 +92,10 @@ def newest_operation(store: Store) -> Operation | None:
 
 
 def read_operations(store: Store, damaged: list[str] | None = None) -> list[Operation]:
-    """Returns the log, oldest first, as far back as it reads back.
+    """Returns the log, oldest first, as far back as it reads back without a gap.
 
-    Why not further is added to ``damaged``. A line that is lost must not stop the later ones from
-    being undone, nor any command that only wants to know of them.
+    For undo and redo: a lost line must not stop the later ones from being undone, and with a gap
+    they could go where nobody means. Why not further is added to ``damaged``.
     """
     found: list[Operation] = []
     try:
@@ -104,4 +104,15 @@ def read_operations(store: Store, damaged: list[str] | None = None) -> list[Oper
     except StoreDamaged as error:
         if damaged is not None:
             damaged.append(error.message)
+    return found[::-1]
+
+
+def known_operations(store: Store) -> list[Operation]:
+    """Returns the lines of the log that read, oldest first; to look at."""
+    found = []
+    for record in chain(store, store.refs.read(OPERATIONS), over_damage=True):
+        try:
+            found.append(operation_of(record))
+        except StoreDamaged:
+            continue
     return found[::-1]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from takeback.errors import StoreDamaged
 from takeback.git.objects import BLOB, COMMIT, TREE, Commit, encode_commit, encode_tree
 from takeback.model import json_text
+from takeback.model.checkpoint import time_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from takeback.store.store import Store
 
 _FILE = 0o100644
+_LARGEST = 1 << 62
 META = b"meta.json"
 
 
@@ -67,9 +69,16 @@ class Record:
 
     def number(self, key: str) -> float:
         value = self.meta.get(key)
-        if not isinstance(value, (int, float)):
+        if not isinstance(value, (int, float)) or not abs(value) < _LARGEST:
             raise StoreDamaged(f"record {self.oid.hex()} has no {key}")
         return float(value)
+
+    def time(self) -> float:
+        """Returns when it was made; raises StoreDamaged if no calendar has that."""
+        try:
+            return time_of(self.number("time"))
+        except ValueError as error:
+            raise StoreDamaged(f"record {self.oid.hex()}: {error}") from None
 
     def texts(self, key: str) -> tuple[str, ...]:
         value = self.meta.get(key)
@@ -91,10 +100,29 @@ def read_record(store: Store, oid: bytes) -> Record:
     return Record(oid, commit, meta, entries)
 
 
-def chain(store: Store, tip: bytes | None, until: bytes | None = None) -> Iterator[Record]:
-    """Yields the records from ``tip`` back along first parents, up to but not with ``until``."""
+def chain(
+    store: Store, tip: bytes | None, until: bytes | None = None, *, over_damage: bool = False
+) -> Iterator[Record]:
+    """Yields the records from ``tip`` back along first parents, up to but not with ``until``.
+
+    Raises StoreDamaged at one that does not read. With ``over_damage`` it is passed over, and only
+    a commit that does not read ends the chain: nothing says what came before it.
+    """
     oid = tip
     while oid is not None and oid != until:
-        record = read_record(store, oid)
-        yield record
-        oid = record.commit.parents[0] if record.commit.parents else None
+        try:
+            record = read_record(store, oid)
+            yield record
+            parents = record.commit.parents
+        except StoreDamaged:
+            if not over_damage:
+                raise
+            parents = _parents(store, oid)
+        oid = parents[0] if parents else None
+
+
+def _parents(store: Store, oid: bytes) -> tuple[bytes, ...]:
+    try:
+        return store.commit(oid).parents
+    except StoreDamaged:
+        return ()

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from takeback.store.store import Store
 
     OnDamage = Callable[[bytes, StoreDamaged], None]
+    Difference = tuple[bytes, Entry | None, Entry | None]
 
 
 _NO_TREE = b""
@@ -37,11 +38,18 @@ def lookup(store: Store, root: bytes, path: bytes) -> Entry | None:
 
 def walk(store: Store, root: bytes, prefix: bytes = b"") -> Iterator[tuple[bytes, Entry]]:
     """Yields every path below ``root`` with its entry, parents before children."""
-    for mode, name, oid in store.tree(root):
-        path = prefix + name
-        yield path, Entry(mode, oid)
-        if is_tree(mode):
-            yield from walk(store, oid, path + b"/")
+    # A list of our own, not the interpreter's stack: a directory may be deeper than that allows.
+    open_trees = [(prefix, iter(store.tree(root)))]
+    while open_trees:
+        prefix, entries = open_trees[-1]
+        for mode, name, oid in entries:
+            path = prefix + name
+            yield path, Entry(mode, oid)
+            if is_tree(mode):
+                open_trees.append((path + b"/", iter(store.tree(oid))))
+                break
+        else:
+            open_trees.pop()
 
 
 def count_files(store: Store, root: bytes) -> int:
@@ -63,8 +71,30 @@ def diff(
     Order: by name within a directory, a directory before what is in it. With ``on_damage``
     a directory that cannot be read is told there, with all below it, and passed over.
     """
+    open_pairs = _compare(store, old, new, prefix, on_damage)
+    while open_pairs:
+        prefix, differences = open_pairs[-1]
+        for name, was, now in differences:
+            path = prefix + name
+            was_tree = was is not None and was.is_directory
+            now_tree = now is not None and now.is_directory
+            if not (was_tree and now_tree) or (was and now and was.mode != now.mode):
+                yield Change(path, was, now)
+            if was_tree or now_tree:
+                below_old = was.oid if was is not None and was_tree else _NO_TREE
+                below_new = now.oid if now is not None and now_tree else _NO_TREE
+                open_pairs += _compare(store, below_old, below_new, path + b"/", on_damage)
+                break
+        else:
+            open_pairs.pop()
+
+
+def _compare(
+    store: Store, old: bytes, new: bytes, prefix: bytes, on_damage: OnDamage | None
+) -> list[tuple[bytes, Iterator[Difference]]]:
+    """Returns one directory's entries that differ, by name; nothing if it cannot be read."""
     if old == new:
-        return
+        return []
     try:
         before = {name: (mode, oid) for mode, name, oid in store.tree(old)} if old else {}
         after = {name: (mode, oid) for mode, name, oid in store.tree(new)} if new else {}
@@ -72,21 +102,17 @@ def diff(
         if on_damage is None:
             raise
         on_damage(prefix.rstrip(b"/"), error)
-        return
-    for name in sorted(before.keys() | after.keys()):
-        if before.get(name) == after.get(name):
-            continue
-        was = Entry(*before[name]) if name in before else None
-        now = Entry(*after[name]) if name in after else None
-        path = prefix + name
-        was_tree = was is not None and was.is_directory
-        now_tree = now is not None and now.is_directory
-        if not (was_tree and now_tree) or (was and now and was.mode != now.mode):
-            yield Change(path, was, now)
-        if was_tree or now_tree:
-            below_old = was.oid if was is not None and was_tree else _NO_TREE
-            below_new = now.oid if now is not None and now_tree else _NO_TREE
-            yield from diff(store, below_old, below_new, path + b"/", on_damage=on_damage)
+        return []
+    differences = [
+        (
+            name,
+            Entry(*before[name]) if name in before else None,
+            Entry(*after[name]) if name in after else None,
+        )
+        for name in sorted(before.keys() | after.keys())
+        if before.get(name) != after.get(name)
+    ]
+    return [(prefix, iter(differences))]
 
 
 def build(sink: ObjectSink, entries: Mapping[bytes, Entry]) -> bytes:
@@ -95,21 +121,33 @@ def build(sink: ObjectSink, entries: Mapping[bytes, Entry]) -> bytes:
     A directory may be given for its permission bits, or because it is empty; its object id
     is not looked at. Directories that are not given get 755.
     """
-    below: dict[bytes, dict[bytes, Entry]] = {}
+    inside: dict[bytes, list[tuple[int, bytes, bytes]]] = {b"": []}
     modes: dict[bytes, int] = {}
-    here: list[tuple[int, bytes, bytes]] = []
     for path, entry in entries.items():
-        first, slash, rest = path.partition(b"/")
-        if slash:
-            below.setdefault(first, {})[rest] = entry
-        elif entry.is_directory:
-            below.setdefault(first, {})
-            modes[first] = entry.mode
+        if path.startswith(b"/"):
+            raise ValueError(f"not a path in a snapshot: {path!r}")
+        if entry.is_directory:
+            modes[path] = entry.mode
+            _open_up(inside, path)
         else:
-            here.append((entry.mode, first, entry.oid))
-    for name, inner in below.items():
-        here.append((modes.get(name, DIRECTORY | 0o755), name, build(sink, inner)))
-    return sink.add(TREE, encode_tree(here))
+            parent, _, name = path.rpartition(b"/")
+            _open_up(inside, parent)
+            inside[parent].append((entry.mode, name, entry.oid))
+    root = inside.pop(b"")
+    # What is below a directory sorts after it, so that backwards every tree is whole in its turn.
+    for path in sorted(inside, reverse=True):
+        parent, _, name = path.rpartition(b"/")
+        tree = sink.add(TREE, encode_tree(inside[path]))
+        above = inside[parent] if parent else root
+        above.append((modes.get(path, DIRECTORY | 0o755), name, tree))
+    return sink.add(TREE, encode_tree(root))
+
+
+def _open_up(inside: dict[bytes, list[tuple[int, bytes, bytes]]], path: bytes) -> None:
+    """Makes room for a directory and for all that are above it."""
+    while path not in inside:
+        inside[path] = []
+        path = path.rpartition(b"/")[0]
 
 
 def unsound_entries(

@@ -1,0 +1,174 @@
+"""The ledger's file: opening it, saying SQL to it, and what can be wrong with it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+
+from takeback.errors import LedgerDamaged, LedgerUnwritable
+from takeback.ledger.schema import MIGRATIONS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+IN_MEMORY = ":memory:"
+"""A ledger for one command, where the disk takes none."""
+PATIENCE = 3.0
+"""How long, in seconds, another process may keep the file to itself before a command does without.
+
+Long enough for one that catches up with a thousand turns, so that it need not be done twice.
+"""
+
+
+class LedgerRefused(Exception):
+    """One row is not to be had in a ledger: a number too large, an id that stands there already."""
+
+
+def _translated(
+    error: sqlite3.DatabaseError,
+) -> LedgerDamaged | LedgerUnwritable | LedgerRefused:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH):
+        return LedgerRefused(str(error))
+    unwritable = (
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_PERM,
+    )
+    return (LedgerUnwritable if code in unwritable else LedgerDamaged)(str(error))
+
+
+class LedgerFile:
+    """One SQLite file, opened and brought up to the newest tables.
+
+    Every method may raise LedgerDamaged or LedgerUnwritable, one that writes LedgerRefused.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        try:
+            self._db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
+        except sqlite3.DatabaseError as error:
+            raise _translated(error) from error
+        try:
+            self._prepare()
+        except BaseException:
+            self._db.close()
+            raise
+
+    def _prepare(self) -> None:
+        try:
+            if self._path != IN_MEMORY:
+                os.chmod(self._path, 0o600)
+            self._db.execute("pragma journal_mode = wal")
+            self._db.execute("pragma synchronous = normal")
+            self._db.execute("pragma foreign_keys = on")
+            self._migrate()
+        except sqlite3.DatabaseError as error:
+            raise _translated(error) from error
+        except OSError as error:
+            raise LedgerUnwritable(str(error)) from error
+
+    def _migrate(self) -> None:
+        (version,) = self._db.execute("pragma user_version").fetchone()
+        if version > len(MIGRATIONS):
+            raise LedgerUnwritable(f"it was made by a newer takeback, format {version}")
+        for number in range(version, len(MIGRATIONS)):
+            script = (
+                f"begin immediate; {MIGRATIONS[number]} pragma user_version = {number + 1}; commit;"
+            )
+            self._db.executescript(script)
+
+    def close(self) -> None:
+        self._db.close()
+
+    def rows(self, query: str, *values: object) -> list[tuple[object, ...]]:
+        rows = self.columns(query, *values)
+        return [tuple(original(v) if isinstance(v, str) else v for v in row) for row in rows]
+
+    def columns(self, query: str, *values: object) -> list[tuple[object, ...]]:
+        """Returns rows as SQLite has them: text of a person's has to go through ``original``.
+
+        For thousands of rows, of which few columns are such text.
+        """
+        bound = _bound(values)
+        try:
+            # To Python 3.12.0 and 3.12.1 a number is a name, and names want a mapping.
+            if "?1" in query:
+                named = {str(number): value for number, value in enumerate(bound, 1)}
+                return self._db.execute(query, named).fetchall()
+            return self._db.execute(query, bound).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise _translated(error) from error
+        except OverflowError as error:
+            raise LedgerRefused(str(error)) from error
+
+    def many(self, query: str, values: Iterable[Sequence[object]]) -> None:
+        """Says one thing of many rows; half the time of saying it row by row."""
+        try:
+            self._db.executemany(query, map(_bound, values))
+        except sqlite3.DatabaseError as error:
+            raise _translated(error) from error
+        except OverflowError as error:
+            raise LedgerRefused(str(error)) from error
+
+    def begin(self) -> None:
+        self.rows("begin immediate")
+
+    def commit(self) -> None:
+        self.rows("commit")
+
+    def all_or_nothing(self, write: Callable[[], None]) -> None:
+        """Writes one part of what is being caught up; if that fails, nothing of the part stays."""
+        self.rows("savepoint part")
+        try:
+            write()
+        except BaseException:
+            if self._db.in_transaction:
+                self.rows("rollback to part")
+            raise
+        finally:
+            if self._db.in_transaction:
+                self.rows("release part")
+
+    def rollback(self) -> None:
+        if self._db.in_transaction:
+            self.rows("rollback")
+
+
+_PRIVATE = 0x100000
+
+
+def _bound(values: Iterable[object]) -> list[object]:
+    return [_storable(v) if isinstance(v, str) else v for v in values]
+
+
+def _storable(text: str) -> str:
+    """Returns text that SQLite takes: lone surrogates (bytes that are not UTF-8) moved aside.
+
+    They go to the last private plane of Unicode, which nobody types, and come back from there.
+    """
+    if text.isascii():
+        return text
+    return "".join(chr(ord(c) + _PRIVATE) if 0xD800 <= ord(c) <= 0xDFFF else c for c in text)
+
+
+def original(text: str) -> str:
+    """Returns text as it was before SQLite took it."""
+    if text.isascii():
+        return text
+    low, high = 0xD800 + _PRIVATE, 0xDFFF + _PRIVATE
+    return "".join(chr(ord(c) - _PRIVATE) if low <= ord(c) <= high else c for c in text)
+
+
+def remove(path: str) -> None:
+    """Deletes a ledger's files; the store has everything that they said."""
+    for suffix in ("", "-wal", "-shm"):
+        try:
+            os.unlink(path + suffix)
+        except FileNotFoundError:
+            continue

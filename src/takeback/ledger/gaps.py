@@ -1,0 +1,97 @@
+"""What the ledger knows that it does not know: lines not yet counted, checkpoints not read."""
+
+from __future__ import annotations
+
+from takeback.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from takeback.ledger.ledger import Ledger
+
+CHECKPOINT = "checkpoint"
+TURN = "turn"
+_TABLES = {CHECKPOINT: ("changes", "checkpoint"), TURN: ("turn_changes", "turn")}
+CHAIN = "chain"
+RECORD = "record"
+CHANGES = "changes"
+ROW = "row"
+_AT_ONCE = 400
+
+
+class Uncounted(Value):
+    """The changes of a checkpoint or of a turn, as the two trees whose lines are to be counted."""
+
+    id: str
+    what: str
+    old: str
+    new: str
+
+
+def note_uncounted(ledger: Ledger, rows: Iterable[Uncounted]) -> None:
+    """Notes what is to be counted, in the place of what was to be counted before."""
+    ledger.many(
+        "insert or replace into uncounted values (?,?,?,?)",
+        [(row.id, row.what, row.old, row.new) for row in rows],
+    )
+
+
+def uncounted(ledger: Ledger, ids: Sequence[str]) -> list[Uncounted]:
+    """Returns what is not counted of some checkpoints and turns, in the order of the ids."""
+    found = []
+    for start in range(0, len(ids), _AT_ONCE):
+        some = ids[start : start + _AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        found += ledger.rows(
+            f"select id, what, old, new from uncounted where id in ({marks})", *some
+        )
+    place = {id: number for number, id in enumerate(ids)}
+    rows = [Uncounted(*map(str, row)) for row in found]
+    return sorted(rows, key=lambda row: (place[row.id], row.what))
+
+
+def set_lines(
+    ledger: Ledger, row: Uncounted, lines: Mapping[bytes, tuple[int, int]] | None
+) -> None:
+    """Writes what was counted, unless the row has been counted or has moved on meanwhile.
+
+    None says that it cannot be counted and will not be tried again.
+    """
+    same = "uncounted where id = ? and what = ? and old = ? and new = ?"
+    values = (row.id, row.what, row.old, row.new)
+    if not ledger.rows(f"select 1 from {same}", *values):
+        return
+    ledger.rows(f"delete from {same}", *values)
+    if lines:
+        table, key = _TABLES[row.what]
+        ledger.many(
+            f"update {table} set added = ?, deleted = ? where {key} = ? and path = ?",
+            [(added, deleted, row.id, path) for path, (added, deleted) in lines.items()],
+        )
+
+
+class Unread(Value):
+    """A commit that is not indexed as it should be.
+
+    ``stage`` says what failed: the commit itself, so that the ``CHAIN`` ends there; its ``RECORD``,
+    so that it is not listed; working out its ``CHANGES``; or the ledger would not take its ``ROW``.
+    """
+
+    commit: str
+    ref: str
+    checkpoint: str | None
+    stage: str
+    reason: str
+
+
+def note_unread(ledger: Ledger, row: Unread) -> None:
+    ledger.rows(
+        "insert or replace into unread values (?,?,?,?,?)",
+        *(row.commit, row.ref, row.checkpoint, row.stage, row.reason),
+    )
+
+
+def unread(ledger: Ledger) -> list[Unread]:
+    rows = ledger.rows("select commit_id, ref, checkpoint, stage, reason from unread")
+    return [Unread(*row) for row in rows]  # type: ignore[arg-type]

@@ -1,0 +1,161 @@
+"""The backlog: what the refs have and the ledger has not, in the order in which it happened.
+
+        session A     a1 -- a3 -- a4 -- a7           sequence numbers are given across all
+        session B        b2 -- -- -- b5              sessions and the operation log
+        operations                      o6
+        backlog       a1 b2 a3 a4 b5 o6 a7
+
+It is indexed from its beginning in batches. After each one the ledger's tips are the last of each
+ref in it, so whoever comes next, after a kill or at the same time, goes on right there.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from takeback.ledger import gaps
+from takeback.ops.attempt import Spoilt, attempt
+from takeback.store.checkpoints import SESSIONS, checkpoint_of
+from takeback.store.operations import OPERATIONS, operation_of
+from takeback.store.records import read_record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.operation import Operation
+    from takeback.store.store import Store
+
+    Order = tuple[int, float, str, int]
+
+BATCH = 150
+"""Points that are indexed and committed at once: about half a second, a few MB."""
+_HELD = 4000
+"""Points that stay decoded until their turn; of a longer backlog the oldest are read twice."""
+
+
+class Waiting:
+    """One checkpoint or operation that is not indexed yet."""
+
+    __slots__ = ("_point", "commit", "order", "ref")
+
+    def __init__(self, ref: str, commit: bytes, point: Checkpoint | Operation) -> None:
+        self.ref = ref
+        self.commit = commit
+        self.order: Order = (point.sequence, point.time, point.id, 0)
+        self._point: Checkpoint | Operation | None = point
+
+    def follow(self, before: Order) -> None:
+        """Takes a place after its own parent, whatever the numbers say."""
+        if self.order <= before:
+            self.order = (*before[:3], before[3] + 1)
+
+    def let_go(self) -> None:
+        self._point = None
+
+    def point(self, store: Store) -> Checkpoint | Operation:
+        return self._point or decoded(store, self.ref, self.commit)
+
+
+def decoded(store: Store, ref: str, commit: bytes) -> Checkpoint | Operation:
+    """Reads what a commit of a session or of the operation log describes."""
+    record = read_record(store, commit)
+    return operation_of(record) if ref == OPERATIONS else checkpoint_of(record)
+
+
+class Backlog:
+    """What is new on some refs, and what of it does not read.
+
+    ``points`` has the oldest last, which is where they are taken from.
+    ``whole`` is False if a ref does not lead back to what the ledger has of it: it was written
+    anew, and so everything is to be read anew.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        tips: Mapping[str, bytes],
+        known: Mapping[str, str],
+        *,
+        held: int = _HELD,
+    ) -> None:
+        self._store = store
+        self._held = held
+        self.unread: list[gaps.Unread] = []
+        self.whole = True
+        self.points: list[Waiting] = []
+        for ref, tip in tips.items():
+            if known.get(ref) != tip.hex():
+                self._follow(ref, tip, known.get(ref))
+        self.points.sort(key=lambda waiting: waiting.order, reverse=True)
+
+    def _follow(self, ref: str, tip: bytes, indexed: str | None) -> None:
+        """Adds what a ref has, from its newest back to what is indexed."""
+        found: list[Waiting] = []
+        commit: bytes | None = tip
+        until = None if indexed is None else bytes.fromhex(indexed)
+        while commit is not None and commit != until:
+            waiting, parent, is_other = self._read(ref, commit)
+            if is_other:  # what it descends from is indexed over there
+                commit = None
+                break
+            if waiting is not None:
+                if len(self.points) + len(found) >= self._held:
+                    waiting.let_go()
+                found.append(waiting)
+            elif self.unread[-1].stage == gaps.CHAIN:
+                # What is behind the damage cannot be had from here. What the ledger has of it
+                # was read when it was sound, and stays.
+                commit = until
+                break
+            commit = parent
+        self.whole = self.whole and commit == until
+        found.reverse()
+        for before, waiting in pairwise(found):
+            waiting.follow(before.order)
+        self.points += found
+
+    def _read(self, ref: str, commit: bytes) -> tuple[Waiting | None, bytes | None, bool]:
+        """Returns a commit's point, its parent, and whether it belongs to another session."""
+        try:
+            point, parents = attempt(lambda: self._decode(ref, commit))
+        except Spoilt as spoilt:
+            return None, self._pass_over(ref, commit, str(spoilt)), False
+        is_other = ref != OPERATIONS and SESSIONS + point.session != ref
+        parent = parents[0] if parents else None
+        return Waiting(ref, commit, point), parent, is_other
+
+    def _decode(self, ref: str, commit: bytes) -> tuple[Checkpoint | Operation, tuple[bytes, ...]]:
+        record = read_record(self._store, commit)
+        point = operation_of(record) if ref == OPERATIONS else checkpoint_of(record)
+        return point, record.commit.parents
+
+    def _pass_over(self, ref: str, commit: bytes, reason: str) -> bytes | None:
+        """Notes a record that does not read and returns what its commit comes from."""
+        try:
+            parents = attempt(lambda: self._store.commit(commit).parents)
+        except Spoilt:
+            self.unread.append(gaps.Unread(commit.hex(), ref, None, gaps.CHAIN, reason))
+            return None
+        self.unread.append(gaps.Unread(commit.hex(), ref, None, gaps.RECORD, reason))
+        return parents[0] if parents else None
+
+    def take(self, size: int) -> list[Waiting]:
+        """Takes out the oldest; as many as ``size``, and all that share the last one's number."""
+        batch: list[Waiting] = []
+        while self.points and (len(batch) < size or self.points[-1].order[0] == batch[-1].order[0]):
+            batch.append(self.points.pop())
+        return batch
+
+    def skip_to(self, now: Mapping[str, str], tips: dict[str, str]) -> bool:
+        """Takes out what somebody else has indexed meanwhile; moves ``tips`` on to ``now``.
+
+        False if there is no such place in the backlog.
+        """
+        while tips != now:
+            if not self.points:
+                return False
+            done = self.points.pop()
+            tips[done.ref] = done.commit.hex()
+        return True

@@ -1,0 +1,222 @@
+"""Indexes checkpoints and operations one after the other; none of them can stop the others."""
+
+from __future__ import annotations
+
+from takeback.ledger import gaps
+from takeback.ledger import sessions as questions
+from takeback.model.checkpoint import Checkpoint
+from takeback.model.timeline import COMMAND, SHELL, OwnedChange
+from takeback.model.turn import FORK
+from takeback.ops.attempt import Spoilt, attempt
+from takeback.ops.attribute import Fold
+from takeback.ops.backlog import decoded
+from takeback.ops.compare import changed
+from takeback.store.checkpoints import SESSIONS
+from takeback.store.operations import OPERATIONS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from takeback.ledger.ledger import Ledger
+    from takeback.model.change import CountedChange
+    from takeback.model.ids import CheckpointId
+    from takeback.model.operation import Operation
+    from takeback.ops.backlog import Waiting
+    from takeback.ports import Reporter
+    from takeback.store.store import Store
+
+_NAMED = 5
+"""How many are named one by one; a lost pack can spoil thousands."""
+_TRIED_AGAIN = 20
+"""How many that did not read are tried again when a ledger is opened, at most."""
+
+
+class Indexing:
+    """One run over the backlog, batch by batch; the caller has a transaction open for each."""
+
+    def __init__(
+        self, store: Store, ledger: Ledger, reporter: Reporter, unread: Sequence[gaps.Unread]
+    ) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._reporter = reporter
+        self._lacking = list(unread)
+        self._written = 0
+        self._told = 0
+
+    def add(self, batch: Sequence[Waiting]) -> dict[str, str]:
+        """Indexes one batch and returns how far its refs are indexed now."""
+        ledger = self._ledger
+        place, state = ledger.last_place() + 1, ledger.state_now()
+        fold = Fold(ledger, self._store.place.root)
+        uncounted = []
+        for waiting in batch:
+            point = self._point(waiting)
+            if point is None:
+                continue
+            if not isinstance(point, Checkpoint):
+                if self._add_operation(point, place, waiting):
+                    state = point.after
+                    place += 1
+                continue
+            is_copy = state is not None and _is_copy(point)
+            # a copy is of another place: no file was changed for it; a first one has nothing
+            # to be compared with
+            old = point.snapshot if is_copy or state is None else state
+            changes = self._changes(old, point, waiting)
+            if not self._add_checkpoint(fold, point, place, changes, waiting):
+                continue
+            if changes:
+                row = gaps.Uncounted(point.id, gaps.CHECKPOINT, old, point.snapshot)
+                uncounted.append(row)
+            place += 1
+            if not is_copy:
+                state = point.snapshot
+        for turn in fold.touched:
+            uncounted += self._index_turn(turn)
+        gaps.note_uncounted(ledger, uncounted)
+        for lacking in self._lacking[self._written :]:
+            gaps.note_unread(ledger, lacking)
+        self._written = len(self._lacking)
+        return {waiting.ref: waiting.commit.hex() for waiting in batch}
+
+    def _point(self, waiting: Waiting) -> Checkpoint | Operation | None:
+        try:
+            return attempt(lambda: waiting.point(self._store))
+        except Spoilt as spoilt:
+            self._lack(waiting, gaps.RECORD, spoilt)
+            return None
+
+    def _changes(self, old: str, point: Checkpoint, waiting: Waiting) -> list[CountedChange]:
+        try:
+            return attempt(
+                lambda: changed(self._store, bytes.fromhex(old), bytes.fromhex(point.snapshot))
+            )
+        except Spoilt as spoilt:
+            self._lack(waiting, gaps.CHANGES, spoilt, point.id)
+            return []
+
+    def _add_checkpoint(
+        self,
+        fold: Fold,
+        point: Checkpoint,
+        place: int,
+        changes: list[CountedChange],
+        waiting: Waiting,
+    ) -> bool:
+        ledger = self._ledger
+        try:
+            attempt(lambda: ledger.all_or_nothing(lambda: fold.add(point, place, changes)))
+        except Spoilt as spoilt:
+            try:  # what its commit says of itself is worth a line, whatever else fails
+                attempt(lambda: ledger.all_or_nothing(lambda: fold.add_bare(point, place)))
+            except Spoilt:
+                self._lack(waiting, gaps.ROW, spoilt)
+                return False
+            self._lack(waiting, gaps.ROW, spoilt, point.id)
+            changes.clear()
+        return True
+
+    def _add_operation(self, operation: Operation, place: int, waiting: Waiting) -> bool:
+        def write() -> None:
+            bytes.fromhex(operation.after)
+            self._ledger.add_operation(operation, place)
+
+        try:
+            attempt(lambda: self._ledger.all_or_nothing(write))
+        except Spoilt as spoilt:
+            self._lack(waiting, gaps.ROW, spoilt)
+            return False
+        return True
+
+    def _index_turn(self, id: CheckpointId) -> list[gaps.Uncounted]:
+        """Works out what a turn that moved has changed in all; returns what is to be counted."""
+        found: list[gaps.Uncounted] = []
+        try:
+            attempt(lambda: self._ledger.all_or_nothing(lambda: found.extend(self._turn(id))))
+        except Spoilt:  # one of its ends is what was named already
+            return []
+        return found
+
+    def _turn(self, id: CheckpointId) -> list[gaps.Uncounted]:
+        ledger = self._ledger
+        turn = questions.turn_by_id(ledger, id)
+        if turn is None:
+            return []
+        ends = ledger.by_id(turn.before), ledger.by_id(turn.after)
+        questions.set_turn_changes(ledger, id, ())
+        if ends[0] is None or ends[1] is None:
+            return []
+        old, new = ends[0].snapshot, ends[1].snapshot
+        found = changed(self._store, bytes.fromhex(old), bytes.fromhex(new))
+        if turn.kind == COMMAND:
+            owners: dict[bytes, str | None] = {change.path: SHELL for change in found}
+        else:
+            owners = questions.owners(ledger, id)
+        owned = [
+            OwnedChange(c.path, c.kind, c.added, c.deleted, owners[c.path])
+            for c in found
+            if c.path in owners
+        ]
+        questions.set_turn_changes(ledger, id, owned)
+        return [gaps.Uncounted(id, gaps.TURN, old, new)] if owned else []
+
+    def _lack(
+        self, waiting: Waiting, stage: str, spoilt: Spoilt, checkpoint: str | None = None
+    ) -> None:
+        row = gaps.Unread(waiting.commit.hex(), waiting.ref, checkpoint, stage, str(spoilt))
+        self._lacking.append(row)
+
+    def tell(self) -> None:
+        """Names what was found since it was last asked; each is told once."""
+        for row in self._lacking[self._told : _NAMED]:
+            self._reporter.note(_said(row))
+        self._told = max(self._told, min(len(self._lacking), _NAMED))
+
+    def tell_the_rest(self) -> None:
+        """Says how many there are that were not named."""
+        more = len(self._lacking) - self._told
+        if more > 0:
+            self._reporter.note(f"{more} more cannot be read in full; run: takeback verify")
+
+
+def _is_copy(point: Checkpoint) -> bool:
+    """Tells whether it is the first checkpoint of a session that takeback cut from another."""
+    return point.kind == FORK and point.origin is not None
+
+
+def _said(row: gaps.Unread) -> str:
+    session = row.ref.removeprefix(SESSIONS)
+    in_log = row.ref == OPERATIONS
+    if row.stage == gaps.CHAIN:
+        what = "The operation log" if in_log else f"Session {session}"
+        return f"{what} cannot be read further back: {row.reason}."
+    if row.checkpoint is not None:
+        return f"What changed at checkpoint {row.checkpoint} is not known: {row.reason}."
+    what = "An operation" if in_log else f"A checkpoint of session {session}"
+    return f"{what} (commit {row.commit[:12]}) is passed over: {row.reason}."
+
+
+def reads_now(store: Store, ledger: Ledger) -> bool:
+    """Tells whether something that did not read can be read now.
+
+    A pack came back, or there were no descriptors left when it was tried. What our own code or the
+    ledger would not take is not tried again: it would fail again.
+    """
+    found = [row for row in gaps.unread(ledger) if row.stage != gaps.ROW]
+    return any(_reads(store, ledger, row) for row in found[:_TRIED_AGAIN])
+
+
+def _reads(store: Store, ledger: Ledger, row: gaps.Unread) -> bool:
+    def read() -> None:
+        point = decoded(store, row.ref, bytes.fromhex(row.commit))
+        if row.stage == gaps.CHANGES and isinstance(point, Checkpoint):
+            old = ledger.state_before(point) or point.snapshot
+            changed(store, bytes.fromhex(old), bytes.fromhex(point.snapshot))
+
+    try:
+        attempt(read)
+    except Spoilt:
+        return False
+    return True
