@@ -206,17 +206,20 @@ def rmdir(name: Name, *, dir_fd: int | None = None) -> None:
 
 
 def chmod(fd: int, mode: int) -> None:
-    """Sets the permission bits of an open file or directory; never setuid, setgid, sticky.
+    """Sets the permission bits of an open file or directory.
 
-    Also of one that its bits keep us from reading, and that is open as a place only (O_PATH).
+    setuid, setgid and sticky stay as they are: one that is there is the user's (a new directory
+    has the setgid bit from its parent, as any other made there), and none is ever added. Works
+    on a directory too that its bits keep us from reading, open as a place only (O_PATH).
     """
     _step("chmod")
+    bits = os.fstat(fd).st_mode & 0o7000 | mode & 0o777
     try:
-        os.fchmod(fd, mode & 0o777)
+        os.fchmod(fd, bits)
     except OSError as error:
         if error.errno != errno.EBADF or not hasattr(os, "O_PATH"):
             raise
-        os.chmod(f"/proc/self/fd/{fd}", mode & 0o777)
+        os.chmod(f"/proc/self/fd/{fd}", bits)
 
 
 def replace_file(

@@ -93,7 +93,8 @@ def _planned(plan: Plan, title: str, typed: str) -> list[str]:
     if plan.refused:
         return lines
     if plan.does_nothing:
-        return [f"Nothing to do: the files are already at {plan.target.id}."]
+        left = render.left_alone_lines(plan.left_alone, "Left alone")
+        return [render.nothing_to_do(plan), *left]
     return [*lines, f"To do it: {typed} yes"]
 
 

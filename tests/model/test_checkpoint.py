@@ -64,6 +64,7 @@ ANY_CHECKPOINT = st.builds(
     late=st.booleans(),
     amid=SAID,
     sequence=st.integers(min_value=0, max_value=(1 << 63) - 1),
+    root_mode=st.none() | st.integers(0, 0o777),
 )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
-from takeback.model.operation import REDO, REWIND, UNDO, History, Operation, history
+from takeback.model.operation import REDO, REWIND, UNDO, History, Operation, decode, history
 
 
 def operation(kind: str, name: str) -> Operation:
@@ -98,3 +99,26 @@ def test_undo_and_redo_bring_back_every_state_that_they_replaced(moves: list[str
             assert state == expected.pop()
             other.append(before)
         log.append(operation(move, str(number)))
+
+
+def test_a_record_of_an_older_version_reads_back() -> None:
+    meta = operation(REWIND, "A").encode()
+    for name in ("touched", "sequence", "scope", "child", "about", "target_sequence", "directory"):
+        del meta[name]
+    assert decode(meta) == operation(REWIND, "A").replace(sequence=0)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("id", 3), ("time", "late"), ("paths", 7), ("touched", [["a"]]), ("touched", [["a", 1, 2]])],
+)
+def test_a_record_of_the_wrong_kind_is_a_value_error(field: str, value: object) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        decode({**operation(REWIND, "A").encode(), field: value})
+
+
+def test_a_record_that_lacks_something_says_what() -> None:
+    meta = operation(REWIND, "A").encode()
+    del meta["before"]
+    with pytest.raises(ValueError, match="it has no before"):
+        decode(meta)

@@ -16,9 +16,9 @@ from takeback.model.turn import FORK
 from takeback.ops.backlog import Backlog
 from takeback.ops.catch_up import catch_up, open_ledger, rebuild_ledger
 from takeback.ops.context import Context
-from takeback.ops.prepare import Scope
 from takeback.ops.receive import receive
 from takeback.ops.rewind import rewind
+from takeback.ops.scope import Scope
 from takeback.store.checkpoints import SESSIONS
 from takeback.store.records import META, read_record, write_record
 from takeback.store.sink import PackSink

@@ -12,7 +12,7 @@ from takeback.model.policy import Overrides
 from takeback.ops.context import Context
 from takeback.ops.plan import plan
 from takeback.ops.preconditions import branch_line
-from takeback.ops.prepare import Scope
+from takeback.ops.scope import Scope
 from tests.support.engine import checkpoint
 from tests.support.git import git
 

@@ -16,7 +16,8 @@ from takeback.model.policy import Policy
 from takeback.model.snapshot import DIRECTORY, FILE, Entry
 from takeback.ops.capture import capture
 from takeback.ops.context import Context
-from takeback.ops.prepare import Preparation, Scope
+from takeback.ops.prepare import Preparation
+from takeback.ops.scope import Scope
 from takeback.store import trees
 from takeback.store.checkpoints import write_checkpoint
 from takeback.store.sink import PackSink
@@ -63,15 +64,15 @@ def test_edited_missing_and_new_files_are_written_and_deleted(
 
 
 @pytest.mark.parametrize(
-    ("reason", "content", "policy"),
+    ("reason", "content", "policy", "by_rule"),
     [
-        ("ignored", "x", Policy(ignored="off")),
-        ("oversized", "x" * 100, Policy(size_limit=50)),
-        ("excluded", "x", Policy(exclude=("path",))),
+        ("ignored", "x", Policy(ignored="off"), True),
+        ("oversized", "x" * 100, Policy(size_limit=50), False),
+        ("excluded", "x", Policy(exclude=("path",)), True),
     ],
 )
 def test_what_the_target_did_not_hold_is_never_deleted(
-    workspace: Path, reason: str, content: str, policy: Policy
+    workspace: Path, reason: str, content: str, policy: Policy, by_rule: bool
 ) -> None:
     (workspace / "path").write_text(content)
     if reason == "ignored":
@@ -84,7 +85,7 @@ def test_what_the_target_did_not_hold_is_never_deleted(
         prepared = prepare(context, target)
     assert deleted(prepared) in ([], [b".gitignore"])
     assert prepared.left_alone == {b"path": f"the target does not hold it ({reason} then)"}
-    assert [item.by_rule for item in prepared.named()] == [True]
+    assert [item.by_rule for item in prepared.named()] == [by_rule]
 
 
 def test_what_was_a_fifo_then_is_left_alone(workspace: Path, context: Context) -> None:

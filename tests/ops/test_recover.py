@@ -13,12 +13,14 @@ from takeback.errors import StoreDamaged
 from takeback.git.objects import BLOB, object_id
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.ids import CheckpointId
+from takeback.model.operation import UNDO
 from takeback.model.policy import Overrides
 from takeback.ops.catch_up import open_ledger
 from takeback.ops.context import Context
-from takeback.ops.prepare import Scope
 from takeback.ops.recover import Recovered, recover
 from takeback.ops.rewind import rewind
+from takeback.ops.scope import Scope
+from takeback.ops.undo import next_step, take_step
 from takeback.store import journal
 from takeback.store.operations import read_operations
 from tests.support.engine import KillAt, Killed, checkpoint, garble
@@ -121,6 +123,40 @@ def test_a_rewind_killed_at_any_step_is_finished(
         assert recover(run.context, find_in(run.context)) is None
     assert number > 20
     assert len(read_operations(run.context.store)) == (number - 1) // 4 + 1
+
+
+def test_undo_of_a_recovered_rewind_brings_back_what_made_way(
+    workspace: Path, context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The paths that were not named are known after a kill at any step, too."""
+    (workspace / "a" / "deep").mkdir(parents=True)
+    (workspace / "a" / "deep" / "f").write_text("x")
+    (workspace / "new" / "parent").mkdir(parents=True)
+    (workspace / "new" / "parent" / "f").write_text("x")
+    (workspace / "beside").write_text("stays")
+    target = checkpoint(context)
+    shutil.rmtree(workspace / "a")
+    shutil.rmtree(workspace / "new")
+    (workspace / "a").write_text("my precious notes")
+    (workspace / ".gitignore").write_text("a\nnew\n")
+    before = tree_state(workspace)
+    faults = KillAtAny(context)
+    scope = Scope((b"a/deep/f", b"new/parent/f"))
+    for number in range(1, 200, 3):
+        faults.left = number
+        with monkeypatch.context() as patch:
+            patch.setattr(durable, "faults", faults)
+            try:
+                rewind(context, target, scope, Overrides())
+            except Killed:
+                recovered(context)
+            else:
+                break
+        step = next_step(context, UNDO)
+        done = take_step(context, UNDO, step, find_in(context), Overrides.all())
+        assert done.whole
+        assert tree_state(workspace) == before
+    assert number > 10
 
 
 def test_a_rewind_whose_bytes_are_lost_is_rolled_back(

@@ -17,10 +17,10 @@ from takeback.ops.cat import cat, cat_outside
 from takeback.ops.catch_up import open_ledger
 from takeback.ops.context import Context
 from takeback.ops.facts import facts
-from takeback.ops.prepare import Scope
 from takeback.ops.receive import receive
 from takeback.ops.rewind import rewind
 from takeback.ops.save import saved_since
+from takeback.ops.scope import Scope
 from tests.support.engine import clock_of, heard_by, opened, packs_of
 from tests.support.git import git
 

@@ -15,8 +15,8 @@ from takeback.model.plan import Outcome
 from takeback.model.policy import Overrides
 from takeback.ops.catch_up import open_ledger
 from takeback.ops.context import Context
-from takeback.ops.prepare import Scope
 from takeback.ops.rewind import rewind
+from takeback.ops.scope import Scope
 from takeback.ops.undo import next_step, plan_step, take_step
 from takeback.store.operations import read_operations
 from tests.support.engine import checkpoint, clock_of

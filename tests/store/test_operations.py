@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from takeback.model.change import Change
 from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
 from takeback.model.operation import BOTH, REWIND, UNDO, Operation
+from takeback.model.snapshot import DIRECTORY, FILE, LINK, Entry
 from takeback.ops.context import Context
 from takeback.store.operations import (
     OPERATIONS,
@@ -33,6 +35,11 @@ FIRST = Operation(
     about="before turn 3: caf\udce9",
     target_sequence=7,
     directory="/elsewhere",
+    touched=(
+        Change(b"a", Entry(LINK, b"\1" * 20), Entry(DIRECTORY | 0o750, b"")),
+        Change(b"caf\xe9", None, Entry(FILE | 0o600, b"\2" * 20)),
+        Change(b"gone", Entry(FILE | 0o644, b"\3" * 20), None),
+    ),
 )
 SECOND = Operation(
     id=OperationId("second"),

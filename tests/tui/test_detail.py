@@ -422,7 +422,7 @@ def test_a_checkpoint_by_hand_shows_what_changed_before_it(workspace: Path) -> N
         assert has(stage.diff, "+ 2")
         await pilot.press("v")
         await settled(pilot)
-        assert has(stage.place, "Nothing would change: the files are already at")
+        assert has(stage.place, "Nothing to do: the files are already at")
 
     shows(workspace, entry, play)
 

@@ -190,7 +190,7 @@ def test_a_damaged_snapshot_is_told_and_the_others_can_be_gone_to(story: Path) -
 
     async def keys(stage: Stage, pilot: Pilot[None]) -> None:
         plan = await to_plan(stage, pilot, "f")
-        assert "Nothing can be changed: no path could go to" in plan
+        assert "Nothing can be changed: what is left alone cannot go to" in plan
         assert "is damaged" in plan
         await pilot.press("escape")
         await shows(pilot, ActionsScreen)

@@ -10,7 +10,7 @@ from takeback.model.ids import CheckpointId, SessionId, SnapshotId
 from takeback.model.plan import LeftAlone, Plan, Refusal
 from takeback.model.policy import Overrides
 from takeback.model.session import Resume
-from takeback.words import choices
+from takeback.words import choices, render
 
 TARGET = Checkpoint(
     CheckpointId("k4m7p2xq9tcd"), SessionId("s"), "manual", 0.0, SnapshotId("00"), b"", True, 1
@@ -51,11 +51,11 @@ def test_a_refusal_without_a_flag_is_waived_by_nothing(code: str) -> None:
 
 
 def test_an_empty_plan_says_whether_that_is_as_it_should_be() -> None:
-    assert "already at" in choices.nothing_to_do(a_plan())
+    assert "already at" in render.nothing_to_do(a_plan())
     ignored = LeftAlone(b".env", "ignored", by_rule=True)
-    assert "already at" in choices.nothing_to_do(a_plan(left_alone=(ignored,)))
+    assert "already at" in render.nothing_to_do(a_plan(left_alone=(ignored,)))
     broken = LeftAlone(b"a", "cannot be restored")
-    assert "no path could go" in choices.nothing_to_do(a_plan(left_alone=(broken,)))
+    assert "cannot go to" in render.nothing_to_do(a_plan(left_alone=(broken,)))
 
 
 def test_trouble_says_what_state_the_files_are_in() -> None:

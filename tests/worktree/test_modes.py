@@ -90,3 +90,16 @@ def test_a_kill_before_the_change_leaves_the_old_bits_and_nothing_open(
     assert mode_of(workspace / "d") == 0o755
     assert len(os.listdir("/proc/self/fd")) == len(before)
     assert set_directory_mode(parent, unit(0o755, 0o700)) == MODE_SET
+
+
+@pytest.mark.parametrize("special", [0o2000, 0o1000, 0o3000])
+def test_setgid_and_sticky_stay_as_they_are(workspace: Path, parent: int, special: int) -> None:
+    (workspace / "d").chmod(special | 0o755)
+    assert set_directory_mode(parent, unit(0o755, 0o700)) == MODE_SET
+    assert mode_of(workspace / "d") == special | 0o700
+
+
+def test_the_root_itself_has_no_name(workspace: Path, parent: int) -> None:
+    workspace.chmod(0o755)
+    assert set_directory_mode(parent, unit(0o755, 0o710).replace(path=b"")) == MODE_SET
+    assert mode_of(workspace) == 0o710

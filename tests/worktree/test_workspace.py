@@ -93,7 +93,10 @@ def test_a_root_that_is_a_link_or_gone_cannot_be_opened(workspace: Path) -> None
         ("sub", "..", b""),
         ("sub", "../a/", b"a"),
         ("", "inner", b"inner"),  # a link is meant itself
-        ("", "inner/x", b"sub/x"),
+        ("", "inner/x", b"inner/x"),  # what is a link now may have been a directory
+        ("", "outer/x", b"outer/x"),
+        ("", "../short/inner/x", b"inner/x"),
+        ("", "../deep/x", b"sub/x"),  # a link from outside into the workspace
         ("", "sub/deep/../../a", b"a"),
     ],
 )
@@ -101,6 +104,9 @@ def test_a_path_is_told_relative_to_the_root(
     nested: Path, base: str, given: str, relative: bytes
 ) -> None:
     (nested / "inner").symlink_to("sub")
+    (nested / "outer").symlink_to("/etc")
+    (nested.parent / "short").symlink_to(nested)
+    (nested.parent / "deep").symlink_to(nested / "sub")
     opened = Workspace(os.fsencode(nested))
     found = opened.relative(os.fsencode(given), base=os.fsencode(nested / base))
     opened.close()
@@ -108,7 +114,20 @@ def test_a_path_is_told_relative_to_the_root(
 
 
 @pytest.mark.parametrize(
-    "given", ["..", "../workspace2", "/", "/etc/passwd", "outer/x", "sub/../.."]
+    ("given", "meant"), [("a", b"a"), ("inner", b"inner"), ("inner/x", b"sub/x"), (".", b"")]
+)
+def test_what_a_program_means_follows_the_links(nested: Path, given: str, meant: bytes) -> None:
+    (nested / "inner").symlink_to("sub")
+    (nested / "outer").symlink_to("/etc")
+    opened = Workspace(os.fsencode(nested))
+    assert opened.resolved(os.fsencode(given), base=os.fsencode(nested)) == meant
+    with pytest.raises(ValueError, match="outside"):
+        opened.resolved(b"outer/x", base=os.fsencode(nested))
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    "given", ["..", "../workspace2", "/", "/etc/passwd", "../workspace2/x", "sub/../.."]
 )
 def test_a_path_outside_is_a_value_error(nested: Path, given: str) -> None:
     (nested / "outer").symlink_to("/etc")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from takeback.model.earlier import Earlier
     from takeback.model.ids import CheckpointId, SessionId
     from takeback.ops.catch_up import Index
-    from takeback.ops.prepare import Scope
+    from takeback.ops.scope import Scope
     from takeback.ports import Clock, Reporter
     from takeback.store.place import Place
     from takeback.store.store import Store
@@ -166,7 +166,7 @@ class Opened:
         return journal.exists(self._context.store)
 
     def _scope(self, paths: Iterable[str | bytes], ignored: bool, *, files: bool = True) -> Scope:
-        return ops.prepare.Scope(self._paths(paths), ignored=ignored, files=files)
+        return ops.scope.Scope(self._paths(paths), ignored=ignored, files=files)
 
     def _paths(self, paths: Iterable[str | bytes]) -> tuple[bytes, ...]:
         return tuple(self.path(path) for path in paths)

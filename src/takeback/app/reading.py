@@ -8,7 +8,7 @@ from takeback import ops
 from takeback.adapters import adapter_of
 from takeback.app.border import guarded
 from takeback.app.browsing import Browsing
-from takeback.errors import UsageError
+from takeback.errors import NoSuchCheckpoint, UsageError
 from takeback.paths import takeback_home
 
 _TAIL = 1 << 16
@@ -67,7 +67,21 @@ class Reading(Browsing):
         except UsageError:
             outside = os.path.abspath(os.fsencode(path))
             return ops.cat.cat_outside(self._context, found, outside)
-        return ops.cat.cat(self._context, found, inside)
+        try:
+            return ops.cat.cat(self._context, found, inside)
+        except NoSuchCheckpoint:
+            if not self._leads_outside(path):
+                raise
+            outside = os.path.abspath(os.fsencode(path))
+            return ops.cat.cat_outside(self._context, found, outside)
+
+    def _leads_outside(self, path: str | bytes) -> bool:
+        """Tells whether a path below the root goes through a link to somewhere else."""
+        try:
+            self._context.workspace.resolved(os.fsencode(path), base=os.getcwdb())
+        except ValueError:
+            return True
+        return False
 
     def diff(
         self,

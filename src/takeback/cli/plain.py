@@ -194,7 +194,7 @@ class _Picking:
 
     def _show(self, errand: Errand, plan: Plan) -> None:
         if plan.does_nothing:
-            self._say(words.nothing_to_do(plan))
+            self._say(render.nothing_to_do(plan))
         for line in words.plan_lines(errand, plan, _PLAIN):
             self._say(line)
         for line in words.refused_lines(plan):

@@ -77,7 +77,7 @@ class Journey:
         plan = self._plan()
         self._output.document("plan", documents.plan(plan))
         if plan.does_nothing:
-            self._output.line(choices.nothing_to_do(plan))
+            self._output.line(render.nothing_to_do(plan))
         else:
             question = render.question(self._errand.kind, plan, self._errand.of).rstrip("?")
             self._output.line(f"Plan: {question[0].lower()}{question[1:]}.")

@@ -64,6 +64,8 @@ class Checkpoint(Value):
     amid: str | None = None
     sequence: int = 0
     """Orders the checkpoints and operations of a workspace, whatever the clock does."""
+    root_mode: int | None = None
+    """The permission bits of the workspace's own directory, which no entry of the snapshot has."""
 
     @property
     def moment(self) -> Moment:
@@ -118,6 +120,8 @@ class Checkpoint(Value):
             value = getattr(self, name)
             if value:
                 meta[name] = value
+        if self.root_mode is not None:
+            meta["root_mode"] = self.root_mode
         if self.transcript:
             meta["transcript"] = [[part.path, part.size] for part in self.transcript]
         if self.tools:
@@ -191,6 +195,7 @@ def decode(meta: Mapping[str, Any], *, snapshot: SnapshotId, commit: bytes) -> C
             late=meta.get("late") is True,
             amid=_maybe(meta, "amid"),
             sequence=_number(meta.get("sequence")) or 0,
+            root_mode=_bits(meta.get("root_mode")),
         )
     except KeyError as error:
         raise ValueError(f"it has no {error.args[0]}") from None
@@ -222,6 +227,10 @@ def time_of(value: Any) -> float:
 def _maybe(meta: Mapping[str, Any], name: str) -> str | None:
     value = meta.get(name)
     return value if isinstance(value, str) else None
+
+
+def _bits(value: Any) -> int | None:
+    return value & 0o777 if isinstance(value, int) else None
 
 
 def _origin(value: Any) -> Origin | None:

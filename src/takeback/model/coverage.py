@@ -31,6 +31,11 @@ _BY_CHOICE = frozenset((IGNORED, EXCLUDED, SPECIAL, OTHER_WORKSPACE))
 """Left out by a rule that the user knows; the others are content that we wanted and lack."""
 
 
+def by_choice(reason: str) -> bool:
+    """Tells whether a path is not held by a rule that the user knows, and not for want of it."""
+    return reason in _BY_CHOICE
+
+
 class NotHeld(Value):
     """One path, or a directory and all below it, that a snapshot does not hold."""
 

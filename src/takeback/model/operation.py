@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from takeback.model.change import Change
 from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
+from takeback.model.path_text import to_bytes, to_text
+from takeback.model.snapshot import decode_entry, encode_entry
 from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+    from typing import Any
 
 REWIND = "rewind"
 UNDO = "undo"
@@ -28,7 +32,9 @@ class Operation(Value):
     workspace), ``saved`` the ignored paths it replaced or removed, ``of`` the operation
     that an undo or redo was about. ``scope`` says what it moved. ``child`` is the session that
     a conversation was cut into; ``about`` says in words where it went ("before turn 3").
-    ``directory`` is where a fork put its files instead of the workspace.
+    ``directory`` is where a fork put its files instead of the workspace. ``touched`` is what it
+    did to the files that the snapshots before and after it do not show within ``paths``:
+    a file that was not named and made way, directories that had to be made, ignored files.
     """
 
     id: OperationId
@@ -51,6 +57,7 @@ class Operation(Value):
     target_sequence: int = 0
     directory: str | None = None
     sequence: int = 0
+    touched: tuple[Change, ...] = ()
 
     @property
     def moves_files(self) -> bool:
@@ -66,16 +73,97 @@ class Operation(Value):
     def moves_conversation(self) -> bool:
         return self.scope in (CONVERSATION, BOTH)
 
+    def encode(self) -> dict[str, Any]:
+        """Returns the record that the log and the journal keep; ``decode`` reads it back."""
+        return {
+            "type": "operation",
+            "id": self.id,
+            "kind": self.kind,
+            "session": self.session,
+            "time": self.time,
+            "target": self.target,
+            "before": self.before,
+            "after": self.after,
+            "paths": [to_text(path) for path in self.paths],
+            "saved": [to_text(path) for path in self.saved],
+            "of": self.of,
+            "written": self.written,
+            "deleted": self.deleted,
+            "left_alone": self.left_alone,
+            "recovered": self.recovered,
+            "scope": self.scope,
+            "child": self.child,
+            "about": self.about,
+            "target_sequence": self.target_sequence,
+            "directory": self.directory,
+            "sequence": self.sequence,
+            "touched": [
+                [to_text(change.path), encode_entry(change.old), encode_entry(change.new)]
+                for change in self.touched
+            ],
+        }
+
+
+def decode(meta: Mapping[str, Any]) -> Operation:
+    """Returns the operation that a record describes; raises ValueError naming what is wrong."""
+    try:
+        of, child = meta["of"], meta.get("child")
+        return Operation(
+            id=OperationId(_text(meta["id"])),
+            kind=_text(meta["kind"]),
+            session=SessionId(_text(meta["session"])),
+            time=float(meta["time"]),
+            target=CheckpointId(_text(meta["target"])),
+            before=CheckpointId(_text(meta["before"])),
+            after=SnapshotId(_text(meta["after"])),
+            paths=tuple(to_bytes(path) for path in meta["paths"]),
+            saved=tuple(to_bytes(path) for path in meta["saved"]),
+            of=OperationId(_text(of)) if of else None,
+            written=int(meta["written"]),
+            deleted=int(meta["deleted"]),
+            left_alone=int(meta["left_alone"]),
+            recovered=meta.get("recovered") is True,
+            scope=_text(meta.get("scope") or FILES),
+            child=SessionId(_text(child)) if child else None,
+            about=_maybe(meta, "about"),
+            target_sequence=int(meta.get("target_sequence", 0)),
+            directory=_maybe(meta, "directory"),
+            sequence=int(meta.get("sequence", 0)),
+            touched=tuple(
+                Change(to_bytes(path), decode_entry(old), decode_entry(new))
+                for path, old, new in meta.get("touched", ())
+            ),
+        )
+    except KeyError as error:
+        raise ValueError(f"it has no {error.args[0]}") from None
+    except (TypeError, IndexError, AttributeError, OverflowError):
+        raise ValueError("one of its fields is of the wrong kind") from None
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _maybe(meta: Mapping[str, Any], name: str) -> str | None:
+    value = meta.get(name)
+    return value if isinstance(value, str) else None
+
 
 class Step(Value):
     """One move that undo or redo can make: go to ``goes_to``, in the scope of ``operation``.
 
-    ``saved`` are the ignored paths that were replaced or removed after ``goes_to``.
+    ``last`` is the operation that it takes back: ``operation`` itself, or the undo or redo of
+    it that came last.
     """
 
     operation: Operation
-    goes_to: CheckpointId
-    saved: tuple[bytes, ...]
+    last: Operation
+
+    @property
+    def goes_to(self) -> CheckpointId:
+        return self.last.before
 
 
 class History(Value):
@@ -103,12 +191,12 @@ def history(log: Iterable[Operation]) -> History:
     redo: list[Step] = []
     for operation in log:
         if operation.kind in UNDOABLE and operation.can_be_undone:
-            undo.append(Step(operation, operation.before, operation.saved))
+            undo.append(Step(operation, operation))
             redo.clear()
         elif operation.kind == UNDO and _is_of(operation, undo):
-            redo.append(Step(undo.pop().operation, operation.before, operation.saved))
+            redo.append(Step(undo.pop().operation, operation))
         elif operation.kind == REDO and _is_of(operation, redo):
-            undo.append(Step(redo.pop().operation, operation.before, operation.saved))
+            undo.append(Step(redo.pop().operation, operation))
     return History(tuple(undo), tuple(redo))
 
 

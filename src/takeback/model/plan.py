@@ -13,8 +13,8 @@ from takeback.model.value import Value
 class LeftAlone(Value):
     """A path that differs from the target and is not touched, and why.
 
-    ``by_rule`` when that is as it should be (an ignored file that nobody asked for, a path
-    that the target cannot vouch for); else the operation is done in part only.
+    ``by_rule`` when that is the user's own choice (an ignored file that nobody asked for, what
+    another session changed and is to be kept); else the operation is done in part only.
     """
 
     path: bytes
@@ -70,6 +70,11 @@ class Plan(Value):
         return not self.writes and not self.deletes
 
     @property
+    def is_possible(self) -> bool:
+        """True when nothing that should change has to be left alone."""
+        return all(item.by_rule for item in self.left_alone)
+
+    @property
     def does_nothing(self) -> bool:
         return self.is_empty and self.scope == FILES
 
@@ -89,6 +94,7 @@ class Outcome(Value):
     deleted: tuple[bytes, ...]
     left_alone: tuple[LeftAlone, ...]
     verified: bool
+    """Every path in scope that the target speaks of was looked at and is exactly so."""
     recovered: bool = False
     directories: tuple[bytes, ...] = ()
     """Those of ``written`` and ``deleted`` that are directories."""
@@ -110,6 +116,5 @@ class Outcome(Value):
 
     @property
     def whole(self) -> bool:
-        """True when nothing that should have changed was left, and the result was checked."""
-        done = self.verified and self.conversation_error is None
-        return done and all(item.by_rule for item in self.left_alone)
+        """True when all is as asked for: nothing but by the user's own choice was left alone."""
+        return self.verified and self.conversation_error is None

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from takeback.model.value import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 FILE = 0o100000
 LINK = 0o120000
 DIRECTORY = 0o040000
@@ -37,3 +41,13 @@ def entry_mode(st_mode: int) -> int:
     """Returns the mode kept for a file, link or directory: setuid, setgid, sticky dropped."""
     kind = st_mode & _TYPE
     return LINK if kind == LINK else kind | (st_mode & 0o777)
+
+
+def encode_entry(entry: Entry | None) -> list[Any] | None:
+    """Returns the JSON form that records keep; None stands for "not there"."""
+    return None if entry is None else [entry.mode, entry.oid.hex()]
+
+
+def decode_entry(value: list[Any] | None) -> Entry | None:
+    """Reads ``encode_entry``'s form; anything else is a LookupError, TypeError or ValueError."""
+    return None if value is None else Entry(int(value[0]), bytes.fromhex(value[1]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from takeback.errors import CaptureFailed
 from takeback.git.objects import EMPTY_TREE
 from takeback.git.objects import TREE as TREE_KIND
@@ -43,6 +45,7 @@ class Captured(Value):
     files: int
     scan: Scan
     sink: PackSink
+    root_mode: int
 
     @property
     def snapshot(self) -> SnapshotId:
@@ -82,7 +85,10 @@ def capture(context: Context, *, allow_large: bool = False) -> Captured:
                     ) from None
         if scanned.tree == EMPTY_TREE:
             sink.add(TREE_KIND, b"")
-        return Captured(scanned.tree, scanned.saved, scanned.coverage, scanned.files, scan, sink)
+        root_mode = os.fstat(context.workspace.fd).st_mode & 0o777
+        return Captured(
+            scanned.tree, scanned.saved, scanned.coverage, scanned.files, scan, sink, root_mode
+        )
 
 
 def _scan(context: Context, sink: PackSink, *, allow_large: bool) -> Scan:
@@ -92,8 +98,6 @@ def _scan(context: Context, sink: PackSink, *, allow_large: bool) -> Scan:
         cache = StatCache(store.path("stat"))  # the store is not the one it was made from
 
     def ignore_rules(excludes_file: bytes | None, exclude_info: bytes) -> IgnoreRules:
-        import os
-
         return IgnoreRules(
             store.git,
             os.fsdecode(workspace.root),
@@ -192,6 +196,7 @@ def record(
                 saved=tree,
                 branch=head.branch,
                 head=head.commit,
+                root_mode=captured.root_mode,
             ),
             captured.coverage,
             conversation=write_conversation(sink, conversation) if conversation else None,

@@ -109,7 +109,8 @@ def _write_files(
                 f"{to_text(first.path)} cannot be written into {directory}: {first.reason}",
                 hint="nothing was forked",
             )
-        durable.chmod(fd, os.fstat(context.workspace.fd).st_mode)
+        bits = target.root_mode
+        durable.chmod(fd, os.fstat(context.workspace.fd).st_mode if bits is None else bits)
     finally:
         os.close(fd)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from takeback.model.path_text import to_text
 from takeback.model.plan import Plan
 from takeback.ops.capture import capture
 from takeback.ops.facts import NO_FACTS, Facts
 from takeback.ops.failures import Translated
 from takeback.ops.preconditions import others, refusals, warnings
-from takeback.ops.prepare import Preparation, Scope
+from takeback.ops.prepare import Preparation
 from takeback.store import trees
 
 TYPE_CHECKING = False
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from takeback.model.policy import Overrides
     from takeback.ops.capture import Captured
     from takeback.ops.context import Context
+    from takeback.ops.scope import Scope
 
 
 def plan(
@@ -65,6 +67,11 @@ def describe(
     facts: Facts,
 ) -> Plan:
     """Puts worked-out changes into the form that people and programs read."""
+    unnamed = (
+        f"{to_text(path)} was not named, but is in the way: it becomes a directory; "
+        "undo brings it back"
+        for path in changes.unnamed
+    )
     return Plan(
         target=target,
         writes=tuple(sorted(changes.writes, key=lambda c: c.path)),
@@ -72,7 +79,7 @@ def describe(
         left_alone=changes.named(),
         outside=_outside(context, captured, changes, facts.last_seen),
         others=others(changes, facts),
-        warnings=warnings(context, target),
+        warnings=(*unnamed, *warnings(context, target)),
         refused=refusals(context, captured, target, changes, overrides, facts),
         saved=tuple(sorted(changes.extra)),
         paths=scope.paths,

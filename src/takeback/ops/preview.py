@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.ops.context import Context
     from takeback.ops.facts import Facts
-    from takeback.ops.prepare import Scope
+    from takeback.ops.scope import Scope
     from takeback.store.store import Store
 
 LARGEST = 8 << 20

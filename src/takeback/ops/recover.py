@@ -11,8 +11,7 @@ import os
 from takeback import kernel
 from takeback.errors import StoreDamaged, WriteFailed
 from takeback.model.change import Change
-from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
-from takeback.model.operation import FILES, Operation
+from takeback.model.operation import decode as decode_operation
 from takeback.model.path_text import to_bytes, to_text
 from takeback.model.plan import LeftAlone
 from takeback.model.value import Value
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.ids import CheckpointId, SessionId
+    from takeback.model.operation import Operation
     from takeback.ops.child import Child
     from takeback.ops.context import Context
     from takeback.worktree.apply import Applied
@@ -89,23 +90,11 @@ def recover(context: Context, find: Callable[[CheckpointId], Checkpoint]) -> Rec
 def _decode(
     entry: dict[str, Any],
 ) -> tuple[Operation, list[Unit], tuple[LeftAlone, ...]]:
-    of = entry["of"]
-    operation = Operation(
-        id=OperationId(entry["id"]),
-        kind=entry["kind"],
-        session=SessionId(entry["session"]),
-        time=float(entry["time"]),
-        target=CheckpointId(entry["target"]),
-        before=CheckpointId(entry["before"]),
-        after=SnapshotId(""),
-        paths=tuple(to_bytes(path) for path in entry["paths"]),
-        saved=tuple(to_bytes(path) for path in entry["saved"]),
-        of=None if of is None else OperationId(of),
-        scope=entry.get("scope", FILES),
-        about=entry.get("about"),
-        target_sequence=int(entry.get("target_sequence", 0)),
-        directory=entry.get("directory"),
-        child=None if entry.get("child") is None else SessionId(entry["child"]["id"]),
+    """Reads what ``journal_record`` wrote; the counts are known only when the end is reached."""
+    child = entry.get("child")
+    unfinished = {"after": "", "written": 0, "deleted": 0, "left_alone": 0}
+    operation = decode_operation(
+        {**entry, **unfinished, "child": None if child is None else child["id"]}
     )
     planned = tuple(
         LeftAlone(to_bytes(path), reason, by_rule is True)
@@ -139,6 +128,7 @@ def _finish(
         operation,
         find(operation.before),
         find(operation.target),
+        units,
         applied,
         planned,
         child,

@@ -13,16 +13,12 @@ journal removed
 
 from __future__ import annotations
 
-import os
-
-from takeback import kernel
-from takeback.errors import Refused, StoreDamaged, TakebackError, WriteFailed
+from takeback.errors import Refused, TakebackError, WriteFailed
 from takeback.model.checkpoint import UNDO, Checkpoint
 from takeback.model.ids import CheckpointId, new_operation_id
 from takeback.model.operation import BOTH, CONVERSATION, FILES, REWIND, Operation
-from takeback.model.path_text import covers
+from takeback.model.path_text import to_text
 from takeback.model.plan import LeftAlone, Outcome
-from takeback.model.snapshot import entry_mode
 from takeback.ops.capture import capture, draft, record
 from takeback.ops.child import encode as encode_child
 from takeback.ops.child import write_child
@@ -30,12 +26,10 @@ from takeback.ops.facts import NO_FACTS, Facts
 from takeback.ops.failures import Translated
 from takeback.ops.plan import describe, prepare
 from takeback.ops.receive import record_waiting
-from takeback.store import journal, trees
-from takeback.store.checkpoints import read_coverage
+from takeback.ops.verification import Verification
+from takeback.store import journal
 from takeback.store.operations import write_operation
-from takeback.worktree import ondisk
 from takeback.worktree.apply import Apply
-from takeback.worktree.resume import KEPT_BESIDE, is_exactly
 from takeback.worktree.unit import encode, make_units
 
 TYPE_CHECKING = False
@@ -43,15 +37,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from takeback.model.change import Change
     from takeback.model.plan import Plan
     from takeback.model.policy import Overrides
     from takeback.ops.capture import Captured
     from takeback.ops.child import Child, Cut
     from takeback.ops.context import Context
-    from takeback.ops.prepare import Preparation, Scope
+    from takeback.ops.prepare import Preparation
+    from takeback.ops.scope import Scope
     from takeback.store.store import Store
     from takeback.worktree.apply import Applied
+    from takeback.worktree.unit import Unit
 
 
 class StoreBlobs:
@@ -109,11 +104,11 @@ def rewind(
             captured.sink.discard()
             raise refused(made)
         if made.is_empty and kind == REWIND and (cut is None or cut.reused):
-            nothing = Outcome(None, kind, target, None, (), (), made.left_alone, verified=True)
+            nothing = _nothing_done(kind, target, made.left_alone)
             return nothing if cut is None else _with_cut(nothing, cut)
         if target.amid is not None and shown is None:  # a plan that was shown has said it
             context.reporter.note(made.warnings[-1])
-        drafted = _operation(context, made, changes, kind, of, cut, about, scope)
+        drafted = _operation(context, made, kind, of, cut, about, scope)
         return _carry_out(context, captured, changes, made, drafted, cut)
 
 
@@ -128,7 +123,6 @@ def refused(plan: Plan) -> Refused:
 def _operation(
     context: Context,
     made: Plan,
-    changes: Preparation,
     kind: str,
     of: Operation | None,
     cut: Cut | None,
@@ -151,7 +145,6 @@ def _operation(
         before=CheckpointId(""),
         after=target.snapshot,
         paths=made.paths,
-        saved=tuple(sorted({*changes.extra, *changes.ignored_paths})),
         of=None if of is None else of.id,
         scope=moved,
         child=child.id if child is not None else None,
@@ -174,7 +167,7 @@ def _carry_out(
     token = operation.id
     undo = draft(context, kind=UNDO, session=target.session)
     undo = undo.replace(prompt=f"before {kind} to {target.id}", operation=token)
-    before = record(context, captured, undo, extra=changes.extra)
+    before = record(context, captured, undo, extra=changes.saved)
     operation = operation.replace(
         before=before.id, time=context.clock.now(), sequence=before.sequence
     )
@@ -191,7 +184,7 @@ def _carry_out(
             with Translated(f"the {kind}"):
                 journal.remove(store)
         raise WriteFailed.of(f"the {kind}", error) from error
-    outcome = finish(context, operation, before, target, applied, made.left_alone, child)
+    outcome = finish(context, operation, before, target, units, applied, made.left_alone, child)
     return outcome if cut is None else _with_cut(outcome, cut)
 
 
@@ -204,28 +197,14 @@ def _with_cut(outcome: Outcome, cut: Cut) -> Outcome:
 
 def journal_record(
     operation: Operation,
-    units: list[Any],
+    units: list[Unit],
     left_alone: tuple[LeftAlone, ...],
     child: Child | None,
 ) -> dict[str, Any]:
     """Returns all that recovery needs to finish the operation or roll it back."""
-    from takeback.model.path_text import to_text
-
     return {
-        "id": operation.id,
-        "kind": operation.kind,
-        "session": operation.session,
-        "time": operation.time,
-        "target": operation.target,
-        "before": operation.before,
-        "paths": [to_text(path) for path in operation.paths],
-        "saved": [to_text(path) for path in operation.saved],
-        "of": operation.of,
+        **operation.encode(),
         "left_alone": [[to_text(item.path), item.reason, item.by_rule] for item in left_alone],
-        "scope": operation.scope,
-        "about": operation.about,
-        "target_sequence": operation.target_sequence,
-        "directory": operation.directory,
         "child": None if child is None else encode_child(child),
         "back": False,
         "units": [encode(unit) for unit in units],
@@ -237,6 +216,7 @@ def finish(
     operation: Operation,
     before: Checkpoint,
     target: Checkpoint,
+    units: list[Unit],
     applied: Applied,
     planned: tuple[LeftAlone, ...],
     child: Child | None = None,
@@ -250,23 +230,15 @@ def finish(
     """
     after = capture(context)
     after.keep()
-    left = {item.path: item for item in (*planned, *applied.left_alone)}
-    if operation.moves_files:
-        surfaced = _surfaced(context, after.tree, target, before, operation.paths)
-        left.update((item.path, item) for item in surfaced)
-    left = {
-        path: item
-        for path, item in left.items()
-        if item.reason in KEPT_BESIDE or not _same(context, after.tree, target, path)
-    }
-    verified = not operation.moves_files or _is_at_target(
-        context, after.tree, target, operation, set(left)
-    )
+    seen = Verification(context, operation, before, target, after, units, applied)
+    left = seen.left_alone((*planned, *applied.left_alone))
+    named = tuple(item for _, item in sorted(left.items()))
+    verified = seen.is_at_target(left)
     nothing = not applied.written and not applied.deleted
     if operation.kind == REWIND and nothing and not operation.moves_conversation:
         with Translated(f"the {operation.kind}"):
             journal.remove(context.store)
-        return _nothing_done(operation, target, left, verified)
+        return _nothing_done(operation.kind, target, named, verified=verified)
     failure = _new_session(context, child, target)
     if failure is not None:
         operation = operation.replace(child=None)
@@ -280,6 +252,7 @@ def finish(
                 deleted=len(applied.deleted),
                 left_alone=len(left),
                 recovered=recovered,
+                touched=seen.touched(),
             ),
         )
         journal.remove(context.store)
@@ -290,7 +263,7 @@ def finish(
         undo=operation.before,
         written=applied.written,
         deleted=applied.deleted,
-        left_alone=tuple(item for _, item in sorted(left.items())),
+        left_alone=named,
         verified=verified,
         recovered=recovered,
         directories=applied.directories,
@@ -310,80 +283,9 @@ def _new_session(context: Context, child: Child | None, target: Checkpoint) -> s
     return None
 
 
-def _is_on_disk(context: Context, change: Change) -> bool:
-    if change.new is None:
-        return False
-    parent, _, name = change.path.rpartition(b"/")
-    try:
-        fd = kernel.open_directory_beneath(context.workspace.fd, parent)
-    except OSError:
-        return False
-    try:
-        if change.new.is_directory:
-            found = ondisk.status(fd, name)
-            return found is not None and entry_mode(found.st_mode) == change.new.mode
-        return is_exactly(fd, name, change.new)
-    finally:
-        os.close(fd)
-
-
-def _same(context: Context, tree: bytes, target: Checkpoint, path: bytes) -> bool:
-    """Tells whether a path that was left alone is as the target has it all the same."""
-    try:
-        wanted = trees.lookup(context.store, bytes.fromhex(target.snapshot), path)
-        return wanted is not None and trees.lookup(context.store, tree, path) == wanted
-    except StoreDamaged:
-        return False
-
-
-def _surfaced(
-    context: Context,
-    tree: bytes,
-    target: Checkpoint,
-    before: Checkpoint,
-    scope: tuple[bytes, ...],
-) -> list[LeftAlone]:
-    """Names what no snapshot held when the rewind began and what the target does not know.
-
-    An ignored directory, say, whose ignore rule the rewind took back: it stays, and shows now.
-    """
-    hidden = read_coverage(context.store, before.commit)
-    wanted = bytes.fromhex(target.snapshot)
-    found: dict[bytes, LeftAlone] = {}
-    for change in trees.diff(context.store, tree, wanted, on_damage=lambda path, error: None):
-        reason = hidden.reason_for(change.path)
-        if change.new is not None or reason is None or not covers(scope, change.path):
-            continue
-        if not (found and covers(tuple(found), change.path)):
-            text = f"not captured when the rewind began ({reason})"
-            found[change.path] = LeftAlone(change.path, text, by_rule=True)
-    return list(found.values())
-
-
 def _nothing_done(
-    operation: Operation, target: Checkpoint, left: dict[bytes, LeftAlone], verified: bool
+    kind: str, target: Checkpoint, left: tuple[LeftAlone, ...], *, verified: bool = True
 ) -> Outcome:
-    """Every path that should have changed had to be left alone: there is nothing to undo."""
-    named = tuple(item for _, item in sorted(left.items()))
-    return Outcome(None, operation.kind, target, None, (), (), named, verified=verified)
-
-
-def _is_at_target(
-    context: Context, tree: bytes, target: Checkpoint, operation: Operation, left: set[bytes]
-) -> bool:
-    """Compares the workspace with the target, leaving out what was left alone and its parents."""
-    allowed = tuple(left)
-    wanted = bytes.fromhex(target.snapshot)
-    for change in trees.diff(context.store, tree, wanted, on_damage=lambda path, error: None):
-        if not covers(operation.paths, change.path):
-            continue
-        if allowed and covers(allowed, change.path):
-            continue
-        if any(path.startswith(change.path + b"/") for path in left):
-            continue
-        if change.path in operation.saved:
-            continue  # an ignored file that came back beside the snapshot
-        if change.old is None and _is_on_disk(context, change):
-            continue  # right, and only ignored by a rule that came to light
-        return False
-    return True
+    """Nothing had to change, or all that should have had to be left alone: nothing to undo."""
+    verified = verified and all(item.by_rule for item in left)
+    return Outcome(None, kind, target, None, (), (), left, verified=verified)

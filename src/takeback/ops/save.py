@@ -51,7 +51,7 @@ def save_before(context: Context, event: AgentEvent) -> None:
     with Translated("saving a file", undo=sink.discard):
         for path in named:
             try:
-                key = context.workspace.relative(path, base=base)
+                key = context.workspace.resolved(path, base=base)
             except ValueError:
                 key = b""
             if key and newest is not None and _is_held(context, sink, held, key):

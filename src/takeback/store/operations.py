@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from takeback.errors import StoreDamaged
-from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
-from takeback.model.operation import FILES, Operation
-from takeback.model.path_text import to_bytes, to_text
+from takeback.model.operation import Operation, decode
 from takeback.store.records import chain, read_record, write_record
 
 TYPE_CHECKING = False
@@ -20,31 +18,10 @@ OPERATIONS = "refs/takeback/operations"
 def write_operation(store: Store, sink: ObjectSink, operation: Operation) -> None:
     """Appends a line; durable when it returns. The caller holds the lock."""
     tip = store.refs.read(OPERATIONS)
+    numbered = operation.replace(sequence=store.next_sequence(above=operation.sequence))
     commit = write_record(
         sink,
-        {
-            "type": "operation",
-            "id": operation.id,
-            "kind": operation.kind,
-            "session": operation.session,
-            "time": operation.time,
-            "target": operation.target,
-            "before": operation.before,
-            "after": operation.after,
-            "paths": [to_text(path) for path in operation.paths],
-            "saved": [to_text(path) for path in operation.saved],
-            "of": operation.of,
-            "written": operation.written,
-            "deleted": operation.deleted,
-            "left_alone": operation.left_alone,
-            "recovered": operation.recovered,
-            "scope": operation.scope,
-            "child": operation.child,
-            "about": operation.about,
-            "target_sequence": operation.target_sequence,
-            "directory": operation.directory,
-            "sequence": store.next_sequence(above=operation.sequence),
-        },
+        numbered.encode(),
         parents=() if tip is None else (tip,),
         time=operation.time,
         message=f"{operation.kind} to {operation.target}",
@@ -55,31 +32,10 @@ def write_operation(store: Store, sink: ObjectSink, operation: Operation) -> Non
 
 def operation_of(record: Record) -> Operation:
     """Returns the operation that a record describes; raises StoreDamaged."""
-    of, child = record.optional_text("of"), record.optional_text("child")
-    return Operation(
-        id=OperationId(record.text("id")),
-        kind=record.text("kind"),
-        session=SessionId(record.text("session")),
-        time=record.time(),
-        target=CheckpointId(record.text("target")),
-        before=CheckpointId(record.text("before")),
-        after=SnapshotId(record.text("after")),
-        paths=tuple(to_bytes(path) for path in record.texts("paths")),
-        saved=tuple(to_bytes(path) for path in record.texts("saved")),
-        of=OperationId(of) if of else None,
-        written=int(record.number("written")),
-        deleted=int(record.number("deleted")),
-        left_alone=int(record.number("left_alone")),
-        recovered=record.meta.get("recovered") is True,
-        scope=record.optional_text("scope") or FILES,
-        child=SessionId(child) if child else None,
-        about=record.optional_text("about"),
-        target_sequence=int(record.number("target_sequence"))
-        if "target_sequence" in record.meta
-        else 0,
-        directory=record.optional_text("directory"),
-        sequence=int(record.number("sequence")) if "sequence" in record.meta else 0,
-    )
+    try:
+        return decode(record.meta)
+    except ValueError as error:
+        raise StoreDamaged(f"record {record.oid.hex()} is no operation: {error}") from None
 
 
 def newest_operation(store: Store) -> Operation | None:

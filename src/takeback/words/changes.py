@@ -5,6 +5,7 @@ from __future__ import annotations
 from takeback.model.change import ADDED, DELETED, MODE, MODIFIED, TYPE
 from takeback.model.snapshot import Entry
 from takeback.model.timeline import OUTSIDE, UNKNOWN
+from takeback.words import render
 from takeback.words.text import count, shown, shown_path, size
 
 TYPE_CHECKING = False
@@ -211,7 +212,7 @@ def going_lines(preview: Preview) -> Iterator[str]:
     """Yields what going there would do in all, and what speaks against it."""
     plan = preview.plan
     if plan.is_empty:
-        yield f"Nothing would change: the files are already at {plan.target.id}."
+        yield render.nothing_to_do(plan)
     written = sum(1 for change in preview.changes if change.kind != DELETED)
     deleted = len(preview.changes) - written
     if preview.changes:

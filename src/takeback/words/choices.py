@@ -184,7 +184,7 @@ def plan_lines(errand: Errand, plan: Plan, paint: Paint) -> Iterator[str]:
         yield f"Its files go into {shown(errand.directory)}; those here stay as they are."
     elif plan.scope == "conversation":
         yield "The files stay as they are."
-    elif plan.is_empty and not plan.does_nothing and not _stays(plan):
+    elif plan.is_empty and not plan.does_nothing and plan.is_possible:
         yield "The files are already there; none changes."
     yield from render.plan_lines(plan.replace(refused=()), paint, whole=True)
     if plan.scope != "files" and errand.of is None:
@@ -193,22 +193,10 @@ def plan_lines(errand: Errand, plan: Plan, paint: Paint) -> Iterator[str]:
         yield f'The prompt is offered again: "{render.short(plan.prompt)}"'
 
 
-def _stays(plan: Plan) -> bool:
-    """Tells whether something that should change has to be left alone."""
-    return any(not item.by_rule for item in plan.left_alone)
-
-
-def nothing_to_do(plan: Plan) -> str:
-    """Says that a plan is empty, and whether that is as it should be."""
-    if _stays(plan):
-        return f"Nothing can be changed: no path could go to {plan.target.id}."
-    return f"Nothing to do: the files are already at {plan.target.id}."
-
-
 def question(errand: Errand, plan: Plan) -> str:
     """Returns the question that a plan is asked with, or that there is nothing to ask."""
     if plan.does_nothing:
-        return nothing_to_do(plan)
+        return render.nothing_to_do(plan)
     return render.question(errand.kind, plan, errand.of)
 
 

@@ -25,9 +25,12 @@ if TYPE_CHECKING:
 
 
 def path_fields(path: bytes, name: str = "path") -> Document:
-    """Returns the path as text, and its bytes in base64 beside it if it is not UTF-8."""
+    """Returns the path as text, and its bytes in base64 beside it if it is not UTF-8.
+
+    The root of the workspace is a dot.
+    """
     try:
-        return {name: path.decode()}
+        return {name: path.decode() or "."}
     except UnicodeDecodeError:
         from base64 import b64encode
 

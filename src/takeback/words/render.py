@@ -121,10 +121,7 @@ def question(kind: str, plan: Plan, of: Operation | None) -> str:
 def outcome_lines(outcome: Outcome, of: Operation | None) -> Iterator[str]:
     """Yields what was done and how it is taken back."""
     if outcome.operation is None:
-        if outcome.whole:
-            yield f"Nothing to do: the files are already at {outcome.target.id}."
-        else:
-            yield f"Nothing was changed: no path could go to {outcome.target.id}."
+        yield _nothing(outcome.target, possible=outcome.verified)
         yield from left_alone_lines(outcome.left_alone, "Left alone")
         yield from conversation_lines(outcome)
         return
@@ -141,11 +138,24 @@ def outcome_lines(outcome: Outcome, of: Operation | None) -> Iterator[str]:
         yield f"The files are in {shown(outcome.directory)}"
     yield from left_alone_lines(outcome.left_alone, "Left alone")
     yield from conversation_lines(outcome)
-    if not outcome.verified:
+    if not outcome.verified and all(item.by_rule for item in outcome.left_alone):
         yield "The files are not exactly at the target: something changed them meanwhile."
     back = way_back(outcome)
     if back is not None:
         yield f"Take it back: takeback {back}"
+
+
+def nothing_to_do(plan: Plan) -> str:
+    """Says that a plan is empty, and whether that is as it should be."""
+    return _nothing(plan.target, possible=plan.is_possible)
+
+
+def _nothing(target: Checkpoint, *, possible: bool) -> str:
+    if not possible:
+        return f"Nothing can be changed: what is left alone cannot go to {target.id}."
+    if not target.complete:  # it does not vouch for every path
+        return f"Nothing to do: all that {target.id} holds is here; it does not hold everything."
+    return f"Nothing to do: the files are already at {target.id}."
 
 
 def way_back(outcome: Outcome) -> str | None:

@@ -16,10 +16,13 @@ _FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def set_directory_mode(parent_fd: int, unit: Unit) -> str | None:
-    """Returns MODE_SET, None if the bits are right already, or why they are left alone."""
+    """Returns MODE_SET, None if the bits are right already, or why they are left alone.
+
+    The root of the workspace has no name: it is the directory that is given.
+    """
     assert unit.new is not None
     assert unit.old is not None
-    fd = _opened(parent_fd, unit.name)
+    fd = _opened(parent_fd, unit.name or b".")
     try:
         present = os.fstat(fd).st_mode & 0o777
         if present == unit.new.mode & 0o777:

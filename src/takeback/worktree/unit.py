@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from takeback.durable import scratch_name
 from takeback.model.path_text import to_bytes, to_text
-from takeback.model.snapshot import Entry
+from takeback.model.snapshot import Entry, decode_entry, encode_entry
 from takeback.model.value import Value
 
 TYPE_CHECKING = False
@@ -147,10 +147,10 @@ def encode(unit: Unit) -> dict[str, Any]:
     return {
         "number": unit.number,
         "path": to_text(unit.path),
-        "old": _encode_entry(unit.old),
-        "new": _encode_entry(unit.new),
-        "inside_old": [[to_text(p), _encode_entry(e)] for p, e in unit.inside_old],
-        "inside_new": [[to_text(p), _encode_entry(e)] for p, e in unit.inside_new],
+        "old": encode_entry(unit.old),
+        "new": encode_entry(unit.new),
+        "inside_old": [[to_text(p), encode_entry(e)] for p, e in unit.inside_old],
+        "inside_new": [[to_text(p), encode_entry(e)] for p, e in unit.inside_new],
     }
 
 
@@ -160,25 +160,17 @@ def decode(record: dict[str, Any]) -> Unit:
     return Unit(
         number=int(record["number"]),
         path=to_bytes(record["path"]),
-        old=_decode_entry(record["old"]),
-        new=_decode_entry(record["new"]),
+        old=decode_entry(record["old"]),
+        new=decode_entry(record["new"]),
         inside_old=_decode_inside(record["inside_old"]),
         inside_new=_decode_inside(record["inside_new"]),
     )
 
 
-def _encode_entry(entry: Entry | None) -> list[Any] | None:
-    return None if entry is None else [entry.mode, entry.oid.hex()]
-
-
-def _decode_entry(value: list[Any] | None) -> Entry | None:
-    return None if value is None else Entry(int(value[0]), bytes.fromhex(value[1]))
-
-
 def _decode_inside(rows: list[Any]) -> Inside:
     found = []
     for path, value in rows:
-        entry = _decode_entry(value)
+        entry = decode_entry(value)
         if entry is None:
             raise ValueError("an entry without content")
         found.append((to_bytes(path), entry))

@@ -32,18 +32,41 @@ class Workspace:
     def relative(self, path: bytes, *, base: bytes) -> bytes:
         """Returns a path that a user gave, relative to the root; raises ValueError if outside.
 
-        Only the directory part is resolved: the last component may be a link that is meant
-        itself, and need not exist.
+        Links that lead to the workspace are resolved, those within it are not: what is a link
+        now may have been a directory in the checkpoint that is asked about.
         """
         full = os.path.normpath(os.path.join(base, path))
-        parent = os.path.realpath(os.path.dirname(full))
-        name = os.path.basename(full)
-        full = os.path.join(parent, name) if name else parent
         if full == self.root:
             return b""
-        if not full.startswith(self.root.rstrip(b"/") + b"/"):
+        start = full.find(b"/", 1)
+        while start >= 0:
+            inside = self._inside(os.path.realpath(full[:start]))
+            if inside is not None:
+                return os.path.join(inside, full[start + 1 :])
+            start = full.find(b"/", start + 1)
+        if os.path.realpath(full) == self.root:  # the workspace itself, by another name
+            return b""
+        raise ValueError("outside")
+
+    def resolved(self, path: bytes, *, base: bytes) -> bytes:
+        """Returns the file that a program means by a path, relative to the root, or ValueError.
+
+        Every link of its directory part is followed, as opening it would. The last component
+        may be a link that is meant itself, and need not exist.
+        """
+        full = os.path.normpath(os.path.join(base, path))
+        parent, name = os.path.split(full)
+        inside = self._inside(os.path.join(os.path.realpath(parent), name))
+        if inside is None:
             raise ValueError("outside")
-        return full[len(self.root.rstrip(b"/")) + 1 :]
+        return inside
+
+    def _inside(self, full: bytes) -> bytes | None:
+        """Returns a real path relative to the root; None if it is not the root or below it."""
+        if full == self.root:
+            return b""
+        above = self.root.rstrip(b"/") + b"/"
+        return full[len(above) :] if full.startswith(above) else None
 
 
 def find_root(start: bytes, *, has_store: Callable[[bytes], bool], home: bytes) -> bytes:

@@ -1,0 +1,201 @@
+"""Verification: what an operation really did, seen in a capture after it.
+
+The snapshots before and after an operation show most of what it did. What they do not show
+within its scope it must say itself, or undo would not know of it: see ``touched``.
+"""
+
+from __future__ import annotations
+
+import os
+
+from takeback import kernel
+from takeback.errors import StoreDamaged
+from takeback.model.change import Change
+from takeback.model.coverage import Coverage, by_choice
+from takeback.model.path_text import covers
+from takeback.model.plan import LeftAlone
+from takeback.model.snapshot import Entry
+from takeback.store import trees
+from takeback.store.checkpoints import read_coverage
+from takeback.store.held import Held
+from takeback.worktree import ondisk
+from takeback.worktree.resume import KEPT_BESIDE, is_exactly
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.operation import Operation
+    from takeback.ops.capture import Captured
+    from takeback.ops.context import Context
+    from takeback.worktree.apply import Applied
+    from takeback.worktree.unit import Unit
+
+
+class Verification:
+    """One look at the workspace after an operation; the caller holds the lock."""
+
+    def __init__(
+        self,
+        context: Context,
+        operation: Operation,
+        before: Checkpoint,
+        target: Checkpoint,
+        after: Captured,
+        units: Sequence[Unit],
+        applied: Applied,
+    ) -> None:
+        self._context = context
+        self._operation = operation
+        self._before = before
+        self._target = target
+        self._after = after
+        self._now = Held(context.store, after.tree)
+        self._hidden = _coverage(context, before)
+        self._lacks = {item.path for item in _coverage(context, target).not_held}
+        skipped = {item.path for item in applied.left_alone} - {*applied.written, *applied.deleted}
+        self._done = {change.path: change for change in _changes(units, skipped)}
+
+    def left_alone(self, items: Iterable[LeftAlone]) -> dict[bytes, LeftAlone]:
+        """Returns what is left alone, by path, without what is right all the same."""
+        left = {item.path: item for item in items}
+        if self._operation.moves_files:
+            for item in self._surfaced():
+                left.setdefault(item.path, item)
+        then = Held(self._context.store, bytes.fromhex(self._target.snapshot))
+        return {
+            path: item
+            for path, item in left.items()
+            if item.reason in KEPT_BESIDE
+            or path in self._lacks
+            or path not in then
+            or self._now[path] != then[path]
+        }
+
+    def is_at_target(self, left: Mapping[bytes, LeftAlone]) -> bool:
+        """Tells whether every path in scope is as the target has it.
+
+        What is left alone by the user's own choice, with its parents, is not looked at; anything
+        else that is left alone means no.
+        """
+        if not self._operation.moves_files:
+            return True
+        if not all(item.by_rule for item in left.values()):
+            return False
+        return self._root_is_right() and self._trees_agree(left) and self._all_done()
+
+    def touched(self) -> tuple[Change, ...]:
+        """Returns what was done that the snapshots before and after do not show in the scope."""
+        held = Held(self._context.store, bytes.fromhex(self._before.snapshot))
+        return tuple(
+            change.replace(old=_bare(change.old), new=_bare(change.new))
+            for path, change in sorted(self._done.items())
+            if path
+            and (
+                not covers(self._operation.paths, path)
+                or not _same(change.old, held[path])
+                or not _same(change.new, self._now[path])
+                or (change.old is None and self._hidden.reason_for(path) is not None)
+            )
+        )
+
+    def _surfaced(self) -> Iterator[LeftAlone]:
+        """Names what no snapshot held when the rewind began and what the target does not know.
+
+        An ignored directory, say, whose ignore rule the rewind took back: it stays, and shows now.
+        """
+        found: list[bytes] = []
+        for change in self._differences(on_damage=lambda path, error: None):
+            reason = self._hidden.reason_for(change.path)
+            if change.new is not None or reason is None:
+                continue
+            if self._is_done(change) or (found and covers(tuple(found), change.path)):
+                continue
+            found.append(change.path)
+            text = f"not captured when the rewind began ({reason})"
+            yield LeftAlone(change.path, text, by_rule=by_choice(reason))
+
+    def _differences(self, on_damage: trees.OnDamage) -> Iterator[Change]:
+        """Yields each path in scope that is not the same now as in the target."""
+        wanted = bytes.fromhex(self._target.snapshot)
+        for change in trees.diff(
+            self._context.store, self._after.tree, wanted, on_damage=on_damage
+        ):
+            if covers(self._operation.paths, change.path):
+                yield change
+
+    def _trees_agree(self, left: Mapping[bytes, LeftAlone]) -> bool:
+        damaged: list[bytes] = []
+        allowed = tuple(left)
+        for change in self._differences(on_damage=lambda path, error: damaged.append(path)):
+            if allowed and covers(allowed, change.path):
+                continue
+            if any(path.startswith(change.path + b"/") for path in left):
+                continue
+            if self._is_done(change):
+                continue  # an ignored file that came back beside the snapshot
+            if change.old is None and self._is_on_disk(change.path, change.new):
+                continue  # right, and only ignored by a rule that came to light
+            return False
+        return not damaged
+
+    def _is_done(self, change: Change) -> bool:
+        """Tells whether a path is what the operation made of it, whatever the target's tree has."""
+        done = self._done.get(change.path)
+        return done is not None and _same(done.new, change.old)
+
+    def _root_is_right(self) -> bool:
+        wanted = self._target.root_mode
+        in_scope = covers(self._operation.paths, b"")
+        return not in_scope or wanted is None or wanted == self._after.root_mode
+
+    def _all_done(self) -> bool:
+        """Tells whether what was written and deleted is so, where no snapshot shows it too."""
+        return all(
+            _same(change.new, self._now[path]) or self._is_on_disk(path, change.new)
+            for path, change in self._done.items()
+            if path
+        )
+
+    def _is_on_disk(self, path: bytes, entry: Entry | None) -> bool:
+        parent, _, name = path.rpartition(b"/")
+        try:
+            fd = kernel.open_directory_beneath(self._context.workspace.fd, parent)
+        except OSError:
+            return entry is None
+        try:
+            if entry is not None and entry.is_directory:
+                found = ondisk.status(fd, name)
+                return found is not None and found.st_mode & 0o170777 == entry.mode
+            return is_exactly(fd, name, entry)
+        finally:
+            os.close(fd)
+
+
+def _coverage(context: Context, checkpoint: Checkpoint) -> Coverage:
+    try:
+        return read_coverage(context.store, checkpoint.commit)
+    except StoreDamaged:  # named already, by the plan
+        return Coverage()
+
+
+def _changes(units: Sequence[Unit], skipped: set[bytes]) -> Iterator[Change]:
+    """Yields what units did, path by path, the insides of directories included."""
+    for unit in units:
+        if unit.path in skipped:
+            continue
+        for path, entry in unit.inside_old:
+            yield Change(unit.path + b"/" + path, entry, None)
+        for path, entry in unit.inside_new:
+            yield Change(unit.path + b"/" + path, None, entry)
+        yield Change(unit.path, unit.old, unit.new)
+
+
+def _bare(entry: Entry | None) -> Entry | None:
+    """Returns an entry without the id of a directory: what is in it is said apart."""
+    return Entry(entry.mode, b"") if entry is not None and entry.is_directory else entry
+
+
+def _same(one: Entry | None, other: Entry | None) -> bool:
+    return _bare(one) == _bare(other)

@@ -1,0 +1,105 @@
+"""Vouching: what a snapshot cannot say of a path, and which paths are not as they were for it.
+
+A checkpoint names what it does not hold. Of such a path nobody knows what it was; one that is
+gone since cannot be brought back, and that is said. The other way round, what is there now and
+was not captured stays, although the target vouches that it was not there.
+"""
+
+from __future__ import annotations
+
+from takeback.durable import is_scratch_name
+from takeback.model.coverage import (
+    EXCLUDED,
+    IGNORED,
+    MOUNT,
+    OTHER_WORKSPACE,
+    Coverage,
+    NotHeld,
+    by_choice,
+)
+from takeback.model.plan import LeftAlone
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator, Mapping
+
+    from takeback.model.snapshot import Entry
+    from takeback.ops.scope import Scope
+    from takeback.store.held import Held
+
+NO_COVERAGE = "its list of what it does not hold is damaged"
+_NOT_OURS = frozenset((EXCLUDED, OTHER_WORKSPACE))
+"""What the user keeps away from takeback, or what has checkpoints of its own."""
+_SELDOM_SPOKEN_OF = frozenset((IGNORED, EXCLUDED, OTHER_WORKSPACE))
+"""What comes and goes by itself: a new one that stays is no news."""
+
+
+class Vouching:
+    """What a target says of the paths that its snapshot does not show."""
+
+    def __init__(self, coverage: Coverage, held: Held, saved: Mapping[bytes, Entry]) -> None:
+        self._coverage = coverage
+        self._held = held
+        self._saved = saved
+
+    @classmethod
+    def of_nothing(cls, held: Held, saved: Mapping[bytes, Entry]) -> Vouching:
+        """Returns that of a target whose coverage cannot be read."""
+        return cls(Coverage([NotHeld(b"", NO_COVERAGE)]), held, saved)
+
+    def reason_for(self, path: bytes) -> str | None:
+        """Returns why the target cannot vouch that a path was not there; None if it can."""
+        return self._coverage.reason_for(path)
+
+    def lacks(self, path: bytes) -> str | None:
+        """Returns why the target has nothing of a path that may have been there; else None."""
+        if path in self._held or path in self._saved:
+            return None
+        return self.reason_for(path)
+
+    def gone(
+        self, scope: Scope, status: Callable[[bytes], os.stat_result | None]
+    ) -> Iterator[LeftAlone]:
+        """Yields what was there then, is in no snapshot, and is not there now.
+
+        One look for each path that the coverage names; nothing is descended into.
+        """
+        for item in self._coverage.not_held:
+            if item.reason == NO_COVERAGE:
+                reason = f"{NO_COVERAGE}: what else was there is not known"
+                yield LeftAlone(b"", reason)
+                continue
+            name = item.path.rpartition(b"/")[2]
+            if not item.path or not scope.holds(item.path) or is_scratch_name(name):
+                continue
+            saved = self._saved.get(item.path)
+            if saved is not None and not saved.is_directory:
+                continue
+            try:
+                found = status(item.path)
+            except OSError:
+                continue  # it is there, or nobody can know
+            if found is None:
+                in_part = saved is not None or item.path in self._held
+                part = "not all " if in_part else "not "
+                reason = f"{part}held by the checkpoint ({item.reason} then), and gone now"
+                yield LeftAlone(item.path, reason, item.reason in _NOT_OURS)
+
+    def asked_for(self, scope: Scope) -> Iterator[LeftAlone]:
+        """Yields each path that was named and that the target has nothing of."""
+        for path in scope.asked_for:
+            reason = self.lacks(path)
+            if path and reason is not None and reason != NO_COVERAGE:
+                yield LeftAlone(path, f"the checkpoint does not hold it ({reason} then)")
+
+    def stays(self, scope: Scope, present: Coverage) -> Iterator[LeftAlone]:
+        """Yields what was not there then, is there now, and cannot be taken away."""
+        for item in present.not_held:
+            if item.reason in _SELDOM_SPOKEN_OF or not item.path or not scope.holds(item.path):
+                continue
+            if item.path in self._held or item.path in self._saved:
+                continue
+            if self.reason_for(item.path) is None:
+                reason = f"not captured ({item.reason}), so it stays"
+                yield LeftAlone(item.path, reason, by_choice(item.reason) or item.reason == MOUNT)

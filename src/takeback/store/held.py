@@ -1,0 +1,50 @@
+"""What one snapshot holds, asked path by path: each of its directories is read once."""
+
+from __future__ import annotations
+
+from takeback.errors import StoreDamaged
+from takeback.model.snapshot import Entry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.store.store import Store
+
+
+class Held:
+    """Looks paths up in a snapshot, where ``trees.lookup`` would read each directory again.
+
+    A directory that cannot be read holds nothing: comparing the trees is what names damage.
+    """
+
+    def __init__(self, store: Store, root: bytes) -> None:
+        self._store = store
+        self._directories: dict[bytes, dict[bytes, Entry]] = {b"": self._read(root)}
+
+    def __getitem__(self, path: bytes) -> Entry | None:
+        """Returns the entry at a path; None if there is none, and for the root, which has none."""
+        parent, _, name = path.rpartition(b"/")
+        return self._directory(parent).get(name)
+
+    def __contains__(self, path: bytes) -> bool:
+        return self[path] is not None
+
+    def _directory(self, path: bytes) -> dict[bytes, Entry]:
+        """Reads the directories from the deepest one that is known down to ``path``."""
+        known = path
+        missing = []
+        while known not in self._directories:
+            missing.append(known)
+            known = known.rpartition(b"/")[0]
+        found = self._directories[known]
+        for below in reversed(missing):
+            entry = found.get(below.rpartition(b"/")[2])
+            is_directory = entry is not None and entry.is_directory
+            found = self._read(entry.oid) if entry is not None and is_directory else {}
+            self._directories[below] = found
+        return found
+
+    def _read(self, oid: bytes) -> dict[bytes, Entry]:
+        try:
+            return {name: Entry(mode, child) for mode, name, child in self._store.tree(oid)}
+        except StoreDamaged:
+            return {}
