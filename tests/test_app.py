@@ -101,17 +101,25 @@ def test_undo_with_nothing_to_undo_is_refused(tb: Takeback) -> None:
             call()
 
 
-@pytest.mark.parametrize("path", ["../other", "/etc/passwd", "sub/../..", "out/x", b"/"])
+@pytest.mark.parametrize("path", ["../other", "/etc/passwd", "sub/../..", b"/"])
 def test_a_path_outside_the_workspace_is_a_usage_error(
     workspace: Path, tb: Takeback, path: str | bytes
 ) -> None:
     (workspace / "a").touch()
     (workspace / "sub").mkdir()
-    (workspace / "out").symlink_to("/etc")
     before = tb.checkpoint().checkpoint
     for call in (tb.plan, tb.rewind):
         with pytest.raises(UsageError, match="outside the workspace"):
             call(before, [path])
+
+
+def test_a_link_of_the_workspace_leads_no_path_out_of_it(workspace: Path, tb: Takeback) -> None:
+    """What is a link now may be a directory in the checkpoint, so it is taken as it is written."""
+    (workspace / "out").symlink_to("/etc")
+    before = tb.checkpoint().checkpoint
+    for call in (tb.plan, tb.rewind):
+        with pytest.raises(UsageError, match="out/passwd is neither in the workspace nor in"):
+            call(before, ["out/passwd"])
 
 
 def test_relative_paths_start_at_the_current_directory(

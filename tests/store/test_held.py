@@ -44,7 +44,12 @@ def test_each_directory_is_read_once(
     held = Held(context.store, bytes.fromhex(checkpoint(context).snapshot))
     read: list[bytes] = []
     tree = Store.tree
-    monkeypatch.setattr(Store, "tree", lambda store, oid: read.append(oid) or tree(store, oid))
+
+    def counted(store: Store, oid: bytes) -> list[tuple[int, bytes, bytes]]:
+        read.append(oid)
+        return tree(store, oid)
+
+    monkeypatch.setattr(Store, "tree", counted)
     for number in range(20):
         assert b"d/%d" % number in held
     assert len(read) == 1
