@@ -68,6 +68,19 @@ class Draft:
         here = self.entries.keys() | self.result.gaps.keys()
         return not (self.marks.keys() <= here and self.known.subs.keys() <= here)
 
+    def restless(self) -> set[bytes]:
+        """Returns the names that are other than they were at the last listing."""
+        if self.known is None:
+            return set()
+        before = self.marks.keys() | self.known.subs.keys() | self.known.gaps.keys()
+        now = self.entries.keys() | self.result.gaps.keys()
+        changed = {
+            name
+            for name, (mark, _) in self.marks.items()
+            if name in self.entries and undoubted(mark) != signature(self.entries[name])
+        }
+        return (before ^ now | changed) - {b""}
+
     def rows(
         self, held: dict[bytes, tuple[bytes, bytes] | Task], belief: Belief
     ) -> list[tuple[bytes, bytes, bytes]]:

@@ -30,7 +30,7 @@ from takeback.worktree.directory import (
     Files,
     directory_signature,
 )
-from takeback.worktree.draft import IGNORE_FILE, Draft
+from takeback.worktree.draft import IGNORE_FILE, Draft, marks_of
 from takeback.worktree.hashing import Task
 from takeback.worktree.movement import Movement
 from takeback.worktree.project import git_directory
@@ -75,6 +75,7 @@ class Survey:
         self._movement = Movement(workspace.fd)
         self._queue: dict[bytes, bool] = {}
         self._drafts: dict[bytes, Draft] = {}
+        self._restless: set[bytes] = set()
         self._young: dict[bytes, dict[bytes, Task]] = {}
         self._sorting = Sorting(workspace.root, rules, policy, allow_large=allow_large)
         self.removed: set[bytes] = set()
@@ -125,6 +126,7 @@ class Survey:
             self._drop(path, MOUNT if error.errno == errno.EXDEV else UNREADABLE)
             return None
         try:
+            again = path in self._movement
             when = time.time_ns()
             status = os.fstat(fd)
             self._movement.saw(path, status, when)
@@ -152,6 +154,8 @@ class Survey:
             return None
         if draft.ignore_file_changed():
             draft.ask_again = True
+        if again:
+            self._restless |= draft.restless()
         if draft.missing() and not draft.settled:  # else it went before we began to look
             self._movement.vanished = True
         self._drafts[path] = draft
@@ -298,13 +302,21 @@ class Survey:
         return self._movement.moved(self._known)
 
     def give_up(self, paths: Iterable[bytes]) -> None:
-        """Names directories that do not hold still: what is not listed in them may be there."""
+        """Names directories that do not hold still: what is not listed in them may be there.
+
+        Of the root only those names are named that came and went, in it or in another such
+        directory: one file that is replaced all the time must not put everything in doubt.
+        """
         for path in paths:
             directory = self._known.get(path)
-            if directory is not None:
-                directory.gaps[b""] = UNSTABLE
-                directory.listed = b""
-                self.removed_from.add(path)
+            if directory is None:
+                continue
+            names = {b""}
+            if not path:
+                names = self._restless - marks_of(directory).keys() - directory.subs.keys()
+            directory.gaps.update((name, UNSTABLE) for name in names if name not in directory.gaps)
+            directory.listed = b""
+            self.removed_from.add(path)
 
     def _still_listed(self, path: bytes) -> bool:
         parent, _, name = path.rpartition(b"/")
