@@ -64,15 +64,15 @@ def test_edited_missing_and_new_files_are_written_and_deleted(
 
 
 @pytest.mark.parametrize(
-    ("reason", "content", "policy", "by_rule"),
+    ("reason", "content", "policy"),
     [
-        ("ignored", "x", Policy(ignored="off"), True),
-        ("oversized", "x" * 100, Policy(size_limit=50), False),
-        ("excluded", "x", Policy(exclude=("path",)), True),
+        ("ignored", "x", Policy(ignored="off")),
+        ("oversized", "x" * 100, Policy(size_limit=50)),
+        ("excluded", "x", Policy(exclude=("path",))),
     ],
 )
 def test_what_the_target_did_not_hold_is_never_deleted(
-    workspace: Path, reason: str, content: str, policy: Policy, by_rule: bool
+    workspace: Path, reason: str, content: str, policy: Policy
 ) -> None:
     (workspace / "path").write_text(content)
     if reason == "ignored":
@@ -85,7 +85,7 @@ def test_what_the_target_did_not_hold_is_never_deleted(
         prepared = prepare(context, target)
     assert deleted(prepared) in ([], [b".gitignore"])
     assert prepared.left_alone == {b"path": f"the target does not hold it ({reason} then)"}
-    assert [item.by_rule for item in prepared.named()] == [by_rule]
+    assert [item.by_rule for item in prepared.named()] == [True]
 
 
 def test_what_was_a_fifo_then_is_left_alone(workspace: Path, context: Context) -> None:

@@ -218,11 +218,6 @@ def _not_back(target: Recording, now: Recording, task: Task) -> set[bytes]:
         for path in target.not_held()
         if task.holds(path) and path not in now.state and not target.is_saved(path)
     }
-    smaller = {
-        path
-        for path in target.state
-        if task.holds(path) and target.is_oversized(path) and path in now.state and now.held(path)
-    }
     stays = {
         path
         for path in now.not_held()
@@ -236,7 +231,7 @@ def _not_back(target: Recording, now: Recording, task: Task) -> set[bytes]:
         and not target.vouches(path)
         and not task.is_step
     }
-    return (gone | smaller | stays | asked) - known
+    return (gone | stays | asked) - known
 
 
 def _mode_above(path: bytes, result: Mapping[bytes, Entry], now: Recording) -> int:

@@ -12,13 +12,14 @@ from stat import S_ISDIR
 
 from takeback.errors import UsageError
 from takeback.model.change import Change
-from takeback.model.coverage import MOUNT, OTHER_WORKSPACE, by_choice
+from takeback.model.coverage import MOUNT, OTHER_WORKSPACE
 from takeback.model.path_text import is_inside_git, to_text
 from takeback.model.plan import LeftAlone
 from takeback.model.snapshot import DIRECTORY, Entry
 from takeback.ops.destination import Destination
 from takeback.ops.differences import Differences, parents
 from takeback.ops.safekeeping import Safekeeping, Unsavable
+from takeback.ops.vouching import NO_COVERAGE
 from takeback.store.held import Held
 
 TYPE_CHECKING = False
@@ -158,7 +159,9 @@ class Preparation:
             return self._decide_unmaking(path, done.new)
         reason = self._going.vouching.reason_for(path)
         if reason is not None:
-            if by_choice(reason) and path not in self._scope.asked_for:
+            # It is there, and what it was then nobody can say: that is no failure of this rewind,
+            # unless this very path was asked for or the list itself is damaged.
+            if reason != NO_COVERAGE and path not in self._scope.asked_for:
                 self._by_rule.add(path)
             return f"the target does not hold it ({reason} then)"
         if path in self.ignored_paths:

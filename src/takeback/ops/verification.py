@@ -53,6 +53,8 @@ class Verification:
         self._after = after
         self._now = Held(context.store, after.tree)
         self._hidden = _coverage(context, before)
+        self._then = Held(context.store, bytes.fromhex(target.snapshot))
+        self._saved_then = Held(context.store, bytes.fromhex(target.saved or ""))
         self._lacks = {item.path for item in _coverage(context, target).not_held}
         skipped = {item.path for item in applied.left_alone} - {*applied.written, *applied.deleted}
         self._done = {change.path: change for change in _changes(units, skipped)}
@@ -63,14 +65,13 @@ class Verification:
         if self._operation.moves_files:
             for item in self._surfaced():
                 left.setdefault(item.path, item)
-        then = Held(self._context.store, bytes.fromhex(self._target.snapshot))
         return {
             path: item
             for path, item in left.items()
             if item.reason in KEPT_BESIDE
             or path in self._lacks
-            or path not in then
-            or self._now[path] != then[path]
+            or path not in self._then
+            or self._now[path] != self._then[path]
         }
 
     def is_at_target(self, left: Mapping[bytes, LeftAlone]) -> bool:
@@ -133,8 +134,10 @@ class Verification:
                 continue
             if any(path.startswith(change.path + b"/") for path in left):
                 continue
-            if self._is_done(change):
-                continue  # an ignored file that came back beside the snapshot
+            if self._is_done(change) or (
+                change.new is None and change.old == self._saved_then[change.path]
+            ):
+                continue  # an ignored file of then: it came back, or was right, and is held now
             if change.old is None and self._is_on_disk(change.path, change.new):
                 continue  # right, and only ignored by a rule that came to light
             return False

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 class Held:
     """Looks paths up in a snapshot, where ``trees.lookup`` would read each directory again.
 
-    A directory that cannot be read holds nothing: comparing the trees is what names damage.
+    Without a root it is empty. A directory that cannot be read holds nothing: comparing the
+    trees is what names damage.
     """
 
     def __init__(self, store: Store, root: bytes) -> None:
@@ -44,6 +45,8 @@ class Held:
         return found
 
     def _read(self, oid: bytes) -> dict[bytes, Entry]:
+        if not oid:
+            return {}
         try:
             return {name: Entry(mode, child) for mode, name, child in self._store.tree(oid)}
         except StoreDamaged:
