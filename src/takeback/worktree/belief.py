@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.worktree.directory import NEVER_TRUSTED, undoubted
+from takeback.worktree.directory import DOUBT, NEVER_TRUSTED, undoubted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,12 +28,11 @@ class Belief:
         A file whose times are too near to the capture is never believed. One that a program
         may be writing to through a mapping is not either, as long as there are few of these.
         """
-        size, mtime, ctime, _, _ = memoryview(mark).cast("q")
+        size, mtime, ctime, _, mode = memoryview(mark).cast("q")
         if not self._moment.settled(mtime, ctime):
             return NEVER_TRUSTED
-        plain = undoubted(mark)
-        if plain == mark:
+        if not mode & DOUBT:
             return mark
         self._files_left -= 1
         self._bytes_left -= size
-        return mark if self._files_left >= 0 and self._bytes_left >= 0 else plain
+        return mark if self._files_left >= 0 and self._bytes_left >= 0 else undoubted(mark)

@@ -28,7 +28,7 @@ NEVER_TRUSTED = bytes(SIGNATURE_SIZE)
 UNSIGNED = 1 << 64
 """What a number of 2^63 or more lacks here: numbers of a signature have a sign."""
 _LATEST = (1 << 63) - 1
-_DOUBT = 1 << 30
+DOUBT = 1 << 30
 """A bit of the mode that no file has."""
 REPOSITORY = 1
 IGNORED_DIRECTORY = "ignored directory"
@@ -64,13 +64,13 @@ def directory_signature(status: os.stat_result) -> bytes:
 def doubted(mark: bytes) -> bytes:
     """Returns a signature that matches no file, though it says what the file's was."""
     size, mtime, ctime, inode, mode = _FIVE.unpack(mark)
-    return _FIVE.pack(size, mtime, ctime, inode, mode | _DOUBT)
+    return _FIVE.pack(size, mtime, ctime, inode, mode | DOUBT)
 
 
 def undoubted(mark: bytes) -> bytes:
     """Returns the signature that ``doubted`` was made of, or the one given."""
     size, mtime, ctime, inode, mode = _FIVE.unpack(mark)
-    return _FIVE.pack(size, mtime, ctime, inode, mode & ~_DOUBT) if mode & _DOUBT else mark
+    return _FIVE.pack(size, mtime, ctime, inode, mode & ~DOUBT) if mode & DOUBT else mark
 
 
 def _time(nanoseconds: int) -> int:
@@ -203,4 +203,4 @@ class Directory:
         if mark == NEVER_TRUSTED:
             return self.racy[name]
         five = _FIVE.unpack(mark)
-        return five[4] & ~_DOUBT, five[0]
+        return five[4] & ~DOUBT, five[0]

@@ -31,6 +31,10 @@ _FLEETING = (errno.ELOOP, errno.EINVAL, errno.ESTALE, errno.ENXIO)
 """What a file says that became a link, or a link a file, or a file a socket, under our eyes."""
 _OF_A_PROCESS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _LEASE = getattr(fcntl, "F_SETLEASE", None)
+_SETSIG = getattr(fcntl, "F_SETSIG", 0)
+_RDLCK, _UNLCK = fcntl.F_RDLCK, fcntl.F_UNLCK
+_HARMLESS = _signal.SIGURG
+_control = fcntl.fcntl
 GONE = "gone"
 """The file vanished between the listing and the reading: it is absent, not missing."""
 
@@ -147,11 +151,11 @@ def _may_be_written_to(fd: int) -> bool:
     if _LEASE is None:
         return True
     try:
-        fcntl.fcntl(fd, fcntl.F_SETSIG, _signal.SIGURG)
-        fcntl.fcntl(fd, _LEASE, fcntl.F_RDLCK)
+        _control(fd, _SETSIG, _HARMLESS)
+        _control(fd, _LEASE, _RDLCK)
     except OSError:  # open for writing; or not ours, or a file system without leases
         return True
-    fcntl.fcntl(fd, _LEASE, fcntl.F_UNLCK)
+    _control(fd, _LEASE, _UNLCK)
     return False
 
 
