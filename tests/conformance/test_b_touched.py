@@ -172,6 +172,19 @@ def test_22_undo_removes_a_tracked_but_ignored_file_that_was_absent(
         assert tree_state(workspace) == after
 
 
+def test_08_an_ignored_file_that_is_right_and_tracked_since_is_no_failure(
+    cli: Cli, workspace: Path
+) -> None:
+    (workspace / ".gitignore").write_text("*.env\n")
+    (workspace / "x.env").write_text("saved beside the snapshot")
+    target = checkpoint(cli)
+    git(workspace, "add", "-f", "x.env")
+    (workspace / "a").write_text("new")
+    answer = cli.ok("--json", "rewind", target, "--files", "--yes")
+    assert answer.json["verified"] is True, str(answer)
+    assert (workspace / "x.env").read_text() == "saved beside the snapshot"
+
+
 # -- 27: permission bits
 
 

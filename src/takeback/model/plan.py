@@ -13,8 +13,9 @@ from takeback.model.value import Value
 class LeftAlone(Value):
     """A path that differs from the target and is not touched, and why.
 
-    ``by_rule`` when that is the user's own choice (an ignored file that nobody asked for, what
-    another session changed and is to be kept); else the operation is done in part only.
+    ``by_rule`` when that is as it should be (an ignored file that nobody asked for, what another
+    session changed and is to be kept, what is there and was not held then); else the operation
+    is done in part only.
     """
 
     path: bytes
