@@ -60,12 +60,15 @@ def _is_here(other: Place, root: bytes) -> bool:
 
 
 def moved_root(home: str, start: bytes) -> bytes | None:
-    """Returns the nearest ancestor that had a store at another path, or has it there as well."""
+    """Returns the nearest ancestor that had a store at another path, or has it there as well.
+
+    One whose store is at its own path is no answer: a linked worktree inside it is apart.
+    """
     had = {place.identity.root: place for place in _in_use(home) if place.identity is not None}
     path = start
     while had:
         found = had.get(places.mark(path))
-        if found is not None and _is_here(found, path):
+        if found is not None and found.root != path and _is_here(found, path):
             return path
         parent = os.path.dirname(path)
         if parent == path:
