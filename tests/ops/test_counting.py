@@ -16,7 +16,7 @@ from takeback.ops.context import Context
 from takeback.ops.counting import Limits, count_lines
 from tests.support.engine import checkpoint, garble
 
-SHORT = Limits(patience=0.4)
+SHORT = Limits(patience=1.5)
 
 
 @pytest.fixture
