@@ -135,7 +135,7 @@ class Verification:
             if any(path.startswith(change.path + b"/") for path in left):
                 continue
             if self._is_done(change) or (
-                change.new is None and change.old == self._saved_then[change.path]
+                change.new is None and _same(change.old, self._saved_then[change.path])
             ):
                 continue  # an ignored file of then: it came back, or was right, and is held now
             if change.old is None and self._is_on_disk(change.path, change.new):
