@@ -7,7 +7,7 @@ import os
 from takeback import ops
 from takeback.app import Takeback
 from takeback.app.opened import place_of
-from takeback.errors import NoSuchCheckpoint, Refused, TakebackError, WhichSession
+from takeback.errors import NoSuchCheckpoint, TakebackError, WhichSession
 from takeback.model.policy import NO_OVERRIDES, Overrides
 from takeback.ops.open import open_store
 from takeback.ports import SilentReporter
@@ -98,9 +98,7 @@ class Unclaimed(Takeback):
         target = self.find(checkpoint)
         planned = self.plan(target, named, scope=scope, ignored=ignored, overrides=overrides)
         if planned.refused:
-            first = planned.refused[0]
-            hint = f"to do it all the same: {first.flag}" if first.flag else "nothing was changed"
-            raise Refused(first.message, hint=hint, flag=first.flag)
+            raise ops.rewind.refused(planned)
         self.claim()
         return super().rewind(
             target, named, scope=scope, ignored=ignored, overrides=overrides, shown=shown
