@@ -150,6 +150,26 @@ def test_22_undo_leaves_an_ignored_file_that_was_edited_since(cli: Cli, workspac
     assert (workspace / "build" / "x.log").read_text() == "edited since"
 
 
+def test_22_what_was_edited_since_goes_with_the_directory_that_makes_way(
+    cli: Cli, workspace: Path
+) -> None:
+    """A file that no snapshot holds made way for a directory, and comes back in its place."""
+    (workspace / "place").mkdir()
+    (workspace / "place" / "file").write_text("kept")
+    held = checkpoint(cli)
+    cli.ok("config", "size_limit_mb", "0.001")
+    shutil.rmtree(workspace / "place")
+    (workspace / "place").write_text("x" * 2000)
+    rewind(cli, held)
+    (workspace / "place" / "file").write_text("edited since")
+    edited = tree_state(workspace)
+    done = cli.ok("--json", "undo", "--yes").json
+    assert (done["verified"], done["left_alone"]) == (True, [])
+    assert (workspace / "place").read_text() == "x" * 2000
+    cli.ok("redo", "--yes")
+    assert tree_state(workspace) == edited
+
+
 def test_22_undo_removes_a_tracked_but_ignored_file_that_was_absent(
     cli: Cli, workspace: Path
 ) -> None:

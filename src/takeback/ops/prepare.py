@@ -184,6 +184,8 @@ class Preparation:
         if vouched and now is not None:
             self.deletes.append(Change(path, now, None))
             return None
+        if any(above in self.displaced for above in parents(path)):
+            return None  # it goes, saved, with the directory that makes way
         if not self._safe.is_still(path, made):
             return "changed since the operation made it"
         if S_ISDIR(found.st_mode):
