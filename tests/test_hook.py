@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from takeback import Takeback
+from takeback.model.event import PROMPT, AgentEvent
 from tests.support.cli import Cli
 from tests.support.engine import settle
 from tests.support.journey import write_files
@@ -192,6 +194,18 @@ def test_an_event_that_does_not_get_the_lock_waits_and_is_recorded_late(
     [turn] = [line for line in cli.ok("--json", "log").json_lines if line["kind"] == "prompt"]
     assert (turn["prompt"], turn["late"], turn["state"]) == ("while it is locked", True, "ended")
     assert "late" in cli.ok("log").stdout
+
+
+def test_an_event_that_is_left_twice_waits_once(cli: Cli, workspace: Path) -> None:
+    """A hook's time is up just when it has left its event: it leaves that again."""
+    cli.ok("checkpoint")
+    with Takeback.open(str(workspace)) as tb:
+        prompt = AgentEvent(PROMPT, agent="mine", session="s1", directory=str(workspace))
+        came = tb.now
+        for _ in range(2):
+            tb.leave(prompt, came=came)
+        tb.leave(prompt.replace(prompt="another one at the same moment"), came=came)
+        assert tb.status().waiting == 2
 
 
 def test_a_late_event_keeps_the_transcript_of_its_moment(cli: Cli, workspace: Path) -> None:

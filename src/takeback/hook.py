@@ -89,11 +89,12 @@ def _heard(agent: str, text: str) -> str:
             return adapter.answer(answer(tb, session, words, command=adapter.command or ""))
         if not tb.hears_agents:
             return ""
+        came = tb.now
         try:
             with _Limit(tb):
-                received = tb.receive(event, wait=tb.hook_seconds / 2)
-        except TimedOut:  # before the recording had begun: the disk hangs, or all is very slow
-            tb.leave(event)
+                received = tb.receive(event, came=came, wait=tb.hook_seconds / 2)
+        except TimedOut:  # before or after the recording: the disk hangs, or all is very slow
+            tb.leave(event, came=came)
             tb.finish_detached()
             return ""
         if received.timed_out:

@@ -36,14 +36,14 @@ def played(workspace: Path, context: Context) -> Context:
         for session in ("s1", "s2"):
             clock_of(context).time += 1
             event = AgentEvent("prompt", "mine", session, str(workspace), turn=f"t{number}")
-            receive(context, event.replace(prompt=f"do {number}"), wait=1)
+            receive(context, event.replace(prompt=f"do {number}"), came=context.clock.now(), wait=1)
         for name in ("both", "s1", "s2"):
             (workspace / name).write_text(f"{name} {number}\n")
         for session in ("s2", "s1"):
             # what the other one did is found at the first end, and claimed by its own tool later
             tools = (ToolCall("Edit", EDIT, (str(workspace / session),)),)
             event = AgentEvent("turn_end", "mine", session, str(workspace), turn=f"t{number}")
-            receive(context, event.replace(tools=tools), wait=1)
+            receive(context, event.replace(tools=tools), came=context.clock.now(), wait=1)
         if number == 6:
             rewind(context, first, Scope(), Overrides.all())
         if number == 8:  # a session that is cut from another begins with a copy of a place
@@ -139,7 +139,10 @@ def test_numbers_that_were_given_twice_stay_in_one_batch(played: Context) -> Non
     Path(played.store.path("sequence")).write_text("3\n")
     checkpoint(played)
     receive(
-        played, AgentEvent("prompt", "mine", "s3", str(played.workspace.root), turn="x"), wait=1
+        played,
+        AgentEvent("prompt", "mine", "s3", str(played.workspace.root), turn="x"),
+        came=0,
+        wait=1,
     )
     for size in (1, 2, 3, 5):
         ledger = Ledger(IN_MEMORY)

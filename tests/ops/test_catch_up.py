@@ -222,7 +222,7 @@ def play(context: Context, kind: str, turn: str, session: str = "s1", **fields: 
     """Tells one event of an agent, without moving the clock."""
     directory = os.fsdecode(context.workspace.root)
     event = AgentEvent(kind, "mine", session, directory, turn=turn).replace(**fields)
-    receive(context, event, wait=1)
+    receive(context, event, came=context.clock.now(), wait=1)
 
 
 def test_a_clock_that_goes_back_moves_no_turn(workspace: Path, context: Context) -> None:

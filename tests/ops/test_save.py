@@ -42,7 +42,7 @@ def tell(context: Context, kind: str, *tools: ToolCall, **fields: str) -> Checkp
     clock_of(context).time += 1
     directory = os.fsdecode(context.workspace.root)
     event = AgentEvent(kind, "mine", "s1", directory, turn="t1", tools=tools)
-    return receive(context, event.replace(**fields), wait=1).checkpoint
+    return receive(context, event.replace(**fields), came=context.clock.now(), wait=1).checkpoint
 
 
 def prompt(context: Context) -> Checkpoint:

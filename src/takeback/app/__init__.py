@@ -65,20 +65,30 @@ class Takeback(Travel):
         found = self.find(checkpoint)
         return self._ask(lambda ledger: ops.label.label(self._context, ledger, found, name))
 
-    def receive(self, event: AgentEvent, *, wait: float | None = None) -> Received:
+    def receive(
+        self, event: AgentEvent, *, came: float | None = None, wait: float | None = None
+    ) -> Received:
         """Records what an agent says; see ``takeback.model.event``."""
-        policy = self._context.policy
         told, files = self._told(event)
         return ops.receive.receive(
-            self._context, told, files, wait=policy.hook_seconds if wait is None else wait
+            self._context,
+            told,
+            files,
+            came=self.now if came is None else came,
+            wait=self.hook_seconds if wait is None else wait,
         )
 
-    def leave(self, event: AgentEvent) -> None:
+    def leave(self, event: AgentEvent, *, came: float | None = None) -> None:
         """Keeps an event that there was no time for; the next holder of the lock records it."""
         from takeback.store import pending
 
         told, files = self._told(event)
-        pending.leave(self._context.store, told, self._context.clock.now(), files)
+        pending.leave(self._context.store, told, self.now if came is None else came, files)
+
+    @property
+    def now(self) -> float:
+        """The time, in seconds since the epoch."""
+        return self._context.clock.now()
 
     def _told(self, event: AgentEvent) -> tuple[AgentEvent, tuple[TranscriptPart, ...]]:
         """Returns an event as it is kept, with the files of its transcript as long as they are."""

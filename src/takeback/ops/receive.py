@@ -48,26 +48,26 @@ def receive(
     event: AgentEvent,
     transcript: tuple[TranscriptPart, ...] = (),
     *,
+    came: float,
     wait: float,
 ) -> Received:
     """Records an event; durable when it returns, as a checkpoint or as an event that waits.
 
-    ``transcript`` are the files of the conversation as long as they are now. ``wait`` is how
-    long the lock may take, in seconds. Raises what a capture raises; then the event is lost,
-    and the next one sees all that happened.
+    ``transcript`` are the files of the conversation as long as they are now. ``came`` is when
+    the event came, ``wait`` how long the lock may take, in seconds. Raises what a capture raises;
+    then the event is lost, and the next one sees all that happened.
     """
-    now = context.clock.now()
     store = context.store
     try:
         store.lock.acquire(context.holder, wait=wait)
     except Locked:
-        pending.leave(store, event, now, transcript)
+        pending.leave(store, event, came, transcript)
         take_waiting(context)
         return Received(waiting=True)
     try:
-        received = _record_all(context, event, now, transcript)
+        received = _record_all(context, event, came, transcript)
     except TimedOut as error:
-        pending.leave(store, event, now, transcript)
+        pending.leave(store, event, came, transcript)
         log.append(store, f"{event.agent} {event.kind}: {error.message}; the event waits")
         return Received(waiting=True, timed_out=True)
     finally:

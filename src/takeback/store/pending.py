@@ -1,12 +1,13 @@
 """Events that could not be recorded in time, kept until the next holder of the lock comes.
 
-One file an event, named by the time it was left and flushed, so that an acknowledged event
-survives whatever ends the process. They are recorded in the order in which they were left.
+One file an event, named by when the event came and flushed, so that an acknowledged event
+survives whatever ends the process. They are recorded in the order in which they came.
 """
 
 from __future__ import annotations
 
 import os
+import zlib
 
 from takeback import durable
 from takeback.model import event as events
@@ -32,13 +33,18 @@ class Waiting(Value):
 def leave(
     store: Store, event: AgentEvent, time: float, transcript: tuple[TranscriptPart, ...]
 ) -> None:
-    """Keeps an event, durable when it returns. The lock need not be held."""
+    """Keeps an event, durable when it returns. The lock need not be held.
+
+    One that is left twice (a time limit rang when it had just been left) is kept once.
+    """
     folder = store.path("pending")
     durable.make_directories(folder)
-    name = f"{int(time * 1_000_000):020d}-{os.urandom(4).hex()}"
+    told = events.encode(event)
+    mark = zlib.crc32(json_text.dumps(told).encode(errors="surrogateescape"))
+    name = f"{int(time * 1_000_000):020d}-{os.getpid():x}-{mark:08x}"
     record = {
         "v": 1,
-        "event": events.encode(event),
+        "event": told,
         "time": time,
         "transcript": [[part.path, part.size] for part in transcript],
     }
