@@ -126,6 +126,24 @@ def test_deltas_that_git_made_are_read_back(git: Git, offsets: str):
         assert b"".join(pieces) == data
 
 
+@pytest.mark.parametrize("remembered", [0, 60_000, 4 << 20])
+def test_whatever_is_remembered_of_deltas_each_object_is_itself(
+    git: Git, remembered: int, monkeypatch: pytest.MonkeyPatch
+):
+    made = history(git)
+    git.run(["repack", "-adfq", "--depth=50"])
+    monkeypatch.setattr("takeback.git.packfile._REMEMBERED", remembered)
+    packs = reader(git)
+    order = [*made, *made, *made]
+    random.Random(3).shuffle(order)
+    assert {oid: packs.read(oid) for oid in order} == made
+    [name] = packs.names()
+    bases = packs._list._files[name]._bases
+    held = [data for _, data in bases._found.values()]
+    assert sum(map(len, held)) == remembered - bases._room <= remembered
+    assert bool(held) is bool(remembered)
+
+
 def test_loose_objects_are_read_back(git: Git):
     for data in (b"", b"loose", b"l" * (3 << 20)):
         said = git.run(["hash-object", "-w", "--stdin"], stdin=data)

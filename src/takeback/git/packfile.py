@@ -28,6 +28,7 @@ _OFS_DELTA = 6
 _REF_DELTA = 7
 _DEEPEST = 4096  # git writes 50, and never more than 4095
 _DENSEST = 1040  # zlib cannot make more than 1032 bytes of one
+_REMEMBERED = 4 << 20
 
 
 class Entry(Value):
@@ -74,14 +75,44 @@ def inflate(
         raise errors.StoreDamaged("it is shorter than it says")
 
 
+class _Bases:
+    """The last objects that deltas led through, up to some MB.
+
+    Versions of a directory are deltas of one another, fifty in a row. Who reads all of them
+    would otherwise apply each one fifty times.
+    """
+
+    __slots__ = ("_found", "_room")
+
+    def __init__(self) -> None:
+        self._found: dict[int, tuple[int, bytes]] = {}
+        self._room = _REMEMBERED
+
+    def get(self, offset: int) -> tuple[int, bytes] | None:
+        found = self._found.pop(offset, None)
+        if found is not None:
+            self._found[offset] = found  # the last that goes
+        return found
+
+    def add(self, offset: int, kind: int, data: bytes) -> None:
+        if offset in self._found or len(data) > _REMEMBERED // 4:
+            return
+        self._found[offset] = kind, data
+        self._room -= len(data)
+        while self._room < 0:
+            oldest = next(iter(self._found))
+            self._room += len(self._found.pop(oldest)[1])
+
+
 class PackFile:
     """An open pack. OSError if it cannot be opened; StoreDamaged for all that is wrong in it."""
 
-    __slots__ = ("_fd", "_size")
+    __slots__ = ("_bases", "_fd", "_size")
 
     def __init__(self, path: str) -> None:
         self._fd = os.open(path, _FLAGS)
         self._size = os.fstat(self._fd).st_size
+        self._bases = _Bases()
 
     def problem(self, index: PackIndex) -> str | None:
         """Says why this is not the whole pack that ``index`` was made for, None if it is.
@@ -134,17 +165,32 @@ class PackFile:
 
     def read(self, offset: int, index: PackIndex) -> tuple[int, bytes]:
         """Returns the kind and bytes of the object at ``offset``, its deltas applied."""
-        deltas: list[bytes] = []
+        deltas: list[tuple[int, bytes]] = []
         for _ in range(_DEEPEST):
-            entry = self.entry(offset)
-            data = b"".join(self.pieces(entry))
-            if entry.base is None:
-                while deltas:
-                    data = apply_delta(data, deltas.pop())
-                return entry.kind, data
-            deltas.append(data)
-            offset = self._base_offset(entry.base, index)
+            found = self._bases.get(offset)
+            if found is None:
+                entry = self.entry(offset)
+                data = b"".join(self.pieces(entry))
+                if entry.base is not None:
+                    deltas.append((offset, data))
+                    offset = self._base_offset(entry.base, index)
+                    continue
+                found = entry.kind, data
+            return self._undeltaed(offset, found, deltas)
         raise errors.StoreDamaged("its deltas have no end")
+
+    def _undeltaed(
+        self, offset: int, base: tuple[int, bytes], deltas: list[tuple[int, bytes]]
+    ) -> tuple[int, bytes]:
+        """Applies deltas, the last one first, to the object at ``offset``."""
+        kind, data = base
+        if deltas:
+            self._bases.add(offset, kind, data)
+        while deltas:
+            offset, orders = deltas.pop()
+            data = apply_delta(data, orders)
+            self._bases.add(offset, kind, data)
+        return kind, data
 
     def _base_offset(self, base: int | ObjectId, index: PackIndex) -> int:
         if isinstance(base, int):
