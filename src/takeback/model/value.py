@@ -30,6 +30,7 @@ else:
                 **{k: v for base in bases for k, v in getattr(base, "_defaults", {}).items()},
                 **defaults,
             }
+            cls._setters = tuple(getattr(cls, field).__set__ for field in cls._fields)
             return cls
 
 
@@ -48,6 +49,10 @@ class Value(metaclass=_ValueType):
 
         def __init__(self, *args, **kwargs):
             fields = self._fields
+            if len(args) == len(fields) and not kwargs:  # thousands at a time are made so
+                for set_field, value in zip(self._setters, args, strict=True):
+                    set_field(self, value)
+                return
             if len(args) > len(fields):
                 raise TypeError(f"{type(self).__name__} takes {len(fields)} fields")
             given = dict(zip(fields, args, strict=False))
