@@ -74,6 +74,17 @@ def test_22_undo_brings_back_what_made_way_for_a_named_path(
     there_and_back(cli, workspace, target, "a/deep/f")
 
 
+def test_22_what_is_in_the_way_of_an_ignored_file_makes_way_too(cli: Cli, workspace: Path) -> None:
+    """The file is kept beside the snapshot, the directory it was in is in it."""
+    (workspace / "a").mkdir()
+    (workspace / "a" / ".gitignore").write_text("*.env\n")
+    (workspace / "a" / "my.env").write_text("secret")
+    target = checkpoint(cli)
+    shutil.rmtree(workspace / "a")
+    (workspace / "a").write_text("my precious notes")
+    there_and_back(cli, workspace, target, "a/my.env")
+
+
 def test_22_what_makes_way_and_was_not_named_is_said_to_people(cli: Cli, workspace: Path) -> None:
     (workspace / "a").mkdir()
     (workspace / "a" / "f").write_text("x")

@@ -73,7 +73,8 @@ class Differences:
 
     def _leading(self) -> set[bytes]:
         """Returns the directories that must exist for a wanted path to be written into them."""
-        written = [path for path in self._scope.paths if path in self._then]
+        held = (self._then, self._saved)
+        written = [path for path in self._scope.paths if any(path in tree for tree in held)]
         written += [path for path, done in self._scope.touched.items() if done.old is not None]
         return {above for path in written for above in parents(path)}
 
