@@ -14,6 +14,7 @@ import pytest
 from tests.support.cli import Cli
 from tests.support.engine import settle
 from tests.support.journey import checkpoint, log, rewind, same, store_of, unbroken, write_files
+from tests.support.lanes import cases
 from tests.support.processes import lock_holder
 from tests.support.trees import tree_state
 
@@ -166,8 +167,7 @@ def store(cli: Cli, workspace: Path) -> Path:
     return found
 
 
-@pytest.mark.parametrize("number", [0, 1, 2])
-@pytest.mark.parametrize("damage", DAMAGES)
+@cases("damage, number", DAMAGES, [0, 1, 2], each=4)
 def test_61_after_a_pack_is_lost_or_damaged_a_new_checkpoint_comes_back_whole(
     cli: Cli, workspace: Path, store: Path, damage: Callable[[Path], None], number: int
 ) -> None:
@@ -181,7 +181,7 @@ def test_61_after_a_pack_is_lost_or_damaged_a_new_checkpoint_comes_back_whole(
     goes_back(cli, workspace, answer.json["id"], wanted)
 
 
-@pytest.mark.parametrize("damage", [lose, truncate, zero_and_restart, lose_with_the_table])
+@cases("damage", [lose, truncate, zero_and_restart, lose_with_the_table], each=3)
 def test_61_who_is_told_of_a_lost_pack(
     cli: Cli, store: Path, damage: Callable[[Path], None]
 ) -> None:
@@ -225,7 +225,7 @@ def state_of_packs(cli: Cli) -> set[str]:
     return {finding["state"] for finding in findings if finding["about"] == "packs"}
 
 
-@pytest.mark.parametrize("found_by", ["verify", "doctor", "cat", "rewind", "show"])
+@cases("found_by", ["verify", "doctor", "cat", "rewind", "show"], each=3)
 def test_61_damage_that_somebody_met_is_relied_on_no_more(
     cli: Cli, workspace: Path, store: Path, found_by: str
 ) -> None:
@@ -314,7 +314,7 @@ def spoil_all(store: Path, damage: Callable[[Path], None]) -> None:
 LIES = [lose, empty_index, truncate, zero_and_restart, garble_and_restart]
 
 
-@pytest.mark.parametrize("damage", LIES)
+@cases("damage", LIES, each=3)
 def test_61_what_is_saved_before_a_tool_is_written_again_if_it_is_lost(
     cli: Cli, workspace: Path, agent: Agent, damage: Callable[[Path], None]
 ) -> None:
@@ -330,7 +330,7 @@ def test_61_what_is_saved_before_a_tool_is_written_again_if_it_is_lost(
     assert cli.ok("cat", before, "build/out").stdout_bytes == FILES["build/out"]
 
 
-@pytest.mark.parametrize("damage", LIES)
+@cases("damage", LIES, each=3)
 def test_61_a_held_file_whose_object_is_lost_is_saved_before_a_tool(
     cli: Cli, workspace: Path, agent: Agent, damage: Callable[[Path], None]
 ) -> None:
@@ -370,7 +370,7 @@ def blobs_beside(store: Path, spoiled: list[Path]) -> list[bytes]:
     return [data for kind, data in found if kind == BLOB]
 
 
-@pytest.mark.parametrize("damage", LIES)
+@cases("damage", LIES, each=3)
 def test_61_a_conversation_whose_pieces_are_lost_is_kept_anew(
     cli: Cli, agent: Agent, damage: Callable[[Path], None]
 ) -> None:
@@ -382,7 +382,7 @@ def test_61_a_conversation_whose_pieces_are_lost_is_kept_anew(
     assert kept.stdout_bytes == agent.transcript.read_bytes()
 
 
-@pytest.mark.parametrize("damage", LIES)
+@cases("damage", LIES, each=3)
 def test_61_a_late_event_after_a_loss_is_whole(
     cli: Cli, workspace: Path, agent: Agent, damage: Callable[[Path], None]
 ) -> None:
@@ -397,7 +397,7 @@ def test_61_a_late_event_after_a_loss_is_whole(
     goes_back(cli, workspace, made["id"], wanted)
 
 
-@pytest.mark.parametrize("damage", LIES)
+@cases("damage", LIES, each=3)
 def test_61_labels_and_operations_after_a_loss_are_there(
     cli: Cli, workspace: Path, store: Path, damage: Callable[[Path], None]
 ) -> None:
@@ -412,7 +412,7 @@ def test_61_labels_and_operations_after_a_loss_are_there(
     assert (workspace / "file.txt").read_bytes() == b"wrecked\n"
 
 
-@pytest.mark.parametrize("damage", LIES)
+@cases("damage", LIES, each=3)
 def test_61_a_fork_s_conversation_is_written_again_if_it_is_lost(
     cli: Cli, agent: Agent, damage: Callable[[Path], None]
 ) -> None:

@@ -11,6 +11,7 @@ from takeback import Takeback
 from tests.support.cli import Cli
 from tests.support.host import Host
 from tests.support.journey import rewind, write_files
+from tests.support.lanes import cases
 
 ODD = {
     "colon": "thread:42",
@@ -46,7 +47,7 @@ UNSAYABLE = {ODD["nul"], ODD["half"], ODD["byte"]}
 """What no command line, or no JSON that everybody reads, can say."""
 
 
-@pytest.mark.parametrize("as_agent", [False, True], ids=["session", "agent"])
+@cases("as_agent", [False, True], each=2)
 def test_any_text_is_a_session_and_an_agents_name(
     cli: Cli, workspace: Path, as_agent: bool
 ) -> None:

@@ -6,9 +6,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 from tests.support.cli import Cli
+from tests.support.lanes import cases
 from tests.support.trees import differences, tree_state
 
 DIRECTORIES = 300
@@ -33,8 +32,7 @@ def fill(root: Path, content: str) -> None:
         (directory / "sub" / content).write_text(content)
 
 
-@pytest.mark.parametrize("descriptors", [64, 256])
-@pytest.mark.parametrize("packs", [1, 12], ids=["one pack", "many packs"])
+@cases("descriptors, packs", [64, 256], [1, 12], each=3)
 def test_capture_rewind_undo_redo_with_few_descriptors(
     workspace: Path, descriptors: int, packs: int
 ) -> None:

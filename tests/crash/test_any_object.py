@@ -10,7 +10,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +30,9 @@ from takeback.store.labels import LABELS
 from takeback.store.records import META, chain, read_record
 from takeback.store.store import Store
 from tests.support.engine import Heard, garble
+from tests.support.lanes import shares
 
+SHARES = 7
 STAGES = ("commit", "record", "meta", "coverage", "files", "subtree", "blob")
 
 
@@ -151,8 +153,9 @@ class Spoilt(Packs):
 UNEXPECTED = (RecursionError, MemoryError, ValueError, OverflowError, UnicodeError, OSError)
 
 
+@shares(len(UNEXPECTED))
 def test_whatever_reading_an_object_raises_the_other_checkpoints_are_indexed(
-    played: Path,
+    played: Path, share: int
 ) -> None:
     tried = dict.fromkeys(STAGES, 0)
     with Takeback.open(played) as tb:
@@ -162,29 +165,29 @@ def test_whatever_reading_an_object_raises_the_other_checkpoints_are_indexed(
         spoilt = Spoilt(os.path.join(store.git_dir, "objects"))
         store.packs.close()
         store.packs = spoilt
-        for part in parts:
-            for error in UNEXPECTED:
-                store._trees.clear()
-                spoilt.oid, spoilt.error = part.oid, error
-                heard = Heard()
-                ledger = rebuild_ledger(store, heard)
-                hidden = hidden_by(part, everything)
-                found = [entry.checkpoint.id for entry in timeline(store, ledger, everything=True)]
-                expected = [one.id for one in everything if one.id not in hidden]
-                assert found == expected, f"{part}, {error}"
-                if hidden:
-                    assert heard.notes, part
-                spoilt.oid = b""
-                assert len(heard.notes) <= 3, heard.notes
-                ledger.close()
-                tried[part.what] += 1
+        for number, part in enumerate(parts):
+            store._trees.clear()
+            error = UNEXPECTED[(number + share) % len(UNEXPECTED)]
+            spoilt.oid, spoilt.error = part.oid, error
+            heard = Heard()
+            ledger = rebuild_ledger(store, heard)
+            hidden = hidden_by(part, everything)
+            found = [entry.checkpoint.id for entry in timeline(store, ledger, everything=True)]
+            expected = [one.id for one in everything if one.id not in hidden]
+            assert found == expected, f"{part}, {error}"
+            if hidden:
+                assert heard.notes, part
+            spoilt.oid = b""
+            assert len(heard.notes) <= 3, heard.notes
+            ledger.close()
+            tried[part.what] += 1
     assert all(tried.values()), tried
-    assert sum(tried.values()) >= 300, tried
+    assert sum(tried.values()) >= 50, tried
 
 
-@pytest.mark.slow
+@shares(SHARES)
 def test_a_damaged_object_leaves_every_other_checkpoint_to_be_listed_shown_and_gone_to(
-    played: Path, tmp_path: Path, soak: bool
+    played: Path, tmp_path: Path, share: int
 ) -> None:
     """With the ledger that knew it when it was sound, and with one made anew."""
     with Takeback.open(played) as tb:
@@ -198,21 +201,18 @@ def test_a_damaged_object_leaves_every_other_checkpoint_to_be_listed_shown_and_g
     sound, files = tmp_path / "sound", tmp_path / "files"
     shutil.copytree(directory, sound)
     shutil.copytree(played, files, ignore=shutil.ignore_patterns(".git"))
-    tried = dict.fromkeys(STAGES, 0)
+    assert {part.what for part in parts} >= {*STAGES, "operations", "labels", "local"}
+    tried = list(product(zip(parts, held, strict=True), (False, True)))[share::SHARES]
+    assert len(tried) * SHARES >= 150
     failures = []
-    for number, (part, holding) in enumerate(zip(parts, held, strict=True)):
-        for fresh in (False, True) if soak else (number % 2 == 0,):
-            shutil.rmtree(directory)
-            shutil.copytree(sound, directory)
-            put_back(files, played)
-            problem = use_with(played, part, everything, holding, fresh=fresh)
-            if problem:
-                failures.append(f"{part} ({fresh=}): {problem}")
-            tried[part.what] = tried.get(part.what, 0) + 1
+    for (part, holding), fresh in tried:
+        shutil.rmtree(directory)
+        shutil.copytree(sound, directory)
+        put_back(files, played)
+        problem = use_with(played, part, everything, holding, fresh=fresh)
+        if problem:
+            failures.append(f"{part} ({fresh=}): {problem}")
     assert not failures, "\n".join(failures)
-    assert sum(tried.values()) >= 70, tried
-    assert all(tried.values()), tried
-    assert tried.keys() >= {"operations", "labels", "local"}
 
 
 def put_back(files: Path, root: Path) -> None:

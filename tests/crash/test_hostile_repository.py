@@ -20,6 +20,7 @@ from takeback import Takeback
 from takeback.store.store import MOST_PACKS
 from tests.support.cli import Cli
 from tests.support.git import git
+from tests.support.lanes import cases
 from tests.support.trees import differences, git_state, tree_state
 
 LIMIT = 30
@@ -440,7 +441,7 @@ def run_everything(project: Project, environ: Mapping[str, str]) -> None:
         cli.ok(*command)
 
 
-@pytest.mark.parametrize("name", POISONS)
+@cases("name", POISONS, each=4)
 def test_nothing_of_the_project_runs_or_changes(tmp_path: Path, name: str) -> None:
     project = Project(tmp_path)
     environ = POISONS[name][0](project) or {}

@@ -16,7 +16,7 @@ from tests.support.lanes import shares
 from tests.support.removal import remove_tree
 from tests.support.trees import tree_state
 
-SHARES = 5
+SHARES = 11
 HISTORY = b'{"text": "one"}\n{"text": "done"}\n'
 WHOLE = HISTORY + b'{"text": "two"}\n{"text": "done"}\n'
 

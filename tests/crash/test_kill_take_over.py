@@ -15,6 +15,7 @@ from takeback.errors import NotAWorkspace
 from takeback.model.policy import Overrides
 from tests.crash.world import World
 from tests.support.faults import Faults
+from tests.support.lanes import cases
 
 
 def made_anew(base: Path) -> World:
@@ -53,8 +54,7 @@ def kept(world: World) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("fault", [0, errno.ENOSPC], ids=["killed", "full"])
-@pytest.mark.parametrize("operation", [adopt, rewind])
+@cases("operation, fault", [adopt, rewind], [0, errno.ENOSPC], each=3)
 def test_take_over_disturbed(tmp_path: Path, operation: object, fault: int) -> None:
     action = adopt if operation is adopt else rewind
     step = 1 if action is adopt else 3  # of the rewind itself each step is killed elsewhere

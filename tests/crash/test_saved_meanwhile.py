@@ -13,13 +13,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-import pytest
-
 from takeback import kernel
 from takeback.model.policy import Overrides
 from tests.crash.world import Notes, World, write
 from tests.support.faults import Faults
-from tests.support.lanes import shares
+from tests.support.lanes import cases, shares
 from tests.support.trees import tree_state
 
 PRECIOUS = b"typed five seconds ago"
@@ -68,6 +66,7 @@ def save(directory: int, name: str) -> None:
 
 
 Save = Callable[[Directory], None]
+ABLE = ["exchange", "no exchange", "no rename"]
 WAYS = [a_new_file, a_new_file_further_down, an_edit_by_renaming, an_edit_in_place]
 
 
@@ -121,8 +120,7 @@ def rounds(tmp_path: Path, share: int, *, able: str) -> Iterator[int]:
     yield from range(ran.steps.index("exchange") - 1 + share, 10_000, SHARES)
 
 
-@pytest.mark.parametrize("able", ["exchange", "no exchange", "no rename"])
-@pytest.mark.parametrize("way", WAYS)
+@cases("able, way", ABLE, WAYS, each=5)
 @shares(SHARES)
 def test_what_is_saved_into_a_directory_that_makes_way_is_kept_and_named(
     tmp_path: Path, way: Save, share: int, able: str
@@ -202,8 +200,7 @@ def in_undo_snapshot(world: World) -> bool:
     return bool(precious(world))
 
 
-@pytest.mark.parametrize("able", ["exchange", "no exchange", "no rename"])
-@pytest.mark.parametrize("way", [a_new_file, a_new_file_further_down, an_edit_by_renaming])
+@cases("able, way", ABLE, [a_new_file, a_new_file_further_down, an_edit_by_renaming], each=4)
 @shares(SHARES)
 def test_what_is_saved_between_a_kill_and_its_recovery_is_kept_and_named(
     tmp_path: Path, way: Save, share: int, able: str
@@ -238,7 +235,7 @@ def recover(world: World, notes: Notes, able: str) -> list[bytes]:
         return [] if recovered is None else [item.path for item in recovered.left_alone]
 
 
-@pytest.mark.parametrize("able", ["exchange", "no exchange", "no rename"])
+@cases("able", ABLE, each=2)
 def test_a_kill_while_a_directory_makes_way_is_recovered_and_can_be_undone(
     tmp_path: Path, able: str
 ) -> None:

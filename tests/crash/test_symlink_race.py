@@ -24,7 +24,7 @@ from tests.support.lanes import shares
 from tests.support.trees import tree_state
 
 ROUNDS = 200
-SHARES = 4
+SHARES = 8
 RENAME_EXCHANGE = 2
 AT_FDCWD = -100
 FILES = 12

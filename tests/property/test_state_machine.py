@@ -41,12 +41,14 @@ from tests.property.oracle import (
     plain,
     record,
 )
+from tests.support.lanes import shares
 from tests.support.removal import remove_tree
 from tests.support.trees import Entry, differences, git_state, tree_state
 
 T = TypeVar("T")
 ROOT_USER = os.geteuid() == 0
 OLD_TIME = 1_500_000_000_123_456_789
+SHARES = 8
 MOST_ENTRIES = 24
 DEEPEST = 3
 
@@ -612,8 +614,10 @@ def _bare(recording: Recording, path: bytes) -> Entry | None:
     return None if entry is None else bare(entry)
 
 
+@shares(SHARES)
 @pytest.mark.parametrize("machine", [Workspace, WorkspaceWithGit])
-def test_every_tree_comes_back(machine: type[Workspace]) -> None:
-    examples = settings().max_examples * 7 // 10  # of each of the two machines
+def test_every_tree_comes_back(machine: type[Workspace], share: int) -> None:
+    """Each share begins at random, so each is a sample of its own."""
+    examples = settings().max_examples // (SHARES - 1)  # more than 400 of both together
     limits = settings(stateful_step_count=20, max_examples=examples)
     run_state_machine_as_test(machine, settings=limits)

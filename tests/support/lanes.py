@@ -7,10 +7,15 @@
 
 A campaign (a kill at each step, random kills, races) is cut into shares. Each share goes through
 all of it in larger steps, beginning at another one, so the first share alone meets every kind of
-step; `make test` runs that one and the long lane the others.
+step; `make test` runs that one and the long lane the others. Of a long table of cases `make test`
+takes each so many'th.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import product
+from typing import Any
 
 import pytest
 
@@ -42,5 +47,19 @@ def shares(count: int, *, first: int = 1) -> pytest.MarkDecorator:
         [
             pytest.param(number, marks=() if number < first else pytest.mark.long)
             for number in range(count)
+        ],
+    )
+
+
+def cases(names: str, *values: Iterable[Any], each: int) -> pytest.MarkDecorator:
+    """Makes a test of each combination: each so many'th for `make test`, the rest long.
+
+    With a number that no list's length divides, each value of each list is met.
+    """
+    return pytest.mark.parametrize(
+        names,
+        [
+            pytest.param(*case, marks=() if number % each == 0 else pytest.mark.long)
+            for number, case in enumerate(product(*values))
         ],
     )

@@ -77,6 +77,7 @@ def test_a_file_at_its_bottom_is_replaced_and_deleted(fd: int) -> None:
     assert ondisk.matches(fd, b"d", FOLDER, INSIDE[:-1])
 
 
+@pytest.mark.long
 def test_each_of_its_directories_is_deleted(fd: int, root: Path) -> None:
     make_deep(fd)
     paths = [b"d", *(b"d/" + path for path, _ in INSIDE)]
