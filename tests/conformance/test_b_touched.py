@@ -147,6 +147,27 @@ def test_22_undo_removes_what_a_rewind_wrote_where_the_rules_ignore_it(
         assert tree_state(workspace) == after
 
 
+def test_22_undo_says_nothing_of_an_ignored_directory_that_the_rewind_itself_removed(
+    cli: Cli, workspace: Path
+) -> None:
+    """All that was in it was tracked, and so held: nothing else can be missing."""
+    (workspace / ".gitignore").write_text("build/\n")
+    git(workspace, "init", "-q")
+    held = checkpoint(cli)
+    (workspace / "build").mkdir()
+    (workspace / "build" / "tracked").write_text("kept")
+    git(workspace, "add", "-f", "build/tracked")
+    before = tree_state(workspace)
+    rewind(cli, held)
+    assert not (workspace / "build").exists()
+    for _ in range(2):
+        done = cli.ok("--json", "undo", "--yes").json
+        assert (done["verified"], done["left_alone"]) == (True, [])
+        assert tree_state(workspace) == before
+        done = cli.ok("--json", "redo", "--yes").json
+        assert (done["verified"], done["left_alone"]) == (True, [])
+
+
 def test_22_undo_leaves_an_ignored_file_that_was_edited_since(cli: Cli, workspace: Path) -> None:
     (workspace / "build").mkdir()
     (workspace / "build" / "x.log").write_text("kept")

@@ -97,7 +97,7 @@ class Verification:
                 not covers(self._operation.paths, path)
                 or not _same(change.old, held[path])
                 or not _same(change.new, self._now[path])
-                or (change.old is None and self._hidden.reason_for(path) is not None)
+                or self._hidden.reason_for(path) is not None
             )
         )
 
