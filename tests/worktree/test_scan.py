@@ -17,8 +17,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from takeback.model.policy import Policy
 from takeback.ops.context import Context
-from tests.support.engine import settle
+from tests.support.engine import opened, settle
 from tests.support.git import git
 from tests.support.scanner import Scanner
 
@@ -244,6 +245,30 @@ def test_an_ignore_file_that_goes_shows_what_it_hid(root: Path, scanner: Scanner
     (root / ".gitignore").unlink()
     assert set(scanner.held()) == {b"a", b"sub/b", b"sub/deep/c"}
     assert scanner.run().coverage.not_held == ()
+
+
+@pytest.mark.parametrize("edit", [False, True], ids=["removed", "edited"])
+@pytest.mark.parametrize(
+    "policy",
+    [Policy(size_limit=20), Policy(exclude=(".gitignore",)), Policy(ignored="off")],
+    ids=["oversized", "excluded", "ignored"],
+)
+def test_an_ignore_file_that_is_not_held_itself_is_never_believed(
+    root: Path, policy: Policy, edit: bool
+) -> None:
+    (root / ".gitignore").write_text(".gitignore\ndeep/\n# a comment\n")
+    settle()
+    with opened(root, policy=policy) as context:
+        scanner = Scanner(context)
+        first = scanner.run()
+        assert first.coverage.reason_for(b"sub/deep/c") == "ignored"
+        assert b".gitignore" not in first.saved
+        if edit:
+            (root / ".gitignore").write_text(".gitignore\nb\n# a comment.....\n")
+        else:
+            (root / ".gitignore").unlink()
+        held = set(scanner.held())
+    assert held == ({b"a", b"sub/deep/c"} if edit else {b"a", b"sub/b", b"sub/deep/c"})
 
 
 # -- the index

@@ -57,8 +57,8 @@ class Draft:
             return False
         status = self.entries.get(IGNORE_FILE)
         before = self.marks.get(IGNORE_FILE)
-        if before is None:
-            return status is not None
+        if before is None:  # one that is not held has no signature: it may be another by now
+            return status is not None or IGNORE_FILE in self.known.gaps
         return status is None or undoubted(before[0]) != signature(status)
 
     def missing(self) -> bool:

@@ -274,7 +274,9 @@ class Survey:
             self._movement.vanished |= draft.lost
             if draft.young:
                 self._young[path] = draft.young
-            open_gap = any(reason not in _STAYS for reason in result.gaps.values())
+            open_gap = IGNORE_FILE in result.gaps or any(
+                reason not in _STAYS for reason in result.gaps.values()
+            )
             if open_gap or not draft.settled:
                 result.listed = b""
             if draft.known is not None:
