@@ -57,6 +57,12 @@ def test_a_renamed_file_is_a_deletion_and_an_addition(git: Git):
     assert b"rename" not in diff.unified(git, one, two)
 
 
+def test_of_a_very_large_text_it_is_only_said_that_it_differs(git: Git):
+    large = b"a line\n" * (diff.LARGEST_SHOWN // 7 + 1)
+    one, two = tree(git, {b"large": large}), tree(git, {b"large": large + b"one more\n"})
+    assert diff.unified(git, one, two).endswith(b"Binary files a/large and b/large differ\n")
+
+
 def test_many_pairs_and_paths_do_not_block(git: Git):
     full = tree(git, {b"file%05d" % number: b"%d\n" % number for number in range(3000)})
     counted = diff.numstat(git, [(EMPTY_TREE, full), (full, EMPTY_TREE)] * 20)
