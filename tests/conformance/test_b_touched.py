@@ -385,6 +385,24 @@ def test_14_a_path_that_is_asked_for_and_not_held_is_named(cli: Cli, workspace: 
         assert paths(answer.json["left_alone"]) == {name.encode()}
 
 
+def test_14_a_path_that_is_asked_for_below_what_is_not_held_is_named(
+    cli: Cli, workspace: Path
+) -> None:
+    """Its directory is left alone by a rule; that is no answer to who named the file."""
+    cli.ok("config", "size_limit_mb", "0.001")
+    (workspace / "d").mkdir()
+    (workspace / "d" / "a").write_text("x" * 2000)
+    target = checkpoint(cli)
+    (workspace / "d" / "a").unlink()
+    (workspace / "d" / "a").mkdir()
+    (workspace / "d" / "a" / "inside").write_text("made since")
+    cli.ok("rewind", target, "--yes", "--", "d")
+    answer = cli.run("--json", "rewind", target, "--yes", "--", "d", "d/a/inside")
+    assert answer.status == 3, str(answer)
+    assert b"d/a/inside" in paths(answer.json["left_alone"])
+    assert answer.json["verified"] is False
+
+
 def test_14_what_stays_because_it_is_not_captured_is_named(cli: Cli, workspace: Path) -> None:
     cli.ok("config", "size_limit_mb", "1")
     (workspace / "a").write_text("1")

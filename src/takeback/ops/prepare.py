@@ -24,7 +24,7 @@ from takeback.store.held import Held
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from takeback.model.checkpoint import Checkpoint
     from takeback.ops.capture import Captured
@@ -243,16 +243,26 @@ class Preparation:
             self.writes.append(Change(b"", old, new))
 
     def _name_what_is_not_back(self) -> None:
+        for item in self._going.vouching.asked_for(self._scope):
+            # that something above it is left alone by a rule is no answer to who named it
+            if not self._is_named(item.path, self.left_alone.keys() - self._by_rule):
+                self._name(item)
         found = (
             *self._going.vouching.gone(self._scope, self._safe.status),
-            *self._going.vouching.asked_for(self._scope),
             *self._going.vouching.stays(self._scope, self._captured.coverage),
         )
         for item in found:
-            if item.path in self._scope.touched or any(
-                place in self.left_alone for place in (item.path, *parents(item.path))
-            ):
-                continue
-            self.left_alone[item.path] = item.reason
-            if item.by_rule:
-                self._by_rule.add(item.path)
+            if not self._is_named(item.path, self.left_alone.keys()):
+                self._name(item)
+
+    def _is_named(self, path: bytes, named: Collection[bytes]) -> bool:
+        return path in self._scope.touched or any(
+            place in named for place in (path, *parents(path))
+        )
+
+    def _name(self, item: LeftAlone) -> None:
+        self.left_alone[item.path] = item.reason
+        if item.by_rule:
+            self._by_rule.add(item.path)
+        else:
+            self._by_rule.discard(item.path)
