@@ -127,6 +127,27 @@ def test_without_a_checkpoint_it_goes_to_the_newest(story: Story) -> None:
     assert story.files() == SECOND
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["rewind", "", "--yes"],
+        ["rewind", " ", "--yes"],
+        ["show", ""],
+        ["cat", "", "a"],
+        ["diff", ""],
+        ["diff", "@", ""],
+        ["fork", "", "--yes"],
+        ["label", "", "x"],
+    ],
+    ids=" ".join,
+)
+def test_an_empty_name_is_no_checkpoint(story: Story, words: list[str]) -> None:
+    """A script's variable that was never set must not take back the newest turn."""
+    answer = story.cli.run(*words)
+    assert answer.status == 12, str(answer)
+    assert story.files() == NOW
+
+
 def test_paths_limit_it(story: Story) -> None:
     story.cli.ok("rewind", "start", "--yes", "--", "a", "c")
     assert story.files() == {"a": "a\n", "d": "mine\n"}

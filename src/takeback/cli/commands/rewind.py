@@ -12,7 +12,7 @@ from takeback.errors import UsageError
 
 
 @verb("rewind", shows=("--yes", "--dry-run"), paths=True)
-@click.argument("checkpoint", metavar="[CP]", type=name_text, default="")
+@click.argument("checkpoint", metavar="[CP]", type=name_text, required=False)
 @click.option("--files", is_flag=True, help="The files only.")
 @click.option("--conversation", is_flag=True, help="The conversation only.")
 @click.option("--both", is_flag=True, help="Files and conversation.")
@@ -21,7 +21,7 @@ from takeback.errors import UsageError
 @override_options
 def command(
     call: Call,
-    checkpoint: str,
+    checkpoint: str | None,
     files: bool,
     conversation: bool,
     both: bool,
@@ -39,13 +39,15 @@ def command(
     """
     allowed = overrides(**waived)
     scope = _scope(files=files, conversation=conversation, both=both)
-    with open_with(call, checkpoint, session) as tb:
-        meant = call.session_meant(tb, session, checkpoint)
-        target = tb.find(checkpoint, session=meant) if checkpoint else tb.before_newest_turn(meant)
+    name = checkpoint or ""
+    with open_with(call, name, session) as tb:
+        meant = call.session_meant(tb, session, name)
+        if checkpoint is None:
+            target = tb.before_newest_turn(meant)
+        else:  # an empty one too: a script's variable that was never set is no wish
+            target = tb.find(checkpoint, session=meant)
         if scope is None:
-            scope = tb.default_scope(
-                checkpoint or target, target, paths, ignored=ignored, session=meant
-            )
+            scope = tb.default_scope(name or target, target, paths, ignored=ignored, session=meant)
         going = errand.rewind(target, paths, scope=scope, ignored=ignored)
         journey = Journey(call, tb, going, allowed)
         if call.dry_run:
