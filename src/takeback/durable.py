@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import errno
 import os
+from stat import S_ISREG
 
 from takeback import kernel
 
@@ -265,33 +266,51 @@ def replace_file(
         sync_directory(directory or ".")
 
 
-def create_file(path: str, data: bytes) -> None:
+def create_file(name: str, data: bytes, *, dir_fd: int) -> None:
     """Makes a new file whole: it is not there, or there with all its bytes, flushed.
 
     May be called again after a crash. Raises FileExistsError rather than replace other bytes.
     """
-    directory, name = os.path.split(path)
-    temporary = f"{directory}/.{name}.takeback-new"
-    if os.path.lexists(temporary):
-        unlink(temporary)
-    if os.path.lexists(path):
-        with open(path, "rb") as file:
-            if file.read() == data:
-                return
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
-    fd = create(temporary)
+    temporary = f".{name}.takeback-new"
+    if _lexists(temporary, dir_fd):
+        unlink(temporary, dir_fd=dir_fd)
+    if _lexists(name, dir_fd):
+        if _holds(name, data, dir_fd):
+            return
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
+    fd = create(temporary, dir_fd=dir_fd)
     try:
         try:
             write(fd, data)
             sync(fd)
         finally:
             os.close(fd)
-        link(temporary, path)
+        link(temporary, name, dir_fd=dir_fd)
     except OSError:
-        os.unlink(temporary)
+        os.unlink(temporary, dir_fd=dir_fd)
         raise
-    unlink(temporary)
-    sync_directory(directory or ".")
+    unlink(temporary, dir_fd=dir_fd)
+    sync(dir_fd)
+
+
+def _lexists(name: str, dir_fd: int) -> bool:
+    try:
+        os.lstat(name, dir_fd=dir_fd)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _holds(name: str, data: bytes, dir_fd: int) -> bool:
+    """Tells whether a name is an ordinary file with these bytes, and waits for none."""
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        fd = os.open(name, flags, dir_fd=dir_fd)
+    except OSError:
+        return False
+    with open(fd, "rb") as file:
+        status = os.fstat(fd)
+        return S_ISREG(status.st_mode) and status.st_size == len(data) and file.read() == data
 
 
 def make_directories(path: str) -> None:

@@ -78,6 +78,12 @@ if TYPE_CHECKING:
             Reads; ``path`` need not exist and is always the last of them.
             """
 
+        def sessions_root(self, environ: Mapping[str, str]) -> str | None:
+            """Returns the directory beneath which the agent keeps its sessions' files.
+
+            None where they may lie anywhere, or where there are none.
+            """
+
         def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
             """Returns the history up to a place, in the agent's own format, as one file.
 

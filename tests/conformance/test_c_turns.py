@@ -197,7 +197,10 @@ def test_47_compaction_clear_resume_and_switch_keep_their_places(
 def test_49_places_survive_a_moved_or_deleted_transcript(
     cli: Cli, host: Host, workspace: Path
 ) -> None:
-    """The bytes are in the store: the conversation is written anew although its file is gone."""
+    """The bytes are in the store: the conversation is written anew although its file is gone.
+
+    Where another directory has taken the place of its own, they are printed and not written.
+    """
     host.turn("one", {"a.txt": b"1\n"})
     host.turn("two", {"a.txt": b"2\n"})
     kept = host.transcript.read_bytes()
@@ -208,9 +211,11 @@ def test_49_places_survive_a_moved_or_deleted_transcript(
     assert (workspace / "a.txt").read_bytes() == b"1\n"
     host.folder.rename(host.folder.with_name("moved"))
     host.folder.mkdir()
-    done = rewind(cli, "turn:2.end", "--conversation")
-    child = host.resumed(done["resume"]["argv"])
-    assert child.remembers() == ["one", "done", "two", "done"]
+    refused = cli.run("--json", "rewind", "turn:2.end", "--conversation", "--yes")
+    assert refused.status == 13
+    assert "--conversation" in refused.error["hint"]
+    assert list(host.folder.iterdir()) == []
+    assert cli.ok("cat", "turn:2.end", "--conversation").stdout_bytes == kept
 
 
 def test_events_in_any_order_from_any_program_are_survived(

@@ -9,7 +9,19 @@ from pathlib import Path
 import pytest
 
 from takeback.model.session import TranscriptPart
-from takeback.ops.transcript import parts_now, read_beginning
+from takeback.ops.transcript import (
+    first_line,
+    parts_now,
+    place_of,
+    read_now,
+    read_part,
+    read_tail,
+)
+
+
+def read_beginning(part: TranscriptPart) -> bytes | None:
+    found = read_part(part)
+    return None if found is None else found[1]
 
 
 def test_the_files_that_are_there_are_given_with_their_length(tmp_path: Path) -> None:
@@ -70,6 +82,27 @@ def test_what_is_no_ordinary_file_is_neither_read_nor_waited_for(tmp_path: Path,
         path.symlink_to(tmp_path / "fifo")
     assert parts_now((str(path),)) == ()
     assert read_beginning(TranscriptPart(str(path), 10)) is None
+    assert read_now(str(path)) is None
+    assert read_tail(str(path), 10) is None
+    assert first_line(str(path), 10) is None
+
+
+def test_what_is_kept_says_how_long_it_is_and_where_it_was_read(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(b"01234")
+    found = read_part(TranscriptPart(str(path), 10))
+    assert found == (TranscriptPart(str(path), 5, place_of(tmp_path.stat())), b"01234")
+
+
+@pytest.mark.parametrize("size", [0, 3, 70_000, 200_000])
+def test_ends_are_read_without_the_rest(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "t.jsonl"
+    line = bytes(size)
+    path.write_bytes(line + b"\nmore\nlast")
+    assert first_line(str(path), 1 << 20) == line
+    assert first_line(str(path), 2) == line[:2]
+    assert read_tail(str(path), 4) == b"last"
+    assert read_tail(str(path), 1 << 20) == read_now(str(path)) == path.read_bytes()
 
 
 def test_a_link_to_a_transcript_is_that_transcript(tmp_path: Path) -> None:
@@ -92,3 +125,4 @@ def test_a_transcript_too_long_to_be_kept_is_not_read(tmp_path: Path) -> None:
     (part,) = parts_now((str(path),))
     assert part.size == (1 << 29) + 1
     assert read_beginning(part) is None
+    assert read_now(str(path)) is None

@@ -60,6 +60,9 @@ class Generic:
     def transcript_files(self, path: str) -> tuple[str, ...]:
         return (path,)
 
+    def sessions_root(self, environ: Mapping[str, str]) -> str | None:
+        return None
+
     def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
         return b"".join(parts)
 

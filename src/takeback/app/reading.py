@@ -181,11 +181,5 @@ def turn_is_over(newest: Checkpoint) -> bool:
     """Looks at the end of a transcript for a turn that ended without a word, by Esc."""
     if newest.agent is None or not newest.transcript:
         return False
-    try:
-        with open(newest.transcript[-1].path, "rb") as file:
-            file.seek(0, 2)
-            file.seek(max(0, file.tell() - _TAIL))
-            tail = file.read()
-    except OSError:
-        return False
-    return adapter_of(newest.agent).is_over(tail, newest.turn_id)
+    tail = ops.transcript.read_tail(newest.transcript[-1].path, _TAIL)
+    return tail is not None and adapter_of(newest.agent).is_over(tail, newest.turn_id)

@@ -124,6 +124,7 @@ class Checkpoint(Value):
             meta["root_mode"] = self.root_mode
         if self.transcript:
             meta["transcript"] = [[part.path, part.size] for part in self.transcript]
+            meta["transcript_places"] = [part.place for part in self.transcript]
         if self.tools:
             meta["tools"] = [[tool.name, tool.kind, *tool.paths] for tool in self.tools]
         if self.origin is not None:
@@ -180,9 +181,7 @@ def decode(meta: Mapping[str, Any], *, snapshot: SnapshotId, commit: bytes) -> C
             unfinished=meta.get("unfinished") is True,
             leaf=_maybe(meta, "leaf"),
             entry=_maybe(meta, "entry"),
-            transcript=tuple(
-                TranscriptPart(_text(path), int(size)) for path, size in meta.get("transcript", ())
-            ),
+            transcript=_transcript(meta.get("transcript", ()), meta.get("transcript_places", ())),
             tools=tuple(
                 ToolCall(_text(name), _text(kind), tuple(_text(path) for path in paths))
                 for name, kind, *paths in meta.get("tools", ())
@@ -231,6 +230,16 @@ def _maybe(meta: Mapping[str, Any], name: str) -> str | None:
 
 def _bits(value: Any) -> int | None:
     return value & 0o777 if isinstance(value, int) else None
+
+
+def _transcript(files: Any, places: Any) -> tuple[TranscriptPart, ...]:
+    """Returns the files of a transcript; an older record does not say where they were read."""
+    parts = [TranscriptPart(_text(path), int(size)) for path, size in files]
+    if len(places) != len(parts):
+        return tuple(parts)
+    return tuple(
+        part.replace(place=_text(place)) for part, place in zip(parts, places, strict=True)
+    )
 
 
 def _origin(value: Any) -> Origin | None:

@@ -22,10 +22,15 @@ class Process(Value):
 
 
 class TranscriptPart(Value):
-    """One file of a transcript: where it was, and how long it was at that moment."""
+    """One file of a transcript: where it was, and how long it was at that moment.
+
+    ``place`` is the directory that it was read from, told from any other that may stand at its
+    path since (ops/transcript.py); empty where it was not read.
+    """
 
     path: str
     size: int
+    place: str = ""
 
 
 class Anchor(Value):

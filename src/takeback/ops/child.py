@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import os
 
-from takeback import durable
-from takeback.errors import Refused, StoreDamaged, WriteFailed
+from takeback.errors import Refused, StoreDamaged
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.ids import SessionId, new_checkpoint_id
 from takeback.model.path_text import to_bytes
@@ -18,6 +17,8 @@ from takeback.model.session import Anchor, Origin, Resume, TranscriptPart, sessi
 from takeback.model.turn import PROMPT, STEER, forked_from
 from takeback.model.value import Value
 from takeback.ops import elsewhere
+from takeback.ops.session_file import Berth
+from takeback.ops.transcript import read_now
 from takeback.store.checkpoints import (
     SESSIONS,
     conversation_tree,
@@ -51,6 +52,15 @@ class Child(Value):
     """A new directory that the checkpoint's files go into."""
     filling: str | None = None
     """The temporary name beside it, random, under which that directory is filled."""
+    place: str = ""
+    """The directory that the old transcript was read from, where the new file may go too."""
+    root: str = ""
+    """The agent's own directory, beneath which it may go."""
+
+    @property
+    def berth(self) -> Berth:
+        """Where the session's file may be made."""
+        return Berth(self.path, self.place, self.root)
 
 
 class Cut(Value):
@@ -105,12 +115,8 @@ def _live(target: Checkpoint, parts: tuple[bytes, ...]) -> tuple[bytes, ...]:
     """Returns the transcript as it is now, nothing if it does not begin as it was then."""
     found = []
     for part, then in zip(target.transcript, parts, strict=False):
-        try:
-            with open(part.path, "rb") as file:
-                now = file.read()
-        except OSError:
-            return ()
-        if not now.startswith(then):
+        now = read_now(part.path)
+        if now is None or not now.startswith(then):
             return ()
         found.append(now)
     return tuple(found)
@@ -152,6 +158,8 @@ def plan_cut(
         again = _again(context, adapter, other, new.native, new.data)
         if again is not None and other.native is not None:
             return Cut(again, resume_of(other, adapter, where), prompt, reused=True)
+    berth = berth_for(context, adapter, target, new.path if history else "")
+    berth.check(target.id)
     with context.locked():
         sink = PackSink(context.store, disk_floor=context.policy.disk_floor)
         tree = write_conversation(sink, [new.data])
@@ -160,16 +168,24 @@ def plan_cut(
         id=session_id(target.agent, new.native),
         agent=target.agent,
         native=new.native,
-        path=new.path if history else "",
+        path=berth.path,
         tree=tree.hex(),
         directory=where,
         worktree=worktree,
         filling=None if worktree is None else elsewhere.temporary_name(worktree),
+        place=berth.place,
+        root=berth.root,
     )
     if not history and not adapter.starts_by_id:
         return Cut(child, resume_line(target, adapter.start(where)), prompt)
     made = target.replace(native=new.native)
     return Cut(child, resume_of(made, adapter, where), prompt)
+
+
+def berth_for(context: Context, adapter: Adapter, target: Checkpoint, path: str) -> Berth:
+    """Returns where the file of a child of a checkpoint may be made; "" means no file."""
+    place = target.transcript[-1].place if target.transcript else ""
+    return Berth(path, place, adapter.sessions_root(context.environ) or "")
 
 
 def _again(
@@ -184,16 +200,23 @@ def _again(
             return None
         kept = b"".join(read_conversation(context.store, tree))
         path = other.transcript[-1].path
-        if path:
-            with open(path, "rb") as file:
-                if file.read() != kept:
-                    return None
-    except (StoreDamaged, OSError):
+        if path and read_now(path) != kept:
+            return None
+    except StoreDamaged:
         return None
     if _without(kept, other.native) != _without(data, new):
         return None
-    directory = other.directory or ""
-    return Child(other.session, other.agent, other.native, path, tree.hex(), directory)
+    berth = berth_for(context, adapter, other, path)
+    return Child(
+        id=other.session,
+        agent=other.agent,
+        native=other.native,
+        path=path,
+        tree=tree.hex(),
+        directory=other.directory or "",
+        place=berth.place,
+        root=berth.root,
+    )
 
 
 def _without(data: bytes, native: str) -> int:
@@ -219,15 +242,15 @@ def resume_line(checkpoint: Checkpoint, start: Resume) -> Resume | None:
 def write_child(context: Context, child: Child, target: Checkpoint, blobs: BlobSource) -> None:
     """Writes the session's file and its first checkpoint; may be called again after a crash.
 
-    Raises WriteFailed or StoreDamaged; then the session is not there. The caller holds the lock.
+    Raises Refused, WriteFailed or StoreDamaged; then the session is not there. The caller holds the lock.
     """
     data = b"".join(read_conversation(context.store, bytes.fromhex(child.tree)))
     if child.worktree is not None:
         elsewhere.fill(context, target, child.worktree, child.filling, blobs)
-    if child.path:
-        _write_file(child.path, data)
+    place = child.berth.write(data, target.id) if child.path else ""
+    part = TranscriptPart(child.path, len(data), place)
     if child.worktree is not None:
-        elsewhere.begin(context, child, target, data)
+        elsewhere.begin(context, child, target, data, part)
         return
     if context.store.refs.read(SESSIONS + child.id) is not None:
         return
@@ -250,7 +273,7 @@ def write_child(context: Context, child: Child, target: Checkpoint, blobs: BlobS
         directory=child.directory,
         leaf=None,
         entry=None,
-        transcript=(TranscriptPart(child.path, len(data)),),
+        transcript=(part,),
         tools=(),
         subagent=None,
         origin=Origin(target.session, target.id),
@@ -268,15 +291,6 @@ def write_child(context: Context, child: Child, target: Checkpoint, blobs: BlobS
     )
 
 
-def _write_file(path: str, data: bytes) -> None:
-    """Makes the file, which must not be there unless with these very bytes."""
-    try:
-        durable.make_directories(os.path.dirname(path))
-        durable.create_file(path, data)
-    except OSError as error:
-        raise WriteFailed.of("writing the new session", error) from error
-
-
 def encode(child: Child) -> dict[str, Any]:
     """Returns a child as the journal keeps it."""
     return {name: getattr(child, name) for name in _FIELDS}
@@ -287,4 +301,15 @@ def decode(record: Mapping[str, Any]) -> Child:
     return Child(**known)
 
 
-_FIELDS = ("id", "agent", "native", "path", "tree", "directory", "worktree", "filling")
+_FIELDS = (
+    "id",
+    "agent",
+    "native",
+    "path",
+    "tree",
+    "directory",
+    "worktree",
+    "filling",
+    "place",
+    "root",
+)

@@ -7,7 +7,7 @@ from takeback.model.checkpoint import Checkpoint
 from takeback.model.operation import Operation, history
 from takeback.model.turn import PROMPT
 from takeback.model.value import Value
-from takeback.ops.child import history_at
+from takeback.ops.child import berth_for, history_at
 from takeback.store.operations import read_operations
 
 TYPE_CHECKING = False
@@ -70,7 +70,8 @@ def _no_conversation(
     if not target.transcript and not is_first:
         return "the conversation was not kept at this moment"
     try:
-        history_at(context, adapter, target, newest)
+        if history_at(context, adapter, target, newest):
+            berth_for(context, adapter, target, target.transcript[-1].path).check(target.id)
     except TakebackError as error:
         return error.message
     return None

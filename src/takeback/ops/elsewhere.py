@@ -13,7 +13,7 @@ from takeback.errors import Refused, StoreDamaged, TakebackError, UsageError, Wr
 from takeback.model.change import Change
 from takeback.model.ids import new_operation_id
 from takeback.model.path_text import is_inside_git, to_text
-from takeback.model.session import Origin, TranscriptPart
+from takeback.model.session import Origin
 from takeback.model.turn import forked_from
 from takeback.ops.capture import capture, draft, record
 from takeback.ops.open import locate, open_store, open_workspace
@@ -25,6 +25,7 @@ from takeback.worktree.unit import make_units
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.session import TranscriptPart
     from takeback.ops.child import Child
     from takeback.ops.context import Context
     from takeback.worktree.stage import BlobSource
@@ -115,7 +116,9 @@ def _write_files(
         os.close(fd)
 
 
-def begin(context: Context, child: Child, target: Checkpoint, data: bytes) -> None:
+def begin(
+    context: Context, child: Child, target: Checkpoint, data: bytes, part: TranscriptPart
+) -> None:
     """Makes the new directory a workspace with the child's first checkpoint in its own store."""
     assert child.worktree is not None
     place = locate(os.fsencode(child.worktree), context.environ, foreign_owner=False)
@@ -134,7 +137,7 @@ def begin(context: Context, child: Child, target: Checkpoint, data: bytes) -> No
                 native=child.native,
                 directory=child.directory,
                 resume=target.resume,
-                transcript=(TranscriptPart(child.path, len(data)),) if data else (),
+                transcript=(part,) if data else (),
                 origin=Origin(target.session, target.id, os.fsdecode(context.workspace.root)),
             )
             record(there, captured, drafted, conversation=[data] if data else ())

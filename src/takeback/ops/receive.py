@@ -16,7 +16,7 @@ from takeback.model.value import Value
 from takeback.ops.capture import capture, draft, record
 from takeback.ops.failures import Translated
 from takeback.ops.processes import started
-from takeback.ops.transcript import read_beginning
+from takeback.ops.transcript import read_part
 from takeback.store import log, pending
 from takeback.store.checkpoints import checkpoints_back, newest_checkpoint
 from takeback.store.operations import newest_operation
@@ -203,8 +203,7 @@ class _Step:
 
             messages = self._event.messages
             return [messages], (TranscriptPart("", len(messages)),)
-        found = [(part, read_beginning(part)) for part in self._transcript]
-        kept = [(part.replace(size=len(data)), data) for part, data in found if data is not None]
+        kept = [found for part in self._transcript if (found := read_part(part)) is not None]
         return [data for _, data in kept], tuple(part for part, _ in kept)
 
     def note(self) -> str | None:

@@ -1,14 +1,22 @@
-"""Reads an agent's transcript, which the agent may be writing at the same moment."""
+"""Reads agents' transcripts: the only code that opens one.
+
+An agent may be writing it at the same moment, and what works beside the agent may have put
+anything in its place. So only an ordinary file is read, never more of it than a limit, and
+nothing is waited for.
+"""
 
 from __future__ import annotations
 
 import os
+from errno import EINVAL
 from stat import S_ISREG
 
 from takeback.model.session import TranscriptPart
 
 _LIMIT = 1 << 29
 _PIECE = 1 << 20
+_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 def parts_now(paths: tuple[str, ...]) -> tuple[TranscriptPart, ...]:
@@ -28,27 +36,92 @@ def parts_now(paths: tuple[str, ...]) -> tuple[TranscriptPart, ...]:
     return tuple(found)
 
 
-def read_beginning(part: TranscriptPart) -> bytes | None:
-    """Returns the first bytes of a transcript; None if it is not there or no ordinary file."""
+def read_part(part: TranscriptPart) -> tuple[TranscriptPart, bytes] | None:
+    """Returns the first bytes of a file, and the part that they are.
+
+    The part says how many they are and which directory they were found in. None if the file is
+    not there, is no ordinary one, or is too long to be kept.
+    """
     if part.size > _LIMIT:
         return None
     try:
-        fd = os.open(part.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        with _Opened(part.path) as file:
+            data = file.read(part.size)
+            return part.replace(size=len(data), place=file.place), data
     except (OSError, ValueError):
         return None
+
+
+def read_now(path: str) -> bytes | None:
+    """Returns all of a file; None where ``read_part`` gives none."""
     try:
-        if not S_ISREG(os.fstat(fd).st_mode):
-            return None
+        with _Opened(path) as file:
+            data = file.read(_LIMIT + 1) if file.size <= _LIMIT else None
+    except (OSError, ValueError):
+        return None
+    return None if data is None or len(data) > _LIMIT else data
+
+
+def read_tail(path: str, most: int) -> bytes | None:
+    """Returns the last bytes of a file; None if it is not there or no ordinary one."""
+    try:
+        with _Opened(path) as file:
+            return file.read(most, at=max(0, file.size - most))
+    except (OSError, ValueError):
+        return None
+
+
+def first_line(path: str, most: int) -> bytes | None:
+    """Returns the first line, or ``most`` bytes of it; None as ``read_tail`` does."""
+    try:
+        with _Opened(path) as file:
+            line = b""
+            while b"\n" not in line and len(line) < most:
+                piece = file.read(min(_PIECE // 16, most - len(line)), at=len(line))
+                if not piece:
+                    break
+                line += piece
+    except (OSError, ValueError):
+        return None
+    return line.partition(b"\n")[0]
+
+
+def place_of(status: os.stat_result) -> str:
+    """Returns what tells a directory from any other that may stand at its path."""
+    return f"{status.st_dev:x}-{status.st_ino:x}"
+
+
+class _Opened:
+    """An ordinary file, open to be read; raises OSError or ValueError if there is none."""
+
+    def __init__(self, path: str) -> None:
+        folder, name = os.path.split(path)
+        above = os.open(folder or ".", _FOLDER)
+        try:
+            self.place = place_of(os.fstat(above))
+            self._fd = os.open(name, _FILE, dir_fd=above)
+        finally:
+            os.close(above)
+        status = os.fstat(self._fd)
+        if not S_ISREG(status.st_mode):
+            os.close(self._fd)
+            raise OSError(EINVAL, os.strerror(EINVAL), path)
+        self.size = status.st_size
+
+    def __enter__(self) -> _Opened:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        os.close(self._fd)
+
+    def read(self, most: int, *, at: int = 0) -> bytes:
+        """Returns ``most`` bytes from a place on, or what there is."""
         pieces = []
-        left = part.size
-        while left > 0:
-            piece = os.read(fd, min(left, _PIECE))
+        while most > 0:
+            piece = os.pread(self._fd, min(most, _PIECE), at)
             if not piece:
                 break
             pieces.append(piece)
-            left -= len(piece)
+            at += len(piece)
+            most -= len(piece)
         return b"".join(pieces)
-    except OSError:
-        return None
-    finally:
-        os.close(fd)

@@ -6,6 +6,8 @@ transcript itself is read and cut in ``conversation.py``, which no hook imports.
 
 from __future__ import annotations
 
+import os
+
 from takeback.adapters import fields
 from takeback.model import event as events
 from takeback.model import json_text
@@ -94,6 +96,11 @@ class Claude:
 
     def transcript_files(self, path: str) -> tuple[str, ...]:
         return (path,)
+
+    def sessions_root(self, environ: Mapping[str, str]) -> str | None:
+        from takeback.adapters.claude.connection import config_home
+
+        return os.path.join(config_home(environ), "projects")
 
     def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
         from takeback.adapters.claude.conversation import cut

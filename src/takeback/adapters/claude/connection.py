@@ -53,7 +53,7 @@ class ClaudeConnection:
     )
 
     def is_there(self, environ: Mapping[str, str]) -> bool:
-        return on_path("claude", environ) or os.path.isdir(_home(environ))
+        return on_path("claude", environ) or os.path.isdir(config_home(environ))
 
     def connect(
         self, environ: Mapping[str, str], home: str, here: str | None
@@ -83,21 +83,22 @@ class ClaudeConnection:
 
     def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
         folder = "".join(c if c.isascii() and c.isalnum() else "-" for c in root)
-        return newest_in(os.path.join(_home(environ), "projects", folder), ".jsonl")
+        return newest_in(os.path.join(config_home(environ), "projects", folder), ".jsonl")
 
 
-def _home(environ: Mapping[str, str]) -> str:
+def config_home(environ: Mapping[str, str]) -> str:
+    """Returns the agent's own directory."""
     return config_directory(environ, "CLAUDE_CONFIG_DIR", ".claude")
 
 
 def _settings(environ: Mapping[str, str], here: str | None) -> str:
     if here is not None:
         return os.path.join(here, ".claude", "settings.local.json")
-    return os.path.join(_home(environ), "settings.json")
+    return os.path.join(config_home(environ), "settings.json")
 
 
 def _command(environ: Mapping[str, str], here: str | None) -> str:
-    folder = _home(environ) if here is None else os.path.join(here, ".claude")
+    folder = config_home(environ) if here is None else os.path.join(here, ".claude")
     return os.path.join(folder, "commands", "takeback.md")
 
 

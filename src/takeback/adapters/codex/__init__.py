@@ -19,6 +19,7 @@ from takeback.model import event as events
 from takeback.model import json_text
 from takeback.model.event import AgentEvent, ToolCall
 from takeback.model.session import Anchor, NewSession, Resume
+from takeback.ops.transcript import first_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ _KINDS = {
 }
 _PATCHED = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 _LONGEST_FIRST_LINE = 8 << 20
+_LONGEST_CHAIN = 1000
 
 
 class Codex:
@@ -51,11 +53,17 @@ class Codex:
 
     def transcript_files(self, path: str) -> tuple[str, ...]:
         chain = [path]
-        while True:
+        while len(chain) < _LONGEST_CHAIN:
             base = _base_of(chain[-1])
             if base is None or base in chain:
-                return tuple(reversed(chain))
+                break
             chain.append(base)
+        return tuple(reversed(chain))
+
+    def sessions_root(self, environ: Mapping[str, str]) -> str | None:
+        from takeback.adapters.codex.connection import config_home
+
+        return os.path.join(config_home(environ), "sessions")
 
     def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
         from takeback.adapters.codex import conversation
@@ -205,12 +213,8 @@ def _base_of(path: str) -> str | None:
     ``history_base`` calls it a thread, but it is the last id in the name of a file: that of a
     thread, or that of an earlier continuation.
     """
-    try:
-        with open(path, "rb") as file:
-            first = file.readline(_LONGEST_FIRST_LINE)
-    except (OSError, ValueError):
-        return None
-    if b'"history_base"' not in first:
+    first = first_line(path, _LONGEST_FIRST_LINE)
+    if first is None or b'"history_base"' not in first:
         return None
     try:
         meta = json_text.loads(first.decode("utf-8", "surrogateescape"))

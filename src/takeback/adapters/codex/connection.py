@@ -39,7 +39,7 @@ class CodexConnection:
     )
 
     def is_there(self, environ: Mapping[str, str]) -> bool:
-        return on_path("codex", environ) or os.path.isdir(_home(environ))
+        return on_path("codex", environ) or os.path.isdir(config_home(environ))
 
     def connect(
         self, environ: Mapping[str, str], home: str, here: str | None
@@ -59,7 +59,7 @@ class CodexConnection:
 
     def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
         """Looks at the first line of the rollouts of the last days, which names the directory."""
-        base = os.path.join(_home(environ), "sessions")
+        base = os.path.join(config_home(environ), "sessions")
         newest = None
         for folder in _day_folders(base):
             for name in _names(folder):
@@ -70,14 +70,15 @@ class CodexConnection:
         return newest
 
 
-def _home(environ: Mapping[str, str]) -> str:
+def config_home(environ: Mapping[str, str]) -> str:
+    """Returns the agent's own directory."""
     return config_directory(environ, "CODEX_HOME", ".codex")
 
 
 def _settings(environ: Mapping[str, str], here: str | None) -> str:
     if here is not None:
         return os.path.join(here, ".codex", "hooks.json")
-    return os.path.join(_home(environ), "hooks.json")
+    return os.path.join(config_home(environ), "hooks.json")
 
 
 def _day_folders(base: str) -> list[str]:

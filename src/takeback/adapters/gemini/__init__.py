@@ -17,6 +17,7 @@ from takeback.model import event as events
 from takeback.model import json_text
 from takeback.model.event import AgentEvent, ToolCall
 from takeback.model.session import Anchor, NewSession, Resume
+from takeback.ops.transcript import first_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,6 +81,11 @@ class Gemini:
             if name < own and name.startswith("session-") and name.endswith(ending)
         ]
         return (*(one for one in older if _session_in(one) == session), path)
+
+    def sessions_root(self, environ: Mapping[str, str]) -> str | None:
+        from takeback.adapters.gemini.connection import config_home
+
+        return os.path.join(config_home(environ), "tmp")
 
     def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
         """See the port. A prompt is not written yet when it is announced, so all is before it."""
@@ -180,11 +186,10 @@ def _tool(payload: Mapping[str, Any]) -> ToolCall:
 
 def _session_in(path: str) -> str | None:
     """Returns the session that a chat file's first line names."""
+    first = first_line(path, _FIRST_LINE)
     try:
-        with open(path, "rb") as file:
-            first = file.readline(_FIRST_LINE)
-        header = json_text.loads(first.decode("utf-8", "surrogateescape"))
-    except (OSError, ValueError):
+        header = json_text.loads((first or b"").decode("utf-8", "surrogateescape"))
+    except ValueError:
         return None
     return fields.text(header, "sessionId") if isinstance(header, dict) else None
 

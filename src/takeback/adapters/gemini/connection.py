@@ -35,7 +35,7 @@ class GeminiConnection:
     )
 
     def is_there(self, environ: Mapping[str, str]) -> bool:
-        return on_path("gemini", environ) or os.path.isdir(_home(environ))
+        return on_path("gemini", environ) or os.path.isdir(config_home(environ))
 
     def connect(
         self, environ: Mapping[str, str], home: str, here: str | None
@@ -56,20 +56,20 @@ class GeminiConnection:
         return ""
 
     def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
-        slug = _slug(os.path.join(_home(environ), "projects.json"), root)
+        slug = _slug(os.path.join(config_home(environ), "projects.json"), root)
         if slug is None:
             return None
-        return newest_in(os.path.join(_home(environ), "tmp", slug, "chats"), ".jsonl")
+        return newest_in(os.path.join(config_home(environ), "tmp", slug, "chats"), ".jsonl")
 
 
-def _home(environ: Mapping[str, str]) -> str:
+def config_home(environ: Mapping[str, str]) -> str:
     """Returns Gemini's directory; its variable stands for the home directory, not for this."""
     return os.path.join(config_directory(environ, "GEMINI_CLI_HOME", ""), ".gemini")
 
 
 def _settings(environ: Mapping[str, str], here: str | None) -> str:
     return os.path.join(
-        _home(environ) if here is None else os.path.join(here, ".gemini"), "settings.json"
+        config_home(environ) if here is None else os.path.join(here, ".gemini"), "settings.json"
     )
 
 

@@ -65,6 +65,9 @@ class OpenCode:
     def transcript_files(self, path: str) -> tuple[str, ...]:
         return (path,)
 
+    def sessions_root(self, environ: Mapping[str, str]) -> str | None:
+        return os.path.dirname(_parcel(_MARK))
+
     def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
         from takeback.adapters.opencode import conversation
 

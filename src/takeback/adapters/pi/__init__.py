@@ -82,6 +82,12 @@ class Pi:
     def transcript_files(self, path: str) -> tuple[str, ...]:
         return (path,)
 
+    def sessions_root(self, environ: Mapping[str, str]) -> str | None:
+        from takeback.adapters.pi.connection import config_home
+
+        own = environ.get("PI_CODING_AGENT_SESSION_DIR")
+        return own or os.path.join(config_home(environ), "sessions")
+
     def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
         from takeback.adapters.pi.conversation import cut
 

@@ -33,7 +33,7 @@ class PiConnection:
     )
 
     def is_there(self, environ: Mapping[str, str]) -> bool:
-        return on_path("pi", environ) or os.path.isdir(_home(environ))
+        return on_path("pi", environ) or os.path.isdir(config_home(environ))
 
     def connect(
         self, environ: Mapping[str, str], home: str, here: str | None
@@ -63,7 +63,7 @@ class PiConnection:
         if sessions:  # of all projects in one folder, and no name tells which
             return None
         folder = root.lstrip("/").replace("/", "-").replace("\\", "-").replace(":", "-")
-        return newest_in(os.path.join(_home(environ), "sessions", f"--{folder}--"), ".jsonl")
+        return newest_in(os.path.join(config_home(environ), "sessions", f"--{folder}--"), ".jsonl")
 
 
 def shipped(name: str, home: str) -> bytes:
@@ -81,13 +81,14 @@ def _quoted(text: str) -> bytes:
     return json_text.dumps(text).encode()
 
 
-def _home(environ: Mapping[str, str]) -> str:
+def config_home(environ: Mapping[str, str]) -> str:
+    """Returns the agent's own directory."""
     return config_directory(environ, "PI_CODING_AGENT_DIR", os.path.join(".pi", "agent"))
 
 
 def _paths(environ: Mapping[str, str], here: str | None) -> list[tuple[str, str]]:
     """Returns the name of each file of the extension, and where it goes."""
-    base = _home(environ) if here is None else os.path.join(here, ".pi")
+    base = config_home(environ) if here is None else os.path.join(here, ".pi")
     return [(name, os.path.join(base, "extensions", "takeback", name)) for name in _NAMES]
 
 

@@ -1,0 +1,136 @@
+"""The file of a new session, made only where its agent keeps such files, and through no link.
+
+Where a transcript lies is what an event said, and what stands at that path now may be somebody
+else's doing: a link in the place of the directory would lead anywhere. So a new file goes
+
+    into the very directory that the old transcript was read from: same device, same inode
+    or beneath the agent's own directory (``~/.claude/projects``): that one may be a link, and
+       is followed; below it no component may be one. What is missing there is made.
+
+and nowhere else. The directory is opened by that rule and the file is made in what is open.
+"""
+
+from __future__ import annotations
+
+import os
+
+from takeback import durable, kernel
+from takeback.errors import Refused, WriteFailed
+from takeback.model.value import Value
+from takeback.ops.transcript import place_of
+
+_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+class Berth(Value):
+    """Where a session's file may be made: in the directory ``place``, or beneath ``root``.
+
+    An empty one allows nothing. An empty ``path`` means that there is no file.
+    """
+
+    path: str
+    place: str = ""
+    root: str = ""
+
+    def check(self, checkpoint: str) -> None:
+        """Raises Refused if the file could not be made now; changes nothing."""
+        if not self.path:
+            return
+        try:
+            os.close(self._open(make=False))
+        except FileNotFoundError:  # beneath the root: it is made when the file is
+            return
+        except OSError as error:
+            raise self._refused(error, checkpoint) from None
+
+    def write(self, data: bytes, checkpoint: str) -> str:
+        """Makes the file, which must not be there unless with these very bytes.
+
+        Returns the place of its directory. Raises Refused or WriteFailed; may be called again
+        after a crash.
+        """
+        try:
+            fd = self._open(make=True)
+        except OSError as error:
+            raise self._refused(error, checkpoint) from None
+        try:
+            durable.create_file(os.path.basename(self.path), data, dir_fd=fd)
+            return place_of(os.fstat(fd))
+        except OSError as error:
+            raise WriteFailed.of("writing the new session", error) from error
+        finally:
+            os.close(fd)
+
+    def _open(self, *, make: bool) -> int:
+        """Opens the directory; raises OSError: FileNotFoundError if it may be made."""
+        folder = os.path.dirname(self.path)
+        if not folder.startswith("/"):
+            raise _NotAllowed("its path is not absolute")
+        fd = self._recorded(folder)
+        if fd is not None:
+            return fd
+        inside = self._below_root(folder)
+        if inside is None:
+            raise _NotAllowed("it is not the directory that the conversation was read from")
+        return _descend(self.root, inside, make=make)
+
+    def _recorded(self, folder: str) -> int | None:
+        """Opens the directory if it is the one that was recorded."""
+        if not self.place:
+            return None
+        try:
+            fd = os.open(folder, _FLAGS)
+        except (OSError, ValueError):
+            return None
+        if place_of(os.fstat(fd)) == self.place:
+            return fd
+        os.close(fd)
+        return None
+
+    def _below_root(self, folder: str) -> list[bytes] | None:
+        """Returns the components below the root, which may be named with or without its links."""
+        if not self.root.startswith("/"):
+            return None
+        for root in (self.root, os.path.realpath(self.root)):
+            if f"{folder}/".startswith(f"{root}/"):
+                return [name for name in os.fsencode(folder[len(root) :]).split(b"/") if name]
+        return None
+
+    def _refused(self, error: OSError, checkpoint: str) -> Refused:
+        reason = error.strerror or str(error)
+        return Refused(
+            f"the new session cannot be written into {os.path.dirname(self.path) or '.'}: {reason}",
+            hint=f"have its bytes: takeback cat {checkpoint} --conversation;"
+            " or take back the files alone: --files",
+        )
+
+
+class _NotAllowed(OSError):
+    """No rule allows the directory."""
+
+
+def _descend(root: str, names: list[bytes], *, make: bool) -> int:
+    """Opens a directory below the root, one component at a time."""
+    if make:
+        durable.make_directories(root)
+    fd = os.open(root, _FLAGS)
+    for name in names:
+        try:
+            following = _enter(fd, name, make=make)
+        finally:
+            os.close(fd)
+        fd = following
+    return fd
+
+
+def _enter(fd: int, name: bytes, *, make: bool) -> int:
+    try:
+        return kernel.open_directory_beneath(fd, name)
+    except FileNotFoundError:
+        if not make:
+            raise
+    try:
+        durable.mkdir(name, dir_fd=fd)
+    except FileExistsError:  # another session's, just now
+        pass
+    return kernel.open_directory_beneath(fd, name)
