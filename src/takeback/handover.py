@@ -12,12 +12,14 @@ the standby (``standby.py``) imports nothing more than this module:
 Only "!" hands the event over, and with it what keeps the agent waiting: a standby that hangs has
 neither, and finds later that nobody is there. Hooks of another kind (in a sandbox, under other
 limits, with other places) have a standby of their own, whose socket has another name. Nothing but
-builtins is imported here, not even ``__future__``.
+builtins and ``ownership`` is imported here, not even ``__future__``.
 """
 
 import _socket
 import posix
 import sys
+
+from takeback.ownership import why_not_private
 
 PREFIX = "standby-"
 TAKEN, REFUSED, GO = b"+", b"-", b"!"
@@ -54,6 +56,8 @@ def hand_over(directory: str, words: list[str]) -> int | None:
     None if there is no standby, or none that could do just what this process would do.
     Raises Lost.
     """
+    if why_not_private(directory):
+        return None  # whoever listens there may be anybody
     try:
         name = name_for(posix.environ)
     except OSError:

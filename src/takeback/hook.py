@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 
 from takeback.adapters import adapter_speaking
-from takeback.errors import TakebackError, TimedOut, UsageError
+from takeback.errors import Refused, TakebackError, TimedOut, UsageError
 from takeback.model import json_text
 from takeback.model.event import PROMPT, READ, ROUND_END, TOOL_BEFORE, cleaned
 
@@ -154,19 +154,21 @@ def _ring(number: int, frame: FrameType | None) -> NoReturn:
 def complain(text: str) -> None:
     """Leaves a line where ``status`` finds it: in the home of all stores, whatever the store.
 
-    Where TAKEBACK_HOME itself is wrong, in the one that is used without it.
+    Where TAKEBACK_HOME itself is wrong, in the one that is used without it, whatever is wrong
+    with that.
     """
     from takeback import durable
-    from takeback.paths import takeback_home
+    from takeback.paths import home_named, takeback_home
     from takeback.store import log
 
-    for environ in (os.environ, {**os.environ, "TAKEBACK_HOME": ""}):
+    usual = {**os.environ, "TAKEBACK_HOME": ""}
+    for named, environ in ((takeback_home, os.environ), (home_named, usual)):
         try:
-            home = takeback_home(environ)
+            home = named(environ)
             durable.make_directories(home)
             log.append_to(os.path.join(home, "log"), text)
             return
-        except UsageError:
+        except (Refused, UsageError):
             continue
         except OSError:
             return

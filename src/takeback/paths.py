@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 
-from takeback.errors import UsageError
+from takeback.errors import Refused, UsageError
+from takeback.ownership import why_not_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,8 +38,31 @@ def home_directory(environ: Mapping[str, str]) -> str:
 def takeback_home(environ: Mapping[str, str]) -> str:
     """Returns ``$TAKEBACK_HOME``, or ``$XDG_DATA_HOME/takeback``, or its default.
 
-    Raises UsageError if that is no absolute path, or if there is no home directory.
+    Raises UsageError if that is no absolute path, or if there is no home directory, and Refused
+    if others could change what is in it.
     """
+    home = home_named(environ)
+    check_private(home, os.path.join(home, "bin"), os.path.join(home, "workspaces"))
+    return home
+
+
+def check_private(*directories: str) -> None:
+    """Raises Refused for a directory that others own or may write; one may be missing.
+
+    Whoever may write there chooses what hooks run and what is brought back.
+    """
+    for directory in directories:
+        reason = why_not_private(directory)
+        if reason:
+            raise Refused(
+                f"{directory} is not used: {reason}",
+                hint="if nobody else has put anything there: "
+                f"chmod 700 {directory}; or set TAKEBACK_HOME to a directory of your own",
+            )
+
+
+def home_named(environ: Mapping[str, str]) -> str:
+    """Returns the same place, whoever may write it; raises UsageError."""
     explicit = environ.get("TAKEBACK_HOME")
     if explicit:
         if not explicit.startswith("/"):
@@ -57,6 +81,8 @@ def git_record(home: str) -> str:
 
 def recorded_git(home: str) -> str | None:
     """Returns the absolute path of the git that ``takeback init`` recorded; None if it did not."""
+    if why_not_private(git_record(home)):
+        return None
     try:
         with open(git_record(home), "rb") as file:
             program = os.fsdecode(file.read(4096).strip())

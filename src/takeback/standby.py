@@ -25,6 +25,7 @@ from select import select
 from takeback import config, handover, hook, kernel
 from takeback.doorkeeper import Doorkeeper, NotAdmitted
 from takeback.errors import TakebackError
+from takeback.ownership import why_not_private
 from takeback.paths import config_file
 from takeback.store import detached
 
@@ -61,6 +62,8 @@ def start(directory: str) -> None:
     """Leaves a standby behind that hooks find in this directory, unless the user wants none."""
     if _seconds() <= 0 or not os.path.exists("/proc/self/ns/mnt"):
         return  # unwanted, or it could not tell who calls it
+    if why_not_private(directory):
+        return  # nobody would come: the event itself has said why
     try:
         detached.spawn("takeback.standby", directory)
     except OSError as error:

@@ -12,8 +12,10 @@ import os
 import sys
 
 from takeback import durable, handover
+from takeback.ownership import why_not_private
 from takeback.paths import git_record
 
+_OURS = ("hook", "takeback.path", "git.path")
 _MARK = "# takeback: "
 _TEXT = """\
 #!/bin/sh
@@ -56,14 +58,15 @@ def write_launcher(home: str, *, git: str | None = None) -> str:
     """
     path = launcher_path(home)
     durable.make_directories(os.path.dirname(path))
-    if _read(path) != _TEXT:
+    if _read(path) != _TEXT or why_not_private(path):
         durable.replace_file(path, _TEXT.encode(), mode=0o755)
     recorded = f"{sys.executable}\n{package_directory()}\n"
     place = os.path.join(home, "bin", "takeback.path")
-    if _read(place) != recorded:
+    if _read(place) != recorded or why_not_private(place):
         durable.replace_file(place, recorded.encode(errors="surrogateescape"))
-    if git is not None and _read(git_record(home)) != f"{git}\n":
-        durable.replace_file(git_record(home), f"{git}\n".encode(errors="surrogateescape"))
+    named = git_record(home)
+    if git is not None and (_read(named) != f"{git}\n" or why_not_private(named)):
+        durable.replace_file(named, f"{git}\n".encode(errors="surrogateescape"))
     return path
 
 
@@ -82,6 +85,8 @@ def is_sound(home: str) -> bool:
     """Tells whether the launcher is there, ours, and leads to a takeback."""
     path, found = launcher_path(home), recorded(home)
     if _read(path) != _TEXT or not os.access(path, os.X_OK) or found is None:
+        return False
+    if any(why_not_private(os.path.join(home, "bin", name)) for name in _OURS):
         return False
     return os.access(found[0], os.X_OK) and os.path.isdir(os.path.join(found[1], "takeback"))
 
@@ -103,7 +108,7 @@ def standby_sockets(home: str) -> list[str]:
 
 def remove_launcher(home: str) -> None:
     """Takes the launcher away; what is kept stays."""
-    ours = [os.path.join(home, "bin", name) for name in ("hook", "takeback.path", "git.path")]
+    ours = [os.path.join(home, "bin", name) for name in _OURS]
     for path in (*ours, *standby_sockets(home)):
         try:
             durable.unlink(path)

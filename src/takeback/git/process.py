@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from takeback import errors
+from takeback import errors, programs
 from takeback.git.child import GitProcess, Outcome, last_line
 
 TYPE_CHECKING = False
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 OLDEST = (2, 39)
 """Debian 12's git: the first with all of ``merge-tree --write-tree``, ``repack --geometric`` and
 ``core.fsync`` that is widely installed."""
-
-_SYSTEM_GROUPS = 100
 
 _SEALED = (
     ("core.hooksPath", "/dev/null"),
@@ -40,58 +38,15 @@ def find_git(
 ) -> str:
     """Returns the absolute path of git: the one recorded, else from the PATH of ``environ``.
 
-    An agent that works in a project can put a program called git there, and the directories of
-    its environments (``.venv/bin``, ``node_modules/.bin``) often come first in PATH. So relative
-    and empty entries are passed over, whatever lies in a directory for which ``is_workspace``
-    holds, and what others may write. Raises GitUnusable if nothing is left.
+    See ``programs``. Raises GitUnusable if there is none to run.
     """
-    listed = environ.get("PATH", "/usr/bin:/bin").split(":")
-    programs = [f"{directory}/git" for directory in listed if directory.startswith("/")]
-    passed_over = ""
-    for program in [recorded, *programs] if recorded else programs:
-        if os.path.isfile(program) and os.access(program, os.X_OK):
-            reason = _distrusted(program, is_workspace)
-            if not reason:
-                return program
-            passed_over = f"; {program} is passed over: {reason}"
+    found = programs.find("git", environ, recorded=recorded, is_workspace=is_workspace)
+    if found.program is not None:
+        return found.program
+    passed_over = f"; {found.passed_over}" if found.passed_over else ""
     raise errors.GitUnusable(
         f"git is not installed, or not in PATH{passed_over}",
         hint="install git 2.39 or newer (package: git)",
-    )
-
-
-def _distrusted(program: str, is_workspace: Callable[[str], bool] | None) -> str:
-    """Returns why a program may be somebody else's doing; empty if it may be run."""
-    real = os.path.realpath(program)
-    for path in (program, real):
-        directory = os.path.realpath(os.path.dirname(path))
-        if _others_may_write(directory) or _others_may_write(path):
-            return "others may write it"
-        while is_workspace is not None:
-            if is_workspace(directory):
-                return f"it lies in the workspace {directory}"
-            if directory == "/":
-                break
-            directory = os.path.dirname(directory)
-    return ""
-
-
-def _others_may_write(path: str) -> bool:
-    """Tells whether another user than root may change a file or the entries of a directory.
-
-    Groups below 100 are the system's own (root; staff and admin, who may become root); a group
-    with the user's own number is theirs alone.
-    """
-    try:
-        status = os.stat(path)
-    except OSError:
-        return True
-    if status.st_uid not in (0, os.geteuid()):
-        return True
-    if status.st_mode & 0o002:
-        return True
-    return bool(status.st_mode & 0o020) and not (
-        status.st_gid < _SYSTEM_GROUPS or status.st_gid == os.geteuid()
     )
 
 

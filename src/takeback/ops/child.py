@@ -242,7 +242,8 @@ def resume_line(checkpoint: Checkpoint, start: Resume) -> Resume | None:
 def write_child(context: Context, child: Child, target: Checkpoint, blobs: BlobSource) -> None:
     """Writes the session's file and its first checkpoint; may be called again after a crash.
 
-    Raises Refused, WriteFailed or StoreDamaged; then the session is not there. The caller holds the lock.
+    Raises Refused, WriteFailed or StoreDamaged; then the session is not there. The caller holds
+    the lock.
     """
     data = b"".join(read_conversation(context.store, bytes.fromhex(child.tree)))
     if child.worktree is not None:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from takeback.store.store import Store
 
 _KEPT = 1 << 18
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+"""Where others may write, a link would lead elsewhere, and a FIFO would keep an agent waiting."""
 
 
 def append(store: Store, text: str) -> None:
@@ -24,7 +26,7 @@ def append_to(path: str, text: str) -> None:
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     line = f"{stamp} {' '.join(text.split())}\n".encode(errors="replace")
     try:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        fd = os.open(path, _FLAGS, 0o600)
         try:
             durable.append(fd, line)
         finally:

@@ -9,6 +9,7 @@ from takeback.errors import ObjectMissing, StoreDamaged, StoreTooNew
 from takeback.git.objects import BLOB, COMMIT, TREE, Commit, decode_commit, decode_tree
 from takeback.git.packs import Packs
 from takeback.git.refs import Refs
+from takeback.paths import check_private
 from takeback.store import place as places
 from takeback.store.lock import Lock
 from takeback.store.place import Place
@@ -41,7 +42,8 @@ class Store:
 
     @classmethod
     def open(cls, place: Place, environ: Mapping[str, str]) -> Store:
-        """Opens an existing store; raises StoreTooNew or StoreDamaged."""
+        """Opens an existing store; raises StoreTooNew, StoreDamaged or Refused."""
+        check_private(os.path.dirname(place.directory), place.directory)
         path = os.path.join(place.directory, "format")
         try:
             with open(path, encoding="ascii") as file:
