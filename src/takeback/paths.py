@@ -54,10 +54,12 @@ def check_private(*directories: str) -> None:
     for directory in directories:
         reason = why_not_private(directory)
         if reason:
+            from shlex import quote
+
             raise Refused(
                 f"{directory} is not used: {reason}",
                 hint="if nobody else has put anything there: "
-                f"chmod 700 {directory}; or set TAKEBACK_HOME to a directory of your own",
+                f"chmod 700 {quote(directory)}; or set TAKEBACK_HOME to a directory of your own",
             )
 
 

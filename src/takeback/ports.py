@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Protocol
 
     from takeback.model.event import AgentEvent
@@ -48,6 +48,28 @@ if TYPE_CHECKING:
         def discard(self) -> None:
             """Forgets what was added since the last publish."""
 
+    class Importer(Protocol):
+        """Gives sessions' files to an agent that keeps its sessions in a database of its own.
+
+        ``is_workspace`` tells of a directory whether agents work in it: no program is run
+        that lies in one.
+        """
+
+        def parcel(self, native: str) -> str | None:
+            """Returns the name of the file that a session made here waits in, else None."""
+
+        def check(self, environ: Mapping[str, str], is_workspace: Callable[[str], bool]) -> None:
+            """Raises Refused if the agent is not there to take anything in."""
+
+        def take_in(
+            self,
+            path: str,
+            directory: str,
+            environ: Mapping[str, str],
+            is_workspace: Callable[[str], bool],
+        ) -> None:
+            """Has the agent import a file as a session of a directory; raises Refused."""
+
     class Adapter(Protocol):
         """What knows one agent.
 
@@ -58,6 +80,10 @@ if TYPE_CHECKING:
 
         name: str
         starts_by_id: bool
+
+        @property
+        def importer(self) -> Importer | None:
+            """What gives a new session to the agent; None where it reads the file itself."""
 
         @property
         def command(self) -> str | None:

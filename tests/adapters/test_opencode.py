@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -424,34 +423,17 @@ def test_a_session_that_was_made_here_can_be_cut_again() -> None:
 
 def test_going_on_with_a_session() -> None:
     line = adapter.resume("ses_e209d8a4effevk6RG38eDczRkK", PROJECT)
-    assert line.argv == ("opencode", "--session", "ses_e209d8a4effevk6RG38eDczRkK")
+    assert line.argv == ("opencode", "--session=ses_e209d8a4effevk6RG38eDczRkK")
     assert line.cwd == PROJECT
     assert adapter.start(PROJECT).argv == ("opencode",)
 
 
-def test_a_new_session_is_imported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    home = tmp_path / "a home"
-    monkeypatch.setenv("TAKEBACK_HOME", str(home))
+def test_only_a_session_that_was_made_here_waits_in_a_file() -> None:
     made = as_new(before("TWO edit"))
-    assert made.path == str(home / "opencode" / f"{made.native}.json")
-    parcel = Path(made.path)
-    parcel.parent.mkdir(parents=True)
-    parcel.write_bytes(made.data)
-    bin = tmp_path / "bin"
-    bin.mkdir()
-    (bin / "opencode").write_text('#!/bin/sh\necho "$@"\n')
-    (bin / "opencode").chmod(0o755)
-    argv = adapter.resume(made.native, PROJECT).argv
-
-    def run() -> list[str]:
-        done = subprocess.run(
-            argv, env={"PATH": f"{bin}:/usr/bin:/bin"}, capture_output=True, text=True, check=True
-        )
-        return done.stdout.splitlines()
-
-    assert run() == [f"import {parcel}", f"--session {made.native}"]
-    assert not parcel.exists()
-    assert run() == [f"--session {made.native}"]
+    assert made.path == ""
+    assert adapter.importer.parcel(made.native) == f"{made.native}.json"
+    for native in ("ses_e209d8a4effevk6RG38eDczRkK", "ses_takeback/../x", "takeback", ""):
+        assert adapter.importer.parcel(native) is None
 
 
 # -- connecting

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
 from takeback.adapters import ADAPTERS, adapter_named
@@ -32,3 +34,21 @@ def test_no_other_text_is_put_on_a_command_line(agent: str, native: str) -> None
     resume = adapter_named(agent).resume(native, "/home/dev/repo")
     assert resume.argv == ()
     assert resume.in_tui is None
+
+
+OWN = {
+    "claude": "0f1e2d3c-4b5a-4678-9abc-def012345678",
+    "codex": "0f1e2d3c-4b5a-7678-9abc-def012345678",
+    "gemini": "0f1e2d3c-4b5a-4678-9abc-def012345678",
+    "opencode": "ses_1d0000000ffetakeback12345",
+    "pi": "0f1e2d3c-4b5a-4678-9abc-def012345678",
+}
+
+
+@pytest.mark.parametrize("agent", ADAPTERS)
+def test_a_line_starts_the_agent_itself_and_nothing_is_read_by_a_shell(agent: str) -> None:
+    adapter = adapter_named(agent)
+    for words in (adapter.resume(OWN.get(agent, "s1"), "/w").argv, adapter.start("/w").argv):
+        assert words[:1] == (() if agent == "generic" else (agent,))
+        for word in words:
+            assert shlex.quote(word) == word, "a word that a shell would take apart"

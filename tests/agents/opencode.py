@@ -12,9 +12,6 @@ from tests.agents.script import Script, Step, Tool
 from tests.agents.terminal import Terminal
 from tests.agents.world import World
 
-_OPENS = "opencode --session"
-_RUNS = "opencode run --format json --session"
-
 
 class OpenCode:
     """opencode in a world, as a person has it who has another plugin already."""
@@ -61,12 +58,7 @@ class OpenCode:
     def go_on(self, argv: Sequence[str], prompt: str) -> str:
         """Sends one prompt to the session of a resume line, which is one for the screen."""
         words = prompt.split()  # one argument with blanks is put into quotes by opencode
-        if argv[0] == "sh":
-            line = argv[2].replace(_OPENS, _RUNS)
-            assert line != argv[2]
-            run = ["sh", "-c", f'{line} "$@"', "sh", *words]
-        else:
-            run = [argv[0], "run", "--format", "json", *argv[1:], *words]
+        run = [argv[0], "run", "--format", "json", *argv[1:], *words]
         done = self.world.run(run, self.env)
         for line in done.stdout.splitlines():
             said = json.loads(line) if line.startswith("{") else {}
@@ -75,7 +67,7 @@ class OpenCode:
         raise AssertionError(f"no session was named: {done.stdout}\n{done.stderr}")
 
     def resume_line(self, session: str) -> list[str]:
-        return ["opencode", "--session", session]
+        return ["opencode", f"--session={session}"]
 
     def transcript(self, session: str) -> Path:
         """Returns what opencode remembers of a session; there is no file, but one reads it so."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from takeback.adapters.opencode.importer import Importer
 from tests.agents.flow import AGAIN, LATER, ONE, TWO, take_back_the_second_turn
 from tests.agents.opencode import OpenCode
 from tests.agents.terminal import Terminal, need_tmux
@@ -108,3 +111,32 @@ def test_opencode_goes_on_when_takeback_is_gone(opencode: OpenCode) -> None:
     opencode.begin(ONE)
     assert (world.repo / "a.txt").read_text() == "alpha\n"
     assert world.cli.run("log").status == 10  # no checkpoint, and nothing else went wrong
+
+
+def test_taking_a_session_in_runs_no_plugin_of_the_project(
+    opencode: OpenCode, tmp_path: Path
+) -> None:
+    world, witness = opencode.world, tmp_path / "witness"
+    folder = world.repo / ".opencode" / "plugins"
+    folder.mkdir(parents=True)
+    text = f'import {{ writeFileSync }} from "fs"; writeFileSync("{witness}", "x")\n'
+    (folder / "evil.js").write_text(f"{text}export const Evil = async () => ({{}})\n")
+    world.run(["opencode", "session", "list"], opencode.env)
+    assert witness.exists(), "opencode itself loads it"
+    witness.unlink()
+    new = "ses_1d0000000ffetakeback12345"
+    info: dict[str, Any] = {
+        "id": new,
+        "title": "t",
+        "version": "1.18.33",
+        "slug": "t",
+        "projectID": "global",
+    }
+    info |= {"directory": str(world.repo), "time": {"created": 1, "updated": 1}}
+    parcel = tmp_path / "parcel.json"
+    parcel.write_text(json.dumps({"info": info, "messages": []}))
+    environ = world.environment(opencode.env)
+    Importer().take_in(str(parcel), str(world.repo), environ, lambda path: path == str(world.repo))
+    assert not witness.exists()
+    (folder / "evil.js").unlink()
+    assert opencode.export(new)["info"]["id"] == new

@@ -27,6 +27,7 @@ class Generic:
 
     name = "generic"
     starts_by_id = True
+    importer = None
     command = None
 
     def parse(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> AgentEvent | None:

@@ -159,16 +159,18 @@ class Travel(Reading):
         """Goes to a checkpoint. ``shown`` is the plan a person agreed to."""
         self._recover_and_say()
         target, moved = self._destination(checkpoint, paths, scope, ignored)
-        return ops.rewind.rewind(
+        cut = self._cut(target) if moved != "files" else None
+        outcome = ops.rewind.rewind(
             self._context,
             target,
             self._scope(paths, ignored, files=moved != "conversation"),
             overrides,
             shown=shown,
             facts=self._facts(target),
-            cut=self._cut(target) if moved != "files" else None,
+            cut=cut,
             about=self._about(target),
         )
+        return self._delivered(outcome, cut)
 
     def fork(
         self,
@@ -187,6 +189,7 @@ class Travel(Reading):
         target = self.find(checkpoint)
         if worktree is not None:
             worktree = self.new_directory(worktree)
+        cut = self._cut(target, worktree)
         outcome = ops.rewind.rewind(
             self._context,
             target,
@@ -195,10 +198,26 @@ class Travel(Reading):
             shown=shown,
             facts=self._facts(target) if files else ops.facts.NO_FACTS,
             kind="fork",
-            cut=self._cut(target, worktree),
+            cut=cut,
             about=self._about(target),
         )
-        return outcome.replace(directory=worktree)
+        return self._delivered(outcome, cut).replace(directory=worktree)
+
+    def _delivered(self, outcome: Outcome, cut: Cut | None) -> Outcome:
+        """Gives a new session to its agent, where that does not read the file itself."""
+        child = cut.child if cut is not None else None
+        if child is None or outcome.session != child.id:
+            return outcome
+        return self._in_agents_hands(outcome, child.agent, child.native, child.directory)
+
+    def _in_agents_hands(
+        self, outcome: Outcome, agent: str, native: str, directory: str
+    ) -> Outcome:
+        """Says in the outcome why the agent did not take the session in, if it did not."""
+        failure = ops.parcels.deliver(self._context, adapter_of(agent), native, directory)
+        if failure is None:
+            return outcome
+        return outcome.replace(conversation_error=failure, session=None, resume=None)
 
     def new_directory(self, path: str) -> str:
         """Returns the real path of a directory that a fork can make; raises UsageError."""
@@ -339,4 +358,5 @@ class Travel(Reading):
         if newest is None:
             return outcome
         resume = ops.child.resume_of(newest, adapter_of(newest.agent or ""))
-        return outcome.replace(session=wanted, resume=resume)
+        moved = outcome.replace(session=wanted, resume=resume)
+        return self._in_agents_hands(moved, newest.agent or "", newest.native or "", resume.cwd)

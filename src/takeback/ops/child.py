@@ -17,6 +17,7 @@ from takeback.model.session import Anchor, Origin, Resume, TranscriptPart, sessi
 from takeback.model.turn import PROMPT, STEER, forked_from
 from takeback.model.value import Value
 from takeback.ops import elsewhere
+from takeback.ops.parcels import check_delivery, parcel_path
 from takeback.ops.session_file import Berth
 from takeback.ops.transcript import read_now
 from takeback.store.checkpoints import (
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
+    from takeback.model.session import NewSession
     from takeback.ops.context import Context
     from takeback.ports import Adapter
     from takeback.worktree.stage import BlobSource
@@ -158,7 +160,7 @@ def plan_cut(
         again = _again(context, adapter, other, new.native, new.data)
         if again is not None and other.native is not None:
             return Cut(again, resume_of(other, adapter, where), prompt, reused=True)
-    berth = berth_for(context, adapter, target, new.path if history else "")
+    berth = _berth_of(context, adapter, target, new) if history else Berth("")
     berth.check(target.id)
     with context.locked():
         sink = PackSink(context.store, disk_floor=context.policy.disk_floor)
@@ -188,6 +190,15 @@ def berth_for(context: Context, adapter: Adapter, target: Checkpoint, path: str)
     return Berth(path, place, adapter.sessions_root(context.environ) or "")
 
 
+def _berth_of(context: Context, adapter: Adapter, target: Checkpoint, new: NewSession) -> Berth:
+    """Returns where the file of a new session may be made: a parcel's is the store."""
+    parcel = parcel_path(context, adapter, new.native)
+    if parcel is None:
+        return berth_for(context, adapter, target, new.path)
+    check_delivery(context, adapter)
+    return Berth(parcel, root=context.store.directory)
+
+
 def _again(
     context: Context, adapter: Adapter, other: Checkpoint, new: str, data: bytes
 ) -> Child | None:
@@ -207,6 +218,8 @@ def _again(
     if _without(kept, other.native) != _without(data, new):
         return None
     berth = berth_for(context, adapter, other, path)
+    if parcel_path(context, adapter, other.native) is not None:
+        berth = Berth(path, root=context.store.directory)
     return Child(
         id=other.session,
         agent=other.agent,

@@ -8,6 +8,7 @@ from takeback.model.operation import Operation, history
 from takeback.model.turn import PROMPT
 from takeback.model.value import Value
 from takeback.ops.child import berth_for, history_at
+from takeback.ops.parcels import check_delivery
 from takeback.store.operations import read_operations
 
 TYPE_CHECKING = False
@@ -72,6 +73,7 @@ def _no_conversation(
     try:
         if history_at(context, adapter, target, newest):
             berth_for(context, adapter, target, target.transcript[-1].path).check(target.id)
+            check_delivery(context, adapter)
     except TakebackError as error:
         return error.message
     return None

@@ -92,12 +92,16 @@ class Store:
         from takeback.git.process import find_git
         from takeback.paths import recorded_git
 
-        home, root = self.place.home, os.fsdecode(self.place.root)
         return find_git(
             self._environ,
-            recorded=recorded_git(home),
-            is_workspace=lambda path: path == root or places.has_place(home, os.fsencode(path)),
+            recorded=recorded_git(self.place.home),
+            is_workspace=self.is_workspace,
         )
+
+    def is_workspace(self, path: str) -> bool:
+        """Tells whether a directory is a workspace: this one, or any that has a store."""
+        root = os.fsencode(path)
+        return root == self.place.root or places.has_place(self.place.home, root)
 
     def path(self, *names: str) -> str:
         """Returns the path of something inside the store's directory."""

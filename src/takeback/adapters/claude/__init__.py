@@ -62,6 +62,7 @@ class Claude:
 
     name = "claude"
     starts_by_id = False
+    importer = None
     command = "/takeback"
 
     def parse(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> AgentEvent | None:

@@ -45,6 +45,7 @@ class Codex:
 
     name = _NAME
     starts_by_id = False
+    importer = None
     command = "takeback"
 
     def parse(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> AgentEvent | None:

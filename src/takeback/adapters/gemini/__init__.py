@@ -57,6 +57,7 @@ class Gemini:
 
     name = _NAME
     starts_by_id = False
+    importer = None
     command = None
 
     def parse(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> AgentEvent | None:

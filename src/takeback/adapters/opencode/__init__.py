@@ -6,12 +6,10 @@ opencode keeps its history in a database of its own and has no transcript. Its p
     {"info": {...}, "parts": [...]}     a message; one line each, oldest first
     {"session": {...}}                  the session, last since it changes with every message
 
-A conversation that was cut becomes a file that opencode imports, a parcel, in takeback's own home.
+A conversation that was cut becomes a file that opencode imports (importer.py).
 """
 
 from __future__ import annotations
-
-import os
 
 from takeback.adapters import fields
 from takeback.model import event as events
@@ -24,8 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+    from takeback.adapters.opencode.importer import Importer
+
 _NAME = "opencode"
-_MARK = "takeback"
 _KINDS = {
     **dict.fromkeys(("edit", "write", "multiedit", "apply_patch", "patch"), events.EDIT),
     "bash": events.SHELL,
@@ -58,6 +57,12 @@ class OpenCode:
     starts_by_id = False
     command = "/takeback"
 
+    @property
+    def importer(self) -> Importer:
+        from takeback.adapters.opencode.importer import Importer
+
+        return Importer()
+
     def parse(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> AgentEvent | None:
         read = _EVENTS.get(fields.required(payload, "event"))
         return None if read is None else read(payload)
@@ -66,7 +71,7 @@ class OpenCode:
         return (path,)
 
     def sessions_root(self, environ: Mapping[str, str]) -> str | None:
-        return os.path.dirname(_parcel(_MARK))
+        return None
 
     def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
         from takeback.adapters.opencode import conversation
@@ -76,27 +81,17 @@ class OpenCode:
     def new_session(
         self, history: bytes, *, native: str, transcript: str, title: str, now: float
     ) -> NewSession:
-        """See the port; there is no old file, and the new one is gone once it is imported."""
+        """See the port; there is no file, but one to be imported."""
         from takeback.adapters.opencode import conversation
+        from takeback.adapters.opencode.importer import MARK
 
-        new = conversation.new_id(now, _MARK)
+        new = conversation.new_id(now, MARK)
         data = conversation.exported(history, new=new, title=title, now=now)
-        return NewSession(new, _parcel(new), data)
+        return NewSession(new, "", data)
 
     def resume(self, native: str, directory: str) -> Resume:
-        """Returns the line that goes on; a session made here is imported first, but once only.
-
-        A second import would bring back what the person has taken back in opencode since.
-        """
-        if not fields.is_prefixed(native, "ses_"):
-            return Resume((), directory)
-        go = f"opencode --session {native}"
-        if _MARK not in native:
-            return Resume(tuple(go.split()), directory)
-        from shlex import quote
-
-        bring = f'f={quote(_parcel(native))}; [ -f "$f" ] && opencode import "$f" && rm "$f"'
-        return Resume(("sh", "-c", f"{bring}; {go}"), directory)
+        known = fields.is_prefixed(native, "ses_")
+        return Resume((_NAME, f"--session={native}") if known else (), directory)
 
     def start(self, directory: str) -> Resume:
         return Resume((_NAME,), directory)
@@ -110,13 +105,6 @@ class OpenCode:
 
     def answer(self, text: str) -> str:
         return text
-
-
-def _parcel(native: str) -> str:
-    """Returns the file that a session waits in until opencode has imported it."""
-    from takeback.paths import takeback_home
-
-    return os.path.join(takeback_home(os.environ), _NAME, f"{native}.json")
 
 
 def _event(payload: Mapping[str, Any], kind: str, **more: Any) -> AgentEvent:

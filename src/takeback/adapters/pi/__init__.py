@@ -49,6 +49,7 @@ class Pi:
 
     name = "pi"
     starts_by_id = False
+    importer = None
     command = None  # the extension has a command of its own
 
     def parse(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> AgentEvent | None:

@@ -7,7 +7,7 @@
 // waits until takeback has kept the files. Whatever goes wrong with takeback, opencode goes on.
 
 import { execFile, spawn } from "node:child_process"
-import { existsSync, rmSync } from "node:fs"
+import { dirname } from "node:path"
 
 // `takeback init` writes the path of its launcher here.
 const LAUNCHER = ""
@@ -84,23 +84,21 @@ export const Takeback = async ({ client, directory }) => {
   const answer = async (id, words) => {
     const typed = { message: "typed", texts: [{ text: `/takeback ${words}` }] }
     const payload = { event: "chat.message", sessionID: await rootOf(id), directory, ...typed }
-    const said = (await run(LAUNCHER, ["opencode"], directory, JSON.stringify(payload))).trim()
+    // takeback has opencode import the new session: it finds this very one if PATH has none.
+    const env = { ...process.env, PATH: `${process.env.PATH}:${dirname(process.execPath)}` }
+    const asked = JSON.stringify(payload)
+    const said = (await run(LAUNCHER, ["opencode"], directory, asked, env)).trim()
     const line = /^Go on with it: .*&& .*$/m.exec(said)?.[0]
-    if (line && /\byes\b/.test(words)) await goOn(id, /--session (ses_\w+)/.exec(line)?.[1])
+    const made = !/\b(undo|redo)\b/.test(words) // else an older session is gone back to
+    if (line && /\byes\b/.test(words)) await goOn(id, /--session=(ses_\w+)/.exec(line)?.[1], made)
     const text = said.split("\n").filter((one) => one !== line)
     return text.join("\n") || "takeback did not answer; run: takeback doctor"
   }
 
-  const goOn = async (old, next) => {
-    const parcel = `${LAUNCHER.slice(0, -"bin/hook".length)}opencode/${next}.json`
-    const made = Boolean(next) && existsSync(parcel)
-    if (made) {
-      await run(process.execPath, ["import", parcel], directory)
-      rmSync(parcel)
-    }
+  const goOn = async (old, next, made) => {
     if (next) await publish("tui.session.select", { sessionID: next })
     else await publish("tui.command.execute", { command: "session.new" })
-    if (next && !made) return // an older session
+    if (!made) return
     // What was said before the place is in both sessions: what comes next is the prompt.
     const [theirs, ours] = [await messagesOf(old), next ? await messagesOf(next) : []]
     const prompt = theirs[ours.length]?.parts.find(isTyped)
@@ -213,10 +211,10 @@ const withLimit = (promise) => {
   return Promise.race([promise, limit]).finally(() => clearTimeout(timer))
 }
 
-const run = (program, args, cwd, input = "") =>
+const run = (program, args, cwd, input, env) =>
   new Promise((resolve, reject) => {
     const done = (error, stdout) => (error ? reject(error) : resolve(stdout))
-    execFile(program, args, { cwd, timeout: PATIENCE }, done).stdin.end(input)
+    execFile(program, args, { cwd, env, timeout: PATIENCE }, done).stdin.end(input)
   })
 
 // One takeback, as long as opencode lives; started at the first event, and again if it ended.

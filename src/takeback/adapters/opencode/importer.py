@@ -1,0 +1,103 @@
+"""Has opencode take in a session that was made here.
+
+opencode keeps its sessions in a database of its own, so a file becomes one by
+``opencode import``. It is run by its absolute path, never one of a workspace, with the little of
+the environment that says where its database is; and it is told to load neither the project's
+configuration nor plugins, for those are code of the project.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+
+from takeback import programs
+from takeback.adapters import fields
+from takeback.errors import Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from takeback.programs import IsWorkspace
+
+MARK = "takeback"
+"""What stands in the id of every session that was made here."""
+_SECONDS = 120
+_PASSED_ON = ("HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "LANG", "TZ")
+_PREFIXES = ("LC_", "XDG_", "OPENCODE_")
+_OF_A_PROJECT = "OPENCODE_CONFIG"
+_SEALED = {"OPENCODE_DISABLE_PROJECT_CONFIG": "1", "OPENCODE_PURE": "1"}
+
+
+class Importer:
+    """What gives a session's file to opencode."""
+
+    def parcel(self, native: str) -> str | None:
+        """Returns the name of the file that a session waits in; None for one of opencode's own."""
+        own = fields.is_prefixed(native, "ses_") and MARK in native
+        return f"{native}.json" if own else None
+
+    def check(self, environ: Mapping[str, str], is_workspace: IsWorkspace) -> None:
+        """Raises Refused if there is no opencode to import it."""
+        _program(environ, is_workspace)
+
+    def take_in(
+        self, path: str, directory: str, environ: Mapping[str, str], is_workspace: IsWorkspace
+    ) -> None:
+        """Imports a file; raises Refused if opencode did not take it."""
+        argv = [_program(environ, is_workspace), "import", path]
+        kept = {
+            name: value
+            for name, value in environ.items()
+            if (name in _PASSED_ON or name.startswith(_PREFIXES))
+            and not name.startswith(_OF_A_PROJECT)
+        }
+        sealed = {**kept, **_SEALED, "PATH": programs.trusted_path(environ, is_workspace)}
+        try:
+            status, last = _run(argv, directory, sealed)
+        except OSError as error:
+            raise _not_taken(error.strerror or str(error)) from error
+        except subprocess.TimeoutExpired:
+            raise _not_taken(f"it took longer than {_SECONDS} seconds") from None
+        if status != 0:
+            raise _not_taken(f"opencode import ended with {status}{last and ': '}{last}")
+
+
+def _program(environ: Mapping[str, str], is_workspace: IsWorkspace) -> str:
+    found = programs.find("opencode", environ, is_workspace=is_workspace)
+    if found.program is None:
+        reason = found.passed_over or "it is not in PATH"
+        raise Refused(
+            f"there is no opencode to take the conversation in: {reason}",
+            hint="install it, or take back the files alone: --files",
+        )
+    return found.program
+
+
+def _run(argv: list[str], directory: str, environ: Mapping[str, str]) -> tuple[int, str]:
+    """Runs a program to its end; returns its status and the last line of what it complained."""
+    with subprocess.Popen(
+        argv,
+        cwd=directory,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,  # so that it can be ended whole
+    ) as process:
+        try:
+            _, said = process.communicate(timeout=_SECONDS)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    lines = said.decode(errors="replace").strip().splitlines()
+    return process.returncode, lines[-1] if lines else ""
+
+
+def _not_taken(reason: str) -> Refused:
+    return Refused(
+        f"opencode did not take the conversation in: {reason}; it is kept",
+        hint="try again: run the same rewind",
+    )
