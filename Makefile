@@ -3,7 +3,6 @@
 PYTHON  ?= python3
 # One more than there are cores: many tests wait, for an agent, a terminal or the disk.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
-UV      := uv==0.13.7
 
 BIN       := .venv/bin
 MADE      := .venv/.made
@@ -67,7 +66,8 @@ $(INSTALLED): $(MADE) pyproject.toml constraints.txt
 constraints: ## pin every dependency again, with hashes
 	@sh scripts/prerequisites.sh $(PYTHON)
 	@$(PYTHON) -m venv --clear build/pin
-	@build/pin/bin/python -m pip --disable-pip-version-check --quiet install $(UV)
+	@build/pin/bin/python -m pip --disable-pip-version-check --quiet install \
+	  --no-deps --only-binary :all: --require-hashes -r scripts/uv.txt
 	@{ sed -n '/^[^#]/q;p' constraints.txt; \
 	   build/pin/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
 	     --generate-hashes --no-header --no-emit-index-url --group dev pyproject.toml; \

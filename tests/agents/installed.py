@@ -4,12 +4,17 @@
         claude-2.1.325/node_modules/...     whole, or not there: it is renamed when it is done
         claude-2.1.325.lock                 held by the one process that installs
 
-npm says where from. What cannot be installed is not tested, and says so.
+npm says where from. What is installed is what ``locks/AGENT/package-lock.json`` says, each package
+with its hash and none with a place; scripts of packages are not run. A new version: change
+``locks/AGENT/package.json``, and there run
+``npm install --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved``.
+What cannot be installed is not tested, and says so.
 """
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import platform
 import shutil
@@ -19,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _SECONDS = 600
+LOCKS = Path(__file__).parent / "locks"
 
 
 class NotInstalled(Exception):
@@ -95,13 +101,16 @@ def _install(package: Package, place: Path, environ: Mapping[str, str]) -> None:
     npm = shutil.which("npm", path=environ.get("PATH"))
     if npm is None:
         raise NotInstalled("there is no npm")
+    lock = _lock(package)
     unfinished = place.with_name(f"{place.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
-    argv = [npm, "install", "--no-fund", "--no-audit", "--ignore-scripts", "--loglevel=error"]
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(lock / name, unfinished)
+    argv = [npm, "ci", "--no-fund", "--no-audit", "--ignore-scripts", "--loglevel=error"]
     try:
         done = subprocess.run(
-            [*argv, "--prefix", str(unfinished), f"{package.name}@{package.version}"],
+            [*argv, "--prefix", str(unfinished)],
             cwd=unfinished,
             env=dict(environ),
             stdin=subprocess.DEVNULL,
@@ -116,3 +125,15 @@ def _install(package: Package, place: Path, environ: Mapping[str, str]) -> None:
         last = [line for line in done.stderr.splitlines() if line.strip()][:1]
         raise NotInstalled(f"npm ended with {done.returncode}: {' '.join(last)}")
     unfinished.rename(place)
+
+
+def _lock(package: Package) -> Path:
+    """Returns where an agent's packages are pinned; raises NotInstalled if they are not."""
+    place = LOCKS / package.agent
+    try:
+        pinned = json.loads((place / "package.json").read_text())["dependencies"]
+    except OSError:
+        pinned = None
+    if pinned != {package.name: package.version}:
+        raise NotInstalled(f"{package.name} {package.version} is not pinned in {place}")
+    return place

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from takeback.app.connect import connection_of
+from tests.agents import installed
 from tests.agents.installed import PACKAGES, NotInstalled, Package, program_of
 
 PACKAGE = Package("some", "@some/agent", "1.2.3", ".bin/some")
@@ -24,9 +26,15 @@ FAILS = "#!/bin/sh\necho 'npm error code ENOTFOUND' >&2\necho 'npm error more' >
 
 
 @pytest.fixture
-def environ(tmp_path: Path) -> dict[str, str]:
+def environ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """A machine on which npm is a script of the test's own, if there is one."""
     (tmp_path / "bin").mkdir()
+    lock = tmp_path / "locks" / PACKAGE.agent
+    lock.mkdir(parents=True)
+    pinned = {"dependencies": {PACKAGE.name: PACKAGE.version}}
+    for name in ("package.json", "package-lock.json"):
+        (lock / name).write_text(json.dumps(pinned))
+    monkeypatch.setattr(installed, "LOCKS", tmp_path / "locks")
     path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
     return {"HOME": str(tmp_path), "TAKEBACK_AGENTS_CACHE": str(tmp_path / "cache"), "PATH": path}
 
@@ -44,7 +52,9 @@ def test_several_at_once_install_it_once(environ: dict[str, str]) -> None:
     cache = Path(environ["TAKEBACK_AGENTS_CACHE"])
     assert set(found) == {cache / "some-1.2.3" / "node_modules" / ".bin" / "some"}
     [call] = (Path(environ["HOME"]) / "npm.log").read_text().splitlines()
-    assert call.endswith("@some/agent@1.2.3")
+    assert call.startswith("ci ")
+    assert "--ignore-scripts" in call
+    assert (cache / "some-1.2.3" / "package-lock.json").exists()
 
 
 def test_an_installation_that_fails_says_why_and_leaves_nothing(environ: dict[str, str]) -> None:
@@ -59,6 +69,25 @@ def test_a_machine_without_npm_says_so(environ: dict[str, str]) -> None:
     environ["PATH"] = environ["HOME"]
     with pytest.raises(NotInstalled, match="there is no npm"):
         program_of(PACKAGE, environ)
+
+
+def test_what_is_not_pinned_is_not_installed(environ: dict[str, str]) -> None:
+    npm(environ, INSTALLS)
+    other = Package("some", "@some/agent", "1.2.4", ".bin/some")
+    with pytest.raises(NotInstalled, match=r"@some/agent 1\.2\.4 is not pinned"):
+        program_of(other, environ)
+    assert not (Path(environ["HOME"]) / "npm.log").exists()
+
+
+@pytest.mark.parametrize("agent", PACKAGES)
+def test_every_package_is_pinned_by_its_hash_and_from_no_place(agent: str) -> None:
+    lock = json.loads((installed.LOCKS / agent / "package-lock.json").read_text())
+    own, *packages = lock["packages"].values()
+    if agent != "node":  # which is another package on another machine
+        assert own["dependencies"] == {PACKAGES[agent].name: PACKAGES[agent].version}
+    for package in packages:
+        assert package["integrity"].startswith("sha512-")
+        assert "resolved" not in package
 
 
 @pytest.mark.parametrize("agent", [name for name in PACKAGES if name != "node"])

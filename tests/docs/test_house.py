@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -123,3 +124,14 @@ def test_links_resolve(page: Path) -> None:
 )
 def test_machine_paths_are_told_from_relative_ones(line: str, found: bool) -> None:
     assert bool(MACHINE_PATH.search(line)) is found
+
+
+def test_what_builds_takeback_is_pinned_and_what_it_runs_on_has_a_ceiling() -> None:
+    project = tomllib.loads(text_of(ROOT / "pyproject.toml"))
+    [backend] = project["build-system"]["requires"]
+    assert re.fullmatch(r"hatchling==[0-9.]+", backend)
+    assert f"\n{backend} " in text_of(ROOT / "constraints.txt")
+    for dependency in project["project"]["dependencies"]:
+        assert re.search(r",<[0-9]+$", dependency), dependency
+    pinned = text_of(ROOT / "scripts" / "uv.txt")
+    assert pinned.count("--hash=sha256:") >= 4
