@@ -45,6 +45,15 @@ def unshared(*more: str) -> list[str]:
     return _if_possible(words, "namespaces")
 
 
+def closed(*places: Path) -> list[str]:
+    """Returns the beginning of a command line that has those, and may not write in these places."""
+    closing = "".join(
+        f"mount --bind '{place}' '{place}' && mount -o remount,ro,bind '{place}' && "
+        for place in places
+    )
+    return _if_possible([*unshared("sh", "-c", f'{closing}exec "$@"', "sh")], "read-only mounts")
+
+
 def _if_possible(words: list[str], what: str) -> list[str]:
     tried = subprocess.run([*words, "true"], capture_output=True, check=False)
     if tried.returncode != 0:
