@@ -144,10 +144,10 @@ class Spoilt(Packs):
     oid = b""
     error: type[Exception] = Exception
 
-    def read(self, oid: bytes) -> tuple[int, bytes]:
+    def read(self, oid: bytes, most: int | None = None) -> tuple[int, bytes]:
         if oid == self.oid:
             raise self.error("of this one object")
-        return super().read(oid)
+        return super().read(oid, most)
 
 
 UNEXPECTED = (RecursionError, MemoryError, ValueError, OverflowError, UnicodeError, OSError)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from takeback.errors import WriteFailed
-from takeback.git.objects import BLOB, object_id
+from takeback.errors import CaptureFailed, WriteFailed
+from takeback.git.objects import BLOB, LONGEST, TREE, object_id
 from takeback.ops.context import Context
 from takeback.store.sink import PackSink
 from takeback.store.trust import Trust
@@ -93,3 +93,14 @@ def test_what_a_forked_sink_wrote_is_believed_once_its_parent_takes_it_over(
     parent.publish()
     trust = Trust(context.store)
     assert [trust.believes(pack.stem) for pack in packs_of(context.store)] == [True, True]
+
+
+def test_a_tree_that_could_not_be_read_back_is_not_written(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(LONGEST, TREE, 1000)
+    sink = PackSink(context.store)
+    with pytest.raises(CaptureFailed, match="could not be read back"):
+        sink.add(TREE, bytes(1001))
+    sink.add(BLOB, bytes(1001))
+    sink.discard()

@@ -95,11 +95,13 @@ def test_the_way_back_is_the_other_way_round_under_another_temporary_name() -> N
 
 
 _ENTRIES = st.builds(Entry, st.sampled_from([0o100644, 0o40700, 0o120000]), st.binary(max_size=20))
-_INSIDE = st.lists(st.tuples(st.binary(min_size=1), _ENTRIES), max_size=3).map(tuple)
+_NAMES = st.binary(min_size=1).filter(lambda n: b"/" not in n and n not in (b".", b"..", b".git"))
+_PATHS = st.lists(_NAMES, min_size=1, max_size=4).map(b"/".join)
+_INSIDE = st.lists(st.tuples(_PATHS, _ENTRIES), max_size=3).map(tuple)
 _UNITS = st.builds(
     Unit,
     st.integers(0, 1 << 34),
-    st.binary(min_size=1),
+    _PATHS,
     st.none() | _ENTRIES,
     st.none() | _ENTRIES,
     _INSIDE,
@@ -136,3 +138,12 @@ def test_a_record_that_is_no_unit_is_an_error(key: str, value: object) -> None:
     del record[key]
     with pytest.raises(KeyError):
         decode(record)
+
+
+@pytest.mark.parametrize(
+    "path", [".git", ".git/hooks/post-checkout", "a/.git/x", "..", "a/../../x", "/a", "a//b", ""]
+)
+def test_a_journal_leads_neither_out_nor_into_git(path: str) -> None:
+    record = encode(Unit(0, b"a", None, NEW))
+    with pytest.raises(ValueError, match=r"path of a workspace|names \.git"):
+        decode({**record, "path": path})

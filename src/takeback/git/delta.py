@@ -18,12 +18,22 @@ def read_number(data: bytes, position: int) -> tuple[int, int]:
     raise errors.StoreDamaged("it holds a garbled number")
 
 
-def apply_delta(base: bytes, delta: bytes) -> bytes:
-    """Returns what ``delta`` makes of ``base``; raises StoreDamaged if they do not fit."""
+def check_size(size: int, most: int | None) -> None:
+    """Raises StoreDamaged if an object says that it is longer than it may be."""
+    if most is not None and size > most:
+        raise errors.StoreDamaged(f"it says that it has {size} bytes, more than {most}")
+
+
+def apply_delta(base: bytes, delta: bytes, most: int) -> bytes:
+    """Returns what ``delta`` makes of ``base``; raises StoreDamaged if they do not fit.
+
+    A few orders can copy the base again and again: it makes ``most`` bytes at most.
+    """
     base_size, position = read_number(delta, 0)
     size, position = read_number(delta, position)
     if base_size != len(base):
         raise errors.StoreDamaged("it holds a delta that does not fit its base")
+    check_size(size, most)
     parts = []
     made = 0
     end = len(delta)

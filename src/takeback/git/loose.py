@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from takeback import errors
+from takeback.git.delta import check_size
 from takeback.git.objects import KINDS, ObjectId, parse_hex
 from takeback.git.packfile import inflate
 
@@ -38,7 +39,7 @@ class LooseObject:
     Raises FileNotFoundError if there is none, StoreDamaged for all that is wrong in it.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, most: int | None = None) -> None:
         try:
             self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         except FileNotFoundError:
@@ -48,6 +49,7 @@ class LooseObject:
         self._inflated = inflate(self._read, 0, b"", None)
         try:
             self.kind, self.size, self._first = self._parse()
+            check_size(self.size, most)
         except BaseException:
             self.close()
             raise

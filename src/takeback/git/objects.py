@@ -30,6 +30,11 @@ TAG = 4
 KIND_NAMES = {COMMIT: b"commit", TREE: b"tree", BLOB: b"blob", TAG: b"tag"}
 KINDS = {name: kind for kind, name in KIND_NAMES.items()}
 
+LONGEST = {COMMIT: 16 << 20, TREE: 160 << 20}
+"""What one of these may have at most: to be read they are held in memory, and those that takeback
+writes are shorter. A directory of as many names as a capture takes, each as long as can be,
+has 142 MB. A file may have any length; it is read in pieces."""
+
 EMPTY_TREE = bytes.fromhex("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 EMPTY_BLOB = bytes.fromhex("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391")
 

@@ -10,7 +10,7 @@ import os
 import zlib
 
 from takeback import errors
-from takeback.git.delta import apply_delta, read_number
+from takeback.git.delta import apply_delta, check_size, read_number
 from takeback.git.objects import KIND_NAMES, ObjectId
 from takeback.model.value import Value
 
@@ -27,6 +27,7 @@ _FIRST = 4096  # most objects lie whole in the first read
 _OFS_DELTA = 6
 _REF_DELTA = 7
 _DEEPEST = 4096  # git writes 50, and never more than 4095
+_LONGEST_DELTAED = 1 << 29  # git makes no delta of a longer file (core.bigFileThreshold)
 _DENSEST = 1040  # zlib cannot make more than 1032 bytes of one
 _REMEMBERED = 4 << 20
 
@@ -163,24 +164,31 @@ class PackFile:
         """Yields the inflated bytes of one entry as they stand: for a delta, its orders."""
         return inflate(self._read, entry.position, entry.first, entry.size)
 
-    def read(self, offset: int, index: PackIndex) -> tuple[int, bytes]:
-        """Returns the kind and bytes of the object at ``offset``, its deltas applied."""
+    def read(self, offset: int, index: PackIndex, most: int | None = None) -> tuple[int, bytes]:
+        """Returns the kind and bytes of the object at ``offset``, its deltas applied.
+
+        It has ``most`` bytes at most, its base too, and so have its deltas together.
+        """
         deltas: list[tuple[int, bytes]] = []
+        most = _LONGEST_DELTAED if most is None else min(most, _LONGEST_DELTAED)
+        orders = 0
         for _ in range(_DEEPEST):
             found = self._bases.get(offset)
             if found is None:
                 entry = self.entry(offset)
+                check_size(entry.size + (orders if entry.base is not None else 0), most)
                 data = b"".join(self.pieces(entry))
                 if entry.base is not None:
                     deltas.append((offset, data))
+                    orders += len(data)
                     offset = self._base_offset(entry.base, index)
                     continue
                 found = entry.kind, data
-            return self._undeltaed(offset, found, deltas)
+            return self._undeltaed(offset, found, deltas, most)
         raise errors.StoreDamaged("its deltas have no end")
 
     def _undeltaed(
-        self, offset: int, base: tuple[int, bytes], deltas: list[tuple[int, bytes]]
+        self, offset: int, base: tuple[int, bytes], deltas: list[tuple[int, bytes]], most: int
     ) -> tuple[int, bytes]:
         """Applies deltas, the last one first, to the object at ``offset``."""
         kind, data = base
@@ -188,7 +196,7 @@ class PackFile:
             self._bases.add(offset, kind, data)
         while deltas:
             offset, orders = deltas.pop()
-            data = apply_delta(data, orders)
+            data = apply_delta(data, orders, most)
             self._bases.add(offset, kind, data)
         return kind, data
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from takeback import errors
+from takeback.git.delta import check_size
 from takeback.git.loose import LooseObject, loose_path
 from takeback.git.objects import KIND_NAMES, ObjectId, new_hasher
 from takeback.git.packfile import PIECE
@@ -73,15 +74,16 @@ class Packs:
         """Returns the names of all packs listed, damaged ones too."""
         return sorted(pack.name for pack in self._list.packs())
 
-    def read(self, oid: ObjectId) -> tuple[int, bytes]:
+    def read(self, oid: ObjectId, most: int | None = None) -> tuple[int, bytes]:
         """Returns the kind and the bytes of an object, hash-checked.
 
-        Raises ObjectMissing, or StoreDamaged if it is here and no copy reads back.
+        Raises ObjectMissing, or StoreDamaged if it is here and no copy reads back, or if it says
+        that it has more than ``most`` bytes.
         """
 
         def whole(pack: ListedPack | None, offset: int) -> tuple[int, bytes]:
             parts: list[bytes] = []
-            kind, _ = self._deliver(oid, pack, offset, parts.append)
+            kind, _ = self._deliver(oid, pack, offset, parts.append, most)
             return kind, parts[0] if len(parts) == 1 else b"".join(parts)
 
         return self._from_any_copy(oid, whole)
@@ -204,10 +206,15 @@ class Packs:
         raise errors.ObjectMissing(f"object {oid.hex()} is not in the store")
 
     def _deliver(
-        self, oid: ObjectId, pack: ListedPack | None, offset: int, write: Callable[[bytes], object]
+        self,
+        oid: ObjectId,
+        pack: ListedPack | None,
+        offset: int,
+        write: Callable[[bytes], object],
+        most: int | None = None,
     ) -> tuple[int, int]:
         """Hands one copy to ``write`` and returns its kind and size if its hash is right."""
-        kind, size, pieces = self._open(oid, pack, offset)
+        kind, size, pieces = self._open(oid, pack, offset, most)
         hasher = new_hasher(size)
         hasher.update(b"%s %d\0" % (KIND_NAMES[kind], size))
         while True:
@@ -224,21 +231,22 @@ class Packs:
         return kind, size
 
     def _open(
-        self, oid: ObjectId, pack: ListedPack | None, offset: int
+        self, oid: ObjectId, pack: ListedPack | None, offset: int, most: int | None = None
     ) -> tuple[int, int, Generator[bytes, None, None]]:
         """Returns kind, size and bytes of one copy; ObjectMissing if it went away meanwhile."""
         try:
             if pack is None:
-                loose = LooseObject(loose_path(self._objects_dir, oid))
+                loose = LooseObject(loose_path(self._objects_dir, oid), most)
                 return loose.kind, loose.size, loose.pieces()
             file = self._list.file(pack)
             entry = file.entry(offset)
             if entry.base is None:
+                check_size(entry.size, most)
                 return entry.kind, entry.size, file.pieces(entry)
             index = self._list.index(pack)
             if index is None:
                 raise errors.StoreDamaged("its index is gone")
-            kind, data = file.read(offset, index)
+            kind, data = file.read(offset, index, most)
             return kind, len(data), _cut(data)
         except FileNotFoundError as error:
             raise errors.ObjectMissing(f"object {oid.hex()} went away") from error

@@ -49,6 +49,10 @@ if TYPE_CHECKING:
     from takeback.worktree.unit import Unit
 
 
+_LONGEST_LINK = 1 << 16
+"""What is asked for whole is where a link leads; no system has longer paths."""
+
+
 class StoreBlobs:
     """The bytes of a store's blobs, hash-checked, for the code that writes files."""
 
@@ -56,7 +60,7 @@ class StoreBlobs:
         self._store = store
 
     def blob(self, oid: bytes) -> bytes:
-        return self._store.blob(oid)
+        return self._store.blob(oid, _LONGEST_LINK)
 
     def size_of(self, oid: bytes) -> int:
         return self._store.packs.size_of(oid)

@@ -31,6 +31,7 @@ LOCAL = "refs/takeback/local/"
 _FILES = b"files"
 _COVERAGE = b"coverage"
 _CONVERSATION = b"conversation"
+_LONGEST_COVERAGE = 1 << 28
 
 
 def write_checkpoint(
@@ -160,6 +161,6 @@ def read_coverage(store: Store, commit: bytes) -> Coverage:
     if entry is None:
         raise StoreDamaged(f"checkpoint {commit.hex()} does not say what it covers")
     try:
-        return Coverage.decode(store.blob(entry[1]))
+        return Coverage.decode(store.blob(entry[1], _LONGEST_COVERAGE))
     except ValueError:
         raise StoreDamaged(f"the coverage of checkpoint {commit.hex()} is not readable") from None

@@ -61,7 +61,7 @@ def read_conversation(store: Store, tree: bytes) -> tuple[bytes, ...]:
     parts = sorted(store.tree(tree), key=lambda entry: int(entry[1]))
     return tuple(
         b"".join(
-            store.blob(piece)
+            store.blob(piece, PIECE)
             for _, _, group in store.tree(part)
             for _, _, piece in store.tree(group)
         )

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _FILE = 0o100644
 _LARGEST = 1 << 62
+_LONGEST = 1 << 29
+"""No record is longer: a hook takes 64 MB, and a character of it becomes six at most."""
 META = b"meta.json"
 
 
@@ -92,7 +94,7 @@ def read_record(store: Store, oid: bytes) -> Record:
     if META not in entries:
         raise StoreDamaged(f"commit {oid.hex()} has no meta.json")
     try:
-        meta = json_text.loads(store.blob(entries[META][1]).decode())
+        meta = json_text.loads(store.blob(entries[META][1], _LONGEST).decode())
     except ValueError:
         raise StoreDamaged(f"meta.json of commit {oid.hex()} is not JSON") from None
     if not isinstance(meta, dict):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from takeback.errors import WriteFailed
+from takeback.errors import CaptureFailed, WriteFailed
+from takeback.git.objects import KIND_NAMES, LONGEST
 from takeback.git.pack import PackWriter
 from takeback.store.trust import Trust
 
@@ -51,6 +52,11 @@ class PackSink:
         return self._store.packs.has_among(oid, self._trust.believes)
 
     def add(self, kind: int, data: bytes, oid: bytes | None = None) -> bytes:
+        if kind in LONGEST and len(data) > LONGEST[kind]:
+            raise CaptureFailed(
+                f"{KIND_NAMES[kind].decode()} of {len(data) >> 20} MB: it could not be read back",
+                hint="keep the largest directory out of it: takeback config exclude",
+            )
         return self._open_writer().add(kind, data, oid)
 
     def add_stream(self, kind: int, fd: int, size: int) -> bytes | None:

@@ -6,7 +6,15 @@ import os
 
 from takeback import durable
 from takeback.errors import ObjectMissing, StoreDamaged, StoreTooNew
-from takeback.git.objects import BLOB, COMMIT, TREE, Commit, decode_commit, decode_tree
+from takeback.git.objects import (
+    BLOB,
+    COMMIT,
+    LONGEST,
+    TREE,
+    Commit,
+    decode_commit,
+    decode_tree,
+)
 from takeback.git.packs import Packs
 from takeback.git.refs import Refs
 from takeback.paths import check_private
@@ -151,22 +159,22 @@ class Store:
         """Returns the (mode, name, oid) entries of a tree, hash-checked."""
         known = self._trees.get(oid)
         if known is None:
-            known = decode_tree(self._read(oid, TREE))
+            known = decode_tree(self._read(oid, TREE, LONGEST[TREE]))
             if len(self._trees) >= _TREES_KEPT:
                 self._trees.clear()
             self._trees[oid] = known
         return known
 
-    def blob(self, oid: bytes) -> bytes:
-        """Returns the bytes of a blob, hash-checked."""
-        return self._read(oid, BLOB)
+    def blob(self, oid: bytes, most: int | None = None) -> bytes:
+        """Returns the bytes of a blob, hash-checked; StoreDamaged if it has more than ``most``."""
+        return self._read(oid, BLOB, most)
 
     def commit(self, oid: bytes) -> Commit:
         """Returns a commit, hash-checked."""
-        return decode_commit(self._read(oid, COMMIT))
+        return decode_commit(self._read(oid, COMMIT, LONGEST[COMMIT]))
 
-    def _read(self, oid: bytes, wanted: int) -> bytes:
-        kind, data = self.packs.read(oid)
+    def _read(self, oid: bytes, wanted: int, most: int | None) -> bytes:
+        kind, data = self.packs.read(oid, most)
         if kind != wanted:
             raise StoreDamaged(f"object {oid.hex()} is not of the kind its place asks for")
         return data

@@ -16,7 +16,7 @@ that appears or goes as a whole holds, by path relative to it, parents first.
 from __future__ import annotations
 
 from takeback.durable import scratch_name
-from takeback.model.path_text import to_bytes, to_text
+from takeback.model.path_text import is_inside_git, to_bytes, to_text
 from takeback.model.snapshot import Entry, decode_entry, encode_entry
 from takeback.model.value import Value
 
@@ -157,9 +157,12 @@ def encode(unit: Unit) -> dict[str, Any]:
 def decode(record: dict[str, Any]) -> Unit:
     """Reads ``encode``'s form; anything else is a LookupError, TypeError, ValueError or
     AttributeError, whichever comes first."""
+    path = _plain(to_bytes(record["path"]))
+    if is_inside_git(path):
+        raise ValueError("a journal names .git, which no operation touches")
     return Unit(
         number=int(record["number"]),
-        path=to_bytes(record["path"]),
+        path=path,
         old=decode_entry(record["old"]),
         new=decode_entry(record["new"]),
         inside_old=_decode_inside(record["inside_old"]),
@@ -173,5 +176,12 @@ def _decode_inside(rows: list[Any]) -> Inside:
         entry = decode_entry(value)
         if entry is None:
             raise ValueError("an entry without content")
-        found.append((to_bytes(path), entry))
+        found.append((_plain(to_bytes(path)), entry))
     return tuple(found)
+
+
+def _plain(path: bytes) -> bytes:
+    """Returns a path that leads down; raises ValueError for any other."""
+    if any(name in (b"", b".", b"..") for name in path.split(b"/")):
+        raise ValueError(f"not a path of a workspace: {path!r}")
+    return path
