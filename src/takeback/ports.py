@@ -30,6 +30,12 @@ if TYPE_CHECKING:
         def has(self, oid: bytes) -> bool:
             """Tells whether the object is kept and reads back; never believes a damaged one."""
 
+        def holds(self, oid: bytes, data: bytes) -> bool:
+            """Tells whether these very bytes are kept under their id; compares them.
+
+            Raises Collision (git/packs.py) if other bytes are, that have the same id.
+            """
+
         def add(self, kind: int, data: bytes, oid: bytes | None = None) -> bytes:
             """Keeps an object and returns its id."""
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from takeback.errors import CaptureFailed, WriteFailed
 from takeback.git.objects import BLOB, LONGEST, TREE, object_id
+from takeback.git.packs import Collision, Packs
+from takeback.ops.capture import capture
 from takeback.ops.context import Context
 from takeback.store.sink import PackSink
 from takeback.store.trust import Trust
-from tests.support.engine import packs_of
+from takeback.worktree import reading
+from tests.support.engine import clock_of, packs_of, settle
 
 
 def test_what_is_published_is_one_pack_that_reads_back(context: Context) -> None:
@@ -104,3 +108,73 @@ def test_a_tree_that_could_not_be_read_back_is_not_written(
         sink.add(TREE, bytes(1001))
     sink.add(BLOB, bytes(1001))
     sink.discard()
+
+
+def test_bytes_that_are_there_are_compared_and_others_of_their_id_told_apart(
+    context: Context,
+) -> None:
+    """No two contents with one SHA-1 are at hand: one is said to have the other's id."""
+    one, other = b"one content", b"two content"
+    sink = PackSink(context.store)
+    oid = sink.add(BLOB, one)
+    assert sink.holds(oid, one)
+    with pytest.raises(Collision):
+        sink.holds(oid, other)
+    sink.publish()
+    assert sink.holds(oid, one)
+    assert not sink.holds(object_id(BLOB, other), other)
+    with pytest.raises(Collision):
+        sink.holds(oid, other)
+
+
+def test_a_damaged_copy_is_not_taken_for_what_is_to_be_kept(context: Context) -> None:
+    data = os.urandom(5000)
+    sink = PackSink(context.store)
+    oid = sink.add(BLOB, data)
+    sink.publish()
+    [pack] = [path for path in packs_of(context.store) if path.suffix == ".pack"]
+    pack.chmod(0o600)
+    raw = bytearray(pack.read_bytes())
+    raw[2000] ^= 1
+    pack.write_bytes(raw)
+    context.store.reopen_packs()
+    assert not PackSink(context.store).holds(oid, data)
+
+
+def test_a_file_whose_id_is_that_of_another_is_named_and_not_confused(
+    context: Context, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when all files are read anew: only those that look as before are not compared."""
+    compared: list[bytes] = []
+    read: list[bytes] = []
+    holds_among = Packs.holds_among
+
+    def counted(self: Packs, oid: bytes, data: bytes, believed: Callable[[str], bool]) -> bool:
+        compared.append(data)
+        return holds_among(self, oid, data, believed)
+
+    def same_id(kind: int, data: bytes) -> bytes:
+        read.append(data)
+        return object_id(kind, data.replace(b"EVIL", b"good"))
+
+    monkeypatch.setattr(Packs, "holds_among", counted)
+    monkeypatch.setattr(reading, "object_id", same_id)
+    for name in ("a", "b"):
+        (workspace / name).write_bytes(b"good" + name.encode())
+    settle()
+    clock_of(context).time = (workspace / "a").stat().st_mtime
+    with context.locked():
+        capture(context).keep()
+        assert sorted(compared) == [b"gooda", b"goodb"]
+        compared.clear()
+        read.clear()
+        clock_of(context).time += 25 * 3600
+        capture(context).keep()
+        assert sorted(read) == [b"gooda", b"goodb"]
+        assert compared == []
+        (workspace / "a").write_bytes(b"EVILa")
+        clock_of(context).time += 25 * 3600
+        found = capture(context)
+    assert compared == [b"EVILa"]
+    assert found.coverage.reason_for(b"a") == "unreadable"
+    assert found.coverage.reason_for(b"b") is None

@@ -37,6 +37,10 @@ class Reading(PackSink):
         self.when_read(oid)
         return super().has(oid)
 
+    def holds(self, oid: bytes, data: bytes) -> bool:
+        self.when_read(oid)
+        return super().holds(oid, data)
+
 
 def nothing(_: bytes) -> None:
     """Lets the scan go on undisturbed."""

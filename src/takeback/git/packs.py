@@ -11,7 +11,7 @@ import os
 from takeback import errors
 from takeback.git.delta import check_size
 from takeback.git.loose import LooseObject, loose_path
-from takeback.git.objects import KIND_NAMES, ObjectId, new_hasher
+from takeback.git.objects import KIND_NAMES, ObjectId, new_hasher, object_id
 from takeback.git.packfile import PIECE
 from takeback.git.packlist import ListedPack, PackList
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     T = TypeVar("T")
+
+
+class Collision(Exception):
+    """Different bytes have one id: somebody has made them so."""
 
 
 class Packs:
@@ -54,6 +58,28 @@ class Packs:
             return False
         self._list.refresh()
         return self._among(oid, believed)
+
+    def holds_among(self, oid: ObjectId, data: bytes, believed: Callable[[str], bool]) -> bool:
+        """Tells whether one of the packs that are ``believed`` holds these very bytes.
+
+        One that is found damaged does not. Raises Collision if it holds others of that id.
+        """
+        found = [place for place in self._located(oid) if believed(place[0].name)]
+        if not found and self._list.is_stale():
+            self._list.refresh()
+            found = [place for place in self._located(oid) if believed(place[0].name)]
+        for pack, offset in found:
+            try:
+                kind, _, pieces = self._open(oid, pack, offset)
+                kept = b"".join(pieces)
+            except (errors.StoreDamaged, errors.ObjectMissing):
+                continue
+            if kept == data:
+                return True
+            if object_id(kind, kept) == oid:
+                raise Collision(f"two contents have the id {oid.hex()}")
+            self._blame(oid, pack, "its bytes have another hash")
+        return False
 
     def _among(self, oid: ObjectId, believed: Callable[[str], bool]) -> bool:
         return any(believed(pack.name) for pack, _ in self._located(oid))

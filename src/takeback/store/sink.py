@@ -7,6 +7,7 @@ import os
 from takeback.errors import CaptureFailed, WriteFailed
 from takeback.git.objects import KIND_NAMES, LONGEST
 from takeback.git.pack import PackWriter
+from takeback.git.packs import Collision
 from takeback.store.trust import Trust
 
 TYPE_CHECKING = False
@@ -26,6 +27,7 @@ class PackSink:
         self._disk_floor = disk_floor
         self._trust = trust or Trust(store)
         self._writer: PackWriter | None = None
+        self._added: dict[bytes, int] = {}
         self._child = False
 
     def _open_writer(self) -> PackWriter:
@@ -51,13 +53,23 @@ class PackSink:
             return True
         return self._store.packs.has_among(oid, self._trust.believes)
 
+    def holds(self, oid: bytes, data: bytes) -> bool:
+        if self._writer is None or oid not in self._writer:
+            return self._store.packs.holds_among(oid, data, self._trust.believes)
+        # Python's hash of bytes has a secret key in each process: nobody can make two equal.
+        if self._added.get(oid, hash(data)) != hash(data):
+            raise Collision(f"two contents have the id {oid.hex()}")
+        return True
+
     def add(self, kind: int, data: bytes, oid: bytes | None = None) -> bytes:
         if kind in LONGEST and len(data) > LONGEST[kind]:
             raise CaptureFailed(
                 f"{KIND_NAMES[kind].decode()} of {len(data) >> 20} MB: it could not be read back",
                 hint="keep the largest directory out of it: takeback config exclude",
             )
-        return self._open_writer().add(kind, data, oid)
+        oid = self._open_writer().add(kind, data, oid)
+        self._added.setdefault(oid, hash(data))
+        return oid
 
     def add_stream(self, kind: int, fd: int, size: int) -> bytes | None:
         return self._open_writer().add_stream(kind, fd, size)
@@ -72,6 +84,7 @@ class PackSink:
         if self._writer is None:
             return []
         writer, self._writer = self._writer, None
+        self._added.clear()
         try:
             names = writer.finish()
         except BaseException:  # a time limit that ends a hook leaves no temporary file either
@@ -89,3 +102,4 @@ class PackSink:
         if self._writer is not None:
             self._writer.abort()
             self._writer = None
+            self._added.clear()

@@ -11,6 +11,7 @@ from takeback.errors import WriteFailed
 from takeback.model.coverage import UNREADABLE
 from takeback.worktree.detect import can_fork, read_all
 from takeback.worktree.directory import doubted, signature
+from takeback.worktree.known import Known
 from takeback.worktree.reading import GONE, Kept, is_of_this_process, keep
 
 TYPE_CHECKING = False
@@ -48,9 +49,10 @@ def read_files(
     dirty_ns: int = 0,
     reporter: Reporter,
     in_child: Callable[[], None],
+    earlier: Known | None = None,
 ) -> None:
-    """Fills in the outcome of every task."""
-    how = (sink, size_limit, dirty_ns)
+    """Fills in the outcome of every task; ``earlier`` is what was known of the files before."""
+    how = (sink, size_limit, dirty_ns, earlier or Known())
     tasks.sort(key=lambda task: (task.directory, task.name))
     total = sum(task.size for task in tasks)
     worth_it = len(tasks) >= _WORTH_A_FORK_FILES or total >= _WORTH_A_FORK_BYTES
@@ -84,12 +86,13 @@ def _middle(tasks: Sequence[Task], total: int) -> int:
 def _read_all(
     root_fd: int,
     tasks: Sequence[Task],
-    how: tuple[ObjectSink, int, int],
+    how: tuple[ObjectSink, int, int, Known],
     reporter: Reporter,
     total: int = 0,
 ) -> None:
-    sink, size_limit, dirty_ns = how
+    sink, size_limit, dirty_ns, earlier = how
     current, dir_fd, reason = b"", -1, GONE
+    seen: dict[bytes, tuple[bytes, bytes]] = {}
     try:
         for number, task in enumerate(tasks):
             if dir_fd < 0 or task.directory != current:
@@ -97,10 +100,20 @@ def _read_all(
                     os.close(dir_fd)
                 current = task.directory
                 dir_fd, reason = _open(root_fd, task.directory)
+                before = earlier.get(current)
+                rows = before.files if before is not None else ()
+                seen = {name: (mark, oid) for name, mark, oid in rows}
             if dir_fd < 0:
                 task.outcome = reason
                 continue
-            kept = keep(dir_fd, task.name, sink, size_limit=size_limit, dirty_ns=dirty_ns)
+            kept = keep(
+                dir_fd,
+                task.name,
+                sink,
+                size_limit=size_limit,
+                dirty_ns=dirty_ns,
+                seen=seen.get(task.name),
+            )
             if isinstance(kept, Kept):
                 mark = signature(kept.status)
                 task.outcome = (kept.oid, doubted(mark) if kept.doubtful else mark)
@@ -147,7 +160,7 @@ class _Reader:
         self,
         root_fd: int,
         tasks: Sequence[Task],
-        how: tuple[ObjectSink, int, int],
+        how: tuple[ObjectSink, int, int, Known],
         in_child: Callable[[], None],
     ) -> None:
         self._tasks = tasks

@@ -17,7 +17,9 @@ from stat import S_ISLNK, S_ISREG
 
 from takeback.git.objects import BLOB, object_id
 from takeback.git.pack import SourceFailed
+from takeback.git.packs import Collision
 from takeback.model.coverage import OVERSIZED, SPECIAL, UNREADABLE, UNSTABLE
+from takeback.worktree.directory import signature
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,21 +64,31 @@ class _SinkFailed(Exception):
 
 
 def keep(
-    dir_fd: int, name: bytes, sink: ObjectSink, *, size_limit: int | None, dirty_ns: int = 0
+    dir_fd: int,
+    name: bytes,
+    sink: ObjectSink,
+    *,
+    size_limit: int | None,
+    dirty_ns: int = 0,
+    seen: tuple[bytes, bytes] | None = None,
 ) -> Kept | str:
     """Puts the bytes of a file or link into the sink; else returns the reason why not.
 
     A FIFO, socket or device is never read and never waited for: the open does not block,
     and what it opened is looked at before the first byte is taken. A file that changed less
     than ``dirty_ns`` ago may have pages that a program writes to unseen: that is looked into.
+    ``seen`` is the signature and the id that it had when it was read before; with both as they
+    were its bytes are not compared with those that are kept.
     Raises OSError only for what the sink or this process lacks.
     """
     reason = UNSTABLE
     for _ in range(_ATTEMPTS):
         try:
-            outcome = _attempt(dir_fd, name, sink, size_limit, dirty_ns)
+            outcome = _attempt(dir_fd, name, sink, size_limit, dirty_ns, seen)
         except _SinkFailed as failure:
             raise failure.error from None
+        except Collision:  # the id stands for other bytes, and gives those back
+            return UNREADABLE
         except OSError as error:
             if error.errno in _ABSENT:
                 return GONE
@@ -108,7 +120,12 @@ def is_of_this_process(error: OSError, dir_fd: int) -> bool:
 
 
 def _attempt(
-    dir_fd: int, name: bytes, sink: ObjectSink, size_limit: int | None, dirty_ns: int
+    dir_fd: int,
+    name: bytes,
+    sink: ObjectSink,
+    size_limit: int | None,
+    dirty_ns: int,
+    seen: tuple[bytes, bytes] | None,
 ) -> Kept | str | None:
     status = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
     if S_ISLNK(status.st_mode):
@@ -135,7 +152,8 @@ def _attempt(
         data = _read(fd, before.st_size)
         if len(data) != before.st_size or not _unmoved(before, os.fstat(fd)):
             return None
-        return Kept(_put(sink, data), before, doubtful=doubtful)
+        known = seen[1] if seen is not None and seen[0] == signature(before) else None
+        return Kept(_put(sink, data, known), before, doubtful=doubtful)
     finally:
         os.close(fd)
 
@@ -180,10 +198,10 @@ def _unmoved(before: os.stat_result, after: os.stat_result) -> bool:
     )
 
 
-def _put(sink: ObjectSink, data: bytes) -> bytes:
+def _put(sink: ObjectSink, data: bytes, known: bytes | None = None) -> bytes:
     oid = object_id(BLOB, data)
     try:
-        if not sink.has(oid):
+        if not (sink.has(oid) if oid == known else sink.holds(oid, data)):
             sink.add(BLOB, data, oid)
     except OSError as error:
         raise _SinkFailed(error) from error

@@ -81,6 +81,8 @@ class Scan:
         self._epoch = epoch
         self._in_child = in_child
         self._rehash = rehash
+        self._earlier: Known | None = None
+        """What was known of the files that are all read anew, though nothing of it is lost."""
         self._allow_large = allow_large
         self._touched: set[bytes] | None = set()
         now = time.time_ns()
@@ -106,6 +108,8 @@ class Scan:
         facts = self._cache.facts
         fingerprint = self._rules.fingerprint
         if facts.epoch != self._epoch or self._rehash:
+            if facts.epoch == self._epoch:
+                self._earlier = self._cache.known
             self._cache = StatCache(self._cache.place)
             facts = self._cache.facts
             self._touched = None
@@ -165,6 +169,7 @@ class Scan:
                 dirty_ns=self._moment.dirty_ns,
                 reporter=self._reporter,
                 in_child=self._in_child,
+                earlier=self._earlier,
             )
             dirty |= {directory.path for directory in survey.settle()}
             changed = self._index_changed(self._cache.facts.index)
