@@ -79,7 +79,7 @@ def _heard(agent: str, text: str) -> str:
     durable.unmask_owner()
     if not Takeback.wants(event.directory):
         return ""
-    with Takeback.open(event.directory, holder=f"hook of {agent}") as tb:
+    with Takeback.open(event.directory, holder=f"hook of {agent}", by_agent=True) as tb:
         words = _command(adapter, event)
         if words is not None:
             from takeback.inside import answer

@@ -131,7 +131,7 @@ class Desk:
         if not isinstance(directory, str):
             raise UsageError("cwd is a directory")
         holder = f"extension of {self._adapter.name}"
-        with Takeback.open(directory, create=create, holder=holder) as tb:
+        with Takeback.open(directory, create=create, holder=holder, by_agent=True) as tb:
             yield tb
 
     # -- what the agent tells

@@ -63,6 +63,8 @@ class Takeback(Travel):
     def label(self, checkpoint: CheckpointLike, name: str | None) -> Checkpoint:
         """Gives a checkpoint a name, or takes it off (None)."""
         found = self.find(checkpoint)
+        if name is None or found.label not in (None, name):
+            self._refuse_inside("taking a label off")
         return self._ask(lambda ledger: ops.label.label(self._context, ledger, found, name))
 
     def receive(
@@ -182,7 +184,10 @@ class Takeback(Travel):
 
         ``name`` says which, where there are several. Raises UsageError.
         """
+        from takeback.app.asking import refuse_inside
+
         environ = os.environ if environ is None else environ
+        refuse_inside("taking over an earlier store", environ)
         found = cls.earlier_named(name, path, environ=environ)
         ops.earlier.take_over(place_of(path, environ), found.directory, environ)
         return found
@@ -200,4 +205,5 @@ class Takeback(Travel):
 
     def forget(self) -> None:
         """Deletes every checkpoint of this workspace for good; its files are not touched."""
+        self._refuse_inside("forget")
         ops.forget.forget(self._context.store, takeback_home(self._context.environ))

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 class Opened:
     """What all faces of the API stand on: opening, closing, naming things."""
 
+    _by_agent = False
+
     def __init__(self, context: Context, settings: config.Settings) -> None:
         self._context = context
         self._index: Index | None = None
@@ -53,16 +55,20 @@ class Opened:
         clock: Clock | None = None,
         reporter: Reporter | None = None,
         holder: str = "python",
+        by_agent: bool = False,
     ) -> Self:
         """Opens the workspace that ``path`` lies in; raises NotAWorkspace.
 
-        Its store is made when there is none, unless ``create`` is false.
+        Its store is made when there is none, unless ``create`` is false. ``by_agent`` says that
+        an agent's own program asks, and no tool of its model (see ``app.asking``).
         """
         environ = os.environ if environ is None else environ
         reporter = reporter or SilentReporter()
         place = place_of(path, environ)
         store = open_store(place, environ, reporter, create=create)
-        return cls._on(store, environ, reporter, clock=clock, holder=holder)
+        opened = cls._on(store, environ, reporter, clock=clock, holder=holder)
+        opened._by_agent = by_agent
+        return opened
 
     @classmethod
     def _on(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 from takeback import ops
 from takeback.adapters import adapter_of
 from takeback.app.border import guarded
 from takeback.app.reading import Reading, turn_is_over
 from takeback.errors import NoSuchCheckpoint, RecoveredInstead, UsageError, WhichSession
+from takeback.model.path_text import to_text
 from takeback.model.policy import NO_OVERRIDES, Overrides
 
 _UNDO, _REDO = "undo", "redo"  # the kinds of operation.py, which a capture need not import
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from takeback.ops.choices import Choices
     from takeback.ops.facts import Facts
     from takeback.ops.recover import Recovered
+    from takeback.ops.running import RunningTurn
 
 
 @guarded
@@ -188,7 +192,7 @@ class Travel(Reading):
         self._recover_and_say()
         target = self.find(checkpoint)
         if worktree is not None:
-            worktree = self.new_directory(worktree)
+            worktree = self._directory_to_fill(worktree)
         cut = self._cut(target, worktree)
         outcome = ops.rewind.rewind(
             self._context,
@@ -222,6 +226,15 @@ class Travel(Reading):
     def new_directory(self, path: str) -> str:
         """Returns the real path of a directory that a fork can make; raises UsageError."""
         return ops.elsewhere.new_directory(self._context, path)
+
+    def _directory_to_fill(self, path: str) -> str:
+        from takeback.app.asking import may_be_filled
+
+        found = self.new_directory(path)
+        if not may_be_filled(found, self.root):
+            name = to_text(os.path.basename(self.root))
+            self._refuse_inside(f"a fork into a directory that is not called {name}-... beside it")
+        return found
 
     def plan_fork(
         self,
@@ -286,9 +299,19 @@ class Travel(Reading):
     def _facts(self, target: Checkpoint) -> Facts:
         return self._ask(
             lambda ledger: ops.facts.facts(
-                self._context, ledger, target, callers=self._callers(), is_over=turn_is_over
+                self._context, ledger, target, inside=self._turn_around(), is_over=turn_is_over
             )
         )
+
+    def _turn_around(self) -> RunningTurn | None:
+        from takeback.app.asking import turn_around
+
+        return turn_around(self._context.environ, by_agent=self._by_agent)
+
+    def _refuse_inside(self, what: str) -> None:
+        from takeback.app.asking import refuse_inside
+
+        refuse_inside(what, self._context.environ, by_agent=self._by_agent)
 
     # -- undo and redo
 

@@ -9,6 +9,7 @@ import time
 import click
 
 from takeback._version import __version__
+from takeback.cli.from_inside import FROM_INSIDE, REFUSED
 from takeback.cli.output import Output
 from takeback.cli.terminal import TerminalReporter, choose, is_terminal
 from takeback.errors import NotAWorkspace, UsageError, WhichSession
@@ -205,6 +206,10 @@ class Verb(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         ctx.obj.enter_directory()
+        if FROM_INSIDE[str(self.name)] == REFUSED and not ctx.obj.dry_run:
+            from takeback.app.asking import refuse_inside
+
+            refuse_inside(str(self.name), os.environ)
         return super().invoke(ctx)
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 from takeback.errors import StoreDamaged
 from takeback.ledger import sessions as questions
 from takeback.model.checkpoint import UNDO
-from takeback.model.ids import WORKSPACE_SESSION, SessionId
-from takeback.model.timeline import RUNNING
+from takeback.model.ids import WORKSPACE_SESSION
 from takeback.model.turn import PROMPT
 from takeback.model.value import Value
-from takeback.ops.processes import is_alive
+from takeback.ops.running import RunningTurn, running_turns
 from takeback.ops.save import saved_since
 from takeback.store import trees
 
@@ -25,17 +24,6 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SnapshotId
     from takeback.ops.context import Context
-
-_SILENT_FOR = 3600.0
-"""An agent whose process is not known and that said nothing for so long is taken for gone."""
-
-
-class RunningTurn(Value):
-    """A turn that an agent is working on."""
-
-    session: SessionId
-    agent: str
-    prompt: str
 
 
 class Facts(Value):
@@ -58,17 +46,16 @@ def facts(
     ledger: Ledger,
     target: Checkpoint,
     *,
-    callers: tuple[SessionId, ...] = (),
+    inside: RunningTurn | None = None,
     is_over: Callable[[Checkpoint], bool],
 ) -> Facts:
     """Reads what a plan for ``target`` must know.
 
-    ``callers`` are the sessions whose agent may have started this process. ``is_over`` tells
-    of a session's newest checkpoint whether its turn ended without a word.
+    ``inside`` is the turn that this was called from. ``is_over`` tells of a session's newest
+    checkpoint whether its turn ended without a word.
     """
     running = running_turns(context, ledger, is_over)
     family = _family(ledger, target.session)
-    inside = next((turn for turn in running if turn.session in callers), None)
     return Facts(
         last_seen=last_seen(ledger),
         running=running,
@@ -85,26 +72,6 @@ def last_seen(ledger: Ledger) -> SnapshotId | None:
 
     last = ledger.last_point(undo=False)
     return None if last is None else SnapshotId(last.snapshot)
-
-
-def running_turns(
-    context: Context, ledger: Ledger, is_over: Callable[[Checkpoint], bool]
-) -> tuple[RunningTurn, ...]:
-    """Returns the turns that are running now, their agents alive."""
-    found = []
-    now = context.clock.now()
-    for turn in questions.open_turns(ledger):
-        session = questions.session_by_id(ledger, turn.session)
-        newest = ledger.by_id(session.newest) if session is not None else None
-        if turn.state != RUNNING or newest is None or session is None:
-            continue
-        if newest.process is not None:
-            alive = is_alive(newest.process)
-        else:
-            alive = now - session.last_event < _SILENT_FOR
-        if alive and not is_over(newest):
-            found.append(RunningTurn(turn.session, session.agent or "", turn.prompt or ""))
-    return tuple(found)
 
 
 def _others(ledger: Ledger, target: Checkpoint, mine: frozenset[str]) -> dict[bytes, str]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from takeback.ops.context import Context
     from takeback.ops.facts import Facts
     from takeback.ops.prepare import Preparation
+    from takeback.ops.running import RunningTurn
 
 _A_FEW = 20
 _MIXTURE = "some of its files are as they were before that operation, some as after it"
@@ -50,12 +51,12 @@ def refusals(
 def _called_by_the_model(context: Context, facts: Facts) -> Iterator[Refusal]:
     """A model that calls takeback from its own tool may read and checkpoint, not rewind."""
     if facts.inside is not None and not context.policy.agent_may_rewind:
-        yield Refusal(
-            "inside_turn",
-            f"this was called from inside a running turn of {facts.inside.agent} "
-            f"({_quoted(facts.inside.prompt)})",
-            "",
-        )
+        yield Refusal("inside_turn", called_from(facts.inside), "")
+
+
+def called_from(turn: RunningTurn) -> str:
+    """Says in which turn of an agent a call was made."""
+    return f"this was called from inside a running turn of {turn.agent} ({_quoted(turn.prompt)})"
 
 
 def _turn_running(facts: Facts, overrides: Overrides) -> Iterator[Refusal]:

@@ -1,4 +1,4 @@
-"""Tells whether the process of an agent is still there."""
+"""Tells whether the process of an agent is still there, and which processes started this one."""
 
 from __future__ import annotations
 
@@ -33,3 +33,28 @@ def is_alive(process: Process) -> bool:
     if _fields(process.pid)[:1] in (["Z"], ["X"]):  # dead, and only not yet waited for
         return False
     return process.started in (None, started(process.pid))
+
+
+def ancestors() -> tuple[Process, ...]:
+    """Returns the processes above this one, the nearest first.
+
+    Where the system does not tell, it is the parent alone.
+    """
+    found = []
+    pid = os.getppid()
+    while pid > 0:
+        fields = _fields(pid)
+        found.append(Process(pid, fields[19] if len(fields) > 19 else None))
+        pid = int(fields[1]) if len(fields) > 1 else 0
+    return tuple(found)
+
+
+def variables(pid: int) -> dict[str, str]:
+    """Returns the environment that a process was started with; nothing where that is not told."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            pairs = file.read().split(b"\0")
+    except OSError:
+        return {}
+    found = (os.fsdecode(pair).partition("=") for pair in pairs)
+    return {name: value for name, is_one, value in found if is_one}

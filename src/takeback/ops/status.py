@@ -7,7 +7,7 @@ import os
 from takeback.model.checkpoint import UNDO
 from takeback.model.operation import history
 from takeback.model.value import Value
-from takeback.ops.facts import RunningTurn, running_turns
+from takeback.ops.running import RunningTurn, running_turns
 from takeback.ops.sessions import SessionEntry
 from takeback.ops.sessions import sessions as sessions_of
 from takeback.store import journal, log, pending

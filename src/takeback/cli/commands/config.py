@@ -7,6 +7,7 @@ import os
 import click
 
 from takeback import config, durable
+from takeback.app.asking import refuse_inside
 from takeback.cli.options import Call, verb
 from takeback.errors import NotAWorkspace
 from takeback.ops.failures import Translated
@@ -48,6 +49,7 @@ def _set(call: Call, key: str, text: str, *, workspace: bool) -> None:
     if call.dry_run:
         call.output.note(f"{key} would be set in {path}.")
         return
+    refuse_inside("a change of the settings", os.environ)
     with Translated("writing the settings"):
         durable.make_directories(os.path.dirname(path))
         durable.replace_file(path, config.written(path, key, value).encode())

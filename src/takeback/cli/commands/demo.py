@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 
@@ -28,8 +29,11 @@ def command(call: Call, base: str | None, fast: bool) -> int:
     turns are taken back, files and conversation, every path is compared with how it was, and a
     fork goes another way.
     """
+    from takeback.app.asking import refuse_inside
     from takeback.cli.demo.performance import Performance, make_stage
 
+    if base is not None:
+        refuse_inside("a demo in a directory of one's choice", os.environ)
     output = call.output
     slow = not fast and not call.quiet and not call.json and is_terminal(sys.stdout)
 

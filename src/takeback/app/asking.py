@@ -1,0 +1,68 @@
+"""Asking: who calls takeback, and what is not done for a model from inside its running turn.
+
+A model that calls takeback from its own tool may look, make checkpoints and name them. What
+destroys or redirects (a rewind, forgetting, settings, taking a label off ...) is for the person.
+
+    agent ── tool's shell ── takeback      the agent's variables, in it or in a process above it;
+      └─ its process is known from its     or the agent's own process above it
+         events                            and the turn of that session runs: inside
+
+An agent's own program is not inside: it is the person's. Its hooks and its extension are children
+of it and speak for the person too, so there only the variables of the process itself count.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from takeback import adapters
+from takeback.app.reading import turn_is_over
+from takeback.errors import Refused
+from takeback.ops import processes, running
+from takeback.ops.preconditions import called_from
+from takeback.paths import takeback_home
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from takeback.ops.running import RunningTurn
+
+
+def turn_around(environ: Mapping[str, str], *, by_agent: bool = False) -> RunningTurn | None:
+    """Returns the running turn that this process was started in; None for a person's own.
+
+    ``by_agent`` says that an agent's own program asks, and no tool of its model.
+    """
+    above = () if by_agent else processes.ancestors()
+    known = [environ, *(processes.variables(one.pid) for one in above)]
+    sessions = (session for one in known for session in adapters.calling_sessions(one))
+    return running.calling_turn(
+        takeback_home(environ),
+        environ,
+        running.Caller(frozenset(sessions), above),
+        now=time.time(),
+        is_over=turn_is_over,
+    )
+
+
+def refuse_inside(what: str, environ: Mapping[str, str], *, by_agent: bool = False) -> None:
+    """Raises Refused if a model asks for ``what`` from inside its running turn."""
+    turn = turn_around(environ, by_agent=by_agent)
+    if turn is not None:
+        raise Refused(
+            f"{what} is not done for a model: {called_from(turn)}",
+            hint="it is for the person: nothing was changed",
+        )
+
+
+def may_be_filled(directory: str, root: bytes) -> bool:
+    """Tells whether a model may have a copy of its workspace put there.
+
+    Beside the workspace and named after it (``app`` and ``app-2``): a name of its own choice
+    could be one that other programs look for, such as a directory of programs.
+    """
+    beside, name = os.path.split(os.fsencode(directory))
+    parent, own = os.path.split(root)
+    return beside == parent and name.startswith(own + b"-")

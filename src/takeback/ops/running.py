@@ -1,0 +1,132 @@
+"""Running: the turns that agents are working on now, here and in every other workspace.
+
+A turn runs from its prompt until its end is told. An agent that was killed tells no end, so its
+process must be there; where no process is known, it must have spoken within the hour.
+"""
+
+from __future__ import annotations
+
+from takeback.errors import TakebackError
+from takeback.ledger import sessions as questions
+from takeback.model import turn as moments
+from takeback.model.ids import SessionId
+from takeback.model.session import Process
+from takeback.model.timeline import RUNNING
+from takeback.model.value import Value
+from takeback.ops.processes import is_alive
+from takeback.store import place as places
+from takeback.store.checkpoints import SESSIONS, newest_checkpoint
+from takeback.store.store import Store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from takeback.ledger.ledger import Ledger
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.ops.context import Context
+
+    IsOver = Callable[[Checkpoint], bool]
+
+_SILENT_FOR = 3600.0
+"""An agent whose process is not known and that said nothing for so long is taken for gone."""
+
+
+class RunningTurn(Value):
+    """A turn that an agent is working on."""
+
+    session: SessionId
+    agent: str
+    prompt: str
+
+
+class Caller(Value):
+    """Who asks: the sessions named to it or to a process above it, and those processes."""
+
+    sessions: frozenset[SessionId] = frozenset()
+    above: tuple[Process, ...] = ()
+
+    def is_below(self, process: Process | None) -> bool:
+        """Tells whether a process started this one, or one that did."""
+        return process is not None and any(_is_same(process, one) for one in self.above)
+
+
+def _is_same(one: Process, other: Process) -> bool:
+    return one.pid == other.pid and (one.started in (None, other.started) or other.started is None)
+
+
+def running_turns(context: Context, ledger: Ledger, is_over: IsOver) -> tuple[RunningTurn, ...]:
+    """Returns the turns that are running here now, their agents alive.
+
+    ``is_over`` tells of a session's newest checkpoint whether its turn ended without a word.
+    """
+    found = []
+    now = context.clock.now()
+    for turn in questions.open_turns(ledger):
+        session = questions.session_by_id(ledger, turn.session)
+        newest = ledger.by_id(session.newest) if session is not None else None
+        if turn.state != RUNNING or newest is None or session is None:
+            continue
+        if _works(newest, session.last_event, now) and not is_over(newest):
+            found.append(RunningTurn(turn.session, session.agent or "", turn.prompt or ""))
+    return tuple(found)
+
+
+def _works(newest: Checkpoint, spoke: float, now: float) -> bool:
+    """Tells whether the agent of a session whose turn has not ended is there."""
+    if newest.process is not None:
+        return is_alive(newest.process)
+    return now - spoke < _SILENT_FOR
+
+
+def calling_turn(
+    home: str, environ: Mapping[str, str], caller: Caller, *, now: float, is_over: IsOver
+) -> RunningTurn | None:
+    """Returns the running turn that the caller was started in, whatever its workspace.
+
+    All stores are asked: a model may call from another directory than the one it works in.
+    """
+    if not caller.sessions and not caller.above:
+        return None
+    for store in _stores(home, environ):
+        try:
+            for newest in _newest(store, caller):
+                mine = newest.session in caller.sessions or caller.is_below(newest.process)
+                runs = mine and newest.moment.phase == moments.RUNNING
+                if runs and _works(newest, newest.time, now) and not is_over(newest):
+                    return RunningTurn(newest.session, newest.agent or "", _prompt(store, newest))
+        except (TakebackError, OSError):  # one store that does not read hides no other
+            continue
+        finally:
+            store.close()
+    return None
+
+
+def _stores(home: str, environ: Mapping[str, str]) -> Iterator[Store]:
+    for place in places.all_places(home):
+        try:
+            yield Store.open(place, environ)
+        except TakebackError:
+            continue
+
+
+def _newest(store: Store, caller: Caller) -> Iterator[Checkpoint]:
+    """Yields the newest checkpoint of each session that may be the caller's."""
+    for name in store.refs.list(SESSIONS, damaged={}):
+        session = SessionId(name.removeprefix(SESSIONS))
+        if session in caller.sessions or caller.above:
+            newest = newest_checkpoint(store, session)
+            if newest is not None and newest.agent is not None:
+                yield newest
+
+
+def _prompt(store: Store, newest: Checkpoint) -> str:
+    """Returns the words of the turn that a session's newest checkpoint is in."""
+    from takeback.store.checkpoints import checkpoints_back
+
+    for one in checkpoints_back(store, newest.commit):
+        if one.session != newest.session or one.turn != newest.turn:
+            break
+        if one.kind == moments.PROMPT:
+            return one.prompt or ""
+    return ""

@@ -1,0 +1,265 @@
+"""From inside its running turn a model may look and add, and destroys and redirects nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from takeback import Takeback
+from takeback.cli.from_inside import ALLOWED, FROM_INSIDE, REFUSED
+from takeback.cli.main import COMMANDS
+from takeback.errors import Refused
+from takeback.model.policy import Overrides
+from tests.support.cli import Cli
+from tests.support.host import Host
+
+WORDS = {"TAKEBACK_AGENT": "mine", "TAKEBACK_SESSION_ID": "s1"}
+"""What an agent tells its tools' processes."""
+
+FLAGS = ("--during-turn", "--allow-mass-delete")
+
+ALL = """
+import json, sys
+from takeback.cli.main import run
+for words in json.loads(sys.argv[1]):
+    status = run(words)
+    sys.stdout.flush(), sys.stderr.flush()
+    print("\\nended", status, flush=True)
+"""
+
+
+@dataclass
+class Agent:
+    """A running agent whose tools' processes are below its own."""
+
+    process: subprocess.Popen[str]
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def run(self, cli: Cli, *words: str) -> int:
+        """Runs takeback from a tool's shell that tells it nothing."""
+        line = json.dumps([str(word) for word in cli.argv(*words)])
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+
+LOOP = """
+import json, subprocess, sys
+for line in sys.stdin:
+    argv = json.loads(line)
+    done = subprocess.run(["sh", "-c", '"$@"; exit $?', "sh", *argv], capture_output=True)
+    print(done.returncode, flush=True)
+"""
+
+
+@pytest.fixture
+def agent(cli: Cli) -> Iterator[Agent]:
+    with subprocess.Popen(
+        [sys.executable, "-c", LOOP],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=cli.directory,
+    ) as process:
+        yield Agent(process)
+
+
+@pytest.fixture
+def host(cli: Cli, tmp_path: Path) -> Host:
+    """An agent with a finished turn and one that runs."""
+    made = Host(cli, tmp_path)
+    made.turn("one", {"a.txt": b"1"})
+    cli.ok("label", "turn:1", "kept")
+    made.prompt("two")
+    (cli.directory / "a.txt").write_bytes(b"2")
+    return made
+
+
+def statuses(cli: Cli, calls: list[list[str]], **env: str) -> list[int]:
+    """Runs many commands in one process, which is quicker, and returns how each ended."""
+    done = subprocess.run(
+        [sys.executable, "-c", ALL, json.dumps(calls)],
+        cwd=cli.directory,
+        env=cli.environment(env),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = [int(line.split()[1]) for line in done.stdout.splitlines() if line[:6] == "ended "]
+    assert len(found) == len(calls), done.stdout + done.stderr
+    return found
+
+
+def state(cli: Cli) -> list[object]:
+    """Returns what a model must not have changed."""
+    home = Path(os.environ["TAKEBACK_HOME"])
+    settings = Path(os.environ["XDG_CONFIG_HOME"], "takeback", "config.toml")
+    log = [(entry["id"], entry["label"]) for entry in cli.ok("--json", "log").json_lines]
+    return [
+        log,
+        (cli.directory / "a.txt").read_bytes(),
+        settings.read_bytes() if settings.exists() else None,
+        [path.read_bytes() for path in sorted(home.glob("workspaces/*/*/config.toml"))],
+        sorted(path.name for path in cli.directory.parent.iterdir()),
+    ]
+
+
+def destroying(cli: Cli) -> list[list[str]]:
+    """Everything that destroys or redirects, as a model would say it."""
+    beside = cli.directory.parent
+    return [
+        ["rewind", "turn:1", "--files", "--yes", "--force"],
+        ["undo", "--yes", "--force"],
+        ["redo", "--yes", "--force"],
+        ["forget", ".", "--yes", "--name", cli.directory.name],
+        ["off"],
+        ["on"],
+        ["config", "exclude", "**"],
+        ["config", "agent_may_rewind", "yes", "--workspace"],
+        ["uninstall", "--yes"],
+        ["init", "claude", "--yes"],
+        ["init", "--here", "claude", "--yes"],
+        ["label", "turn:1"],
+        ["label", "turn:1", "renamed"],
+        ["doctor", "--adopt"],
+        ["fork", "turn:1", "--files", "--yes", "--force"],
+        ["fork", "turn:1", "--worktree", str(beside / "autostart")],
+        ["fork", "turn:1", "--worktree", str(beside / f"{cli.directory.name}x")],
+        ["demo", "--fast", "--dir", str(beside / "stage")],
+        ["-C", str(beside), "uninstall", "--yes"],
+    ]
+
+
+def test_every_command_says_what_it_does_from_inside() -> None:
+    assert set(FROM_INSIDE) == set(COMMANDS)
+
+
+def test_a_model_destroys_nothing_from_inside_its_turn(host: Host) -> None:
+    host.cli.ok("rewind", "turn:1", "--files", "--yes", "--force")  # so that there is an undo
+    (host.cli.directory / "a.txt").write_bytes(b"2")
+    before = state(host.cli)
+    calls = destroying(host.cli)
+    found = statuses(host.cli, calls, **WORDS)
+    ended = {" ".join(words): status for words, status in zip(calls, found, strict=True)}
+    redo = " ".join(calls[2])
+    assert ended.pop(redo) == 13  # nothing to redo is the same answer
+    assert set(ended.values()) == {13}, ended
+    assert state(host.cli) == before
+    refused = {words[0] for words in calls if words[0] != "-C"}
+    assert refused >= {name for name, how in FROM_INSIDE.items() if how == REFUSED}
+
+
+def test_a_model_looks_and_adds_from_inside_its_turn(host: Host) -> None:
+    beside = host.cli.directory.parent / f"{host.cli.directory.name}-2"
+    calls = [
+        *([name] for name, how in FROM_INSIDE.items() if how == ALLOWED),
+        ["config"],
+        ["config", "exclude"],
+        ["doctor"],
+        ["checkpoint", "-m", "mine"],
+        ["label", "@", "another"],
+        ["rewind", "turn:1", "--files", "--dry-run"],
+        ["forget", ".", "--dry-run"],
+        ["fork", "turn:2", "--worktree", str(beside)],
+    ]
+    needing = {
+        "search": ["search", "one"],
+        "show": ["show", "turn:1"],
+        "diff": ["diff", "turn:1"],
+        "cat": ["cat", "@", "a.txt"],
+        "completion": ["completion", "bash"],
+    }
+    calls = [needing.get(words[0], words) if len(words) == 1 else words for words in calls]
+    found = statuses(host.cli, calls, **WORDS)
+    ended = {" ".join(words): status for words, status in zip(calls, found, strict=True)}
+    assert set(ended.values()) == {0}, ended
+    assert (beside / "a.txt").read_bytes() == b"1"
+
+
+def test_a_model_that_hides_its_variables_is_known_by_its_process(
+    cli: Cli, tmp_path: Path, agent: Agent
+) -> None:
+    host = Host(cli, tmp_path, pid=agent.pid)
+    host.turn("one", {"a.txt": b"1"})
+    host.prompt("two")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    other = Cli(elsewhere)
+    other.ok("checkpoint")
+    assert agent.run(cli, "forget", ".", "--yes", "--name", cli.directory.name) == 13
+    assert agent.run(other, "-C", str(elsewhere), "off") == 13
+    at = ["-C", str(elsewhere)]
+    assert agent.run(other, *at, "rewind", "@", "--files", "--yes") == 13
+    assert agent.run(other, *at, "log") == 0
+    assert cli.ok("on").status == 0  # a person at another terminal is not below the agent
+    host.end()  # and when the turn is over, a person may call it there, by `!takeback off`
+    assert agent.run(cli, "off") == 0
+
+
+def test_a_variable_that_was_taken_out_on_the_way_is_seen_in_the_shell_above(host: Host) -> None:
+    line = 'env -u TAKEBACK_SESSION_ID "$@"; exit $?'
+    argv = ["sh", "-c", line, "sh", *host.cli.argv("forget", ".", "--yes", "--name", "x")]
+    done = subprocess.run(
+        argv, cwd=host.cli.directory, env=host.cli.environment(WORDS), capture_output=True
+    )
+    assert done.returncode == 13
+    assert b"inside a running turn of mine" in done.stderr
+
+
+def test_the_setting_lets_a_model_rewind_and_nothing_else(host: Host) -> None:
+    host.cli.ok("config", "agent_may_rewind", "yes")
+    calls = [
+        ["rewind", "turn:1", "--files", "--yes", "--force"],
+        ["undo", "--yes", "--force"],
+        ["off"],
+        ["label", "turn:1"],
+    ]
+    assert statuses(host.cli, calls, **WORDS) == [0, 0, 13, 13]
+
+
+def test_the_program_that_runs_the_turn_takes_its_own_workspace_back(workspace: Path) -> None:
+    (workspace / "a").write_text("1")
+    with Takeback.open(workspace) as tb:
+        session = tb.session("mine")
+        with session.turn("break it") as turn:
+            (workspace / "a").write_text("2")
+            tb.rewind(turn.before, overrides=Overrides(during_turn=True))
+            assert (workspace / "a").read_text() == "1"
+            tb.label(turn.before, "mine")
+            tb.label(turn.before, None)
+
+
+def test_what_an_extension_asks_for_is_refused_to_a_model_that_speaks_in_its_place(
+    host: Host,
+) -> None:
+    calls: list[dict[str, object]] = [
+        {"call": "rewind", "checkpoint": "mine-s1/turn:1", "overrides": list(FLAGS)},
+        {"call": "label", "checkpoint": "mine-s1/turn:1", "label": None},
+        {"call": "undo", "overrides": list(FLAGS)},
+    ]
+    stdin = "".join(json.dumps({"id": 1, **call}) + "\n" for call in calls).encode()
+    answer = host.cli.ok("hook", "pi", "--stdio", stdin=stdin, env=WORDS)
+    assert [line["error"]["code"] for line in answer.json_lines] == ["refused"] * 3
+    # Without the variables it is the extension itself, which asks for its person.
+    answer = host.cli.ok("hook", "pi", "--stdio", stdin=stdin)
+    assert [line["ok"] for line in answer.json_lines] == [True, True, True]
+
+
+def test_forget_of_the_api_is_refused_too(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in WORDS.items():
+        monkeypatch.setenv(name, value)
+    with Takeback.open(host.cli.directory) as tb, pytest.raises(Refused, match="inside a running"):
+        tb.forget()
