@@ -30,6 +30,8 @@ from __future__ import annotations
 import errno
 import os
 
+from takeback.visible import shown
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,15 +41,16 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class TakebackError(Exception):
-    """What went wrong in one sentence, and what to do about it."""
+    """What went wrong in one sentence, and what to do about it; fit to be shown anywhere."""
 
     code = "failed"
     exit_status = 1
 
     def __init__(self, message: str, *, hint: str = "") -> None:
+        message = shown(message)
         super().__init__(message)
         self.message = message
-        self.hint = hint
+        self.hint = shown(hint)
 
 
 class UsageError(TakebackError):

@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 
 from takeback.errors import TakebackError
+from takeback.visible import shown
 from takeback.words import render
 from takeback.words.paint import Paint
 
@@ -34,7 +35,8 @@ _PLAIN = Paint(on=False)
 def answer(tb: Takeback, session: str, words: list[str], *, command: str) -> str:
     """Returns the text that the person is shown; ``command`` is how they call takeback."""
     try:
-        return "\n".join(_answer(tb, session, words, command))
+        lines = _answer(tb, session, words, command)
+        return "\n".join(shown(line) for line in lines)  # some repeat what was typed
     except TakebackError as error:
         hint = f"\n{error.hint}" if error.hint else ""
         return f"takeback: {error.message}{hint}"
@@ -71,8 +73,8 @@ def _usage(command: str) -> list[str]:
 def _turns(tb: Takeback, session: str, command: str) -> list[str]:
     entries = tb.checkpoints(session=session, limit=_NEWEST * 3)
     here, now = tb.current_place(), time.time()
-    shown = [e for e in entries if e.turn is not None or e.checkpoint.label][:_NEWEST]
-    lines = [line for entry in shown for line in render.entry_lines(entry, _PLAIN, now, here)]
+    newest = [e for e in entries if e.turn is not None or e.checkpoint.label][:_NEWEST]
+    lines = [line for entry in newest for line in render.entry_lines(entry, _PLAIN, now, here)]
     return [*(lines or ["No turn yet."]), f"Go back to before one: {command} N"]
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from takeback.words.text import age, count, shown, shown_path, size, timestamp
+from takeback.visible import shown
+from takeback.words.text import age, count, shown_path, size, timestamp
 
 
 @pytest.mark.parametrize(

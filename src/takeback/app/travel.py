@@ -11,6 +11,7 @@ from takeback.app.reading import Reading, turn_is_over
 from takeback.errors import NoSuchCheckpoint, RecoveredInstead, UsageError, WhichSession
 from takeback.model.path_text import to_text
 from takeback.model.policy import NO_OVERRIDES, Overrides
+from takeback.visible import shown as visible
 
 _UNDO, _REDO = "undo", "redo"  # the kinds of operation.py, which a capture need not import
 
@@ -284,12 +285,12 @@ class Travel(Reading):
         )
 
     def _about(self, target: Checkpoint) -> str:
-        """Says in words where a checkpoint is."""
+        """Says in words where a checkpoint is, fit to be shown anywhere."""
         if target.label:
-            return f'"{target.label}"'
+            return visible(f'"{target.label}"')
         if not target.turn or target.agent is None:
             return target.id
-        line = (target.prompt or "").strip().split("\n")[0][:60]
+        line = visible((target.prompt or "").strip().split("\n")[0][:60])
         if target.kind == "prompt":
             return f"before turn {target.turn}" + (f": {line}" if line else "")
         if target.kind == "turn end":

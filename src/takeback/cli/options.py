@@ -13,7 +13,7 @@ from takeback.cli.from_inside import FROM_INSIDE, REFUSED
 from takeback.cli.output import Output
 from takeback.cli.terminal import TerminalReporter, choose, is_terminal
 from takeback.errors import NotAWorkspace, UsageError, WhichSession
-from takeback.words.text import shown
+from takeback.visible import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ import sys
 from takeback.cli.terminal import wants_color
 from takeback.errors import WriteFailed
 from takeback.model import json_text
+from takeback.visible import shown
 from takeback.words.paint import Paint
-from takeback.words.text import shown, shown_lines
+from takeback.words.text import shown_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,10 +69,8 @@ class Output:
         """Says one sentence on stderr that is not the answer."""
         if self.quiet:
             return
-        if self.json:
-            _write(sys.stderr, _line("note", {"message": text}))
-        else:
-            _write(sys.stderr, shown(text) + "\n")
+        text = shown(text)
+        _write(sys.stderr, _line("note", {"message": text}) if self.json else text + "\n")
 
     def error(self, *, code: str, message: str, hint: str, status: int, flag: str = "") -> None:
         """Says on stderr what went wrong and what to do about it."""

@@ -14,10 +14,11 @@ from takeback.errors import PartlyDone, UsageError
 from takeback.model.policy import NO_OVERRIDES
 from takeback.tui import actions
 from takeback.tui.actions import place_of
+from takeback.visible import shown
 from takeback.words import choices as words
 from takeback.words import render
 from takeback.words.paint import Paint
-from takeback.words.text import shown, shown_path
+from takeback.words.text import shown_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
 """Notes: what a model must be told after files changed under its conversation.
 
 After an operation that changed files, the next prompt of every session whose conversation
-still holds the turns that were taken back carries one note of it, once.
+still holds the turns that were taken back carries one note of it, once. It has ids and numbers
+and no word that anybody chose: a label or a prompt would speak to every other session's model.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def note_for(context: Context, newest: Checkpoint | None) -> str | None:
     files = "1 file" if count == 1 else f"{count} files"
     return (
         f"Note from takeback: since your last turn the user took back changes in this workspace "
-        f"({operation.kind} to {operation.about or operation.target}): {files} changed on disk "
+        f"({operation.kind} to checkpoint {operation.target}): {files} changed on disk "
         f"({operation.written} written, {operation.deleted} deleted). What this conversation says "
         "about later edits may no longer hold; read files again before you rely on them."
     )

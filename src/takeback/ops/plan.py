@@ -10,6 +10,7 @@ from takeback.ops.failures import Translated
 from takeback.ops.preconditions import others, refusals, warnings
 from takeback.ops.prepare import Preparation
 from takeback.store import trees
+from takeback.visible import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def describe(
         left_alone=changes.named(),
         outside=_outside(context, captured, changes, facts.last_seen),
         others=others(changes, facts),
-        warnings=(*unnamed, *warnings(context, target)),
+        warnings=tuple(shown(line) for line in (*unnamed, *warnings(context, target))),
         refused=refusals(context, captured, target, changes, overrides, facts),
         saved=tuple(sorted(changes.extra)),
         paths=scope.paths,

@@ -7,6 +7,7 @@ import os
 from takeback.model.checkpoint import AMID
 from takeback.model.path_text import to_text
 from takeback.model.plan import Refusal
+from takeback.visible import shown
 from takeback.worktree import project
 
 TYPE_CHECKING = False
@@ -45,7 +46,7 @@ def refusals(
         *_colliding_names(context, changes.writes),
         *_disk_space(context, changes.writes),
     ]
-    return tuple(found)
+    return tuple(one.replace(message=shown(one.message)) for one in found)
 
 
 def _called_by_the_model(context: Context, facts: Facts) -> Iterator[Refusal]:
@@ -75,12 +76,12 @@ def _others(changes: Preparation, facts: Facts, overrides: Overrides) -> Iterato
         return
     named = others(changes, facts)
     if named:
-        shown = ", ".join(to_text(path) for path in named[:3])
+        first = ", ".join(to_text(path) for path in named[:3])
         more = f" and {len(named) - 3} more" if len(named) > 3 else ""
         sessions = ", ".join(sorted({facts.others[path] for path in named}))
         yield Refusal(
             "others",
-            f"another session ({sessions}) changed {shown}{more} since then; "
+            f"another session ({sessions}) changed {first}{more} since then; "
             "--keep-others leaves them",
             "--overwrite-others",
         )

@@ -20,6 +20,7 @@ from takeback.ops.failures import Translated
 from takeback.ops.rewind import StoreBlobs, finish
 from takeback.store import journal
 from takeback.store.operations import known_operations
+from takeback.visible import shown
 from takeback.worktree.apply import Apply
 from takeback.worktree.unit import decode, make_units
 
@@ -55,7 +56,7 @@ class Recovered(Value):
             rest += f"; its conversation was not written: {self.conversation_error}"
         elif self.session is not None:
             rest += f"; its conversation goes on as session {self.session}"
-        return f"An interrupted {self.kind} was found and {how}{rest}."
+        return shown(f"An interrupted {self.kind} was found and {how}{rest}.")
 
 
 def recover(context: Context, find: Callable[[CheckpointId], Checkpoint]) -> Recovered | None:

@@ -6,6 +6,7 @@ import os
 import time
 
 from takeback import durable
+from takeback.visible import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def append(store: Store, text: str) -> None:
 def append_to(path: str, text: str) -> None:
     """Adds a line to the log of a store, or to that of all where there is no store."""
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    line = f"{stamp} {' '.join(text.split())}\n".encode(errors="replace")
+    line = f"{stamp} {shown(' '.join(text.split()))}\n".encode(errors="replace")
     try:
         fd = os.open(path, _FLAGS, 0o600)
         try:

@@ -11,9 +11,9 @@ from textual.containers import Horizontal
 
 from takeback.tui.body import Body
 from takeback.tui.dialog import SCROLLING, Choice, Dialog, Title
+from takeback.visible import shown
 from takeback.words import choices as words
 from takeback.words.render import way_back
-from takeback.words.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

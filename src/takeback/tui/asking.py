@@ -7,7 +7,7 @@ from textual.binding import Binding
 from textual.widgets import Input, Static
 
 from takeback.tui.dialog import Dialog, Title
-from takeback.words.text import shown
+from takeback.visible import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class AskScreen(Dialog[str | None]):
     def middle(self) -> Iterator[Widget]:
         yield Title(shown(self._question))
         yield Static(Text(shown(self._about)), markup=False, id="about")
-        yield Input(self._value, id="line", compact=True, select_on_focus=False)
+        yield Input(shown(self._value), id="line", compact=True, select_on_focus=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.answer(event.value.strip())

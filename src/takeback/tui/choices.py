@@ -9,7 +9,7 @@ from textual.widgets.option_list import Option
 
 from takeback.tui.actions import CANCEL, GROUPS, Action
 from takeback.tui.dialog import Dialog, Title
-from takeback.words.text import shown
+from takeback.visible import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

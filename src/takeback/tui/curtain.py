@@ -9,8 +9,8 @@ import os
 import sys
 import termios
 
+from takeback.visible import shown
 from takeback.words.rows import READING
-from takeback.words.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

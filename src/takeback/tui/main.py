@@ -13,7 +13,7 @@ from takeback.tui import keys
 from takeback.tui.bars import KeyBar, TitleBar
 from takeback.tui.timeline.pane import TimelinePane
 from takeback.tui.timeline.search import SearchLine
-from takeback.words.text import shown
+from takeback.visible import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from takeback.model.change import ADDED, DELETED, MODE, MODIFIED, TYPE
 from takeback.model.snapshot import Entry
 from takeback.model.timeline import OUTSIDE, UNKNOWN
+from takeback.visible import shown
 from takeback.words import render
-from takeback.words.text import count, shown, shown_path, size
+from takeback.words.text import count, shown_path, size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from takeback.errors import RecoveredInstead, Refused, TakebackError, UsageError
 from takeback.model.value import Value
+from takeback.visible import shown
 from takeback.words import render
-from takeback.words.text import count, quoted, shown, shown_path
+from takeback.words.text import count, quoted, shown_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from takeback.words.text import age, count, shown
+from takeback.visible import shown
+from takeback.words.text import age, count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from takeback.model import coverage
 from takeback.model.checkpoint import AMID
+from takeback.visible import shown
 from takeback.words.render import place_name, short
-from takeback.words.text import age, count, shown, shown_path
+from takeback.words.text import age, count, shown_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from takeback.errors import NotAWorkspace
+from takeback.visible import shown
 from takeback.words.documents import path_fields
 from takeback.words.render import short
-from takeback.words.text import age, count, shown, timestamp
+from takeback.words.text import age, count, timestamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

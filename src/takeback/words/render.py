@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from takeback.model.checkpoint import AMID
 from takeback.ops.sessions import place_of
-from takeback.words.text import age, count, quoted, shown, shown_path, size
+from takeback.visible import shown
+from takeback.words.text import age, count, quoted, shown_path, size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

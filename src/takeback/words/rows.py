@@ -5,8 +5,9 @@ from __future__ import annotations
 from takeback.model.checkpoint import AMID
 from takeback.model.timeline import ENDED
 from takeback.model.turn import FORK, PROMPT
+from takeback.visible import shown
 from takeback.words.render import file_names
-from takeback.words.text import count, shown, shown_path
+from takeback.words.text import count, shown_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from takeback.model.checkpoint import AMID
+from takeback.visible import shown
 from takeback.words.render import counts, here_mark, short
-from takeback.words.text import age, count, shown, shown_path
+from takeback.words.text import age, count, shown_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,19 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from takeback.model.path_text import to_text
+from takeback.visible import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sized
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
-
-
-def shown(text: str) -> str:
-    """Returns text on one line: what would steer a terminal, or is no character, as ``\\xNN``."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 
 def shown_lines(data: bytes) -> str:
@@ -30,13 +24,6 @@ def shown_lines(data: bytes) -> str:
 def _shown_line(line: str) -> str:
     ending = "\r" if line.endswith("\r") else ""  # a line of Windows, which steers nothing
     return "\t".join(shown(part) for part in line.removesuffix("\r").split("\t")) + ending
-
-
-def _escaped(character: str) -> str:
-    code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:  # a byte that is not UTF-8
-        code -= 0xDC00
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def shown_path(path: bytes) -> str:

@@ -12,7 +12,7 @@ from takeback.cli.options import Call, verb
 from takeback.errors import NotAWorkspace
 from takeback.ops.failures import Translated
 from takeback.paths import config_file
-from takeback.words.text import shown
+from takeback.visible import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

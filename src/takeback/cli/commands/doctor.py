@@ -7,7 +7,7 @@ import click
 from takeback.cli.options import Call, name_text, verb
 from takeback.errors import NotAWorkspace
 from takeback.ops.doctor import offers
-from takeback.words.text import shown
+from takeback.visible import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from takeback.cli.options import Call, name_text, verb
 from takeback.cli.terminal import ask
 from takeback.errors import Refused
 from takeback.model.path_text import to_bytes, to_text
+from takeback.visible import shown
 from takeback.words import documents
-from takeback.words.text import count, shown, shown_path, size
+from takeback.words.text import count, shown_path, size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

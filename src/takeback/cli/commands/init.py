@@ -11,8 +11,8 @@ from takeback.cli.options import Call, verb
 from takeback.cli.terminal import agrees
 from takeback.cli.travel import require_yes
 from takeback.paths import takeback_home
+from takeback.visible import shown
 from takeback.words.connections import edit_lines, edits_document
-from takeback.words.text import shown
 
 DECLINED = 1
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from takeback.cli.options import Call, verb
-from takeback.words.text import count, shown
+from takeback.visible import shown
+from takeback.words.text import count
 
 
 @verb("verify")

@@ -15,8 +15,9 @@ from takeback.errors import Refused
 from takeback.git.process import find_git
 from takeback.model.value import Value
 from takeback.ops.failures import Translated
+from takeback.visible import shown
 from takeback.words.sessions import tree_lines
-from takeback.words.text import count, quoted, shown, shown_path, size
+from takeback.words.text import count, quoted, shown_path, size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import re
 
 from takeback.model.path_text import to_text
 from takeback.model.value import Value
+from takeback.visible import shown
 from takeback.words.changes import more_characters
-from takeback.words.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from takeback.tui.timeline.narrowing import FILE, Filter, filters
-from takeback.words.text import shown
+from takeback.visible import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

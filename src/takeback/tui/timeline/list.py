@@ -15,8 +15,8 @@ from textual.strip import Strip
 
 from takeback.tui.timeline.drawing import Surroundings, draw_line
 from takeback.tui.timeline.rows import Rows
+from takeback.visible import shown
 from takeback.words import rows as words
-from takeback.words.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from takeback.model.value import Value
+from takeback.visible import shown
 from takeback.words import rows as words
-from takeback.words.text import count, shown
+from takeback.words.text import count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

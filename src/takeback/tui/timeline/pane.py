@@ -13,8 +13,8 @@ from takeback.tui.timeline.narrowing import FILE, Narrowing
 from takeback.tui.timeline.page import first_page
 from takeback.tui.timeline.rows import build
 from takeback.tui.timeline.search import SearchLine
+from takeback.visible import shown
 from takeback.words import rows as words
-from takeback.words.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

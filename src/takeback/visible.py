@@ -1,0 +1,21 @@
+"""Makes text that others chose harmless: what would steer a terminal becomes visible.
+
+File names, prompts, labels, ids and branches are whatever somebody wrote. Wherever one of them
+becomes part of a sentence it goes through here, so that no face has to think of it.
+"""
+
+from __future__ import annotations
+
+
+def shown(text: str) -> str:
+    """Returns text on one line: what would steer a terminal, or is no character, as ``\\xNN``."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that is not UTF-8
+        code -= 0xDC00
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
