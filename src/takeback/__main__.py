@@ -44,7 +44,7 @@ def launched() -> "NoReturn":
     try:
         status = handover.hand_over(place, words)
     except handover.Lost as error:
-        from takeback.hook import complain
+        from takeback.store.log import complain
 
         complain(f"hook {' '.join(words)}: {error}")
         status = 0

@@ -1,7 +1,7 @@
 """The hook: an agent calls it at each event. It never fails, never blocks, never chatters.
 
     stdin    what the agent says, in JSON
-    stdout   nothing, or what the model has to be told
+    stdout   nothing, or what the model has to be told, or the person
     exit     0 always: another status would stop the agent
 
 Whatever goes wrong is one line in a log, which ``takeback status`` shows.
@@ -12,23 +12,17 @@ from __future__ import annotations
 import os
 
 from takeback.adapters import adapter_speaking
-from takeback.errors import Refused, TakebackError, TimedOut, UsageError
+from takeback.errors import TakebackError
 from takeback.model import json_text
 from takeback.model.event import PROMPT, READ, ROUND_END, TOOL_BEFORE, cleaned
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import FrameType
-    from typing import NoReturn
-
-    from takeback.app import Takeback
     from takeback.model.event import AgentEvent
     from takeback.ports import Adapter
 
 _MOST_INPUT = 64 << 20
 _PIECE = 1 << 20
-_SIGALRM = 14
-_ITIMER_REAL = 0
 
 
 def main(words: list[str]) -> int:
@@ -40,10 +34,16 @@ def main(words: list[str]) -> int:
             if answer:
                 os.write(1, answer.encode(errors="surrogateescape"))
     except TakebackError as error:
-        complain(f"hook {agent}: {error.message}")
+        _complain(f"hook {agent}: {error.message}")
     except Exception as error:  # a bug of ours must not stop the agent
-        complain(f"hook {agent}: bug: {type(error).__name__}: {error}")
+        _complain(f"hook {agent}: bug: {type(error).__name__}: {error}")
     return 0
+
+
+def _complain(text: str) -> None:
+    from takeback.store.log import complain
+
+    complain(text)
 
 
 def _input() -> str:
@@ -79,8 +79,17 @@ def _heard(agent: str, text: str) -> str:
     durable.unmask_owner()
     if not Takeback.wants(event.directory):
         return ""
-    with Takeback.open(event.directory, holder=f"hook of {agent}", by_agent=True) as tb:
-        words = _command(adapter, event)
+    words = _command(adapter, event)
+    try:
+        tb = Takeback.open(event.directory, holder=f"hook of {agent}", by_agent=True)
+    except TakebackError as error:
+        from takeback.hearing import unheard
+
+        if words is not None:
+            return adapter.answer(f"takeback: {error.message}")
+        warning = unheard(event, error)
+        return adapter.note("", warning) if warning else ""
+    with tb:
         if words is not None:
             from takeback.inside import answer
             from takeback.model.session import session_id
@@ -89,18 +98,12 @@ def _heard(agent: str, text: str) -> str:
             return adapter.answer(answer(tb, session, words, command=adapter.command or ""))
         if not tb.hears_agents:
             return ""
-        came = tb.now
-        try:
-            with _Limit(tb):
-                received = tb.receive(event, came=came, wait=tb.hook_seconds / 2)
-        except TimedOut:  # before or after the recording: the disk hangs, or all is very slow
-            tb.leave(event, came=came)
-            tb.finish_detached()
-            return ""
-        if received.timed_out:
-            tb.finish_detached()
-        tb.keep_house()
-    return adapter.note(received.note) if received.note else ""
+        from takeback.hearing import hear
+
+        received = hear(tb, event)
+    if received.note or received.warning:
+        return adapter.note(received.note or "", received.warning or "")
+    return ""
 
 
 def _concerns_files(event: AgentEvent) -> bool:
@@ -123,52 +126,3 @@ def _command(adapter: Adapter, event: AgentEvent) -> list[str] | None:
         return None
     first, *words = prompt.split() or [""]
     return words if first == adapter.command and "\n" not in prompt else None
-
-
-class _Limit:
-    """Ends what takes longer than the hook's own limit, by TimedOut.
-
-    Only in the main process and only around the recording, which leaves nothing half-done when
-    it is interrupted anywhere: a killed process leaves no more.
-    """
-
-    def __init__(self, tb: Takeback) -> None:
-        self._seconds = tb.hook_seconds
-
-    def __enter__(self) -> None:
-        import _signal  # type: ignore[import-not-found]  # `signal` imports enum: 3 ms
-
-        _signal.signal(_SIGALRM, _ring)
-        _signal.setitimer(_ITIMER_REAL, self._seconds)
-
-    def __exit__(self, *exc: object) -> None:
-        import _signal
-
-        _signal.setitimer(_ITIMER_REAL, 0)
-
-
-def _ring(number: int, frame: FrameType | None) -> NoReturn:
-    raise TimedOut("the capture did not fit into the hook's time limit")
-
-
-def complain(text: str) -> None:
-    """Leaves a line where ``status`` finds it: in the home of all stores, whatever the store.
-
-    Where TAKEBACK_HOME itself is wrong, in the one that is used without it, whatever is wrong
-    with that.
-    """
-    from takeback import durable
-    from takeback.paths import home_named, takeback_home
-    from takeback.store import log
-
-    usual = {**os.environ, "TAKEBACK_HOME": ""}
-    for named, environ in ((takeback_home, os.environ), (home_named, usual)):
-        try:
-            home = named(environ)
-            durable.make_directories(home)
-            log.append_to(os.path.join(home, "log"), text)
-            return
-        except (Refused, UsageError):
-            continue
-        except OSError:
-            return

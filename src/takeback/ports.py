@@ -143,8 +143,12 @@ if TYPE_CHECKING:
         def is_over(self, tail: bytes, turn: str | None) -> bool:
             """Tells from the end of a transcript whether the turn ended unannounced (Esc)."""
 
-        def note(self, text: str) -> str:
-            """Returns what the prompt hook prints so that the model is told ``text``."""
+        def note(self, text: str, warning: str = "") -> str:
+            """Returns what a hook prints so that the model is told ``text``.
+
+            ``warning`` is for the person, where the agent shows them anything; either may be
+            empty, and a note comes at prompts only.
+            """
 
         def answer(self, text: str) -> str:
             """Returns what the prompt hook prints so that the person is shown ``text``, no more.

@@ -28,6 +28,7 @@ from takeback.errors import TakebackError
 from takeback.ownership import why_not_private
 from takeback.paths import config_file
 from takeback.store import detached
+from takeback.store.log import complain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,9 +48,11 @@ _LATER = (
     "takeback.app",
     "takeback.git.child",
     "takeback.git.process",
+    "takeback.hearing",
     "takeback.ops.notes",
     "takeback.ops.receive",
     "takeback.ops.save",
+    "takeback.store.told",
 )
 _LOOK_SECONDS = 10.0
 _HEAD_START = 0.05
@@ -67,7 +70,7 @@ def start(directory: str) -> None:
     try:
         detached.spawn("takeback.standby", directory)
     except OSError as error:
-        hook.complain(f"the standby could not be started: {error}")
+        complain(f"the standby could not be started: {error}")
 
 
 def _seconds() -> float:
@@ -89,7 +92,7 @@ def main(directory: str) -> None:
         door = _Door(keeper)
     except OSError as error:
         hint = "set standby_minutes = 0 to do without"
-        hook.complain(f"the standby cannot listen in {directory}: {error}; {hint}")
+        complain(f"the standby cannot listen in {directory}: {error}; {hint}")
         return
     try:
         _keep_a_spare(door, _Code())

@@ -11,7 +11,6 @@ is refused is refused here too, with the same code, and the extension shows the 
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from contextlib import contextmanager
 from importlib import import_module
@@ -24,9 +23,9 @@ from takeback.errors import (
     NoSuchCheckpoint,
     NotAWorkspace,
     TakebackError,
-    TimedOut,
     UsageError,
 )
+from takeback.hearing import hear, unheard
 from takeback.model import json_text
 from takeback.model.event import cleaned
 from takeback.model.policy import Overrides
@@ -36,8 +35,7 @@ from takeback.words import answers, documents
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from types import FrameType
-    from typing import Any, NoReturn
+    from typing import Any
 
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SessionId
@@ -57,7 +55,13 @@ _FLAGS = {
 }
 _TURNS = 20
 _PLANS = 10
-_NOTHING: Document = {"checkpoint": None, "note": None, "waiting": False, "heard": False}
+_NOTHING: Document = {
+    "checkpoint": None,
+    "note": None,
+    "waiting": False,
+    "warning": None,
+    "heard": False,
+}
 
 
 def main(agent: str) -> int:
@@ -147,19 +151,22 @@ class Desk:
         if event is None or not Takeback.wants(event.directory):
             return _NOTHING
         event = cleaned(event)
-        with self._at({"cwd": event.directory}) as tb:
-            if not tb.hears_agents:
-                return _NOTHING
-            with _limit(tb.hook_seconds):
-                received = tb.receive(event, wait=tb.hook_seconds / 2)
-            if received.timed_out:
-                tb.finish_detached()
-            tb.keep_house()
+        try:
+            with self._at({"cwd": event.directory}) as tb:
+                if not tb.hears_agents:
+                    return _NOTHING
+                received = hear(tb, event)
+        except TakebackError as error:
+            warning = unheard(event, error)
+            if not warning:
+                raise
+            return {**_NOTHING, "warning": warning}
         checkpoint = received.checkpoint
         return {
             "checkpoint": None if checkpoint is None else checkpoint.id,
             "note": received.note,
             "waiting": received.waiting,
+            "warning": received.warning,
             "heard": True,
         }
 
@@ -350,21 +357,6 @@ def _done(tb: Takeback, outcome: Outcome, of: Operation | None) -> Document:
 def _pin_names(label: str | None, mark: str) -> list[str]:
     clean = " ".join((label or "").replace("/", "-").split())
     return [clean, f"{clean} ({mark})", f"pi {clean} ({mark})"] if clean else []
-
-
-@contextmanager
-def _limit(seconds: float) -> Iterator[None]:
-    """Ends what takes longer than an agent ever waits, by TimedOut, as in a hook."""
-    signal.signal(signal.SIGALRM, _ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-def _ring(number: int, frame: FrameType | None) -> NoReturn:
-    raise TimedOut("the capture did not fit into the hook's time limit")
 
 
 def _request(line: bytes) -> Document:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from takeback.model import json_text
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +27,19 @@ def is_prefixed(text: str, prefix: str) -> bool:
     """Tells whether a text is a prefix and then letters and digits alone."""
     rest = text.removeprefix(prefix)
     return text.startswith(prefix) and 0 < len(rest) <= 64 and _LETTERS.issuperset(rest)
+
+
+def told(event: str, note: str, warning: str) -> str:
+    """Returns what a hook prints, in the JSON that Claude Code, Codex and Gemini all read.
+
+    ``note`` is for the model, at the event of a prompt; ``warning`` is shown to the person.
+    """
+    answer: dict[str, Any] = {}
+    if warning:
+        answer["systemMessage"] = warning
+    if note:
+        answer["hookSpecificOutput"] = {"hookEventName": event, "additionalContext": note}
+    return json_text.dumps(answer)
 
 
 def text(payload: Mapping[str, Any], name: str) -> str | None:

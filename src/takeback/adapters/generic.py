@@ -91,7 +91,7 @@ class Generic:
     def is_over(self, tail: bytes, turn: str | None) -> bool:
         return False
 
-    def note(self, text: str) -> str:
+    def note(self, text: str, warning: str = "") -> str:
         return text
 
     def answer(self, text: str) -> str:

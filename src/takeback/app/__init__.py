@@ -18,6 +18,7 @@ from takeback import ops
 from takeback.app.border import guarded
 from takeback.app.opened import place_of
 from takeback.app.travel import Travel
+from takeback.model.session import session_id
 from takeback.paths import takeback_home
 
 TYPE_CHECKING = False
@@ -86,6 +87,20 @@ class Takeback(Travel):
 
         told, files = self._told(event)
         pending.leave(self._context.store, told, self.now if came is None else came, files)
+
+    def is_news(self, event: AgentEvent) -> bool:
+        """Tells whether a failure at an event is the first of its turn; remembers that it is."""
+        from takeback.model.event import PROMPT
+        from takeback.store import told
+
+        session = session_id(event.agent, event.session)
+        return told.is_new(self._context.store, session, turn_begins=event.kind == PROMPT)
+
+    def note_good_beginning(self, event: AgentEvent) -> None:
+        """Notes that a turn's first checkpoint was made: its first failure would be news."""
+        from takeback.store import told
+
+        told.forget(self._context.store, session_id(event.agent, event.session))
 
     @property
     def now(self) -> float:

@@ -86,6 +86,8 @@ class AgentTurn:
         self._after: Checkpoint | None = None
         self.note: str | None = None
         """What the model should be told: files that takeback changed under its conversation."""
+        self.warning: str | None = None
+        """What the person should be told: what the checkpoint before the turn newly lacks."""
 
     @property
     def before(self) -> Checkpoint:
@@ -127,6 +129,7 @@ class AgentTurn:
             messages=_bytes(self._conversation),
         )
         self._before, self.note = received.checkpoint, received.note
+        self.warning = received.warning
         return self
 
     def __exit__(

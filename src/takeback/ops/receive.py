@@ -35,12 +35,17 @@ if TYPE_CHECKING:
 
 
 class Received(Value):
-    """What an event came to: a checkpoint, words for the model, or a place among the waiting."""
+    """What an event came to: a checkpoint, words for the model, or a place among the waiting.
+
+    ``warning`` is what the person should hear of: what the checkpoint lacks and the one before
+    it in the session did not.
+    """
 
     checkpoint: Checkpoint | None = None
     note: str | None = None
     waiting: bool = False
     timed_out: bool = False
+    warning: str | None = None
 
 
 def receive(
@@ -132,7 +137,8 @@ def _record_all(
     if step.moment is None or step.adds_nothing(captured):
         captured.keep()
         return Received(step.newest)
-    return Received(step.record(captured), step.note())
+    made = step.record(captured)
+    return Received(made, step.note(), warning=step.warning(made, captured))
 
 
 class _Step:
@@ -205,6 +211,14 @@ class _Step:
             return [messages], (TranscriptPart("", len(messages)),)
         kept = [found for part in self._transcript if (found := read_part(part)) is not None]
         return [data for _, data in kept], tuple(part for part, _ in kept)
+
+    def warning(self, made: Checkpoint, captured: Captured) -> str | None:
+        """Returns what the person must be told: what is not held that was, or that is new."""
+        if made.complete:
+            return None
+        from takeback.ops.gaps import new_gaps
+
+        return new_gaps(self._context.store, self.newest, captured.coverage)
 
     def note(self) -> str | None:
         """Returns what the model must be told: files that changed under its conversation."""

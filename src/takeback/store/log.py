@@ -6,6 +6,8 @@ import os
 import time
 
 from takeback import durable
+from takeback.errors import Refused, UsageError
+from takeback.paths import home_named, takeback_home
 from takeback.visible import shown
 
 TYPE_CHECKING = False
@@ -36,6 +38,25 @@ def append_to(path: str, text: str) -> None:
             _shorten(path)
     except OSError:
         return
+
+
+def complain(text: str) -> None:
+    """Leaves a line where ``status`` finds it: in the home of all stores, whatever the store.
+
+    Where TAKEBACK_HOME itself is wrong, in the one that is used without it, whatever is wrong
+    with that.
+    """
+    usual = {**os.environ, "TAKEBACK_HOME": ""}
+    for named, environ in ((takeback_home, os.environ), (home_named, usual)):
+        try:
+            home = named(environ)
+            durable.make_directories(home)
+            append_to(os.path.join(home, "log"), text)
+            return
+        except (Refused, UsageError):
+            continue
+        except OSError:
+            return
 
 
 def _shorten(path: str) -> None:

@@ -131,10 +131,9 @@ class Claude:
     def answer(self, text: str) -> str:
         return json_text.dumps({"decision": "block", "reason": text})
 
-    def note(self, text: str) -> str:
+    def note(self, text: str, warning: str = "") -> str:
         # Bare text would do too, but one that begins with a brace would be read as JSON.
-        told = {"hookEventName": "UserPromptSubmit", "additionalContext": text}
-        return json_text.dumps({"hookSpecificOutput": told})
+        return fields.told("UserPromptSubmit", text, warning)
 
 
 def _tools(payload: Mapping[str, Any]) -> tuple[ToolCall, ...]:

@@ -93,16 +93,9 @@ class Codex:
     def answer(self, text: str) -> str:
         return json_text.dumps({"decision": "block", "reason": text})
 
-    def note(self, text: str) -> str:
+    def note(self, text: str, warning: str = "") -> str:
         """Returns JSON: Codex drops plain words that begin like JSON, with ``[`` or ``{``."""
-        return json_text.dumps(
-            {
-                "hookSpecificOutput": {
-                    "hookEventName": "UserPromptSubmit",
-                    "additionalContext": text,
-                }
-            }
-        )
+        return fields.told("UserPromptSubmit", text, warning)
 
 
 def _event(payload: Mapping[str, Any], kind: str, **more: Any) -> AgentEvent:

@@ -116,11 +116,9 @@ class Gemini:
     def answer(self, text: str) -> str:
         return json_text.dumps({"decision": "deny", "reason": text})
 
-    def note(self, text: str) -> str:
+    def note(self, text: str, warning: str = "") -> str:
         """Returns JSON: plain words are shown to the person and not given to the model."""
-        return json_text.dumps(
-            {"hookSpecificOutput": {"hookEventName": "BeforeAgent", "additionalContext": text}}
-        )
+        return fields.told("BeforeAgent", text, warning)
 
 
 def _event(payload: Mapping[str, Any], kind: str, **more: Any) -> AgentEvent:

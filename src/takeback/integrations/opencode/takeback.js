@@ -45,13 +45,21 @@ export const Takeback = async ({ client, directory }) => {
     }
   }
 
+  // What is not kept is said to the person, once a turn; nobody waits for it.
+  const warned = (heard) => {
+    if (!heard?.warning) return heard
+    const body = { title: "takeback", message: heard.warning, variant: "warning", duration: SHOWN }
+    void guarded(() => client.tui.showToast({ body }))
+    return heard
+  }
+
   const tell = (event, id, more = {}, { conversation = true } = {}) => {
     const told = last.then(async () => {
       const root = await rootOf(id)
       const subagent = root === id ? null : id
       if (subagent && !event.startsWith("tool.")) return null
       const payload = { event, sessionID: root, subagent, directory, pid: process.pid, ...more }
-      if (!conversation) return desk.ask("event", { event: payload })
+      if (!conversation) return warned(await desk.ask("event", { event: payload }))
       const [session, messages] = await Promise.all([one(root), messagesOf(root)])
       // One line a message and what changes with each of them last: kept again, it costs no room.
       const lines = [...messages, { session }].map((line) => JSON.stringify(line) + "\n")
@@ -61,7 +69,7 @@ export const Takeback = async ({ client, directory }) => {
         const fork = await forkOf(session, messages)
         if (fork) await desk.ask("event", { event: { ...payload, ...fork } })
       }
-      return desk.ask("event", { event: payload })
+      return warned(await desk.ask("event", { event: payload }))
     })
     last = told.catch(() => null)
     return withLimit(last)

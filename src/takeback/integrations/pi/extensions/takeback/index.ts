@@ -39,7 +39,9 @@ export default function takeback(pi: ExtensionAPI): void {
 			...more,
 		};
 		const answer = await desk.ask("event", { event }, LIMIT);
-		return answer.ok ? answer.result : undefined;
+		if (!answer.ok) return undefined;
+		if (answer.result.warning && ctx.hasUI) ctx.ui.notify(answer.result.warning, "warning");
+		return answer.result;
 	}
 
 	/** Runs a handler; whatever goes wrong in it, pi goes on as without us. */

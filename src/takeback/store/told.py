@@ -1,0 +1,43 @@
+"""What the person was told already: a file for each session whose turn has had a failure.
+
+A prompt begins a new turn, in which the first failure is told again. The files are disposable.
+"""
+
+from __future__ import annotations
+
+import os
+
+from takeback import durable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.model.ids import SessionId
+    from takeback.store.store import Store
+
+
+def is_new(store: Store, session: SessionId, *, turn_begins: bool) -> bool:
+    """Tells whether a failure is the first of its turn, and remembers that it is told.
+
+    Where that cannot be remembered, only a prompt's own failure is told.
+    """
+    path = store.path("told", session)
+    if os.path.exists(path):
+        return turn_begins
+    try:
+        durable.make_directories(os.path.dirname(path))
+        os.close(durable.create(path))
+    except FileExistsError:
+        return turn_begins
+    except OSError:
+        return turn_begins
+    return True
+
+
+def forget(store: Store, session: SessionId) -> None:
+    """Notes that a turn has begun well."""
+    path = store.path("told", session)
+    if os.path.exists(path):
+        try:
+            durable.unlink(path)
+        except OSError:
+            return

@@ -1,0 +1,172 @@
+"""What the person hears, from the agent itself, when the files of a turn could not be kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from takeback import Takeback
+from takeback.adapters import adapter_named
+from takeback.hearing import hear
+from takeback.model import event as events
+from takeback.model.event import AgentEvent
+from takeback.ops.receive import Received
+from takeback.stdio import Desk
+from tests.support.cli import Cli
+from tests.support.journey import write_files
+
+
+def tell(workspace: Path, kind: str, *, session: str = "s1", **fields: Any) -> Received:
+    event = AgentEvent(kind, "mine", session, str(workspace))
+    with Takeback.open(workspace) as tb:
+        return hear(tb, event.replace(**fields))
+
+
+def break_store(workspace: Path) -> Path:
+    """Makes every capture fail, root's too: where packs are written there is a file."""
+    with Takeback.open(workspace) as tb:
+        packs = Path(tb.store_directory, "store.git", "objects", "pack")
+    packs.rename(packs.with_name("kept"))
+    packs.write_bytes(b"")
+    return packs
+
+
+def mend(packs: Path) -> None:
+    packs.unlink()
+    packs.with_name("kept").rename(packs)
+
+
+def limit_size(workspace: Path) -> None:
+    Cli(workspace).ok("config", "size_limit_mb", "1")
+
+
+BIG = b"x" * (2 << 20)
+
+
+def test_the_first_failure_of_a_turn_is_told_once(workspace: Path) -> None:
+    write_files(workspace, {"a": b"1"})
+    assert tell(workspace, events.PROMPT, turn="t1", prompt="one").warning is None
+    packs = break_store(workspace)
+    write_files(workspace, {"a": b"2"})
+    said = [tell(workspace, kind).warning for kind in (events.ROUND_END, events.TURN_END)]
+    assert said[0] is not None
+    assert said[0].startswith("takeback: the files at this moment are not kept: ")
+    assert said[0].endswith(". More: takeback status")
+    assert said[1] is None
+    prompted = tell(workspace, events.PROMPT, turn="t2", prompt="two").warning or ""
+    assert prompted.startswith("takeback: the files before this turn are not kept: ")
+    assert tell(workspace, events.TURN_END, turn="t2").warning is None
+    mend(packs)
+    assert tell(workspace, events.PROMPT, turn="t3", prompt="three").warning is None
+    packs = break_store(workspace)
+    write_files(workspace, {"a": b"3"})
+    assert tell(workspace, events.TURN_END, turn="t3").warning is not None
+    mend(packs)
+
+
+def test_each_session_is_told_of_its_own(workspace: Path) -> None:
+    write_files(workspace, {"a": b"1"})
+    for session in ("one", "two"):
+        tell(workspace, events.PROMPT, session=session, turn="t", prompt="p")
+    packs = break_store(workspace)
+    write_files(workspace, {"a": b"2"})
+    for session in ("one", "two"):
+        assert tell(workspace, events.ROUND_END, session=session).warning is not None
+        assert tell(workspace, events.ROUND_END, session=session).warning is None
+    mend(packs)
+
+
+def test_nothing_is_said_before_a_tool_or_at_the_end_of_a_session(workspace: Path) -> None:
+    write_files(workspace, {"a": b"1"})
+    tell(workspace, events.PROMPT, turn="t1", prompt="one")
+    packs = break_store(workspace)
+    write_files(workspace, {"a": b"2"})
+    assert tell(workspace, events.SESSION_END).warning is None
+    assert tell(workspace, events.ROUND_END).warning is not None  # and it is still news
+    mend(packs)
+
+
+def test_a_partial_checkpoint_names_what_it_lacks_once(workspace: Path) -> None:
+    limit_size(workspace)
+    write_files(workspace, {"a": b"1", "big\x1b[2J": BIG})
+    told = tell(workspace, events.PROMPT, turn="t1", prompt="one").warning or ""
+    assert "big\\x1b[2J (oversized) is not kept, and no rewind can bring it back" in told
+    assert told.isprintable()
+    for turn in ("t1", "t2"):  # the same lack in later turns is no news
+        write_files(workspace, {"a": turn.encode()})
+        assert tell(workspace, events.TURN_END, turn=turn).warning is None
+        assert tell(workspace, events.PROMPT, turn=f"{turn}b", prompt="x").warning is None
+    write_files(workspace, {f"big{number}": BIG for number in range(5)})
+    more = tell(workspace, events.TURN_END, turn="t2b").warning or ""
+    assert "big0 (oversized), big1 (oversized), big2 (oversized) and 2 more" in more
+    assert "\\x1b" not in more
+
+
+def test_an_event_that_takes_too_long_waits_and_that_is_told(workspace: Path) -> None:
+    """In an extension as in a hook: what rings anywhere in the middle is left, not lost."""
+    write_files(workspace, {"a": b"1"})
+    cli = Cli(workspace)
+    cli.ok("config", "hook_seconds", "0.000001")
+    desk = Desk(adapter_named("generic"), str(workspace))
+    told = {"event": "prompt", "session": "s1", "turn": "t", "prompt": "the first"}
+    told["cwd"] = str(workspace)
+    answer = desk.answer(json.dumps({"id": 1, "call": "event", "event": told}).encode())
+    assert answer["ok"], answer
+    assert answer["result"]["waiting"] is True
+    assert "goes on meanwhile" in answer["result"]["warning"]
+    deadline = time.monotonic() + 60
+    while not cli.ok("--json", "log").json_lines and time.monotonic() < deadline:
+        time.sleep(0.1)
+    [turn] = cli.ok("--json", "log").json_lines
+    assert (turn["prompt"], turn["late"]) == ("the first", True)
+
+
+@pytest.mark.parametrize(
+    ("agent", "prompt", "end"),
+    [
+        ("claude", "UserPromptSubmit", "Stop"),
+        ("codex", "UserPromptSubmit", "Stop"),
+        ("gemini", "BeforeAgent", "AfterAgent"),
+    ],
+)
+def test_the_agents_show_it_to_the_person_and_not_to_the_model(
+    workspace: Path, agent: str, prompt: str, end: str
+) -> None:
+    limit_size(workspace)
+    write_files(workspace, {"big": BIG})
+    cli = Cli(workspace)
+    said = {"session_id": "s1", "cwd": str(workspace), "turn_id": "t", "prompt_id": "t"}
+    stdin = json.dumps({**said, "hook_event_name": prompt, "prompt": "p"}).encode()
+    answer = cli.ok("hook", agent, stdin=stdin).json
+    assert list(answer) == ["systemMessage"]
+    assert "big (oversized)" in answer["systemMessage"]
+    write_files(workspace, {"a": b"1"})
+    stdin = json.dumps({**said, "hook_event_name": end}).encode()
+    assert cli.ok("hook", agent, stdin=stdin).stdout == ""
+
+
+def test_a_note_and_a_warning_come_together() -> None:
+    for agent in ("claude", "codex", "gemini"):
+        both = json.loads(adapter_named(agent).note("for the model", "for the person"))
+        assert both["systemMessage"] == "for the person"
+        assert both["hookSpecificOutput"]["additionalContext"] == "for the model"
+    assert adapter_named("generic").note("for the model", "for the person") == "for the model"
+
+
+def test_a_directory_that_is_not_protected_is_told_when_a_session_starts(workspace: Path) -> None:
+    cli = Cli(workspace)
+    said = {"session_id": "s1", "cwd": os.environ["HOME"], "prompt_id": "t", "prompt": "p"}
+
+    def hook(name: str, **more: str) -> str:
+        told = {**said, "hook_event_name": name, **more}
+        return cli.ok("hook", "claude", stdin=json.dumps(told).encode()).stdout
+
+    assert "the files here are not kept" in json.loads(hook("SessionStart"))["systemMessage"]
+    assert hook("UserPromptSubmit") == ""
+    answer = json.loads(hook("UserPromptSubmit", prompt="/takeback"))
+    assert answer["reason"].startswith("takeback: ")
