@@ -219,6 +219,17 @@ def test_a_variable_that_was_taken_out_on_the_way_is_seen_in_the_shell_above(hos
     assert b"inside a running turn of mine" in done.stderr
 
 
+def test_an_agent_that_tells_its_tools_no_session_is_known_by_its_mark(
+    cli: Cli, tmp_path: Path
+) -> None:
+    said = {"session_id": "s1", "cwd": str(cli.directory)}
+    for event, status in (("BeforeAgent", 13), ("AfterAgent", 0)):
+        told = {**said, "hook_event_name": event, "prompt": "p"}
+        cli.ok("hook", "gemini", stdin=json.dumps(told).encode())
+        assert cli.run("off", env={"GEMINI_CLI": "1"}).status == status
+        assert cli.run("on").status == 0
+
+
 def test_the_setting_lets_a_model_rewind_and_nothing_else(host: Host) -> None:
     host.cli.ok("config", "agent_may_rewind", "yes")
     calls = [

@@ -57,6 +57,15 @@ _VARIABLES = (
 )
 
 
+_MARKS = (("gemini", "GEMINI_CLI"),)
+"""Agents whose tools see that they are below one, and not which session it is."""
+
+
+def calling_agents(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Returns the agents that say no more than that one of them has started this process."""
+    return tuple(agent for agent, name in _MARKS if environ.get(name))
+
+
 def calling_sessions(environ: Mapping[str, str]) -> tuple[SessionId, ...]:
     """Returns the sessions whose agents may have started this process.
 

@@ -38,10 +38,11 @@ def turn_around(environ: Mapping[str, str], *, by_agent: bool = False) -> Runnin
     above = () if by_agent else processes.ancestors()
     known = [environ, *(processes.variables(one.pid) for one in above)]
     sessions = (session for one in known for session in adapters.calling_sessions(one))
+    agents = (agent for one in known for agent in adapters.calling_agents(one))
     return running.calling_turn(
         takeback_home(environ),
         environ,
-        running.Caller(frozenset(sessions), above),
+        running.Caller(frozenset(sessions), frozenset(agents), above),
         now=time.time(),
         is_over=turn_is_over,
     )

@@ -41,10 +41,19 @@ class RunningTurn(Value):
 
 
 class Caller(Value):
-    """Who asks: the sessions named to it or to a process above it, and those processes."""
+    """Who asks: the sessions and agents named to it or to a process above it, and those processes.
+
+    An agent is named alone where its tools are not told the session.
+    """
 
     sessions: frozenset[SessionId] = frozenset()
+    agents: frozenset[str] = frozenset()
     above: tuple[Process, ...] = ()
+
+    def is_in(self, newest: Checkpoint) -> bool:
+        """Tells whether it may be a tool of the session that a checkpoint is the newest of."""
+        named = newest.session in self.sessions or newest.agent in self.agents
+        return named or self.is_below(newest.process)
 
     def is_below(self, process: Process | None) -> bool:
         """Tells whether a process started this one, or one that did."""
@@ -86,13 +95,12 @@ def calling_turn(
 
     All stores are asked: a model may call from another directory than the one it works in.
     """
-    if not caller.sessions and not caller.above:
+    if not (caller.sessions or caller.agents or caller.above):
         return None
     for store in _stores(home, environ):
         try:
             for newest in _newest(store, caller):
-                mine = newest.session in caller.sessions or caller.is_below(newest.process)
-                runs = mine and newest.moment.phase == moments.RUNNING
+                runs = caller.is_in(newest) and newest.moment.phase == moments.RUNNING
                 if runs and _works(newest, newest.time, now) and not is_over(newest):
                     return RunningTurn(newest.session, newest.agent or "", _prompt(store, newest))
         except (TakebackError, OSError):  # one store that does not read hides no other
@@ -114,7 +122,7 @@ def _newest(store: Store, caller: Caller) -> Iterator[Checkpoint]:
     """Yields the newest checkpoint of each session that may be the caller's."""
     for name in store.refs.list(SESSIONS, damaged={}):
         session = SessionId(name.removeprefix(SESSIONS))
-        if session in caller.sessions or caller.above:
+        if session in caller.sessions or caller.agents or caller.above:
             newest = newest_checkpoint(store, session)
             if newest is not None and newest.agent is not None:
                 yield newest
