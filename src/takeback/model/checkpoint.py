@@ -132,6 +132,8 @@ class Checkpoint(Value):
             meta["origin"] = [origin.session, origin.checkpoint, origin.root]
         if self.process is not None:
             meta["process"] = [self.process.pid, self.process.started]
+            if self.process.namespace is not None:
+                meta["namespace"] = self.process.namespace
         return meta
 
 
@@ -188,7 +190,7 @@ def decode(meta: Mapping[str, Any], *, snapshot: SnapshotId, commit: bytes) -> C
             ),
             subagent=_maybe(meta, "subagent"),
             origin=_origin(meta.get("origin")),
-            process=_process(meta.get("process")),
+            process=_process(meta.get("process"), _maybe(meta, "namespace")),
             resume=tuple(_text(word) for word in meta.get("resume", ())),
             noted=_maybe(meta, "noted"),
             late=meta.get("late") is True,
@@ -250,8 +252,8 @@ def _origin(value: Any) -> Origin | None:
     return Origin(SessionId(_text(session)), CheckpointId(_text(checkpoint)), where)
 
 
-def _process(value: Any) -> Process | None:
+def _process(value: Any, namespace: str | None) -> Process | None:
     if value is None:
         return None
     pid, started = value
-    return Process(int(pid), None if started is None else _text(started))
+    return Process(int(pid), None if started is None else _text(started), namespace)

@@ -15,10 +15,14 @@ class Origin(Value):
 
 
 class Process(Value):
-    """A process, told from a later one of the same number by when it was started."""
+    """A process, told from a later one of the same number by when it was started.
+
+    ``namespace`` is the one that the number is of: in a container others are counted.
+    """
 
     pid: int
     started: str | None = None
+    namespace: str | None = None
 
 
 class TranscriptPart(Value):

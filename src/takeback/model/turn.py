@@ -58,7 +58,7 @@ def follow(last: Moment | None, event: AgentEvent) -> Moment | None:
 def _session_start(last: Moment, event: AgentEvent) -> Moment:
     if event.reason == "compact":  # the same process goes on in the same turn
         return last.replace(kind=COMPACTION, unfinished=False)
-    return _ended(SESSION_START, last)
+    return ended(SESSION_START, last)
 
 
 def _prompt(last: Moment, event: AgentEvent) -> Moment:
@@ -106,10 +106,10 @@ def _branch(last: Moment, event: AgentEvent) -> Moment:
 
 
 def _session_end(last: Moment, event: AgentEvent) -> Moment | None:
-    return None if last.phase == IDLE else _ended(SESSION_END, last)
+    return None if last.phase == IDLE else ended(SESSION_END, last)
 
 
-def _ended(kind: str, last: Moment) -> Moment:
+def ended(kind: str, last: Moment) -> Moment:
     """A session that starts or ends has no running turn; one that ran is left unfinished."""
     return last.replace(kind=kind, phase=IDLE, unfinished=last.phase != IDLE)
 

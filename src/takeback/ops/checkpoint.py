@@ -6,6 +6,7 @@ from takeback.model.checkpoint import MANUAL
 from takeback.model.ids import WORKSPACE_SESSION
 from takeback.model.value import Value
 from takeback.ops.capture import capture, draft, record
+from takeback.ops.closing import close_gone
 from takeback.store import pending
 from takeback.store.store import MOST_PACKS
 
@@ -42,6 +43,7 @@ def checkpoint(
             from takeback.ops.receive import record_waiting
 
             record_waiting(context, captured)
+        close_gone(context, captured)
         drafted = draft(context, kind=MANUAL, session=session or WORKSPACE_SESSION)
         made = record(context, captured, drafted.replace(prompt=prompt))
         if label is not None:

@@ -8,7 +8,7 @@ and no word that anybody chose: a label or a prompt would speak to every other s
 from __future__ import annotations
 
 from takeback.model.checkpoint import MANUAL, UNDO
-from takeback.model.turn import FORK, SESSION_END, SESSION_START
+from takeback.model.turn import FORK, PROMPT, SESSION_END, SESSION_START
 from takeback.store.checkpoints import checkpoints_back
 from takeback.store.operations import newest_operation
 
@@ -37,10 +37,21 @@ def note_for(context: Context, newest: Checkpoint | None) -> str | None:
     files = "1 file" if count == 1 else f"{count} files"
     return (
         f"Note from takeback: since your last turn the user took back changes in this workspace "
-        f"({operation.kind} to checkpoint {operation.target}): {files} changed on disk "
+        f"({operation.kind} to {_place(context, newest, operation)}): {files} changed on disk "
         f"({operation.written} written, {operation.deleted} deleted). What this conversation says "
         "about later edits may no longer hold; read files again before you rely on them."
     )
+
+
+def _place(context: Context, newest: Checkpoint, operation: Operation) -> str:
+    """Names where an operation went, with the turn where that is one of the model's own."""
+    name = f"checkpoint {operation.target}"
+    for one in checkpoints_back(context.store, newest.commit):
+        if one.sequence < operation.target_sequence:
+            break
+        if one.id == operation.target and one.kind == PROMPT:
+            return f"before turn {one.turn}, {name}"
+    return name
 
 
 def disagrees(newest: Checkpoint, operation: Operation) -> bool:

@@ -22,8 +22,34 @@ def _fields(pid: int) -> list[str]:
         return []
 
 
+def seen(pid: int) -> Process:
+    """Returns a process by its number, with what tells it from others of that number."""
+    return Process(pid, started(pid), _namespace())
+
+
+def _namespace() -> str | None:
+    """Returns which numbers of processes this one sees; None where the system does not say."""
+    try:
+        return str(os.stat("/proc/self/ns/pid").st_ino)
+    except OSError:
+        return None
+
+
+def can_be_seen(process: Process) -> bool:
+    """Tells whether a process's number means it here: in a container others are counted."""
+    return process.namespace in (None, _namespace())
+
+
+def is_gone(process: Process) -> bool:
+    """Tells whether a process is known to have ended."""
+    return can_be_seen(process) and not is_alive(process)
+
+
 def is_alive(process: Process) -> bool:
-    """Tells whether the very process is there, not a later one of the same number."""
+    """Tells whether the very process is there, not a later one of the same number.
+
+    Asked only of one that can be seen.
+    """
     try:
         os.kill(process.pid, 0)
     except PermissionError:
@@ -41,10 +67,10 @@ def ancestors() -> tuple[Process, ...]:
     Where the system does not tell, it is the parent alone.
     """
     found = []
-    pid = os.getppid()
+    pid, namespace = os.getppid(), _namespace()
     while pid > 0:
         fields = _fields(pid)
-        found.append(Process(pid, fields[19] if len(fields) > 19 else None))
+        found.append(Process(pid, fields[19] if len(fields) > 19 else None, namespace))
         pid = int(fields[1]) if len(fields) > 1 else 0
     return tuple(found)
 

@@ -10,14 +10,15 @@ from takeback.errors import Locked, TimedOut
 from takeback.model import event as events
 from takeback.model.checkpoint import UNDO, Checkpoint
 from takeback.model.event import READ
-from takeback.model.session import Origin, Process, session_id
-from takeback.model.turn import FORK, PROMPT, ROUND, SESSION_START, STEER, follow, forked_from
+from takeback.model.session import Origin, session_id
+from takeback.model.turn import FORK, IDLE, PROMPT, ROUND, SESSION_START, STEER, follow, forked_from
 from takeback.model.value import Value
 from takeback.ops.capture import capture, draft, record
+from takeback.ops.closing import close_gone
 from takeback.ops.failures import Translated
-from takeback.ops.processes import started
+from takeback.ops.processes import seen
 from takeback.ops.transcript import read_part
-from takeback.store import log, pending
+from takeback.store import log, open_turns, pending
 from takeback.store.checkpoints import checkpoints_back, newest_checkpoint
 from takeback.store.operations import newest_operation
 
@@ -130,6 +131,7 @@ def _record_all(
     if step.moment is None and not late:
         return Received()
     captured = capture(context)
+    close_gone(context, captured, besides=step.session)
     for one in late:
         _record_late(context, captured, one)
     if late:
@@ -192,7 +194,7 @@ class _Step:
         if event.resume:
             drafted = drafted.replace(resume=event.resume)
         if event.process is not None:
-            drafted = drafted.replace(process=Process(event.process, started(event.process)))
+            drafted = drafted.replace(process=seen(event.process))
         if base is not None:
             drafted = drafted.replace(origin=Origin(base.session, base.id))
         if moment.kind == PROMPT:
@@ -200,7 +202,10 @@ class _Step:
             drafted = drafted.replace(noted=None if newest is None else newest.id)
         conversation, parts = self._conversation()
         drafted = drafted.replace(transcript=parts)
-        return record(self._context, captured, drafted, conversation=conversation, base=base)
+        made = record(self._context, captured, drafted, conversation=conversation, base=base)
+        is_open = made.phase != IDLE and made.process is not None
+        open_turns.note(self._context.store, self.session, is_open=is_open)
+        return made
 
     def _conversation(self) -> tuple[list[bytes], tuple[TranscriptPart, ...]]:
         """Returns the transcript's bytes, as long as its files were when the event came."""

@@ -22,6 +22,7 @@ from takeback.model.plan import LeftAlone, Outcome
 from takeback.ops.capture import capture, draft, record
 from takeback.ops.child import encode as encode_child
 from takeback.ops.child import write_child
+from takeback.ops.closing import close_gone
 from takeback.ops.facts import NO_FACTS, Facts
 from takeback.ops.failures import Translated
 from takeback.ops.plan import describe, prepare
@@ -95,6 +96,7 @@ def rewind(
         captured = capture(context)
         captured.keep()
         record_waiting(context, captured)
+        close_gone(context, captured)
         with Translated(f"the {kind}", undo=captured.sink.discard):
             changes = prepare(context, captured, target, scope, overrides, facts, save=True)
             made = describe(context, captured, target, scope, changes, overrides, facts)

@@ -1,7 +1,8 @@
 """Running: the turns that agents are working on now, here and in every other workspace.
 
 A turn runs from its prompt until its end is told. An agent that was killed tells no end, so its
-process must be there; where no process is known, it must have spoken within the hour.
+process must be there; where no process is known, or it is one of a container, it must have spoken
+within the hour.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from takeback.model.ids import SessionId
 from takeback.model.session import Process
 from takeback.model.timeline import RUNNING
 from takeback.model.value import Value
-from takeback.ops.processes import is_alive
+from takeback.ops.processes import can_be_seen, is_alive
 from takeback.store import place as places
 from takeback.store.checkpoints import SESSIONS, newest_checkpoint
 from takeback.store.store import Store
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     IsOver = Callable[[Checkpoint], bool]
 
 _SILENT_FOR = 3600.0
-"""An agent whose process is not known and that said nothing for so long is taken for gone."""
+"""An agent whose process cannot be seen and that said nothing for so long is taken for gone."""
 
 
 class RunningTurn(Value):
@@ -61,7 +62,9 @@ class Caller(Value):
 
 
 def _is_same(one: Process, other: Process) -> bool:
-    return one.pid == other.pid and (one.started in (None, other.started) or other.started is None)
+    if one.pid != other.pid or one.namespace not in (None, other.namespace):
+        return False
+    return one.started in (None, other.started) or other.started is None
 
 
 def running_turns(context: Context, ledger: Ledger, is_over: IsOver) -> tuple[RunningTurn, ...]:
@@ -83,7 +86,7 @@ def running_turns(context: Context, ledger: Ledger, is_over: IsOver) -> tuple[Ru
 
 def _works(newest: Checkpoint, spoke: float, now: float) -> bool:
     """Tells whether the agent of a session whose turn has not ended is there."""
-    if newest.process is not None:
+    if newest.process is not None and can_be_seen(newest.process):
         return is_alive(newest.process)
     return now - spoke < _SILENT_FOR
 

@@ -1,0 +1,39 @@
+"""Which sessions have a turn open: an empty file for each, so that nobody has to read them all.
+
+The refs say it; the files only say where to look. One that is left over is removed by whoever
+looks, and one that is lost costs no more than a turn that stays open until its session speaks.
+"""
+
+from __future__ import annotations
+
+import os
+
+from takeback import durable
+from takeback.model.ids import SessionId
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.store.store import Store
+
+
+def note(store: Store, session: SessionId, *, is_open: bool) -> None:
+    """Notes whether a session's turn is open. The caller holds the lock."""
+    path = store.path("turns", session)
+    if os.path.exists(path) == is_open:
+        return
+    try:
+        if is_open:
+            durable.make_directories(os.path.dirname(path))
+            os.close(durable.create(path))
+        else:
+            durable.unlink(path)
+    except OSError:
+        return
+
+
+def sessions(store: Store) -> list[SessionId]:
+    """Lists the sessions that may have an open turn."""
+    try:
+        return [SessionId(name) for name in sorted(os.listdir(store.path("turns")))]
+    except OSError:
+        return []
