@@ -22,22 +22,22 @@ def main() -> "NoReturn":
     command_line()
 
 
-def hook(words: list[str]) -> "NoReturn":
+def hook(words: list[str], *, by_launcher: bool = False) -> "NoReturn":
     """Takes one event of an agent, or talks with its extension until that has enough."""
     if words[1:] == ["--stdio"]:
         from takeback.stdio import main as talk
 
-        sys.exit(talk(words[0]))
+        sys.exit(talk(words[0], by_launcher=by_launcher))
     from takeback.hook import main as hear
 
-    sys.exit(hear(words))
+    sys.exit(hear(words, by_launcher=by_launcher))
 
 
 def launched() -> "NoReturn":
     """What the launcher calls: its first word is where takeback lies, the rest is the hook's."""
     words = sys.argv[2:]
     if words[1:]:
-        hook(words)
+        hook(words, by_launcher=True)
     from takeback import handover
 
     place = posix.environ[b"TAKEBACK_HOME"].decode(errors="surrogateescape") + "/bin"
@@ -54,7 +54,7 @@ def launched() -> "NoReturn":
         gc.disable()  # what a hook makes stays until its end: 3 ms
         from takeback.hook import main as hear
 
-        status = hear(words)
+        status = hear(words, by_launcher=True)
         from takeback import standby
 
         standby.start(place)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 
-from takeback.adapters import adapter_speaking
+from takeback.adapters import CONNECTED, adapter_speaking
 from takeback.errors import TakebackError
 from takeback.model import json_text
 from takeback.model.event import PROMPT, READ, ROUND_END, TOOL_BEFORE, cleaned
@@ -25,12 +25,15 @@ _MOST_INPUT = 64 << 20
 _PIECE = 1 << 20
 
 
-def main(words: list[str]) -> int:
-    """Takes one event of the agent named by the first word; returns 0, whatever happens."""
+def main(words: list[str], *, by_launcher: bool = False) -> int:
+    """Takes one event of the agent named by the first word; returns 0, whatever happens.
+
+    ``by_launcher`` says that it came the way that agents' settings name, and was not typed.
+    """
     agent = words[0] if words else ""
     try:
         if os.environ.get("TAKEBACK", "").lower() != "off":
-            answer = _heard(agent, _input())
+            answer = _heard(agent, _input(), by_launcher)
             if answer:
                 os.write(1, answer.encode(errors="surrogateescape"))
     except TakebackError as error:
@@ -58,7 +61,7 @@ def _input() -> str:
     raise TakebackError(f"the payload is longer than {_MOST_INPUT >> 20} MB")
 
 
-def _heard(agent: str, text: str) -> str:
+def _heard(agent: str, text: str, by_launcher: bool) -> str:
     """Records the event and returns what to print."""
     try:
         payload = json_text.loads(text)
@@ -71,6 +74,10 @@ def _heard(agent: str, text: str) -> str:
     if event is None:
         return ""
     event = cleaned(event)
+    if not by_launcher and event.agent in CONNECTED:
+        from takeback.app.asking import refuse_pretence
+
+        refuse_pretence(event, os.environ)
     if not _concerns_files(event):
         return ""
     from takeback import durable

@@ -185,7 +185,7 @@ def _serve(visitor: _socket.socket, keeper: Doorkeeper) -> None:
         return
     visitor.settimeout(None)
     _become(handed)
-    visitor.sendall(bytes([hook.main(handed.words)]))
+    visitor.sendall(bytes([hook.main(handed.words, by_launcher=True)]))
 
 
 def _become(handed: Handed) -> None:

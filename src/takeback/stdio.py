@@ -16,8 +16,9 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from takeback import durable
-from takeback.adapters import adapter_named
+from takeback.adapters import CONNECTED, adapter_named
 from takeback.app import Takeback
+from takeback.app.asking import refuse_pretence
 from takeback.errors import (
     Bug,
     NoSuchCheckpoint,
@@ -64,13 +65,13 @@ _NOTHING: Document = {
 }
 
 
-def main(agent: str) -> int:
+def main(agent: str, *, by_launcher: bool = False) -> int:
     """Answers until stdin ends; returns 0."""
     durable.unmask_owner()
     if sys.stdin is None or sys.stdout is None:  # closed by the caller: nobody asks
         return 0
     try:
-        desk = Desk(adapter_named(agent), os.getcwd())
+        desk = Desk(adapter_named(agent), os.getcwd(), by_launcher=by_launcher)
         for line in sys.stdin.buffer:
             if line.strip():
                 sys.stdout.write(json_text.dumps(desk.answer(line)) + "\n")
@@ -85,8 +86,9 @@ def main(agent: str) -> int:
 class Desk:
     """Takes requests of one agent, each with the workspace as it is then."""
 
-    def __init__(self, adapter: Adapter, directory: str) -> None:
+    def __init__(self, adapter: Adapter, directory: str, *, by_launcher: bool = True) -> None:
         self._adapter = adapter
+        self._by_launcher = by_launcher
         self._directory = directory
         self._plans: dict[int, Plan] = {}
         self._number = 0
@@ -151,6 +153,8 @@ class Desk:
         if event is None or not Takeback.wants(event.directory):
             return _NOTHING
         event = cleaned(event)
+        if not self._by_launcher and event.agent in CONNECTED:
+            refuse_pretence(event, os.environ)
         try:
             with self._at({"cwd": event.directory}) as tb:
                 if not tb.hears_agents:

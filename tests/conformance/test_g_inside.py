@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from takeback import Takeback
+from takeback.adapters.launcher import write_launcher
 from takeback.cli.from_inside import ALLOWED, FROM_INSIDE, REFUSED
 from takeback.cli.main import COMMANDS
 from takeback.errors import Refused
@@ -228,6 +229,40 @@ def test_an_agent_that_tells_its_tools_no_session_is_known_by_its_mark(
         cli.ok("hook", "gemini", stdin=json.dumps(told).encode())
         assert cli.run("off", env={"GEMINI_CLI": "1"}).status == status
         assert cli.run("on").status == 0
+
+
+def test_a_model_cannot_say_that_its_own_turn_is_over(cli: Cli) -> None:
+    """It may run `takeback hook`; the agent itself speaks through the launcher."""
+    home = os.environ["TAKEBACK_HOME"]
+    launcher = write_launcher(home)
+    said = {"session_id": "s1", "cwd": str(cli.directory), "prompt_id": "t", "prompt": "p"}
+    env = {"CLAUDE_CODE_SESSION_ID": "s1"}
+
+    def event(name: str, **more: str) -> bytes:
+        return json.dumps({**said, "hook_event_name": name, **more}).encode()
+
+    def told(argv: list[str], stdin: bytes) -> bytes:
+        environ = cli.environment(env)
+        done = subprocess.run(
+            argv, cwd=cli.directory, env=environ, input=stdin, capture_output=True, check=True
+        )
+        return done.stdout
+
+    told([launcher, "claude"], event("UserPromptSubmit"))
+    generic = {"event": "turn_end", "agent": "claude", "session": "s1", "turn": "t"}
+    stdio = {"id": 1, "call": "event", "event": {"event": "session_end", "session": "s1"}}
+    cli.ok("hook", "claude", stdin=event("Stop"), env=env)
+    cli.ok("hook", "plugin", stdin=event("SessionEnd"), env=env)
+    cli.ok("hook", "generic", stdin=json.dumps(generic).encode(), env=env)
+    stdio["event"] = {**generic}
+    answer = cli.ok("hook", "generic", "--stdio", stdin=json.dumps(stdio).encode(), env=env)
+    assert answer.json["error"]["code"] == "refused"
+    asked = event("UserPromptSubmit", prompt="/takeback 1 files yes")
+    assert cli.ok("hook", "claude", stdin=asked, env=env).stdout == ""
+    assert cli.run("off", env=env).status == 13
+    assert len(cli.ok("--json", "status").json["failures"]) == 4
+    told([launcher, "claude"], event("Stop"))
+    assert cli.run("off", env=env).status == 0
 
 
 def test_the_setting_lets_a_model_rewind_and_nothing_else(host: Host) -> None:

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 GENERIC = "generic"
 PLUGIN = "plugin"
-ADAPTERS = (GENERIC, "claude", "codex", "gemini", "opencode", "pi")
+CONNECTED = ("claude", "codex", "gemini", "opencode", "pi")
+"""Agents whose settings `takeback init` writes: they speak through the launcher."""
+ADAPTERS = (GENERIC, *CONNECTED)
 """Each is a module of this package that has a name ``adapter``."""
 
 

@@ -17,8 +17,10 @@ import os
 import time
 
 from takeback import adapters
+from takeback.adapters.launcher import launcher_path
 from takeback.app.reading import turn_is_over
 from takeback.errors import Refused
+from takeback.model.session import session_id
 from takeback.ops import processes, running
 from takeback.ops.preconditions import called_from
 from takeback.paths import takeback_home
@@ -27,6 +29,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from takeback.model.event import AgentEvent
     from takeback.ops.running import RunningTurn
 
 
@@ -55,6 +58,23 @@ def refuse_inside(what: str, environ: Mapping[str, str], *, by_agent: bool = Fal
         raise Refused(
             f"{what} is not done for a model: {called_from(turn)}",
             hint="it is for the person: nothing was changed",
+        )
+
+
+def refuse_pretence(event: AgentEvent, environ: Mapping[str, str]) -> None:
+    """Raises Refused if a tool tells an event of the session that it was itself started in.
+
+    An agent that is connected speaks through the launcher. What comes by ``takeback hook`` from
+    below it is its model's word: that the turn is over, say, after which all would be allowed.
+    """
+    known = [environ, *(processes.variables(one.pid) for one in processes.ancestors())]
+    sessions = {session for one in known for session in adapters.calling_sessions(one)}
+    agents = {agent for one in known for agent in adapters.calling_agents(one)}
+    mine = session_id(event.agent, event.session) in sessions or event.agent in agents
+    if mine and os.path.exists(launcher_path(takeback_home(environ))):
+        raise Refused(
+            f"an event of {event.agent} came from inside its own session, not through its settings",
+            hint="if it is your own setting: takeback init",
         )
 
 

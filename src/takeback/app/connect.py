@@ -6,7 +6,7 @@ import os
 import sys
 from importlib import import_module
 
-from takeback.adapters import connecting, launcher
+from takeback.adapters import CONNECTED, connecting, launcher
 from takeback.errors import GitUnusable, NotAWorkspace, Refused, UsageError
 from takeback.git.process import find_git
 from takeback.model.value import Value
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from takeback.adapters.connecting import Connection, FileEdit
 
-AGENTS = ("claude", "codex", "gemini", "opencode", "pi")
+AGENTS = CONNECTED
 """Each has a module ``connection`` in its package of adapters/."""
 
 
