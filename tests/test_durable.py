@@ -33,8 +33,9 @@ class Recorder:
 
 
 def test_a_scratch_name_is_known_as_one() -> None:
-    assert durable.is_scratch_name(durable.scratch_name("abcdefghjkmn", 0))
-    assert durable.is_scratch_name(durable.scratch_name("abcdefghjkmn", (1 << 33) + 255))
+    token = "abcdefghjkmn"
+    assert durable.is_scratch_name(durable.scratch_name(token, 0), token)
+    assert durable.is_scratch_name(durable.scratch_name(token, (1 << 33) + 255), token)
 
 
 @pytest.mark.parametrize(
@@ -47,10 +48,16 @@ def test_a_scratch_name_is_known_as_one() -> None:
         b".takeback-abcdefghjkmn-xyz",
         b".takeback-abc-1",
         b"takeback-abcdefghjkmn-1",
+        b".takeback-abcdefghjkmm-1",
+        b".takeback-abcdefghjkmn-1-1",
     ],
 )
 def test_a_file_of_the_users_is_not_taken_for_scratch(name: bytes) -> None:
-    assert not durable.is_scratch_name(name)
+    assert not durable.is_scratch_name(name, "abcdefghjkmn")
+
+
+def test_without_an_operation_no_name_is_scratch() -> None:
+    assert not durable.is_scratch_name(b".takeback-abcdefghjkmn-1", None)
 
 
 @pytest.mark.parametrize("taken", [lambda p: p.touch(), lambda p: p.symlink_to("elsewhere")])

@@ -39,8 +39,12 @@ SETTINGS = (
     Setting("ignored_total_limit_mb", "number", 50, "all small ignored files together"),
     Setting("include", "list", (), "patterns: captured although git ignores them"),
     Setting("exclude", "list", (), "patterns: never captured"),
-    Setting("entries_limit", "number", 500_000, "more new files than this are asked about first"),
-    Setting("bytes_limit_mb", "number", 5120, "more new bytes than this are asked about first"),
+    Setting(
+        "entries_limit", "number", 500_000, "of more new files, the largest are left out and named"
+    ),
+    Setting(
+        "bytes_limit_mb", "number", 5120, "of more new bytes, the largest are left out and named"
+    ),
     Setting("disk_floor_mb", "number", 100, "free space on the store's disk that is never used"),
     Setting("store_budget_mb", "number", 2048, "status warns when the store is larger"),
     Setting("lock_wait_seconds", "number", 10, "how long a command waits for another one"),

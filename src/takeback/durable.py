@@ -35,7 +35,7 @@ Name = str | bytes
 
 _FULL_SYNC = 51  # macOS F_FULLFSYNC: fsync there does not reach the platter
 _SCRATCH = b".takeback-"
-"""Every temporary name of ours begins so, and the scan knows it."""
+"""Every temporary name of ours begins so."""
 
 
 _BLOCK = 1 << 14
@@ -48,12 +48,15 @@ def scratch_name(token: str, number: int) -> bytes:
     return b"%s%s-%x" % (_SCRATCH, token.encode(), number)
 
 
-def is_scratch_name(name: bytes) -> bool:
-    """Tells whether a directory entry is a temporary file of a takeback operation."""
-    if not name.startswith(_SCRATCH):
+def is_scratch_name(name: bytes, token: str | None) -> bool:
+    """Tells whether a directory entry is a temporary file of the operation ``token``.
+
+    A name of that form alone proves nothing: anybody may give it to a file of theirs.
+    """
+    if token is None or not name.startswith(_SCRATCH):
         return False
-    token, dash, number = name[len(_SCRATCH) :].partition(b"-")
-    return len(token) == 12 and dash == b"-" and bool(number) and number.strip(_HEX) == b""
+    number = name.removeprefix(b"%s%s-" % (_SCRATCH, token.encode()))
+    return number != name and bool(number) and number.strip(_HEX) == b""
 
 
 def _step(name: str) -> None:

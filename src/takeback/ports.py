@@ -76,6 +76,15 @@ if TYPE_CHECKING:
         ) -> None:
             """Has the agent import a file as a session of a directory; raises Refused."""
 
+    class Brought(Protocol):
+        """What an operation has just brought back from a snapshot."""
+
+        def holds(self, path: bytes, *, directory: bool) -> bool:
+            """Tells whether the snapshot held a path, as a directory or as anything else."""
+
+        def below(self, directory: bytes) -> list[bytes]:
+            """Returns the files that it held below a directory that was ignored."""
+
     class Adapter(Protocol):
         """What knows one agent.
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from takeback import durable
-from takeback.errors import Refused, WriteFailed
+from takeback.errors import WriteFailed
 from takeback.git.objects import EMPTY_TREE
 from takeback.model.checkpoint import MANUAL
 from takeback.model.ids import SessionId, new_checkpoint_id
@@ -143,17 +143,51 @@ def assert_no_trace(context: Context) -> None:
     assert not context.store.lock.held
 
 
-@pytest.mark.parametrize("policy", [Policy(entries_limit=2), Policy(bytes_limit=10)])
-def test_more_than_the_limit_is_asked_about_first(workspace: Path, policy: Policy) -> None:
-    for name in "abc":
-        (workspace / name).write_text("12345")
+@pytest.mark.parametrize("policy", [Policy(entries_limit=2), Policy(bytes_limit=12)])
+def test_beyond_the_limit_the_known_and_the_small_are_held_and_the_rest_is_named(
+    workspace: Path, policy: Policy
+) -> None:
+    for name, size in (("a", 9), ("b", 2), ("c", 3)):
+        (workspace / name).write_bytes(bytes(size))
     with opened(workspace, policy=policy) as context:
-        with pytest.raises(Refused) as raised:
-            captured(context)
-        assert raised.value.flag == "--allow-large"
-        assert_no_trace(context)
+        made = captured(context)
+        assert [item.path for item in made.coverage.not_held] == [b"a"]
+        assert made.coverage.reason_for(b"a") == "oversized"
+        assert not made.coverage.complete
         with context.locked():
             assert capture(context, allow_large=True).files == 3
+
+
+def test_what_is_held_is_read_again_before_anything_new_and_whatever_its_size(
+    workspace: Path,
+) -> None:
+    (workspace / "large").write_bytes(bytes(9000))
+    (workspace / "mine").write_bytes(bytes(900))
+    with opened(workspace, policy=Policy(bytes_limit=1000)) as context:
+        with context.locked():
+            capture(context, allow_large=True).keep()
+        (workspace / "mine").write_bytes(bytes(950))
+        for number in range(9):
+            (workspace / f"new{number}").write_bytes(bytes(100))
+        context.store.raise_epoch()
+        made = captured(context)
+    assert {item.path for item in made.coverage.not_held} == {b"new%d" % n for n in range(9)}
+
+
+def test_a_hundred_giants_without_a_byte_on_disk_keep_nothing_else_out(workspace: Path) -> None:
+    (workspace / "mine").write_text("1")
+    for number in range(100):
+        (workspace / f"big{number}").touch()
+        os.truncate(workspace / f"big{number}", 1 << 20)
+    with opened(workspace, policy=Policy(bytes_limit=20 << 20)) as context:
+        made = captured(context)
+        assert made.files == 5
+        assert made.coverage.reason_for(b"mine") is None
+        assert made.coverage.reason_for(b"big99") == "oversized"
+        (workspace / "new").write_text("1")
+        made = captured(context)
+        assert made.files == 6  # and no more giants are read
+        assert made.coverage.reason_for(b"big99") == "oversized"
 
 
 def test_below_the_floor_of_free_space_there_is_no_capture(workspace: Path) -> None:

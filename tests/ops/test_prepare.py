@@ -85,7 +85,8 @@ def test_what_the_target_did_not_hold_is_never_deleted(
         prepared = prepare(context, target)
     assert deleted(prepared) in ([], [b".gitignore"])
     assert prepared.left_alone == {b"path": f"the target does not hold it ({reason} then)"}
-    assert [item.by_rule for item in prepared.named()] == [True]
+    # By a rule that the user knows, or because nobody can say what it was.
+    assert [item.by_rule for item in prepared.named()] == [reason != "oversized"]
 
 
 def test_what_was_a_fifo_then_is_left_alone(workspace: Path, context: Context) -> None:
@@ -167,6 +168,8 @@ def test_saved_files_that_do_not_read_back_do_not_stop_the_rest(
 def test_an_ignored_file_in_the_way_is_saved_first(workspace: Path, context: Context) -> None:
     (workspace / "a").write_text("held then")
     target = checkpoint(context)
+    (workspace / "a").unlink()
+    checkpoint(context)
     (workspace / "a").write_text("never captured")
     (workspace / ".gitignore").write_text("a\n")
     prepared = prepare(context, target)
@@ -212,7 +215,7 @@ def test_a_directory_in_the_way_is_saved_with_all_in_it(workspace: Path, context
     }
 
 
-@pytest.mark.parametrize("what", ["fifo", "repository", "scratch"])
+@pytest.mark.parametrize("what", ["fifo", "repository"])
 def test_a_directory_that_cannot_be_saved_stays_with_all_in_it(
     workspace: Path, context: Context, what: str
 ) -> None:
@@ -225,10 +228,8 @@ def test_a_directory_that_cannot_be_saved_stays_with_all_in_it(
     (workspace / "a-b").write_text("2")
     if what == "fifo":
         os.mkfifo(workspace / "a" / "pipe")
-    elif what == "repository":
-        (workspace / "a" / ".git").mkdir()
     else:
-        (workspace / "a" / ".takeback-abcdefghjkmn-0").touch()
+        (workspace / "a" / ".git").mkdir()
     prepared = prepare(context, target)
     assert left(prepared) == [b"a"]
     assert written(prepared) == [b"a-b"]
@@ -305,7 +306,9 @@ def test_a_plan_only_looks_and_comes_to_the_same(workspace: Path, context: Conte
     (workspace / "a").write_text("held then")
     (workspace / "b").write_text("1")
     target = checkpoint(context)
+    (workspace / "a").unlink()
     (workspace / "b").unlink()
+    checkpoint(context)
     (workspace / ".gitignore").write_text("a\n")
     (workspace / "a").write_text("x" * (2 << 20))  # too large to be saved with every capture
     looked = prepare(context, target, save=False)

@@ -23,8 +23,10 @@ SIZE_LIMIT = 128
 class Recording(NamedTuple):
     """The tree at one moment, what was ignored in it, and which directories hold a ``.git``.
 
-    ``tracked`` are ignored files that the project tracks: they are held all the same, with the
-    directories that lead to them.
+    ``tracked`` are ignored files that the project tracks, or that the snapshot before held: they
+    are held all the same, with the directories that lead to them. ``before`` is what that snapshot
+    held, each path with whether it was a directory; an ignored directory that it held is not
+    among ``ignored``, what is new in it is.
     """
 
     state: dict[bytes, Entry]
@@ -32,6 +34,21 @@ class Recording(NamedTuple):
     repositories: frozenset[bytes]
     tracked: frozenset[bytes]
     root_mode: int
+    before: frozenset[tuple[bytes, bool]] = frozenset()
+
+    def lasting(self) -> frozenset[tuple[bytes, bool]]:
+        """Returns what later snapshots hold whatever rule appears, for as long as it is there."""
+        directories = {
+            (path, True)
+            for path, entry in self.state.items()
+            if entry.kind == "directory" and path not in self.ignored
+        }
+        files = {
+            (path, False)
+            for path, entry in self.state.items()
+            if entry.kind in ("file", "link") and (self.held(path) or (path, False) in self.before)
+        }
+        return frozenset(directories | files)
 
     def held(self, path: bytes) -> bool:
         """Tells whether a snapshot of this moment holds the path."""
@@ -90,8 +107,15 @@ class Recording(NamedTuple):
         return {path: plain(entry) for path, entry in self.state.items() if self.held(path)}
 
 
-def record(root: bytes, tracked: Collection[bytes] = ()) -> Recording:
-    """Looks at the tree as it is now; ``tracked`` is what the project's index names."""
+def record(
+    root: bytes,
+    tracked: Collection[bytes] = (),
+    before: frozenset[tuple[bytes, bool]] = frozenset(),
+) -> Recording:
+    """Looks at the tree as it is now.
+
+    ``tracked`` is what the project's index names, ``before`` what was held so far.
+    """
     state = tree_state(root, identity=True)
     repositories = frozenset(
         path
@@ -99,10 +123,20 @@ def record(root: bytes, tracked: Collection[bytes] = ()) -> Recording:
         if (not path or state[path].kind == "directory")
         and os.path.lexists(os.path.join(root, path, b".git"))
     )
-    ignored = frozenset(ignored_paths(state))
-    kept = (path for path in ignored if path in tracked and state[path].kind in ("file", "link"))
+    by_rule = frozenset(ignored_paths(state))
+    stays: set[bytes] = set()
+    for path in sorted(by_rule, key=lambda p: p.split(b"/")):
+        is_open = all(place in stays for place in ancestors(path) if place in by_rule)
+        if state[path].kind == "directory" and (path, True) in before and is_open:
+            stays.add(path)
+    ignored = by_rule - stays
+    kept = (
+        path
+        for path in ignored
+        if state[path].kind in ("file", "link") and (path in tracked or (path, False) in before)
+    )
     root_mode = os.stat(root).st_mode & 0o7777
-    return Recording(state, ignored, repositories, frozenset(kept), root_mode)
+    return Recording(state, ignored, repositories, frozenset(kept), root_mode, before)
 
 
 class Task(NamedTuple):
@@ -216,7 +250,8 @@ def _not_back(target: Recording, now: Recording, task: Task) -> set[bytes]:
     gone = {
         path
         for path in target.not_held()
-        if task.holds(path) and path not in now.state and not target.is_saved(path)
+        if task.holds(path) and not target.is_saved(path)
+        if path not in now.state or target.is_oversized(path)
     }
     stays = {
         path

@@ -185,6 +185,8 @@ class Workspace(RuleBasedStateMachine):
         self.undoable: list[Place] = []
         self.redoable: list[Place] = []
         self.tracked: set[bytes] = set()
+        self.held: frozenset[tuple[bytes, bool]] = frozenset()
+        """What the newest snapshot held, each path with whether it is a directory."""
 
     def configure(self) -> None:
         """Lowers the size limit, so that a small file is too large."""
@@ -427,7 +429,8 @@ class Workspace(RuleBasedStateMachine):
         before, outcome, after = self.around(
             lambda: self.takeback.rewind(
                 point.id, [self.full(path) for path in paths], overrides=Overrides.all()
-            )
+            ),
+            lambda done: self.brought(point.recording, paths) if done.operation else None,
         )
         self.check(point.recording, before, after, outcome, Task(paths), is_undo=point.is_undo)
         if outcome.operation is None:
@@ -440,22 +443,38 @@ class Workspace(RuleBasedStateMachine):
 
     def step(self, action: Callable[..., Outcome], taken: list[Place], other: list[Place]) -> None:
         place = taken.pop()
-        before, outcome, after = self.around(lambda: action(overrides=Overrides.all()))
+        before, outcome, after = self.around(
+            lambda: action(overrides=Overrides.all()),
+            lambda _: self.brought(place.before, place.paths),
+        )
         self.check(place.before, before, after, outcome, place.task)
         other.append(Place(before, after, place.paths))
         self.keep_undo_snapshot(outcome, before)
 
     # -- how it is checked
 
-    def around(self, action: Callable[[], T]) -> tuple[Recording, T, Recording]:
-        """Runs one operation and returns the tree before and after it; no .git is touched."""
+    def around(
+        self,
+        action: Callable[[], T],
+        brought: Callable[[T], frozenset[tuple[bytes, bool]] | None] = lambda _: None,
+    ) -> tuple[Recording, T, Recording]:
+        """Runs one operation and returns the tree before and after it; no .git is touched.
+
+        ``brought`` is what its target held: of that, what is there now is held from now on.
+        """
         before = self.record()
         repositories = self.git_states(before)
         answer = action()
+        self.held = before.lasting() | (brought(answer) or frozenset())
         after = self.record()
+        self.held = after.lasting()
         assert self.git_states(before) == repositories, "a .git was touched"
         assert tree_state(Path(self.outside), identity=True) == self.outside_state
         return before, answer, after
+
+    def brought(self, target: Recording, paths: tuple[bytes, ...]) -> frozenset[tuple[bytes, bool]]:
+        scope = Task(paths)
+        return frozenset(item for item in target.lasting() if scope.holds(item[0]))
 
     def git_states(self, recording: Recording) -> dict[bytes, dict[bytes, Entry]]:
         return {path: git_state(self.full(path), identity=True) for path in recording.repositories}
@@ -502,7 +521,7 @@ class Workspace(RuleBasedStateMachine):
     # -- the tree
 
     def record(self) -> Recording:
-        return record(self.root, self.tracked)
+        return record(self.root, self.tracked, self.held)
 
     def full(self, path: bytes) -> bytes:
         return os.path.join(self.root, path)

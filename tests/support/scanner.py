@@ -59,29 +59,30 @@ class Scanner:
         self.when_asked: Moment = nothing
         self.when_read: Moment = nothing
 
-    def run(self, *, cached: bool = True) -> Scanned:
+    def run(self, *, rehash: bool = False) -> Scanned:
+        """Scans; with ``rehash`` everything is read, and nothing is remembered."""
         store = self.context.store
         self.asked = []
         sink = Reading(store)
         sink.when_read = self.when_read
-        place = store.path("stat") if cached else store.path("nowhere")
         rules = Asking(
             self.context.workspace.root, self.context.policy, self.context.environ, self._rules
         )
         rules.asked, rules.when_asked = self.asked, self.when_asked
         scan = Scan(
             self.context.workspace,
-            StatCache.load(place),
+            StatCache.load(store.path("stat")),
             sink,
             rules,
             self.context.policy,
             self.context.reporter,
             epoch=store.epoch,
             in_child=lambda: None,
+            rehash=rehash,
         )
         scanned = scan.run()
         sink.publish()
-        if cached:
+        if not rehash:
             scan.remember()
         return scanned
 

@@ -80,20 +80,37 @@ def test_an_edit_of_the_same_size_with_its_time_put_back_is_seen(
     assert held(context)[b"build/keep"] == b"2"
 
 
-def test_the_index_decides_from_one_capture_to_the_next(root: Path, context: Context) -> None:
+def test_what_the_index_forgets_stays_held_until_it_is_gone(root: Path, context: Context) -> None:
     captured(context)
     git(root, "add", "--force", "build/other")
     assert b"build/other" in held(context)
     git(root, "rm", "--quiet", "--cached", "build/other", "build/keep")
-    assert held(context) == {b"build/deep/keep": b"1"}
+    assert held(context).keys() == {b"build/other", b"build/keep", b"build/deep/keep"}
+    (root / "build" / "keep").write_text("2")
+    (root / ".git" / "index").unlink()
+    assert held(context)[b"build/keep"] == b"2"
+    (root / "build" / "keep").unlink()
+    assert held(context).keys() == {b"build/other", b"build/deep/keep"}
+    (root / "build" / "keep").write_text("3")
+    assert held(context).keys() == {b"build/other", b"build/deep/keep"}
 
 
 def test_a_directory_that_is_no_longer_ignored_is_held_whole(root: Path, context: Context) -> None:
     captured(context)
     (root / ".gitignore").write_text("")
     assert len(held(context)) == 3
+    (root / "build" / "new").write_text("never held")
     (root / ".gitignore").write_text("build/\n")
-    assert len(held(context)) == 2
+    assert held(context).keys() == {b"build/keep", b"build/deep/keep", b"build/other"}
+
+
+def test_one_held_inside_stays_held_where_the_rule_moves_to_the_file(
+    root: Path, context: Context
+) -> None:
+    captured(context)
+    (root / ".git" / "index").unlink()
+    (root / ".gitignore").write_text("keep\n")
+    assert held(context).keys() == {b"build/keep", b"build/deep/keep", b"build/other"}
 
 
 def test_a_link_in_the_place_of_the_directory_is_not_followed(

@@ -202,13 +202,13 @@ def _directory_to_link(root: Path) -> None:
         _directory_to_link,
     ],
 )
-def test_a_change_gives_another_snapshot_that_a_first_scan_gives_too(
+def test_a_change_gives_another_snapshot_that_a_scan_of_everything_gives_too(
     root: Path, scanner: Scanner, change: Callable[[Path], object]
 ) -> None:
     first = scanner.run()
     change(root)
     again = scanner.run()
-    fresh = scanner.run(cached=False)
+    fresh = scanner.run(rehash=True)
     assert again.tree != first.tree
     assert (again.tree, again.files) == (fresh.tree, fresh.files)
     assert again.coverage == fresh.coverage
@@ -222,8 +222,13 @@ def test_a_new_ignore_file_is_asked_about_in_its_subtree_only(root: Path, scanne
     (root / "other" / "c").write_text("1")
     scanner.run()
     (root / "sub" / ".gitignore").write_text("c\n")
-    assert set(scanner.held()) == {b"a", b"other/c", b"sub/.gitignore", b"sub/b"}
-    assert sorted(scanner.asked) == [b"sub/.gitignore", b"sub/b", b"sub/deep", b"sub/deep/c"]
+    (root / "sub" / "deep" / "new").mkdir()
+    (root / "sub" / "deep" / "new" / "c").write_text("1")
+    assert set(scanner.held()) == {b"a", b"other/c", b"sub/.gitignore", b"sub/b", b"sub/deep/c"}
+    assert sorted(scanner.asked) == [
+        *(b"sub/.gitignore", b"sub/b", b"sub/deep", b"sub/deep/c"),
+        *(b"sub/deep/new", b"sub/deep/new/c"),
+    ]
 
 
 def test_an_ignore_file_that_is_edited_in_place_is_asked_about_again(
@@ -232,8 +237,9 @@ def test_an_ignore_file_that_is_edited_in_place_is_asked_about_again(
     (root / "sub" / ".gitignore").write_text("c\n")
     settle()
     scanner.run()
-    (root / "sub" / ".gitignore").write_text("b\n")
-    assert set(scanner.held()) == {b"a", b"sub/.gitignore", b"sub/deep/c"}
+    (root / "sub" / ".gitignore").write_text("d\n")
+    (root / "sub" / "d").write_text("1")
+    assert set(scanner.held()) == {b"a", b"sub/.gitignore", b"sub/b", b"sub/deep/c"}
     assert not any(path == b"a" for path in scanner.asked)
 
 
@@ -264,11 +270,12 @@ def test_an_ignore_file_that_is_not_held_itself_is_never_believed(
         assert first.coverage.reason_for(b"sub/deep/c") == "ignored"
         assert b".gitignore" not in first.saved
         if edit:
-            (root / ".gitignore").write_text(".gitignore\nb\n# a comment.....\n")
+            (root / ".gitignore").write_text(".gitignore\nnew\n# a comment...\n")
+            (root / "sub" / "new").write_text("ignored now")
         else:
             (root / ".gitignore").unlink()
         held = set(scanner.held())
-    assert held == ({b"a", b"sub/deep/c"} if edit else {b"a", b"sub/b", b"sub/deep/c"})
+    assert held == {b"a", b"sub/b", b"sub/deep/c"}
 
 
 # -- the index
@@ -285,6 +292,10 @@ def test_an_ignored_file_is_held_from_the_moment_it_is_tracked(
     assert set(scanner.held()) == {b".gitignore", b"a", b"sub/b", b"sub/deep/c"}
     assert scanner.run().saved == {}
     git(root, "rm", "--quiet", "--cached", "sub/b")
+    assert b"sub/b" in scanner.held()
+    (root / "sub" / "b").unlink()
+    assert b"sub/b" not in scanner.held()
+    (root / "sub" / "b").write_text("1")
     again = scanner.run()
     assert (again.tree, again.saved) == (first.tree, first.saved)
     assert again.coverage == first.coverage
@@ -335,7 +346,7 @@ def _edit(root: Path, what: str, name: str, number: int) -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(rounds=st.lists(_EDITS, min_size=1, max_size=5))
-def test_a_scan_with_its_cache_comes_to_what_a_first_scan_comes_to(
+def test_a_scan_that_believes_its_cache_comes_to_what_one_that_reads_all_comes_to(
     workspace: Path, scanner: Scanner, rounds: list[list[tuple[str, str]]]
 ) -> None:
     number = 0
@@ -343,8 +354,8 @@ def test_a_scan_with_its_cache_comes_to_what_a_first_scan_comes_to(
         for what, name in edits:
             number += 1
             _edit(workspace, what, name, number)
-        cached: Any = scanner.run()
-        fresh = scanner.run(cached=False)
+        fresh: Any = scanner.run(rehash=True)
+        cached = scanner.run()
         assert (cached.tree, cached.saved, cached.coverage, cached.files) == (
             fresh.tree,
             fresh.saved,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,8 @@ def test_every_reason_is_named(workspace: Path) -> None:
     policy = Policy(size_limit=100, ignored_file_limit=40, exclude=("not.this",))
     with opened(workspace, policy=policy) as context:
         made = captured(context)
-        assert held(context, made) == {b".gitignore", b"a", b"d"}
+        mine = b".takeback-abcdefghjkmn-0"
+        assert held(context, made) == {b".gitignore", b"a", b"d", mine}
         assert set(made.saved) == {b"a.log"}
     assert gaps(made) == {
         b"a.log": "ignored",
@@ -54,7 +56,6 @@ def test_every_reason_is_named(workspace: Path) -> None:
         b"big": "oversized",
         b"not.this": "excluded",
         b"fifo": "special",
-        b".takeback-abcdefghjkmn-0": "excluded",
     }
     assert not made.coverage.complete
 
@@ -92,6 +93,17 @@ def test_saved_files_stop_at_their_limit_in_all(workspace: Path) -> None:
     assert len(gaps(made)) == 4
 
 
+def test_what_was_saved_stays_saved_whatever_comes_before_it(workspace: Path) -> None:
+    (workspace / ".gitignore").write_text("*.env\n")
+    (workspace / "m.env").write_bytes(bytes(60))
+    with opened(workspace, policy=Policy(ignored_total_limit=100)) as context:
+        assert set(captured(context).saved) == {b"m.env"}
+        for name in "abc":
+            (workspace / f"{name}.env").write_bytes(bytes(30))
+        for _ in range(2):
+            assert set(captured(context).saved) == {b"a.env", b"m.env"}
+
+
 def test_a_nested_repository_is_held_without_its_git(workspace: Path, context: Context) -> None:
     (workspace / "nested").mkdir()
     git(workspace / "nested", "init", "--quiet")
@@ -125,18 +137,33 @@ def test_a_tracked_file_is_held_although_a_rule_ignores_it(
     assert held(context, captured(context)) == {b".gitignore", b"a.log"}
 
 
-def test_an_ignore_file_that_is_a_fifo_makes_its_directory_a_gap_and_nothing_waits(
-    workspace: Path, context: Context
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: sparse(path, 100 << 30)])
+def test_an_ignore_file_that_git_cannot_read_means_no_rules_and_nothing_waits(
+    workspace: Path, context: Context, make: Callable[[Path], None]
 ) -> None:
-    (workspace / "d").mkdir()
-    os.mkfifo(workspace / "d" / ".gitignore")
-    (workspace / "d" / "f").write_text("x")
-    (workspace / "a").write_text("x")
+    (workspace / ".gitignore").write_text("*.log\n")
+    (workspace / "d" / "deep").mkdir(parents=True)
+    (workspace / "d" / "old.log").write_text("x")
+    captured(context)
+    make(workspace / "d" / ".gitignore")
+    for name in ("d/f", "d/f.log", "d/deep/f.log", "a", "a.log"):
+        (workspace / name).write_text("x")
     made = captured(context)
-    assert held(context, made) == {b"a"}
-    assert gaps(made) == {b"d": "unreadable"}
+    below = {b"d", b"d/deep", b"d/f", b"d/f.log", b"d/deep/f.log"}
+    assert held(context, made) == {b".gitignore", b"a", *below}
+    reason = gaps(made).pop(b"d/.gitignore")
+    assert reason in ("special", "oversized")
+    assert gaps(made).keys() == {b"a.log", b"d/old.log", b"d/.gitignore"}
+    (workspace / "d" / "deep" / "later.log").write_text("x")
+    assert b"d/deep/later.log" in held(context, captured(context))
     (workspace / "d" / ".gitignore").unlink()
-    assert held(context, captured(context)) == {b"a", b"d", b"d/f"}
+    (workspace / "d" / "deep" / "last.log").write_text("x")
+    assert gaps(captured(context)).keys() == {b"a.log", b"d/old.log", b"d/deep/last.log"}
+
+
+def sparse(path: Path, size: int) -> None:
+    path.touch()
+    os.truncate(path, size)
 
 
 def test_links_and_empty_directories_and_odd_names_are_held(

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from takeback.model.ids import SessionId
     from takeback.model.snapshot import Entry
     from takeback.ops.context import Context
+    from takeback.ports import Brought
 
 _ATTEMPTS = 3
 _HOUR_NS = 3600 * 1_000_000_000
@@ -58,10 +59,17 @@ class Captured(Value):
             self.scan.remember()
 
 
-def capture(context: Context, *, allow_large: bool = False) -> Captured:
+def capture(
+    context: Context,
+    *,
+    allow_large: bool = False,
+    brought: Brought | None = None,
+) -> Captured:
     """Looks at the workspace. The caller holds the lock.
 
-    Raises CaptureFailed, Refused (too large) or WriteFailed; then there is no snapshot and
+    ``brought`` is what an operation has just brought back: it is held as it was where it came from.
+
+    Raises CaptureFailed or WriteFailed; then there is no snapshot and
     nothing of it is left in the store.
     """
     store = context.store
@@ -73,7 +81,7 @@ def capture(context: Context, *, allow_large: bool = False) -> Captured:
     sink = PackSink(store, disk_floor=context.policy.disk_floor, trust=trust)
     with Translated("the capture", undo=sink.discard):
         for attempt in range(_ATTEMPTS):
-            scan = _scan(context, sink, allow_large=allow_large)
+            scan = _scan(context, sink, allow_large=allow_large, brought=brought)
             try:
                 scanned = scan.run()
                 break
@@ -91,11 +99,21 @@ def capture(context: Context, *, allow_large: bool = False) -> Captured:
         )
 
 
-def _scan(context: Context, sink: PackSink, *, allow_large: bool) -> Scan:
+def _scan(
+    context: Context,
+    sink: PackSink,
+    *,
+    allow_large: bool,
+    brought: Brought | None,
+) -> Scan:
     store, workspace = context.store, context.workspace
     cache = StatCache.load(store.path("stat"))
-    if cache.facts.tree and not sink.has(cache.facts.tree):
-        cache = StatCache(store.path("stat"))  # the store is not the one it was made from
+    if b"" not in cache.known:
+        from takeback.ops.predecessor import remembered  # once in a store's life
+
+        cache = remembered(store, store.path("stat"))
+    elif cache.facts.tree and not sink.has(cache.facts.tree):
+        cache.facts.epoch = -1  # the store is not the one it was made from
 
     def ignore_rules(excludes_file: bytes | None, exclude_info: bytes) -> IgnoreRules:
         return IgnoreRules(
@@ -114,6 +132,8 @@ def _scan(context: Context, sink: PackSink, *, allow_large: bool) -> Scan:
         context.reporter,
         epoch=store.epoch,
         in_child=store.lock.forget_in_child,
+        brought=brought,
+        operation=journal.interrupted(store),
         rehash=_rehash_is_due(context, cache),
         allow_large=allow_large,
     )

@@ -34,8 +34,8 @@ class Destination:
         try:
             coverage = read_coverage(context.store, self.target.commit)
         except StoreDamaged:
-            return Vouching.of_nothing(self.held, self.saved)
-        return Vouching(coverage, self.held, self.saved)
+            return Vouching.of_nothing(self.held, self.saved, self.target)
+        return Vouching(coverage, self.held, self.saved, self.target)
 
 
 def _saved(context: Context, target: Checkpoint, family: frozenset[str]) -> dict[bytes, Entry]:

@@ -19,7 +19,6 @@ from takeback.model.snapshot import DIRECTORY, Entry
 from takeback.ops.destination import Destination
 from takeback.ops.differences import Differences, parents
 from takeback.ops.safekeeping import Safekeeping, Unsavable
-from takeback.ops.vouching import NO_COVERAGE
 from takeback.store.held import Held
 
 TYPE_CHECKING = False
@@ -158,10 +157,13 @@ class Preparation:
         if done is not None and done.old is None and done.new is not None:
             return self._decide_unmaking(path, done.new)
         reason = self._going.vouching.reason_for(path)
+        if reason is not None and any(above in self.displaced for above in parents(path)):
+            return None  # it goes, saved, with the directory that makes way
         if reason is not None:
-            # It is there, and what it was then nobody can say: that is no failure of this rewind,
-            # unless this very path was asked for or the list itself is damaged.
-            if reason != NO_COVERAGE and path not in self._scope.asked_for:
+            # It is there, and what it was then nobody can say: that is no failure of this rewind
+            # if a rule left it out, unless this very path was asked for.
+            tells = self._going.vouching.tells(path, self._safe.status(path))
+            if tells and path not in self._scope.asked_for:
                 self._by_rule.add(path)
             return f"the target does not hold it ({reason} then)"
         if path in self.ignored_paths:
@@ -248,7 +250,7 @@ class Preparation:
             if not self._is_named(item.path, self.left_alone.keys() - self._by_rule):
                 self._name(item)
         found = (
-            *self._going.vouching.gone(self._scope, self._safe.status),
+            *self._going.vouching.gone(self._scope, self._safe.status, self._captured.coverage),
             *self._going.vouching.stays(self._scope, self._captured.coverage),
         )
         for item in found:

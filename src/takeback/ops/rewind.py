@@ -27,7 +27,7 @@ from takeback.ops.facts import NO_FACTS, Facts
 from takeback.ops.failures import Translated
 from takeback.ops.plan import describe, prepare
 from takeback.ops.receive import record_waiting
-from takeback.ops.verification import Verification
+from takeback.ops.verification import Brought, Verification
 from takeback.store import journal
 from takeback.store.operations import write_operation
 from takeback.worktree.apply import Apply
@@ -234,7 +234,7 @@ def finish(
     The caller holds the lock. A session that cannot be written is named in the outcome; the
     files are done all the same, and the log says what was done.
     """
-    after = capture(context)
+    after = capture(context, brought=Brought(context, operation, target))
     after.keep()
     seen = Verification(context, operation, before, target, after, units, applied)
     left = seen.left_alone((*planned, *applied.left_alone))

@@ -7,7 +7,6 @@ import os
 from stat import S_ISDIR
 
 from takeback import kernel
-from takeback.durable import is_scratch_name
 from takeback.model.snapshot import Entry, entry_mode
 from takeback.worktree import ondisk
 from takeback.worktree.reading import Kept, keep
@@ -167,7 +166,7 @@ class Safekeeping:
 
     def _saved_entry(self, fd: int, name: bytes, full: bytes) -> Entry:
         status = ondisk.status(fd, name)
-        if name == b".git" or is_scratch_name(name) or status is None:
+        if name == b".git" or status is None:
             raise Unsavable(os.fsdecode(full))
         if S_ISDIR(status.st_mode):
             return Entry(entry_mode(status.st_mode), b"")

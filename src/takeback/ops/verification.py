@@ -176,6 +176,34 @@ class Verification:
             os.close(fd)
 
 
+class Brought:
+    """What the target of an operation held: brought back, it is held again, whatever ignores it."""
+
+    def __init__(self, context: Context, operation: Operation, target: Checkpoint) -> None:
+        self._paths = operation.paths
+        self._store = context.store
+        self._then = Held(context.store, bytes.fromhex(target.snapshot))
+        self._coverage = _coverage(context, target)
+
+    def holds(self, path: bytes, *, directory: bool) -> bool:
+        """Tells whether the target held a path as what it is now."""
+        entry = self._then[path] if covers(self._paths, path) else None
+        if entry is None or entry.is_directory != directory:
+            return False
+        return not directory or self._coverage.reason_for(path) is None
+
+    def below(self, directory: bytes) -> list[bytes]:
+        """Returns the files that the target held in a directory that was ignored then."""
+        entry = self._then[directory]
+        if entry is None or not entry.is_directory:
+            return []
+        below = trees.walk(self._store, entry.oid, directory + b"/")
+        try:
+            return [p for p, e in below if not e.is_directory and covers(self._paths, p)]
+        except StoreDamaged:  # named already, by the plan
+            return []
+
+
 def _coverage(context: Context, checkpoint: Checkpoint) -> Coverage:
     try:
         return read_coverage(context.store, checkpoint.commit)

@@ -1,11 +1,14 @@
 """Vouching: what a snapshot cannot say of a path, and which paths are not as they were for it.
 
 A checkpoint names what it does not hold. Of such a path nobody knows what it was; one that is
-gone since cannot be brought back, and that is said. The other way round, what is there now and
-was not captured stays, although the target vouches that it was not there.
+gone since cannot be brought back, and that is said. So is one that the checkpoint wanted and
+could not have, unless its times show that it has not changed since. The other way round, what is
+there now and was not captured stays, although the target vouches that it was not there.
 """
 
 from __future__ import annotations
+
+from stat import S_ISDIR
 
 from takeback.durable import is_scratch_name
 from takeback.model.coverage import (
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Mapping
 
+    from takeback.model.checkpoint import Checkpoint
     from takeback.model.snapshot import Entry
     from takeback.ops.scope import Scope
     from takeback.store.held import Held
@@ -31,6 +35,8 @@ if TYPE_CHECKING:
 NO_COVERAGE = "its list of what it does not hold is damaged"
 _NOT_OURS = frozenset((EXCLUDED, OTHER_WORKSPACE))
 """What the user keeps away from takeback, or what has checkpoints of its own."""
+_CAPTURE_SECONDS = 60
+"""A file that changed this long before a checkpoint, or earlier, did so before it was captured."""
 _SELDOM_SPOKEN_OF = frozenset((IGNORED, EXCLUDED, OTHER_WORKSPACE))
 """What comes and goes by itself: a new one that stays is no news."""
 
@@ -38,15 +44,23 @@ _SELDOM_SPOKEN_OF = frozenset((IGNORED, EXCLUDED, OTHER_WORKSPACE))
 class Vouching:
     """What a target says of the paths that its snapshot does not show."""
 
-    def __init__(self, coverage: Coverage, held: Held, saved: Mapping[bytes, Entry]) -> None:
+    def __init__(
+        self,
+        coverage: Coverage,
+        held: Held,
+        saved: Mapping[bytes, Entry],
+        target: Checkpoint,
+    ) -> None:
         self._coverage = coverage
         self._held = held
         self._saved = saved
+        self._unchanged_before = (target.time - _CAPTURE_SECONDS) * 1e9
+        self._amid = target.amid
 
     @classmethod
-    def of_nothing(cls, held: Held, saved: Mapping[bytes, Entry]) -> Vouching:
+    def of_nothing(cls, held: Held, saved: Mapping[bytes, Entry], target: Checkpoint) -> Vouching:
         """Returns that of a target whose coverage cannot be read."""
-        return cls(Coverage([NotHeld(b"", NO_COVERAGE)]), held, saved)
+        return cls(Coverage([NotHeld(b"", NO_COVERAGE)]), held, saved, target)
 
     def reason_for(self, path: bytes) -> str | None:
         """Returns why the target cannot vouch that a path was not there; None if it can."""
@@ -58,10 +72,28 @@ class Vouching:
             return None
         return self.reason_for(path)
 
+    def tells(self, path: bytes, found: os.stat_result | None) -> bool:
+        """Tells whether what is there now is right although the target does not hold it.
+
+        What is left out by a rule is nobody's business; what was wanted and not had must be
+        unchanged since, and of all that is in a directory nobody can know that.
+        """
+        reason = self.reason_for(path)
+        if reason is None or by_choice(reason):
+            return True
+        return (
+            found is not None
+            and not S_ISDIR(found.st_mode)
+            and found.st_ctime_ns < self._unchanged_before
+        )
+
     def gone(
-        self, scope: Scope, status: Callable[[bytes], os.stat_result | None]
+        self,
+        scope: Scope,
+        status: Callable[[bytes], os.stat_result | None],
+        present: Coverage,
     ) -> Iterator[LeftAlone]:
-        """Yields what was there then, is in no snapshot, and is not there now.
+        """Yields what was there then, is in no snapshot, and is not there now or may be another.
 
         One look for each path that the coverage names; nothing is descended into.
         """
@@ -71,16 +103,23 @@ class Vouching:
                 yield LeftAlone(b"", reason)
                 continue
             name = item.path.rpartition(b"/")[2]
-            if not item.path or not scope.holds(item.path) or is_scratch_name(name):
+            if not scope.holds(item.path) or is_scratch_name(name, self._amid):
                 continue
             saved = self._saved.get(item.path)
             if saved is not None and not saved.is_directory:
                 continue
             try:
-                found = status(item.path)
-            except OSError:
-                continue  # it is there, or nobody can know
-            if found is None:
+                found = status(item.path) if item.path else None
+            except OSError:  # it is there, or nobody can know
+                found, is_gone = None, False
+            else:
+                is_gone = found is None and item.path != b""
+            if not is_gone:
+                is_mount = item.reason == MOUNT == present.reason_for(item.path)
+                if not is_mount and not self.tells(item.path, found):
+                    reason = f"not held by the checkpoint ({item.reason} then), may have changed"
+                    yield LeftAlone(item.path, reason)
+            else:
                 in_part = saved is not None or item.path in self._held
                 part = "not all " if in_part else "not "
                 reason = f"{part}held by the checkpoint ({item.reason} then), and gone now"

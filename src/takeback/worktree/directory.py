@@ -31,8 +31,15 @@ _LATEST = (1 << 63) - 1
 DOUBT = 1 << 30
 """A bit of the mode that no file has."""
 REPOSITORY = 1
+UNRULED = 2
+"""A directory whose ignore file git cannot be asked to read: no rule is asked below it."""
 IGNORED_DIRECTORY = "ignored directory"
 """How a gap is marked here that coverage calls ignored: it may hold tracked files."""
+LEFT_OUT = ", left out"
+"""How the reason of a gap ends here where a file did not fit the limits of one capture."""
+HELD_BEFORE = ", held before"
+HELD_BELOW = ", held below"
+"""How the reason of a gap ends here where snapshots before held a file, or a directory's files."""
 
 
 def signature(status: os.stat_result) -> bytes:
@@ -81,6 +88,13 @@ def _time(nanoseconds: int) -> int:
 def _inode(number: int) -> int:
     """Returns an inode number as 64 bits with a sign: overlays and servers give out 2^63 and up."""
     return number - UNSIGNED if number > _LATEST else number
+
+
+def all_doubted(signatures: bytes) -> bytes:
+    """Returns a column of signatures, each as ``doubted`` gives it."""
+    numbers = memoryview(signatures).cast("q").tolist()
+    numbers[4::5] = [mode | DOUBT if mode else 0 for mode in numbers[4::5]]
+    return Struct(f"={len(numbers)}q").pack(*numbers)
 
 
 class Files:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from takeback.model.coverage import IGNORED
 from takeback.worktree.directory import (
+    HELD_BEFORE,
+    HELD_BELOW,
     IGNORED_DIRECTORY,
     NEVER_TRUSTED,
+    UNRULED,
     Directory,
     signature,
     undoubted,
@@ -46,6 +49,7 @@ class Draft:
         self.entries: dict[bytes, os.stat_result] = {}
         self.held: dict[bytes, tuple[bytes, bytes] | Task] = {}
         self.saved: dict[bytes, tuple[bytes, bytes] | Task] = {}
+        self._held_before: frozenset[bytes] | None = None
         self.settled = True
         self.questions: list[bytes] = []
         self.lost = False
@@ -55,11 +59,40 @@ class Draft:
         """Tells whether what git said of the names below may be out of date."""
         if self.known is None:
             return False
+        if (self.known.flags ^ self.result.flags) & UNRULED:
+            return True
         status = self.entries.get(IGNORE_FILE)
         before = self.marks.get(IGNORE_FILE)
         if before is None:  # one that is not held has no signature: it may be another by now
             return status is not None or IGNORE_FILE in self.known.gaps
         return status is None or undoubted(before[0]) != signature(status)
+
+    def was_held(self, name: bytes, *, directory: bool) -> bool:
+        """Tells whether the last snapshot held a name, as a directory or as anything else.
+
+        What it held until it could not be read counts, too.
+        """
+        if self.known is None:
+            return False
+        if self.known.gaps.get(name, "").endswith(HELD_BELOW if directory else HELD_BEFORE):
+            return True
+        if directory:
+            return name in self.known.subs and name not in self.known.gaps
+        if self._held_before is None:
+            self._held_before = frozenset(self.known.files.names.split(b"/"))
+        return name in self._held_before
+
+    def is_unchanged(self, name: bytes, status: os.stat_result) -> bool:
+        """Tells whether a known file looks as it did, believed or not; if unknown, by its size."""
+        mark = self.marks[name][0]
+        if mark != NEVER_TRUSTED or self.known is None:
+            return undoubted(mark) == signature(status)
+        return self.known.racy.get(name, (0, status.st_size))[1] == status.st_size
+
+    def miss(self, name: bytes, reason: str) -> None:
+        """Names a file that is there and that the snapshot wants and lacks."""
+        held = self.was_held(name, directory=False)
+        self.result.gaps[name] = reason + HELD_BEFORE if held else reason
 
     def missing(self) -> bool:
         """Tells whether a name that was known is not listed any more."""
@@ -93,7 +126,7 @@ class Draft:
                 if kept.outcome == GONE:
                     self.lost = True
                 else:
-                    self.result.gaps[name] = kept.outcome
+                    self.miss(name, kept.outcome)
                 self.settled = False
                 continue
             else:

@@ -23,20 +23,26 @@ if TYPE_CHECKING:
 _WORTH_A_FORK_FILES = 1500
 _WORTH_A_FORK_BYTES = 16 << 20
 _REPORT_EVERY = 500
+UNCHANGED, CHANGED, NEW, LEFT = range(4)
+"""Ranks of tasks: held before and read again only to be sure; held before; never seen; left out
+by an earlier capture."""
 
 
 class Task:
     """One file to read: where it is, its expected size, and afterwards what came of it.
 
-    ``outcome`` is (object id, stat signature) or the reason why the file is not held.
+    ``outcome`` is (object id, stat signature) or the reason why the file is not held. ``rank``
+    says what goes first where not all can be read, ``blocks`` how many bytes of it are on disk.
     """
 
-    __slots__ = ("directory", "name", "outcome", "size")
+    __slots__ = ("blocks", "directory", "name", "outcome", "rank", "size")
 
     def __init__(self, directory: bytes, name: bytes, size: int) -> None:
         self.directory = directory
         self.name = name
         self.size = size
+        self.blocks = size
+        self.rank = NEW
         self.outcome: tuple[bytes, bytes] | str = GONE
 
 

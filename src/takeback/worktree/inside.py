@@ -1,8 +1,8 @@
 """Tracked files inside ignored directories.
 
 An ignored directory is not descended into, but what the project tracks in it is the
-project's work all the same. These files are looked at by name, and the trees that hold
-them hang below the directory that has the ignored one as a gap:
+project's work all the same, and stays so if the index forgets it. These files are looked at by
+name, and the trees that hold them hang below the directory that has the ignored one as a gap:
 
         build/            ignored: a gap, nothing below it is ever deleted
         build/keep.txt    tracked: held
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import errno
 import os
+from _bisect import bisect_left
 from stat import S_ISDIR
 
 from takeback import kernel
@@ -25,7 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from takeback.ports import ObjectSink
+    from takeback.ports import Brought, ObjectSink
     from takeback.worktree.belief import Belief
     from takeback.worktree.known import Known
     from takeback.worktree.rules import Rules
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     Row = tuple[bytes, bytes, int, bytes]
 
 _ABSENT = b""
+_UNREAD = b"?"
+"""The mark of a file that is there and that we want and lack."""
 _GONE = (errno.ENOENT, errno.ENOTDIR)
 
 
@@ -42,13 +45,20 @@ class TrackedInside:
     """Keeps ``facts.inside`` true: rows of (path, signature, mode, object id)."""
 
     def __init__(
-        self, root_fd: int, facts: Facts, sink: ObjectSink, moment: Moment, belief: Belief
+        self,
+        root_fd: int,
+        facts: Facts,
+        sink: ObjectSink,
+        moment: Moment,
+        belief: Belief,
+        brought: Brought | None = None,
     ) -> None:
         self._root_fd = root_fd
         self._facts = facts
         self._sink = sink
         self._moment = moment
         self._belief = belief
+        self._brought = brought
         self.gaps: list[NotHeld] = []
         """Tracked files that are there and could not be read."""
         self.lost = False
@@ -62,24 +72,42 @@ class TrackedInside:
             for name, reason in d.gaps.items()
             if reason == IGNORED_DIRECTORY
         )
-        if now == self._facts.ignored_directories and not index_changed:
+        brought, self._brought = self._brought, None
+        if now == self._facts.ignored_directories and not index_changed and brought is None:
             return
         self._facts.ignored_directories = now
+        if brought is not None:
+            known_rows = {row[0] for row in self._facts.inside if row[1] != _ABSENT}
+            self._facts.inside += [
+                (path, _UNREAD, 0, b"")
+                for directory in now
+                for path in brought.below(directory)
+                if path not in known_rows
+            ]
         before = {row[0]: row for row in self._facts.inside}
+        held = sorted(row[0] for row in self._facts.inside if row[1] != _ABSENT)
         self._facts.inside = [
             before.get(path, (path, _ABSENT, 0, b""))
             for directory in now
-            for path in rules.tracked_below(directory)
+            for path in dict.fromkeys((*rules.tracked_below(directory), *_below(held, directory)))
         ]
 
-    def refresh(self, known: Known) -> set[bytes]:
-        """Reads what changed, hangs the trees in, returns the directories that got new ones."""
+    def refresh(self, known: Known, rules: Rules) -> set[bytes]:
+        """Reads what changed, hangs the trees in, returns the directories that got new ones.
+
+        What was held stays, tracked or not, for as long as it is there.
+        """
         self.gaps, self.lost = [], False
-        rows = [self._look(row) for row in self._facts.inside]
+        looked = [(row[1], self._look(row)) for row in self._facts.inside]
+        rows = [
+            row
+            for mark, row in looked
+            if row[1] != _ABSENT or mark == _ABSENT or _is_tracked(rules, row[0])
+        ]
         self._facts.inside = rows
         wanted: dict[bytes, list[tuple[bytes, int, bytes]]] = {}
         for path, mark, mode, oid in rows:
-            if mark != _ABSENT:
+            if mark not in (_ABSENT, _UNREAD):
                 top = self._top_of(path, known)
                 if top is not None:
                     wanted.setdefault(top, []).append((path, mode, oid))
@@ -150,7 +178,8 @@ class TrackedInside:
     def _absent(self, row: Row, reason: str) -> Row:
         if reason != GONE:
             self.gaps.append(NotHeld(row[0], reason))
-        elif row[1] != _ABSENT:
+            return (row[0], _UNREAD, 0, b"")
+        if row[1] != _ABSENT:
             self.lost = True
         return (row[0], _ABSENT, 0, b"")
 
@@ -176,3 +205,13 @@ class TrackedInside:
                 parent, _, name = path.rpartition(b"/")
                 below[parent].append((self._mode_of(path), name, oid))
         return oid
+
+
+def _below(paths: list[bytes], directory: bytes) -> list[bytes]:
+    """Returns those of some sorted paths that lie below a directory."""
+    return paths[bisect_left(paths, directory + b"/") : bisect_left(paths, directory + b"0")]
+
+
+def _is_tracked(rules: Rules, path: bytes) -> bool:
+    parent, _, name = path.rpartition(b"/")
+    return rules.is_tracked(parent, name)

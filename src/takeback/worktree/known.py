@@ -9,8 +9,12 @@ from takeback.worktree.directory import (
     PATH,
     REPOSITORY,
     SAVED_NAMES,
+    SAVED_SIGNATURES,
+    SIGNATURES,
     TRACKED,
+    UNRULED,
     Directory,
+    all_doubted,
 )
 
 TYPE_CHECKING = False
@@ -83,6 +87,24 @@ class Known:
         for path in wanted:
             self.get(path)
         return [d for d in self._made.values() if d.gaps or d.saved.names or d.tracked]
+
+    def unruled(self) -> set[bytes]:
+        """Returns the paths of directories below which git is not asked."""
+        found = {path for path, row in self._rows.items() if row[FLAGS] & UNRULED}
+        return found.union(path for path, d in self._made.items() if d.flags & UNRULED)
+
+    def doubted(self) -> Known:
+        """Returns the same directories with files whose bytes are not believed any more."""
+        return Known(
+            (
+                *row[:SIGNATURES],
+                all_doubted(row[SIGNATURES]),
+                *row[SIGNATURES + 1 : SAVED_SIGNATURES],
+                all_doubted(row[SAVED_SIGNATURES]),
+                *row[SAVED_SIGNATURES + 1 :],
+            )
+            for row in self.rows()
+        )
 
     def repositories(self) -> list[bytes]:
         """Returns the paths of directories that hold a ``.git``."""

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     pass
 
 _TEXT_LIMIT = 4 << 20
+RULES_LIMIT = 1 << 20
+"""A file of ignore rules that is larger, or no regular file, means no rules."""
 _REFS_LIMIT = 64 << 20  # packed-refs of a large project: 100,000 refs are 7 MB
 _INDEX_LIMIT = 512 << 20
 _HEX = frozenset(b"0123456789abcdef")
@@ -145,12 +147,17 @@ def read_tracked(git: GitDirectory) -> list[bytes] | None:
 
 def exclude_info(git: GitDirectory) -> bytes:
     """Returns the bytes of the project's ``info/exclude``."""
-    return _read(git.common_dir + b"/info/exclude")
+    return rules_of(git.common_dir + b"/info/exclude")
 
 
 def read_text_file(path: bytes) -> bytes:
     """Returns the bytes of a small regular file, nothing for anything else; never waits."""
     return _read(path)
+
+
+def rules_of(path: bytes) -> bytes:
+    """Returns the bytes of a file of ignore rules, nothing for anything else; never waits."""
+    return _read(path, RULES_LIMIT)
 
 
 def _is_absent(path: bytes) -> bool:

@@ -37,6 +37,9 @@ class Rules:
         self._root = root
         self._git = project.git_directory(root)
         self._excludes_file = gitconfig.excludes_file(environ, self._git)
+        self._excludes = project.rules_of(self._excludes_file) if self._excludes_file else b""
+        if not self._excludes:  # git would wait on a FIFO for ever
+            self._excludes_file = None
         self._exclude_info = project.exclude_info(self._git) if self._git else b""
         self._make_ignore_rules = make_ignore_rules
         self._ignore_rules: IgnoreRules | None = None
@@ -56,8 +59,7 @@ class Rules:
         digest = new_hasher(len(self._exclude_info))
         digest.update(self._exclude_info)
         digest.update(b"\0" + (self._excludes_file or b""))
-        if self._excludes_file:
-            digest.update(b"\0" + project.read_text_file(self._excludes_file))
+        digest.update(b"\0" + self._excludes)
         settings = (
             policy.size_limit,
             policy.ignored,

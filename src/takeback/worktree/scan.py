@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from takeback.model.policy import Policy
-    from takeback.ports import ObjectSink, Reporter
+    from takeback.ports import Brought, ObjectSink, Reporter
     from takeback.worktree.directory import Directory
     from takeback.worktree.known import Known
     from takeback.worktree.rules import Rules
@@ -69,6 +69,8 @@ class Scan:
         *,
         epoch: int,
         in_child: Callable[[], None],
+        brought: Brought | None = None,
+        operation: str | None = None,
         rehash: bool = False,
         allow_large: bool = False,
     ) -> None:
@@ -80,11 +82,14 @@ class Scan:
         self._reporter = reporter
         self._epoch = epoch
         self._in_child = in_child
+        self._brought = brought
+        self._operation = operation
         self._rehash = rehash
         self._earlier: Known | None = None
         """What was known of the files that are all read anew, though nothing of it is lost."""
         self._allow_large = allow_large
         self._touched: set[bytes] | None = set()
+        self._kept_before: set[bytes] = set()
         now = time.time_ns()
         root = os.fstat(workspace.fd)
         self._mounts = Mounts(workspace.root, root.st_dev)
@@ -110,11 +115,11 @@ class Scan:
         if facts.epoch != self._epoch or self._rehash:
             if facts.epoch == self._epoch:
                 self._earlier = self._cache.known
-            self._cache = StatCache(self._cache.place)
-            facts = self._cache.facts
-            self._touched = None
+            self._cache.doubt()
+            facts.rules = b""
             facts.read_at = self._began
         known = self._cache.known
+        self._kept_before = _saved_paths(known).difference(facts.unsaved)
         belief = Belief(self._moment)
         survey = Survey(
             self._workspace,
@@ -124,9 +129,14 @@ class Scan:
             self._moment,
             belief,
             self._mounts.below,
+            [row[0] for row in facts.inside if row[1]],
+            self._brought,
+            self._operation,
             self._allow_large,
         )
-        inside = TrackedInside(self._workspace.fd, facts, self._sink, self._moment, belief)
+        inside = TrackedInside(
+            self._workspace.fd, facts, self._sink, self._moment, belief, self._brought
+        )
         if facts.rules != fingerprint or b"" not in known:
             survey.begin_anew()
             self._touched = None
@@ -174,7 +184,7 @@ class Scan:
             dirty |= {directory.path for directory in survey.settle()}
             changed = self._index_changed(self._cache.facts.index)
             inside.find(known, self._rules, index_changed=changed)
-            dirty |= inside.refresh(known)
+            dirty |= inside.refresh(known, self._rules)
             moved = survey.moved(vanished=inside.lost)
             if not moved:
                 break
@@ -221,16 +231,25 @@ class Scan:
         return oid
 
     def _saved(self) -> dict[bytes, Entry]:
-        """Returns the small ignored files, up to the limit in all, first come first kept."""
-        saved: dict[bytes, Entry] = {}
-        left = self._policy.ignored_total_limit
-        for directory in sorted(self._cache.known.special(), key=lambda d: d.path):
+        """Returns the small ignored files, up to the limit in all, first come first kept.
+
+        What the last capture left out stays behind what it kept.
+        """
+        found = []
+        for directory in self._cache.known.special():
+            prefix = directory.path + b"/" if directory.path else b""
             for name, mark, oid in directory.saved:
                 mode, size = directory.file_mode(name, mark)
-                left -= size
-                if left >= 0:
-                    path = directory.path + b"/" + name if directory.path else name
-                    saved[path] = Entry(entry_mode(mode), oid)
+                found.append((prefix + name, size, Entry(entry_mode(mode), oid)))
+        kept = self._kept_before
+        found.sort(key=lambda file: (file[0] not in kept, file[0]))
+        saved: dict[bytes, Entry] = {}
+        left = self._policy.ignored_total_limit
+        for path, size, entry in found:
+            left -= size
+            if left >= 0:
+                saved[path] = entry
+        self._cache.facts.unsaved = [file[0] for file in found if file[0] not in saved]
         return saved
 
     def _coverage(self, inside: list[NotHeld]) -> Coverage:
@@ -238,7 +257,7 @@ class Scan:
         for directory in self._cache.known.special():
             prefix = directory.path + b"/" if directory.path else b""
             for name, reason in directory.gaps.items():
-                reason = IGNORED if reason == IGNORED_DIRECTORY else reason
+                reason = IGNORED if reason == IGNORED_DIRECTORY else reason.partition(", ")[0]
                 items.append(NotHeld(prefix + name if name else directory.path, reason))
             for name, _, _ in directory.saved:
                 items.append(NotHeld(prefix + name, IGNORED))
@@ -262,3 +281,13 @@ def _touched_by_index(known: Known, rules: Rules) -> list[bytes]:
         )
         or any(rules.is_tracked(directory.path, name) for name, _, _ in directory.saved)
     ]
+
+
+def _saved_paths(known: Known) -> set[bytes]:
+    """Returns the small ignored files that were there at the last capture."""
+    return {
+        directory.path + b"/" + name if directory.path else name
+        for directory in known.special()
+        for name in directory.saved.names.split(b"/")
+        if name
+    }

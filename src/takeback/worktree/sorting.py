@@ -1,32 +1,64 @@
-"""Sorts what was listed: held, saved, or not held and why."""
+"""Sorts what was listed: held, saved, or not held and why.
+
+What the last snapshot held stays held for as long as it is there: an ignore rule that appears
+later concerns only what is new, as in git. So nobody takes a path out of protection by a line in
+a file that anybody may write. The user's own settings do (``exclude``, ``size_limit_mb``).
+"""
 
 from __future__ import annotations
 
-import os
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
-from takeback.errors import Refused
 from takeback.model.coverage import EXCLUDED, IGNORED, OVERSIZED, SPECIAL
-from takeback.worktree.directory import IGNORED_DIRECTORY, signature
+from takeback.worktree.directory import IGNORED_DIRECTORY, LEFT_OUT, UNRULED, signature
 from takeback.worktree.draft import was_ignored
-from takeback.worktree.hashing import Task
+from takeback.worktree.hashing import CHANGED, LEFT, UNCHANGED, Task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable
+
     from takeback.model.policy import Policy
+    from takeback.ports import Brought
     from takeback.worktree.draft import Draft
+    from takeback.worktree.known import Known
     from takeback.worktree.rules import Rules
+
+_BLOCK = 512
+_HOLES = 5
+"""Of the bytes that one capture may read, the share that need not be on disk: nobody's work, but
+each costs as much time as any other."""
+_LATER = 50
+"""Of what one capture may read, the share for what an earlier one left out."""
 
 
 class Sorting:
     """Judges the entries of directories. ``tasks`` are the files that must be read."""
 
-    def __init__(self, root: bytes, rules: Rules, policy: Policy, *, allow_large: bool) -> None:
-        self._root = root
+    def __init__(
+        self,
+        known: Known,
+        rules: Rules,
+        policy: Policy,
+        inside: Iterable[bytes],
+        brought: Brought | None,
+        *,
+        allow_large: bool,
+    ) -> None:
+        self._known = known
         self._rules = rules
         self._policy = policy
-        self._entries_left = policy.entries_limit if not allow_large else 1 << 62
-        self._bytes_left = policy.bytes_limit if not allow_large else 1 << 62
+        self._inside = frozenset(inside)
+        """Files that were held in ignored directories."""
+        self._brought = brought
+        self._unruled: set[bytes] | None = None
+        self._whole: set[bytes] = set()
+        """Directories that were wanted and could not be read: all in them is wanted."""
+        most = (policy.entries_limit, policy.bytes_limit, policy.bytes_limit // _HOLES)
+        self._left = list(most) if not allow_large else [1 << 62] * len(most)
+        """What may still be read: files, bytes on disk, bytes of holes."""
+        self._left_later = [number // _LATER for number in self._left]
         self.tasks: list[Task] = []
 
     def judge(self, drafts: list[Draft]) -> None:
@@ -34,6 +66,8 @@ class Sorting:
         paths: list[bytes] = []
         for draft in drafts:
             draft.questions = [name for name in draft.entries if self._must_ask(draft, name)]
+            if draft.questions and not self._may_ask(draft):
+                draft.questions = []
             prefix = draft.path + b"/" if draft.path else b""
             paths.extend(prefix + name for name in draft.questions)
         answers = iter(self._rules.ignored(paths))
@@ -54,6 +88,26 @@ class Sorting:
             return name not in draft.known.subs and gap != IGNORED_DIRECTORY
         return name not in draft.marks and gap != IGNORED
 
+    def _may_ask(self, draft: Draft) -> bool:
+        """Tells whether git can be asked about a directory: all ignore files above it are sound.
+
+        Where one is not, what git said earlier stays, and what is new is not ignored.
+        """
+        if self._unruled is None:
+            self._unruled = self._known.unruled()
+        if draft.result.flags & UNRULED:
+            self._unruled.add(draft.path)
+        else:
+            self._unruled.discard(draft.path)
+        if not self._unruled and not self._whole:
+            return True
+        path = draft.path
+        while path not in self._unruled and path not in self._whole:
+            if not path:
+                return True
+            path = path.rpartition(b"/")[0]
+        return False
+
     def _sort(self, draft: Draft, name: bytes, status: os.stat_result, ignored: bool) -> None:
         result, mode = draft.result, status.st_mode
         path = draft.path + b"/" + name if draft.path else name
@@ -61,7 +115,9 @@ class Sorting:
             result.gaps[name] = EXCLUDED
         elif not (S_ISDIR(mode) or S_ISREG(mode) or S_ISLNK(mode)):
             result.gaps[name] = SPECIAL
-        elif ignored and not self._rules.included(path):
+        elif (
+            ignored and not self._rules.included(path) and not self._stays(draft, name, path, mode)
+        ):
             if not S_ISDIR(mode) and self._rules.is_tracked(draft.path, name):
                 result.tracked += (name,)
                 self._hold(draft, draft.held, name, status)
@@ -74,9 +130,20 @@ class Sorting:
         elif S_ISDIR(mode):
             result.subs[name] = (0, b"")  # the survey fills it in
         elif S_ISREG(mode) and status.st_size > self._policy.size_limit:
-            result.gaps[name] = OVERSIZED
+            draft.miss(name, OVERSIZED)
         else:
             self._hold(draft, draft.held, name, status)
+
+    def _stays(self, draft: Draft, name: bytes, path: bytes, mode: int) -> bool:
+        """Tells whether an ignored name was held before it was ignored."""
+        directory = S_ISDIR(mode)
+        if not draft.was_held(name, directory=directory):
+            if not directory and path in self._inside:
+                return True
+            return self._brought is not None and self._brought.holds(path, directory=directory)
+        if directory and draft.known is not None and name in draft.known.gaps:
+            self._whole.add(path)
+        return True
 
     def _hold(
         self,
@@ -86,19 +153,37 @@ class Sorting:
         status: os.stat_result,
     ) -> None:
         known = draft.marks.get(name)
-        if known is not None and known[0] == signature(status):
+        mark = signature(status)
+        if known is not None and known[0] == mark:
             into[name] = draft.young.get(name, known)
             return
-        task = Task(draft.path, name, status.st_size if S_ISREG(status.st_mode) else 0)
+        size = status.st_size if S_ISREG(status.st_mode) else 0
+        task = Task(draft.path, name, size)
         into[name] = task
         self.tasks.append(task)
-        self._entries_left -= 1
-        self._bytes_left -= task.size
-        if self._entries_left < 0 or self._bytes_left < 0:
-            raise Refused(
-                f"the workspace {os.fsdecode(self._root)} has more than "
-                f"{self._policy.entries_limit} files or "
-                f"{self._policy.bytes_limit >> 30} GB to read",
-                hint="say so once: takeback checkpoint --allow-large; or ignore what is not yours",
-                flag="--allow-large",
-            )
+        if known is not None:
+            task.rank = UNCHANGED if draft.is_unchanged(name, status) else CHANGED
+        elif draft.known is not None and draft.known.gaps.get(name, "").endswith(LEFT_OUT):
+            task.rank = LEFT
+        if size > _BLOCK:
+            task.blocks = min(size, status.st_blocks * _BLOCK)
+
+    def ration(self) -> list[Task]:
+        """Returns the tasks that fit the limits of one capture; the others are named.
+
+        What is known goes first, then the small: so no heap of new files keeps the rest out.
+        What did not change is never left out, whatever its size. What was left out comes in
+        later, little by little, so that a heap does not cost every capture as much as the first.
+        """
+        fitting = []
+        for task in sorted(self.tasks, key=lambda task: (task.rank, task.size)):
+            if task.rank != UNCHANGED:
+                if task.rank == LEFT:
+                    self._left = [*map(min, self._left, self._left_later)]
+                costs = (1, task.blocks, task.size - task.blocks)
+                self._left = [left - cost for left, cost in zip(self._left, costs, strict=True)]
+                if min(self._left) < 0:
+                    task.outcome = OVERSIZED + LEFT_OUT
+                    continue
+            fitting.append(task)
+        return fitting

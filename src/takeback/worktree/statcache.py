@@ -16,7 +16,7 @@ import os
 from _bisect import bisect_right
 
 from takeback import durable
-from takeback.worktree.directory import OIDS, PATH
+from takeback.worktree.directory import NEVER_TRUSTED, OIDS, PATH
 from takeback.worktree.known import Known
 
 TYPE_CHECKING = False
@@ -39,8 +39,8 @@ class Facts:
         "read_at",
         "root",
         "rules",
-        "saved",
         "tree",
+        "unsaved",
     )
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Facts:
         self.rules = b""
         self.root = b""
         self.tree = b""
-        self.saved = b""
+        self.unsaved: list[bytes] = []
         self.coverage = b""
         self.read_at = 0
         self.index: dict[bytes, tuple[int, ...]] = {}
@@ -100,6 +100,14 @@ class StatCache:
         self._shards = shards
         self._members = members
         self.known = Known(loaded)
+
+    def doubt(self) -> None:
+        """Believes nothing of the bytes any more; which paths were held stays known."""
+        self.known = self.known.doubted()
+        self.facts.inside = [
+            (path, NEVER_TRUSTED if mark else b"", mode, oid)
+            for path, mark, mode, oid in self.facts.inside
+        ]
 
     def save(self, changed: set[bytes] | None) -> None:
         """Writes the shards that hold ``changed`` paths (None: all) and switches to them."""

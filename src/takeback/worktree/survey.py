@@ -13,6 +13,7 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 from takeback import kernel
 from takeback.durable import is_scratch_name
+from takeback.git.objects import EMPTY_TREE
 from takeback.model.coverage import (
     EXCLUDED,
     IGNORED,
@@ -24,8 +25,10 @@ from takeback.model.coverage import (
 )
 from takeback.model.snapshot import entry_mode
 from takeback.worktree.directory import (
+    HELD_BELOW,
     IGNORED_DIRECTORY,
     REPOSITORY,
+    UNRULED,
     Directory,
     Files,
     directory_signature,
@@ -33,7 +36,7 @@ from takeback.worktree.directory import (
 from takeback.worktree.draft import IGNORE_FILE, Draft, marks_of
 from takeback.worktree.hashing import Task
 from takeback.worktree.movement import Movement
-from takeback.worktree.project import git_directory
+from takeback.worktree.project import RULES_LIMIT, git_directory
 from takeback.worktree.reading import is_of_this_process
 from takeback.worktree.sorting import Sorting
 
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from takeback.model.policy import Policy
+    from takeback.ports import Brought
     from takeback.worktree.belief import Belief
     from takeback.worktree.known import Known
     from takeback.worktree.rules import Rules
@@ -65,6 +69,9 @@ class Survey:
         moment: Moment,
         belief: Belief,
         mounts: set[bytes],
+        inside: Iterable[bytes],
+        brought: Brought | None,
+        operation: str | None,
         allow_large: bool,
     ) -> None:
         self._workspace = workspace
@@ -72,19 +79,21 @@ class Survey:
         self._moment = moment
         self._belief = belief
         self._mounts = mounts
+        self._operation = operation
+        """The one that was interrupted, or is under way: its temporary files are ours."""
         self._movement = Movement(workspace.fd)
         self._queue: dict[bytes, bool] = {}
         self._drafts: dict[bytes, Draft] = {}
         self._restless: set[bytes] = set()
         self._young: dict[bytes, dict[bytes, Task]] = {}
-        self._sorting = Sorting(workspace.root, rules, policy, allow_large=allow_large)
+        self._sorting = Sorting(known, rules, policy, inside, brought, allow_large=allow_large)
         self.removed: set[bytes] = set()
         self.removed_from: set[bytes] = set()
 
     @property
     def tasks(self) -> list[Task]:
-        """The files to read before ``settle``."""
-        return self._sorting.tasks
+        """The files to read before ``settle``, as far as they fit the limits."""
+        return self._sorting.ration()
 
     def begin_anew(self) -> None:
         """Lists everything; what is known of unchanged files is still used."""
@@ -144,14 +153,12 @@ class Survey:
             return None
         finally:
             os.close(fd)
-        if path and draft.result.flags & REPOSITORY and self._is_linked_worktree(path):
+        if path and draft.result.flags & REPOSITORY and self._is_another_workspace(path, known):
             self._drop(path, OTHER_WORKSPACE)
             return None
         ignore_file = draft.entries.get(IGNORE_FILE)
-        if ignore_file is not None and not _harmless_ignore_file(ignore_file.st_mode):
-            # git would wait on a FIFO for ever: the whole directory is named, not guessed at
-            self._drop(path, UNREADABLE)
-            return None
+        if ignore_file is not None and not _is_readable_by_git(ignore_file):
+            draft.result.flags |= UNRULED
         if draft.ignore_file_changed():
             draft.ask_again = True
         if again:
@@ -165,7 +172,7 @@ class Survey:
         if name == b".git":
             draft.result.flags |= REPOSITORY
             return
-        if is_scratch_name(name):  # of an operation that was interrupted
+        if is_scratch_name(name, self._operation):
             draft.result.gaps[name] = EXCLUDED
             draft.settled = False
             return
@@ -175,7 +182,7 @@ class Survey:
             draft.settled = False
             self._movement.vanished = True
         except OSError:
-            draft.result.gaps[name] = UNREADABLE
+            draft.miss(name, UNREADABLE)
             draft.settled = False
 
     def _drop(self, path: bytes, reason: str) -> None:
@@ -194,13 +201,15 @@ class Survey:
         if draft_of_parent is not None:
             draft_of_parent.result.subs.pop(name, None)
             gaps, draft_of_parent.settled = draft_of_parent.result.gaps, False
+            held = draft_of_parent.was_held(name, directory=True)
         else:
             directory = self._known.get(parent)
             if directory is None:  # the parent went a moment before
                 return
-            directory.subs.pop(name, None)
+            held = directory.subs.pop(name, None) is not None
             gaps, directory.listed = directory.gaps, b""
             self.removed_from.add(parent)
+        reason = reason + HELD_BELOW if held and reason != OTHER_WORKSPACE else reason
         try:
             if S_ISDIR(self._status(parent, name).st_mode):
                 gaps[name] = reason
@@ -233,7 +242,13 @@ class Survey:
             ):  # another one took its place since it was checked
                 self._queue.setdefault(path, False)
 
-    def _is_linked_worktree(self, path: bytes) -> bool:
+    def _is_another_workspace(self, path: bytes, known: Directory | None) -> bool:
+        """Tells whether a directory is a linked worktree; one that holds files stays ours.
+
+        git makes a worktree only where there is nothing, and a pointer is quickly forged.
+        """
+        if known is not None and known.tree not in (b"", EMPTY_TREE):
+            return False
         git = git_directory(os.path.join(self._workspace.root, path))
         return git is not None and git.linked
 
@@ -330,5 +345,9 @@ def _depth(path: bytes) -> int:
     return path.count(b"/") + 1 if path else 0
 
 
-def _harmless_ignore_file(mode: int) -> bool:
-    return S_ISREG(mode) or S_ISLNK(mode) or S_ISDIR(mode)
+def _is_readable_by_git(ignore_file: os.stat_result) -> bool:
+    """Tells whether git may be asked: it waits on a FIFO for ever, and reads all of a file."""
+    mode = ignore_file.st_mode
+    if S_ISREG(mode):
+        return ignore_file.st_size <= RULES_LIMIT
+    return S_ISLNK(mode) or S_ISDIR(mode)

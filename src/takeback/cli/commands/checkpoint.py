@@ -22,7 +22,7 @@ from takeback.words.text import count, shown_path
 )
 @session_option
 @click.option(
-    "--allow-large", is_flag=True, help="Also when there are more new files or bytes than usual."
+    "--allow-large", is_flag=True, help="Leave no new file out for their size or number in all."
 )
 def command(call: Call, label: str | None, session: str | None, allow_large: bool) -> int:
     """Make a checkpoint of the files as they are now.

@@ -1,0 +1,73 @@
+"""The predecessor: what the newest snapshot held, where the stat cache that knew it is gone.
+
+What was held stays held (``worktree/sorting.py``), so a scan must know it. The stat cache is
+disposable; the snapshot is not. Of the bytes nothing is believed: every file is read anew.
+"""
+
+from __future__ import annotations
+
+from takeback.errors import StoreDamaged
+from takeback.git.objects import is_tree
+from takeback.model.coverage import IGNORED, Coverage
+from takeback.store.checkpoints import SESSIONS, checkpoints_back, read_coverage
+from takeback.worktree.directory import NEVER_TRUSTED, Directory, Files
+from takeback.worktree.statcache import StatCache
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.store.store import Store
+
+
+def remembered(store: Store, place: str) -> StatCache:
+    """Returns a stat cache that knows the paths of the newest snapshot; empty without one."""
+    cache = StatCache(place)
+    newest = _newest(store)
+    if newest is None:
+        return cache
+    try:
+        coverage = read_coverage(store, newest.commit)
+    except StoreDamaged:
+        coverage = Coverage()
+    pending = [(b"", bytes.fromhex(newest.snapshot))]
+    while pending:
+        path, tree = pending.pop()
+        entries = _entries(store, tree)
+        if path and coverage.reason_for(path) == IGNORED:  # tracked files hang below it
+            for mode, name, oid in entries:
+                full = path + b"/" + name
+                if is_tree(mode):
+                    pending.append((full, oid))
+                else:
+                    cache.facts.inside.append((full, NEVER_TRUSTED, mode, oid))
+            continue
+        directory = cache.known[path] = Directory(path)
+        directory.tree = tree
+        prefix = path + b"/" if path else b""
+        directory.files = Files.of(
+            (name, NEVER_TRUSTED, oid) for mode, name, oid in entries if not is_tree(mode)
+        )
+        for mode, name, oid in entries:
+            if is_tree(mode):
+                pending.append((prefix + name, oid))
+                if coverage.reason_for(prefix + name) != IGNORED:
+                    directory.subs[name] = (mode, oid)
+    return cache
+
+
+def _newest(store: Store) -> Checkpoint | None:
+    """Returns the newest checkpoint of all sessions; one that does not read is passed over."""
+    tips = store.refs.list(SESSIONS, damaged={}).values()
+    found = [next(checkpoints_back(store, tip), None) for tip in tips]
+    return max(
+        (checkpoint for checkpoint in found if checkpoint is not None),
+        key=lambda checkpoint: checkpoint.sequence,
+        default=None,
+    )
+
+
+def _entries(store: Store, tree: bytes) -> list[tuple[int, bytes, bytes]]:
+    try:
+        return store.tree(tree)
+    except StoreDamaged:
+        return []
