@@ -48,6 +48,20 @@ def limit_size(workspace: Path) -> None:
 BIG = b"x" * (2 << 20)
 
 
+def test_what_the_persons_own_settings_let_go_is_told_once(workspace: Path) -> None:
+    write_files(workspace, {"data/held": b"1", "a": b"1"})
+    Cli(workspace).ok("config", "exclude", "never")
+    write_files(workspace, {"never/held": b"1"})
+    assert tell(workspace, events.PROMPT, turn="t1", prompt="one").warning is None
+    assert tell(workspace, events.TURN_END, turn="t1").warning is None
+    Cli(workspace).ok("config", "exclude", "never,data")
+    told = tell(workspace, events.PROMPT, turn="t2", prompt="two").warning or ""
+    assert "what is in data (excluded) is kept no longer, as your settings say" in told
+    assert "never" not in told
+    assert tell(workspace, events.TURN_END, turn="t2").warning is None
+    assert tell(workspace, events.PROMPT, turn="t3", prompt="three").warning is None
+
+
 def test_the_first_failure_of_a_turn_is_told_once(workspace: Path) -> None:
     write_files(workspace, {"a": b"1"})
     assert tell(workspace, events.PROMPT, turn="t1", prompt="one").warning is None

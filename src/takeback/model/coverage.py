@@ -64,6 +64,10 @@ class Coverage:
     def complete(self) -> bool:
         return all(reason in _BY_CHOICE for reason in self._reasons.values())
 
+    def names(self, reason: str) -> bool:
+        """Tells whether anything is not held for this reason."""
+        return reason in self._reasons.values()
+
     def reason_for(self, path: bytes) -> str | None:
         """Returns why ``path`` is not held (its own entry or a parent's), or None if it is.
 

@@ -3,33 +3,51 @@
 from __future__ import annotations
 
 from takeback.errors import StoreDamaged
+from takeback.model.coverage import EXCLUDED, Coverage
 from takeback.model.path_text import to_text
 from takeback.store.checkpoints import read_coverage
+from takeback.store.held import Held
 from takeback.visible import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.coverage import Coverage
+    from takeback.model.coverage import NotHeld
     from takeback.store.store import Store
 
 _NAMED = 3
 
 
 def new_gaps(store: Store, before: Checkpoint | None, coverage: Coverage) -> str | None:
-    """Says which paths are not held, wanted as they are; None if that was so before.
+    """Says which paths are not held, wanted as they are, and which were let go; once each.
 
     ``before`` is the session's checkpoint before this one, None at its first.
     """
-    known = set()
-    if before is not None and not before.complete:
-        try:
-            known = set(read_coverage(store, before.commit).skipped)
-        except StoreDamaged:
-            known = set()
-    new = [item for item in coverage.skipped if item not in known]
-    if not new:
-        return None
-    named = ", ".join(f"{shown(to_text(one.path)) or '.'} ({one.reason})" for one in new[:_NAMED])
-    more = f" and {len(new) - _NAMED:,} more" if len(new) > _NAMED else ""
-    return f"what is in {named}{more} is not kept, and no rewind can bring it back"
+    known = set(_coverage_of(store, before).not_held)
+    lacking = [item for item in coverage.skipped if item not in known]
+    let_go = [item for item in coverage.not_held if item.reason == EXCLUDED and item not in known]
+    if before is None:
+        let_go = []
+    elif let_go:  # by the user's own rule; what no snapshot had is no news
+        held = Held(store, bytes.fromhex(before.snapshot))
+        let_go = [item for item in let_go if item.path in held]
+    said = []
+    if lacking:
+        said.append(f"what is in {_named(lacking)} is not kept, and no rewind can bring it back")
+    if let_go:
+        said.append(f"what is in {_named(let_go)} is kept no longer, as your settings say")
+    return "; ".join(said) or None
+
+
+def _coverage_of(store: Store, checkpoint: Checkpoint | None) -> Coverage:
+    try:
+        return Coverage() if checkpoint is None else read_coverage(store, checkpoint.commit)
+    except StoreDamaged:
+        return Coverage()
+
+
+def _named(items: Sequence[NotHeld]) -> str:
+    named = ", ".join(f"{shown(to_text(one.path)) or '.'} ({one.reason})" for one in items[:_NAMED])
+    return named + (f" and {len(items) - _NAMED:,} more" if len(items) > _NAMED else "")

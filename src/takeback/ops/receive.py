@@ -9,6 +9,7 @@ from __future__ import annotations
 from takeback.errors import Locked, TimedOut
 from takeback.model import event as events
 from takeback.model.checkpoint import UNDO, Checkpoint
+from takeback.model.coverage import EXCLUDED
 from takeback.model.event import READ
 from takeback.model.session import Origin, session_id
 from takeback.model.turn import FORK, IDLE, PROMPT, ROUND, SESSION_START, STEER, follow, forked_from
@@ -219,7 +220,7 @@ class _Step:
 
     def warning(self, made: Checkpoint, captured: Captured) -> str | None:
         """Returns what the person must be told: what is not held that was, or that is new."""
-        if made.complete:
+        if made.complete and not captured.coverage.names(EXCLUDED):
             return None
         from takeback.ops.gaps import new_gaps
 
