@@ -74,8 +74,9 @@ class OpenCode:
         return cast("Path", Remembered(self, session))
 
     def export(self, session: str) -> dict[str, Any]:
-        """Returns a session as ``opencode export`` gives it."""
-        done = self.world.run(["opencode", "export", session], self.env)
+        """Returns a session as ``opencode export`` gives it, without waiting for any plugin."""
+        env = {**self.env, "OPENCODE_PURE": "1", "OPENCODE_DISABLE_PROJECT_CONFIG": "1"}
+        done = self.world.run(["opencode", "export", session], env)
         found: dict[str, Any] = json.loads(done.stdout)
         return found
 

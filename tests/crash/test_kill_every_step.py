@@ -19,7 +19,7 @@ SHARES = 19
 in four steps and exchanged in two: with a prime number, each share meets all of them."""
 MET_BY = ("recover", "checkpoint", "undo")
 
-share = shares(SHARES)
+share = shares(SHARES, long=8)
 operation = pytest.mark.parametrize("operation", ["rewind", "undo", "redo"])
 
 

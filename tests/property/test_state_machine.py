@@ -637,6 +637,6 @@ def _bare(recording: Recording, path: bytes) -> Entry | None:
 @pytest.mark.parametrize("machine", [Workspace, WorkspaceWithGit])
 def test_every_tree_comes_back(machine: type[Workspace], share: int) -> None:
     """Each share begins at random, so each is a sample of its own."""
-    examples = settings().max_examples // (SHARES - 1)  # more than 400 of both together
+    examples = settings().max_examples // 11  # more than 400 in all shares of both
     limits = settings(stateful_step_count=20, max_examples=examples)
     run_state_machine_as_test(machine, settings=limits)

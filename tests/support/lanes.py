@@ -7,8 +7,8 @@
 
 A campaign (a kill at each step, random kills, races) is cut into shares. Each share goes through
 all of it in larger steps, beginning at another one, so the first share alone meets every kind of
-step; `make test` runs that one and the long lane the others. Of a long table of cases `make test`
-takes each so many'th.
+step; `make test` runs that one and the long lane the others, or the next few of very many. Of a
+long table of cases `make test` takes each so many'th.
 """
 
 from __future__ import annotations
@@ -40,14 +40,18 @@ SLOW = (
 """Black boxes and campaigns: processes by the hundred, real agents, real terminals."""
 
 
-def shares(count: int, *, first: int = 1) -> pytest.MarkDecorator:
-    """Cuts a campaign into shares: the first for `make test`, the rest for the long lane."""
+def shares(count: int, *, long: int | None = None) -> pytest.MarkDecorator:
+    """Cuts a campaign into shares: the first for `make test`, the rest for the long lane.
+
+    With ``long`` only so many of the rest; the others are for the soak.
+    """
+    last = count if long is None else long
+    marks = [
+        (),
+        *((pytest.mark.long if at <= last else pytest.mark.soak,) for at in range(1, count)),
+    ]
     return pytest.mark.parametrize(
-        "share",
-        [
-            pytest.param(number, marks=() if number < first else pytest.mark.long)
-            for number in range(count)
-        ],
+        "share", [pytest.param(at, marks=mark) for at, mark in enumerate(marks)]
     )
 
 

@@ -238,7 +238,7 @@ def test_a_capture_in_which_nothing_moves_looks_at_no_directory_twice(
 
 
 _RACE = """
-import os, sys
+import os, sys, time
 places = [os.path.join(sys.argv[1], d) for d in sys.argv[2:]]
 at = 0
 print("ready", flush=True)
@@ -246,6 +246,8 @@ while True:
     for name in ("f1", "f2", "f3"):
         os.rename(f"{places[at]}/{name}", f"{places[1 - at]}/{name}")
     at = 1 - at
+    if time.monotonic() % 0.4 < 0.2:
+        time.sleep(0.2)
 """
 
 
