@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli import Cli
+from tests.support.engine import settle
 from tests.support.git import git
-from tests.support.journey import checkpoint, paths, plan
+from tests.support.journey import checkpoint, not_held, paths, plan
 from tests.support.trees import tree_state
 
 
@@ -327,6 +328,23 @@ def test_27_the_workspace_may_be_reached_through_a_link(
     (tmp_path / "short").symlink_to(workspace)
     rewind(cli, target, "--", os.fspath(tmp_path / "short" / "d" / "f"))
     assert (workspace / "d" / "f").read_text() == "1"
+
+
+def test_27_a_directory_that_came_back_is_held_again_whatever_ignores_it(
+    cli: Cli, workspace: Path
+) -> None:
+    """Only its bits came back, so that nothing shows in the directory above it."""
+    (workspace / "build").mkdir(0o750)
+    target = checkpoint(cli)
+    (workspace / "build").rmdir()
+    (workspace / ".gitignore").write_text("build/\n")
+    checkpoint(cli)
+    (workspace / "build").mkdir(0o700)
+    settle()
+    assert not_held(cli, checkpoint(cli)) == {b"build": "ignored"}
+    checkpoint(cli)
+    rewind(cli, target, "--", "build")
+    assert not_held(cli, checkpoint(cli)) == {}
 
 
 # -- 14: what the checkpoint does not hold

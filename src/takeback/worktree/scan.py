@@ -149,6 +149,8 @@ class Scan:
                 )
             if self._index_changed(facts.index):
                 survey.look_again(_touched_by_index(known, self._rules))
+            if self._brought is not None:
+                survey.look_again(_touched_by_operation(known, self._brought))
         dirty = self._look(survey, inside)
         count = self._write_trees(dirty)
         facts.rules = fingerprint
@@ -281,6 +283,22 @@ def _touched_by_index(known: Known, rules: Rules) -> list[bytes]:
         )
         or any(rules.is_tracked(directory.path, name) for name, _, _ in directory.saved)
     ]
+
+
+def _touched_by_operation(known: Known, brought: Brought) -> list[bytes]:
+    """Returns the directories in which something ignored is held again from now on."""
+    found = []
+    for directory in known.special():
+        prefix = directory.path + b"/" if directory.path else b""
+        ignored = [(name, False) for name, _, _ in directory.saved]
+        ignored += [
+            (name, reason == IGNORED_DIRECTORY)
+            for name, reason in directory.gaps.items()
+            if reason in (IGNORED, IGNORED_DIRECTORY)
+        ]
+        if any(brought.holds(prefix + name, directory=is_one) for name, is_one in ignored):
+            found.append(directory.path)
+    return found
 
 
 def _saved_paths(known: Known) -> set[bytes]:
