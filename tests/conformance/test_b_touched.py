@@ -422,6 +422,20 @@ def test_14_a_path_that_is_asked_for_below_what_is_not_held_is_named(
     assert answer.json["verified"] is False
 
 
+def test_14_that_it_is_ignored_now_does_not_hide_that_the_checkpoint_lacked_it(
+    cli: Cli, workspace: Path
+) -> None:
+    cli.ok("config", "size_limit_mb", "0.001")
+    (workspace / "big").write_text("x" * 2000)
+    target = checkpoint(cli)
+    (workspace / "big").write_text("other")
+    (workspace / ".gitignore").write_text("big\n")
+    answer = cli.run("--json", "rewind", target, "--files", "--yes")
+    assert answer.status == 3, str(answer)
+    assert b"big" in paths(answer.json["left_alone"])
+    assert (workspace / "big").read_text() == "other"
+
+
 def test_14_what_stays_because_it_is_not_captured_is_named(cli: Cli, workspace: Path) -> None:
     cli.ok("config", "size_limit_mb", "1")
     (workspace / "a").write_text("1")

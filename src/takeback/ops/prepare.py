@@ -254,12 +254,16 @@ class Preparation:
             *self._going.vouching.stays(self._scope, self._captured.coverage),
         )
         for item in found:
-            if not self._is_named(item.path, self.left_alone.keys()):
+            # that it is ignored now is no answer where the target wanted it and could not have it
+            weak = {item.path} & self._by_rule if not item.by_rule else set()
+            if not self._is_named(item.path, self.left_alone.keys() - weak):
                 self._name(item)
 
     def _is_named(self, path: bytes, named: Collection[bytes]) -> bool:
-        return path in self._scope.touched or any(
-            place in named for place in (path, *parents(path))
+        return (
+            path in self._scope.touched
+            or path in self._leave
+            or any(place in named for place in (path, *parents(path)))
         )
 
     def _name(self, item: LeftAlone) -> None:
