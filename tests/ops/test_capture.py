@@ -15,21 +15,22 @@ from takeback.git.objects import EMPTY_TREE
 from takeback.model.checkpoint import MANUAL
 from takeback.model.ids import SessionId, new_checkpoint_id
 from takeback.model.policy import Policy
-from takeback.ops.capture import Captured, capture, draft, record
+from takeback.ops.capture import capture, draft, record
 from takeback.ops.context import Context
 from takeback.store import trees
 from takeback.store.checkpoints import conversation_tree, read_coverage
 from takeback.store.conversation import read_conversation
 from takeback.store.records import read_record
-from tests.support.engine import checkpoint, clock_of, file_entry, opened, packs_of, settle
+from tests.support.engine import (
+    captured,
+    checkpoint,
+    clock_of,
+    file_entry,
+    opened,
+    packs_of,
+    settle,
+)
 from tests.support.git import git
-
-
-def captured(context: Context) -> Captured:
-    with context.locked():
-        made = capture(context)
-        made.keep()
-    return made
 
 
 def content(context: Context, tree: bytes) -> dict[bytes, bytes]:

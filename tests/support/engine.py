@@ -13,6 +13,7 @@ from takeback.model.checkpoint import Checkpoint
 from takeback.model.policy import Policy
 from takeback.model.snapshot import FILE, LINK, Entry
 from takeback.ops import checkpoint as checkpoints
+from takeback.ops.capture import Captured, capture
 from takeback.ops.context import Context
 from takeback.ops.open import locate, open_store, open_workspace
 from takeback.store.store import Store
@@ -86,6 +87,14 @@ def checkpoint(context: Context, **options: str) -> Checkpoint:
     """Makes a checkpoint, one second after the one before it."""
     clock_of(context).time += 1
     return checkpoints.checkpoint(context, **options).checkpoint  # type: ignore[arg-type]
+
+
+def captured(context: Context) -> Captured:
+    """Captures the workspace, without a checkpoint, and keeps what was learnt."""
+    with context.locked():
+        made = capture(context)
+        made.keep()
+    return made
 
 
 def settle() -> None:

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from takeback.ops.capture import Captured, capture
 from takeback.ops.context import Context
 from takeback.store import trees
-from tests.support.engine import settle
+from tests.support.engine import captured, settle
 from tests.support.git import git
 
 
@@ -25,13 +24,6 @@ def root(workspace: Path) -> Path:
     (workspace / "build" / "other").write_text("not tracked")
     git(workspace, "add", "--force", "build/keep", "build/deep/keep")
     return workspace
-
-
-def captured(context: Context) -> Captured:
-    with context.locked():
-        made = capture(context)
-        made.keep()
-    return made
 
 
 def held(context: Context) -> dict[bytes, bytes]:

@@ -10,20 +10,13 @@ from pathlib import Path
 import pytest
 
 from takeback.model.policy import Policy
-from takeback.ops.capture import Captured, capture
+from takeback.ops.capture import Captured
 from takeback.ops.context import Context
 from takeback.store import trees
 from tests.support.cli import Cli
-from tests.support.engine import opened
+from tests.support.engine import captured, opened
 from tests.support.git import git
 from tests.support.unprivileged import unprivileged
-
-
-def captured(context: Context) -> Captured:
-    with context.locked():
-        made = capture(context)
-        made.keep()
-    return made
 
 
 def held(context: Context, made: Captured) -> set[bytes]:
