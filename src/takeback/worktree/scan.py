@@ -175,7 +175,7 @@ class Scan:
             survey.finish()
             read_files(
                 self._workspace.fd,
-                survey.tasks,
+                survey.take_tasks(),
                 self._sink,
                 size_limit=self._policy.size_limit,
                 dirty_ns=self._moment.dirty_ns,

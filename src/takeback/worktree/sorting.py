@@ -34,7 +34,7 @@ _LATER = 50
 
 
 class Sorting:
-    """Judges the entries of directories. ``tasks`` are the files that must be read."""
+    """Judges the entries of directories; ``take_tasks`` gives the files that must be read."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Sorting:
         self._left = list(most) if not allow_large else [1 << 62] * len(most)
         """What may still be read: files, bytes on disk, bytes of holes."""
         self._left_later = [number // _LATER for number in self._left]
-        self.tasks: list[Task] = []
+        self._tasks: list[Task] = []
 
     def judge(self, drafts: list[Draft]) -> None:
         """Asks git about all new names of one level and sorts the entries."""
@@ -160,7 +160,7 @@ class Sorting:
         size = status.st_size if S_ISREG(status.st_mode) else 0
         task = Task(draft.path, name, size)
         into[name] = task
-        self.tasks.append(task)
+        self._tasks.append(task)
         if known is not None:
             task.rank = UNCHANGED if draft.is_unchanged(name, status) else CHANGED
         elif draft.known is not None and draft.known.gaps.get(name, "").endswith(LEFT_OUT):
@@ -168,15 +168,16 @@ class Sorting:
         if size > _BLOCK:
             task.blocks = min(size, status.st_blocks * _BLOCK)
 
-    def ration(self) -> list[Task]:
-        """Returns the tasks that fit the limits of one capture; the others are named.
+    def take_tasks(self) -> list[Task]:
+        """Takes out the tasks that fit the limits of one capture; the others are named.
 
         What is known goes first, then the small: so no heap of new files keeps the rest out.
         What did not change is never left out, whatever its size. What was left out comes in
         later, little by little, so that a heap does not cost every capture as much as the first.
         """
         fitting = []
-        for task in sorted(self.tasks, key=lambda task: (task.rank, task.size)):
+        tasks, self._tasks = self._tasks, []
+        for task in sorted(tasks, key=lambda task: (task.rank, task.size)):
             if task.rank != UNCHANGED:
                 if task.rank == LEFT:
                     self._left = [*map(min, self._left, self._left_later)]

@@ -58,7 +58,7 @@ _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 class Survey:
-    """Finds what is there now. ``tasks`` are the files to read before ``settle``."""
+    """Finds what is there now. The files of ``take_tasks`` are read before ``settle``."""
 
     def __init__(
         self,
@@ -90,10 +90,9 @@ class Survey:
         self.removed: set[bytes] = set()
         self.removed_from: set[bytes] = set()
 
-    @property
-    def tasks(self) -> list[Task]:
-        """The files to read before ``settle``, as far as they fit the limits."""
-        return self._sorting.ration()
+    def take_tasks(self) -> list[Task]:
+        """Takes out the files to read, as far as they fit the limits of the capture."""
+        return self._sorting.take_tasks()
 
     def begin_anew(self) -> None:
         """Lists everything; what is known of unchanged files is still used."""
@@ -307,7 +306,6 @@ class Survey:
                 else:
                     directory.subs[name] = (entry_mode(child.mode), child.tree)
         self._drafts = {}
-        self._sorting.tasks = []
         return fresh
 
     def moved(self, *, vanished: bool = False) -> list[bytes]:
