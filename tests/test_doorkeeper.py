@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from takeback import handover
+from takeback.doorkeeper import Talk, listen_for_names
 from tests.support.cli import Cli
 from tests.support.git import git
 from tests.support.processes import wait_for
@@ -221,6 +222,19 @@ def test_other_variables_are_the_hooks_own_business(knocking: Knocking) -> None:
         door.sendall(len(asked).to_bytes(4, "big") + asked)
         assert door.recv(64)[:1] == b"+"
     assert alive(standby)
+
+
+def test_what_a_quick_hook_says_is_said_by_somebody(tmp_path: Path) -> None:
+    """It may speak as soon as it is let in, before the standby has done anything more."""
+    with socket.socket(socket.AF_UNIX) as door, socket.socket(socket.AF_UNIX) as hook:
+        listen_for_names(door)
+        door.bind(str(tmp_path / "door"))
+        door.listen()
+        hook.connect(str(tmp_path / "door"))
+        visitor, _ = door.accept()
+        with visitor:
+            hook.sendall(b"\0\0\0\x02hi")
+            assert Talk(visitor).request() == b"hi"
 
 
 # -- what is no request

@@ -50,6 +50,15 @@ class Handed:
         *self.streams, self.directory = fds
 
 
+def listen_for_names(door: _socket.socket) -> None:
+    """Lets the kernel say with each message who sent it.
+
+    It is asked for at the door, which whoever comes through it inherits: asked for afterwards,
+    what a quick hook has said already would be nobody's.
+    """
+    door.setsockopt(_socket.SOL_SOCKET, _SO_PASSCRED, 1)
+
+
 class Doorkeeper:
     """Admits hooks that are what this process is."""
 
@@ -61,7 +70,7 @@ class Doorkeeper:
 
     def admit(self, visitor: _socket.socket) -> Handed:
         """Takes over from a hook; raises NotAdmitted or OSError. Waits a second at most."""
-        talk = _Talk(visitor)
+        talk = Talk(visitor)
         word, environ = _understood(talk.request())
         if not self._is_like_us(talk.pid) or handover.places(environ) != self._places:
             visitor.sendall(handover.REFUSED)
@@ -103,11 +112,10 @@ def _understood(request: bytes) -> tuple[str, dict[bytes, bytes]]:
     return os.fsdecode(word), environ
 
 
-class _Talk:
+class Talk:
     """Hears one process, which the kernel names with all that it says."""
 
     def __init__(self, visitor: _socket.socket) -> None:
-        visitor.setsockopt(_socket.SOL_SOCKET, _SO_PASSCRED, 1)
         self._visitor = visitor
         self._end = time.monotonic() + _PATIENCE
         self.pid = 0

@@ -23,7 +23,7 @@ from importlib import import_module
 from select import select
 
 from takeback import config, handover, hook, kernel
-from takeback.doorkeeper import Doorkeeper, NotAdmitted
+from takeback.doorkeeper import Doorkeeper, NotAdmitted, listen_for_names
 from takeback.errors import TakebackError
 from takeback.ownership import why_not_private
 from takeback.paths import config_file
@@ -211,6 +211,7 @@ class _Door:
         self._socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
         temporary = f".{self._name}.{os.getpid()}"
         os.umask(0o077)
+        listen_for_names(self._socket)
         self._socket.bind(temporary)
         self._socket.listen(_BACKLOG)
         self._inode = os.lstat(temporary).st_ino
