@@ -68,6 +68,12 @@ def played(talk: Talk, workspace: Path) -> Talk:
     return talk
 
 
+def test_an_empty_name_is_an_error_whatever_is_asked(played: Talk) -> None:
+    for call in ("plan", "rewind", "fork", "label"):
+        answer = played.ask(call, checkpoint="", scope="files")
+        assert (answer["ok"], answer["error"]["code"]) == (False, "no_such_checkpoint"), call
+
+
 def test_events_become_turns(played: Talk) -> None:
     entries = played.ok("log", session="s1")["entries"]
     assert [(e["turn"], e["prompt"]) for e in entries] == [(2, "make it 2"), (1, "make it 1")]

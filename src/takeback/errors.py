@@ -107,13 +107,14 @@ class Refused(TakebackError):
 
 
 class WhichSession(Refused):
-    """Several sessions could be meant; ``sessions`` names them."""
+    """Several sessions could be meant; ``sessions`` names them, ``about`` says what each is."""
 
     code = "which_session"
 
-    def __init__(self, message: str, *, sessions: Sequence[str]) -> None:
+    def __init__(self, message: str, *, sessions: Sequence[str], about: Sequence[str]) -> None:
         super().__init__(message, hint="say which: --session ID", flag="--session")
         self.sessions = tuple(sessions)
+        self.about = tuple(about)
 
 
 class GitUnusable(TakebackError):

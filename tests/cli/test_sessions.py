@@ -288,11 +288,11 @@ def two(host: Host) -> Host:
 
 
 def test_where_several_could_be_meant_a_script_has_to_say_which(two: Host) -> None:
-    for words in (("show",), ("show", "turn:1"), ("rewind", "--yes"), ("cat", "@", "notes")):
+    for words in (("show", "turn:1"), ("rewind", "--yes"), ("diff", "turn:1"), ("fork", "@")):
         answer = two.cli.run("--json", *words)
         assert (answer.status, answer.error["code"]) == (13, "which_session"), str(answer)
-        assert "mine-s1" in answer.error["message"]
-        assert "yours-s2" in answer.error["message"]
+        assert re.search(r'mine-s1 \(mine, .*, "clean up"\)', answer.error["message"])
+        assert re.search(r'yours-s2 \(yours, .*, "write docs"\)', answer.error["message"])
         assert (answer.error["hint"], answer.error["flag"]) == (
             "say which: --session ID",
             "--session",
@@ -309,17 +309,44 @@ def test_where_several_could_be_meant_a_script_has_to_say_which(two: Host) -> No
     assert len(two.cli.ok("log", "--session", "yours").stdout.splitlines()) == 1
 
 
+def test_what_only_reads_shows_the_newest_of_the_workspace_and_says_whose_it_is(two: Host) -> None:
+    for words in (("show",), ("show", "@"), ("diff", "@", "--stat"), ("cat", "@", "docs.md")):
+        answer = two.cli.ok(*words)
+        assert re.fullmatch(
+            r'This is of yours-s2 \(yours, .*, "write docs"\); say which: --session ID\n',
+            answer.stderr,
+        ), str(answer)
+    assert two.cli.ok("--json", "show").json["session"] == "yours-s2"
+    assert two.cli.ok("--json", "show", "@~1").json["session"] == "yours-s2"
+    assert two.cli.ok("show", "yours/@").stderr == ""
+    assert two.cli.ok("show", "--session", "yours").stderr == ""
+
+
 def test_where_several_could_be_meant_a_person_is_asked(two: Host) -> None:
     seen = at_a_terminal(two.cli, "show", "turn:1", answers=("2\n",), env={"NO_COLOR": "1"})
     assert seen.status == 0, seen.screen
     assert "Which session? [1-2] " in seen.screen
-    first, second = (line.split()[1] for line in seen.screen.splitlines()[:2])
-    assert {first, second} == {"mine-s1", "yours-s2"}
-    assert f"session   {second}" in seen.screen
+    offered = re.findall(r"  [12]  (\S+) +(\w+), [^\n]*, (\".*\")", seen.screen)
+    assert sorted(offered) == [
+        ("mine-s1", "mine", '"clean up"'),
+        ("yours-s2", "yours", '"write docs"'),
+    ]
+    assert f"session   {offered[1][0]}" in seen.screen
     seen = at_a_terminal(two.cli, "show", "turn:1", answers=("mine-s1\n",), env={"NO_COLOR": "1"})
     assert "session   mine-s1" in seen.screen
     seen = at_a_terminal(two.cli, "show", "turn:1", answers=("3\n",), env={"NO_COLOR": "1"})
     assert (seen.status, "none was chosen" in seen.screen) == (2, True)
+
+
+def test_a_rewind_of_an_agents_session_can_be_repeated(two: Host) -> None:
+    prompts = [
+        two.cli.ok("--json", "rewind", "--session", "mine", "--yes", "--overwrite-others").json[
+            "prompt"
+        ]
+        for _ in range(3)
+    ]
+    assert prompts == ["clean up", "make it faster", "write a parser"]
+    assert two.cli.ok("--json", "show", "mine/turn:3").json["prompt"] == "clean up"
 
 
 def test_the_agent_that_calls_means_its_own_session(two: Host) -> None:

@@ -19,7 +19,6 @@ from takeback.model.timeline import ENDED, PROMPTED, Turn
 from takeback.ops.names import (
     check_label,
     find,
-    find_session,
     line_of,
     newest_of,
     parse_time,
@@ -162,6 +161,12 @@ def test_what_names_nothing_is_no_such_checkpoint(ledger: Ledger, text: str) -> 
     assert raised.value.hint
 
 
+def test_an_empty_name_says_that_it_is_empty(ledger: Ledger) -> None:
+    for text in ("", " ", "claude/", "claude/ "):
+        with pytest.raises(NoSuchCheckpoint, match="the name is empty"):
+            found(ledger, text)
+
+
 # -- turns, and the session that is meant
 
 
@@ -238,31 +243,6 @@ def test_nobody_is_asked_which_session_where_the_name_says_it_all(worked: Ledger
     for text in ("turn:1", "@", "@~1"):
         with pytest.raises(AssertionError, match="asked for one"):
             find(worked, text, now=NOON, meant=asked)
-
-
-@pytest.mark.parametrize("text", ["claude-2a8f", "claude-2", "claude", "2a8f", "2a", "cl"])
-def test_a_session_is_named_by_its_id_the_agents_own_id_or_the_agent(
-    ledger: Ledger, text: str
-) -> None:
-    assert find_session(ledger, text).id == "claude-2a8f"
-
-
-@pytest.mark.parametrize("text", ["", "nobody", "2a8f0", "Claude", "\udcff", "%"])
-def test_what_names_no_session_says_which_there_are(ledger: Ledger, text: str) -> None:
-    with pytest.raises(NoSuchCheckpoint, match="does not name one session") as raised:
-        find_session(ledger, text)
-    assert "claude-2a8f" in raised.value.hint
-
-
-def test_a_beginning_of_two_sessions_names_both_and_an_exact_id_one(ledger: Ledger) -> None:
-    longer = made("zzzzzzzzzzzz", NOON, session="claude-2a8f0")
-    add(ledger, longer.replace(agent="claude", native="2a8f0"))
-    for text in ("claude", "2a8"):
-        with pytest.raises(NoSuchCheckpoint) as raised:
-            find_session(ledger, text)
-        assert raised.value.hint == "sessions: claude-2a8f0, claude-2a8f"
-    assert find_session(ledger, "2a8f").id == "claude-2a8f"
-    assert find_session(ledger, "claude-2a8f").id == "claude-2a8f"
 
 
 def test_a_child_that_nobody_went_on_with_is_unused(worked: Ledger) -> None:

@@ -45,7 +45,7 @@ def test_the_place_has_all_that_is_known() -> None:
     labelled = ENTRY.replace(checkpoint=CHECKPOINT.replace(label="good\x07"))
     assert words.place_title(labelled) == 'turn 3, "good\\x07"  k3x9k3x9k3x9'
     assert words.place_line(ENTRY, NOON + 7200) == (
-        "2h (2026-11-15 12:00:00) · claude · session claude-2a8f · ended · complete"
+        "2h ago (2026-11-15 12:00:00) · claude · session claude-2a8f · ended · complete"
     )
     assert list(words.prompt_lines(ENTRY)) == ["one", "    and \\x1b[1m two"]
 

@@ -5,16 +5,7 @@ from __future__ import annotations
 import pytest
 
 from takeback.visible import shown
-from takeback.words.text import age, count, shown_path, size, timestamp
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(-5, "now"), (0, "now"), (59, "now"), (60, "1m"), (3599, "59m"), (3600, "1h"), (86399, "23h"),
-     (86400, "1d"), (86400 * 400, "400d")],
-)  # fmt: skip
-def test_age(seconds: int, text: str) -> None:
-    assert age(1_000_000_000, 1_000_000_000 + seconds) == text
+from takeback.words.text import count, shown_path, size, timestamp
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from takeback.model.ids import CheckpointId, SessionId
     from takeback.ops.catch_up import Index
     from takeback.ops.scope import Scope
+    from takeback.ops.whose import Candidate
     from takeback.ports import Clock, Reporter
     from takeback.store.place import Place
     from takeback.store.store import Store
@@ -153,10 +154,14 @@ class Opened:
         """
         return self._ask(lambda ledger: self._meant(ledger, session))
 
+    def newest_session(self) -> Candidate:
+        """Returns whose the newest checkpoint of the workspace is."""
+        return self._ask(ops.whose.newest)
+
     def _meant(self, ledger: Ledger, session: str | None) -> SessionId | None:
         if session is not None:
-            return ops.names.find_session(ledger, session).id
-        return ops.sessions.meant(self._context, ledger, callers=self._callers())
+            return ops.whose.find_session(ledger, session, now=self._context.clock.now()).id
+        return ops.whose.meant(ledger, now=self._context.clock.now(), callers=self._callers())
 
     def _callers(self) -> tuple[SessionId, ...]:
         """Returns the sessions of the agents that may have started this process."""

@@ -43,7 +43,7 @@ class Reading(Browsing):
         """
 
         def question(ledger: Ledger) -> list[TimelineEntry]:
-            one = None if session is None else ops.names.find_session(ledger, session).id
+            one = None if session is None else self._meant(ledger, session)
             return ops.timeline.timeline(
                 self._context.store, ledger, session=one, everything=everything, limit=limit
             )

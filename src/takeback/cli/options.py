@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.app import Takeback
+    from takeback.model.checkpoint import Checkpoint
 
 INTERRUPTED = "An operation was interrupted here; the next changing command finishes it."
 
@@ -71,19 +72,39 @@ class Call:
             self.output.note(INTERRUPTED)
         return opened
 
-    def session_meant(self, tb: Takeback, session: str | None, checkpoint: str = "") -> str | None:
-        """Returns the session that is meant; at a terminal a person is asked if several could be.
-
-        Where the name of a checkpoint means the same in every session it is not needed.
-        """
-        if session is not None or not _needs_session(checkpoint):
+    def session_meant(self, tb: Takeback, session: str | None) -> str | None:
+        """Returns the session that is meant; a person is asked if several could be."""
+        if session is not None:
             return session
         try:
             return tb.session_meant()
         except WhichSession as error:
             if not self.can_ask:
                 raise
-            return choose("Which session?", error.sessions)
+            return choose("Which session?", error.sessions, error.about)
+
+    def find(self, tb: Takeback, name: str, session: str | None = None) -> Checkpoint:
+        """Returns the checkpoint that a name means; a person is asked whose, where that matters."""
+        if session is None and _needs_session(name):
+            session = self.session_meant(tb, None)
+        return tb.find(name, session=session)
+
+    def look_up(self, tb: Takeback, name: str, session: str | None = None) -> Checkpoint:
+        """Returns the checkpoint that a name means, for a command that only reads.
+
+        Where the newest is asked for and several sessions could be meant, it is that of the
+        workspace, and whose it is is said beside the answer.
+        """
+        if session is None and name.startswith("@"):
+            try:
+                return tb.find(name)
+            except WhichSession as error:
+                from takeback.words.sessions import whose
+
+                newest = tb.newest_session()
+                self.output.note(f"{whose(newest, time.time())}; {error.hint}")
+                return tb.find(name, session=newest.id)
+        return self.find(tb, name, session)
 
     def refuse_dry_run(self, verb: str, *, hint: str = "") -> None:
         """Raises UsageError: a command that changes something and cannot pretend must not act."""
@@ -118,7 +139,7 @@ def session_option(function: Callable[..., int]) -> Callable[..., int]:
 
 def _needs_session(checkpoint: str) -> bool:
     """Tells whether a name means something only within a session, and says none itself."""
-    return not checkpoint or (checkpoint.startswith(("@", "turn:")) and "/" not in checkpoint)
+    return checkpoint.startswith(("@", "turn:")) and "/" not in checkpoint
 
 
 def name_text(value: str) -> str:

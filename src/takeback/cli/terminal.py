@@ -51,10 +51,11 @@ def agrees(question: str) -> bool:
     return ask(f"{question} [y/N] ").lower() in ("y", "yes")
 
 
-def choose(question: str, choices: Sequence[str]) -> str:
-    """Asks for one of several; raises UsageError if none of them is named."""
-    for number, choice in enumerate(choices, 1):
-        sys.stderr.write(f"  {number}  {choice}\n")
+def choose(question: str, choices: Sequence[str], about: Sequence[str]) -> str:
+    """Asks for one of several, each with what it is; raises UsageError if none is named."""
+    widest = max(map(len, choices))
+    for number, (choice, words) in enumerate(zip(choices, about, strict=True), 1):
+        sys.stderr.write(f"  {number}  {choice:<{widest}}  {words}\n")
     answer = ask(f"{question} [1-{len(choices)}] ")
     if answer in choices:
         return answer

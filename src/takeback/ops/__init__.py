@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         transcript,
         undo,
         verify,
+        whose,
     )
 
     __all__ = [
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
         "transcript",
         "undo",
         "verify",
+        "whose",
     ]
 else:
 

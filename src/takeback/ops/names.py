@@ -13,6 +13,7 @@ from takeback.errors import NoSuchCheckpoint, UsageError
 from takeback.ledger import sessions as questions
 from takeback.model.checkpoint import UNDO
 from takeback.model.ids import ID_LENGTH, looks_like_id
+from takeback.ops.whose import find_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ def find(
     """
     before, slash, wanted = text.rpartition("/")  # no place has a slash, a session's id may
     wanted = wanted.strip()
-    session = find_session(ledger, before).id if slash else None
+    session = find_session(ledger, before, now=now).id if slash else None
+    if not wanted:
+        raise NoSuchCheckpoint("no checkpoint is named: the name is empty", hint=_LIST)
     exact = ledger.by_id(wanted)
     if exact is not None and session in (None, exact.session):
         return exact
@@ -57,32 +60,6 @@ def find(
             raise NoSuchCheckpoint(f"there is no checkpoint at or before {text}", hint=_LIST)
         return found
     return _by_prefix(ledger, wanted, session)
-
-
-def find_session(ledger: Ledger, text: str) -> Session:
-    """Returns the session that ``text`` means: an id, the beginning of one, the agent's name.
-
-    The id may be ours or the agent's own. Raises NoSuchCheckpoint if it means none or several.
-    """
-    everyone = questions.sessions(ledger)
-    for name in (text, text.strip()):  # a blank at the ends may belong to the agent's own id
-        for exact in everyone:
-            if name in (exact.id, exact.native):
-                return exact
-    text = text.strip()
-    found = [
-        session
-        for session in everyone
-        if text and (session.id.startswith(text) or (session.native or "").startswith(text))
-    ]
-    if not found:
-        found = [session for session in everyone if text and session.agent == text]
-    if len(found) != 1:
-        known = ", ".join(session.id for session in (found or everyone)[:_NEAR])
-        raise NoSuchCheckpoint(
-            f"{text!r} does not name one session", hint=f"sessions: {known or 'none yet'}"
-        )
-    return found[0]
 
 
 def session_named(ledger: Ledger, session: str) -> Session | None:

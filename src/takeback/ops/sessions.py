@@ -1,8 +1,7 @@
-"""Sessions: which one is meant, and the tree that they form."""
+"""Sessions: the list of them, the tree that they form, and where the files stand in it."""
 
 from __future__ import annotations
 
-from takeback.errors import WhichSession
 from takeback.ledger import sessions as questions
 from takeback.model.checkpoint import UNDO
 from takeback.model.operation import FORK, REWIND, history
@@ -21,49 +20,6 @@ if TYPE_CHECKING:
     from takeback.model.operation import Operation
     from takeback.model.timeline import OwnedChange, Session, Turn
     from takeback.ops.context import Context
-
-_DAY = 86400.0
-
-
-def meant(
-    context: Context, ledger: Ledger, *, callers: tuple[SessionId, ...] = ()
-) -> SessionId | None:
-    """Returns the session that a person means who names none; raises WhichSession.
-
-    The calling agent's own; else the only one that spoke in the last day, or the only one there
-    is. None where no agent has worked yet: then the workspace's own session is meant.
-    """
-    everyone = [s for s in questions.sessions(ledger) if s.agent is not None]
-    for session in everyone:
-        if session.id in callers:
-            return session.id
-    if not everyone:
-        return None
-    left = _left(ledger, everyone)
-    spoken = [s for s in everyone if s.last_event and s.id not in left]
-    recent = [s for s in spoken if context.clock.now() - s.last_event < _DAY]
-    for candidates in (recent, spoken, everyone):
-        if len(candidates) == 1:
-            return candidates[0].id
-        if candidates:
-            raise WhichSession(
-                "several sessions are meant by that: "
-                + ", ".join(session.id for session in candidates),
-                sessions=tuple(session.id for session in candidates),
-            )
-    return None
-
-
-def _left(ledger: Ledger, everyone: list[Session]) -> set[str]:
-    """Returns the sessions that a rewind left for a child which has been gone on with since."""
-    spoken = {s.id: s for s in everyone if s.last_event}
-    return {
-        child.parent
-        for child in spoken.values()
-        if child.parent in spoken
-        and spoken[child.parent].last_event < child.last_event
-        and child.root is None
-    }
 
 
 def before_newest_turn(context: Context, ledger: Ledger, session: str) -> Checkpoint | None:

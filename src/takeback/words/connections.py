@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from takeback.model.ages import ago
 from takeback.visible import shown
-from takeback.words.text import age, count
+from takeback.words.text import count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,10 +67,10 @@ def agent_lines(states: Sequence[AgentState], paint: Paint, now: float) -> Itera
             why = "its hooks are not trusted, or its settings were written anew"
             if not state.connected:
                 why = f"it is not connected: takeback init {state.agent}"
-            ago = age(state.missed_since, now)
-            yield paint.warning(f"{state.title} worked here ({ago}) without takeback: {why}.")
+            when = ago(state.missed_since, now)
+            yield paint.warning(f"{state.title} worked here ({when}) without takeback: {why}.")
         elif state.connected:
-            spoke = f", last event {age(state.last_event, now)}" if state.last_event else ""
+            spoke = f", last event {ago(state.last_event, now)}" if state.last_event else ""
             yield f"{state.title} is connected{spoke}"
 
 

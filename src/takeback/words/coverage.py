@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from takeback.model import coverage
+from takeback.model.ages import ago
 from takeback.model.checkpoint import AMID
 from takeback.visible import shown
 from takeback.words.render import place_name, short
-from takeback.words.text import age, count, shown_path
+from takeback.words.text import count, shown_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def place_line(entry: TimelineEntry, now: float) -> str:
 
     checkpoint, turn = entry.checkpoint, entry.turn
     moment = datetime.fromtimestamp(checkpoint.time).astimezone()
-    words = [f"{age(checkpoint.time, now)} ({moment:%Y-%m-%d %H:%M:%S})"]
+    words = [f"{ago(checkpoint.time, now)} ({moment:%Y-%m-%d %H:%M:%S})"]
     if checkpoint.agent is not None:
         words.append(shown(checkpoint.agent))
         words.append(f"session {shown(checkpoint.session)}")

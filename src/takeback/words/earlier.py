@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from takeback.errors import NotAWorkspace
+from takeback.model.ages import ago
 from takeback.visible import shown
 from takeback.words.documents import path_fields
 from takeback.words.render import short
-from takeback.words.text import age, count, timestamp
+from takeback.words.text import count, timestamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,12 +47,10 @@ def _what(found: Sequence[Earlier], now: float) -> str:
     newest = next((one.newest for one in found if one.newest is not None), None)
     if newest is None:
         return ""
-    when = age(newest.time, now)
-    ago = when if when == "now" else f"{when} ago"
     about = _about(newest)
     verb = "is" if number == 1 else "are"
     of = f"{count(number, 'earlier checkpoint')} of this path {verb} kept"
-    return f"{of} (newest: {about}{ago})"
+    return f"{of} (newest: {about}{ago(newest.time, now)})"
 
 
 def question(one: Earlier, now: float) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from takeback.model.ages import age, ago
 from takeback.model.checkpoint import AMID
 from takeback.ops.sessions import place_of
 from takeback.visible import shown
-from takeback.words.text import age, count, quoted, shown_path, size
+from takeback.words.text import count, quoted, shown_path, size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -273,7 +274,7 @@ def shown_lines(found: Shown, paint: Paint, now: float) -> Iterator[str]:
     """Yields one checkpoint in full."""
     checkpoint = found.entry.checkpoint
     yield f"checkpoint {paint.id(checkpoint.id)}"
-    yield f"  made      {age(checkpoint.time, now)}{_moment(checkpoint.time)}"
+    yield f"  made      {ago(checkpoint.time, now)}{_moment(checkpoint.time)}"
     yield f"  kind      {checkpoint.kind}"
     for name, value in (
         ("label", checkpoint.label),
@@ -342,7 +343,7 @@ def status_lines(found: Status, paint: Paint, now: float) -> Iterator[str]:
     yield f"store     {shown(found.store)}"
     if found.newest is not None:
         newest = found.newest
-        yield f"newest    {paint.id(newest.id)}, {age(newest.time, now)}{about(newest)}"
+        yield f"newest    {paint.id(newest.id)}, {ago(newest.time, now)}{about(newest)}"
     if found.can_undo or found.can_redo:
         yield f"{found.can_undo} to undo, {found.can_redo} to redo"
     for turn in found.running:

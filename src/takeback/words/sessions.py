@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from takeback.model.ages import age
 from takeback.model.checkpoint import AMID
 from takeback.visible import shown
 from takeback.words.render import counts, here_mark, short
-from takeback.words.text import age, count, shown_path
+from takeback.words.text import count, shown_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,9 +14,15 @@ if TYPE_CHECKING:
 
     from takeback.model.timeline import Turn
     from takeback.ops.sessions import Found, Node, SessionEntry
+    from takeback.ops.whose import Candidate
     from takeback.words.paint import Paint
 
 _FILES = 3
+
+
+def whose(session: Candidate, now: float) -> str:
+    """Says whose an answer is that could be about several sessions."""
+    return f"This is of {session.id} ({session.words(now)})"
 
 
 def session_line(entry: SessionEntry, paint: Paint, now: float) -> str:

@@ -11,8 +11,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sized
 
-_MINUTE, _HOUR, _DAY = 60, 3600, 86400
-
 
 def shown_lines(data: bytes) -> str:
     """Returns bytes as a terminal may show them: lines and tabs stay, the rest as ``shown``."""
@@ -52,16 +50,6 @@ def size(number: int) -> str:
             break
         amount /= 1024
     return f"{number} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
-
-
-def age(time: float, now: float) -> str:
-    """Returns how long ago: now, 5m, 3h, 2d."""
-    seconds = max(0, int(now - time))
-    if seconds < _MINUTE:
-        return "now"
-    if seconds < _HOUR:
-        return f"{seconds // _MINUTE}m"
-    return f"{seconds // _HOUR}h" if seconds < _DAY else f"{seconds // _DAY}d"
 
 
 def timestamp(time: float) -> str:

@@ -21,8 +21,7 @@ def command(call: Call, checkpoint: str, path: str, conversation: bool, session:
     if conversation == bool(path):
         raise UsageError("name a path, or say --conversation")
     with call.open("cat") as tb:
-        meant = call.session_meant(tb, session, checkpoint)
-        found = tb.find(checkpoint, session=meant)
+        found = call.look_up(tb, checkpoint, session)
         data = tb.conversation(found) if conversation else tb.cat(found, path)
     if not call.json:
         call.output.raw(data)

@@ -30,18 +30,20 @@ def command(call: Call, old: str, new: str | None, stat: bool, paths: tuple[str,
     """
     output = call.output
     with call.open("diff") as tb:
+        a = call.look_up(tb, old)
+        b = None if new is None else call.look_up(tb, new)
         if call.json:
-            changes, patch = tb.compare(old, new, paths)
+            changes, patch = tb.compare(a, b, paths)
             fields: dict[str, object] = {"changes": documents.counted(changes)}
             if not stat:
                 fields["patch"] = patch.decode("utf-8", "replace")
             output.document("diff", fields)
         elif stat:
-            output.lines(_stat_lines(tb.compare(old, new, paths)[0], output.paint))
+            output.lines(_stat_lines(tb.compare(a, b, paths)[0], output.paint))
         elif sys.stdout.isatty():  # coloured here: what else steers a terminal is the file's own
-            output.lines(patch_lines(tb.diff(old, new, paths, color=False), output.paint))
+            output.lines(patch_lines(tb.diff(a, b, paths, color=False), output.paint))
         else:
-            output.raw(tb.diff(old, new, paths, color=output.paint.on))
+            output.raw(tb.diff(a, b, paths, color=output.paint.on))
     return 0
 
 

@@ -35,8 +35,7 @@ def command(
         raise UsageError("--files and --worktree exclude each other")
     allowed = overrides(**waived)
     with call.open("fork", note=call.dry_run) as tb:
-        meant = call.session_meant(tb, session, checkpoint)
-        target = tb.find(checkpoint, session=meant)
+        target = call.find(tb, checkpoint, session)
         going = errand.fork(target, files=files, worktree=worktree)
         journey = Journey(call, tb, going, allowed)
         if call.dry_run:

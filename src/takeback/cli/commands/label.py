@@ -16,7 +16,7 @@ def command(call: Call, checkpoint: str, name: str | None) -> int:
     call.refuse_dry_run("label")
     output = call.output
     with call.open("label") as tb:
-        before = tb.find(checkpoint)
+        before = call.find(tb, checkpoint)
         after = tb.label(before, name)
     output.document("label", {"id": after.id, "label": after.label, "before": before.label})
     output.done([labelled(before, after)])

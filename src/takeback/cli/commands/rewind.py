@@ -41,11 +41,12 @@ def command(
     scope = _scope(files=files, conversation=conversation, both=both)
     name = checkpoint or ""
     with open_with(call, name, session) as tb:
-        meant = call.session_meant(tb, session, name)
         if checkpoint is None:
+            meant = call.session_meant(tb, session)
             target = tb.before_newest_turn(meant)
         else:  # an empty one too: a script's variable that was never set is no wish
-            target = tb.find(checkpoint, session=meant)
+            target = call.find(tb, checkpoint, session)
+            meant = session
         if scope is None:
             scope = tb.default_scope(name or target, target, paths, ignored=ignored, session=meant)
         going = errand.rewind(target, paths, scope=scope, ignored=ignored)

@@ -20,8 +20,7 @@ def command(call: Call, checkpoint: str, session: str | None) -> int:
     what it does not hold.
     """
     with call.open("show") as tb:
-        meant = call.session_meant(tb, session, checkpoint)
-        found = tb.show(tb.find(checkpoint, session=meant))
+        found = tb.show(call.look_up(tb, checkpoint, session))
     output = call.output
     output.document("checkpoint", documents.shown_checkpoint(found))
     output.lines(render.shown_lines(found, output.paint, time.time()))

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from rich.cells import cell_len, set_cell_size
 
+from takeback.model.ages import age
 from takeback.visible import shown
 from takeback.words import rows as words
 from takeback.words.paint import Paint
 from takeback.words.render import counts, here_words, outside_words
-from takeback.words.text import age
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

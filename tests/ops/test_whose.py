@@ -1,0 +1,159 @@
+"""Which session is meant: by a name, and without one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from takeback.errors import NoSuchCheckpoint, WhichSession
+from takeback.ledger.file import IN_MEMORY
+from takeback.ledger.ledger import Ledger
+from takeback.ledger.sessions import add_turn, note_session
+from takeback.model.checkpoint import Checkpoint
+from takeback.model.ids import CheckpointId, SessionId, SnapshotId
+from takeback.model.session import Origin
+from takeback.model.timeline import ENDED, PROMPTED, Turn
+from takeback.ops.whose import find_session, meant, newest
+from tests.support.engine import NOON
+
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
+
+
+class World:
+    """A ledger to which sessions are added, and in which their agents speak."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self._number = 0
+
+    def _add(self, session: str, ago: float, kind: str, **fields: object) -> Checkpoint:
+        self._number += 1
+        agent, _, native = session.partition("-")
+        one = Checkpoint(
+            id=CheckpointId(f"c{self._number}"),
+            session=SessionId(session),
+            kind=kind,
+            time=NOON - ago,
+            snapshot=SnapshotId("a" * 40),
+            commit=b"c" * 20,
+            complete=True,
+            files=1,
+            agent=agent,
+            native=native,
+        ).replace(**fields)
+        self.ledger.add(one, self._number, [])
+        note_session(self.ledger, one, event=kind != "fork")
+        return one
+
+    def speaks(self, session: str, ago: float, prompt: str = "do it") -> Checkpoint:
+        """A person prompts the session's agent."""
+        one = self._add(session, ago, "prompt", prompt=prompt)
+        turn = Turn(
+            one.id, one.session, 1, PROMPTED, prompt, None, one.id, one.id, one.time, None, ENDED
+        )
+        add_turn(self.ledger, turn)
+        return one
+
+    def cut(self, session: str, ago: float, origin: Checkpoint) -> Checkpoint:
+        """A rewind makes a child of a session; nobody has gone on with it yet."""
+        return self._add(session, ago, "fork", origin=Origin(origin.session, origin.id))
+
+    def named(self, text: str) -> str:
+        return find_session(self.ledger, text, now=NOON).id
+
+    def meant(self) -> str | None:
+        return meant(self.ledger, now=NOON)
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    ledger = Ledger(IN_MEMORY)
+    yield World(ledger)
+    ledger.close()
+
+
+@pytest.mark.parametrize("text", ["claude-2a8f", "claude-2", "claude", "2a8f", "2a", "cl"])
+def test_a_session_is_named_by_its_id_the_agents_own_id_or_the_agent(
+    world: World, text: str
+) -> None:
+    world.speaks("claude-2a8f", HOUR)
+    assert world.named(text) == "claude-2a8f"
+
+
+@pytest.mark.parametrize("text", ["", "nobody", "2a8f0", "Claude", "\udcff", "%"])
+def test_what_names_no_session_says_which_there_are(world: World, text: str) -> None:
+    world.speaks("claude-2a8f", HOUR, "fix it")
+    with pytest.raises(NoSuchCheckpoint, match="does not name one session") as raised:
+        world.named(text)
+    assert raised.value.hint == 'sessions: claude-2a8f (claude, 1h ago, "fix it")'
+
+
+def test_the_agents_name_can_be_said_again_after_each_rewind(world: World) -> None:
+    first = world.speaks("beta-s1", 3 * HOUR)
+    for number in range(3):
+        world.cut(f"beta-s1.c{number}", HOUR - number, first)
+        for text in ("beta", "beta-s", "s1", "s"):
+            assert world.named(text) == "beta-s1", text
+    world.speaks("beta-s1.c1", MINUTE)
+    world.cut("beta-s1.c4", 30, first)
+    assert [world.named(text) for text in ("beta", "beta-s", "s")] == ["beta-s1.c1"] * 3
+    assert world.meant() == "beta-s1.c1"
+    assert [world.named(text) for text in ("s1", "beta-s1", "s1.c2", "s1.c4")] == [
+        "beta-s1",
+        "beta-s1",
+        "beta-s1.c2",
+        "beta-s1.c4",
+    ]
+    world.speaks("beta-s1", 1)  # gone on with again, as Claude's own /resume does
+    assert world.named("beta") == "beta-s1"
+    with pytest.raises(WhichSession):  # two go on side by side
+        world.meant()
+
+
+def test_a_grandchild_of_a_child_that_nobody_used_is_the_current_one(world: World) -> None:
+    first = world.speaks("beta-s1", 3 * HOUR)
+    child = world.cut("beta-x", 2 * HOUR, first)
+    world.cut("beta-y", HOUR, child)
+    world.speaks("beta-y", MINUTE)
+    assert (world.named("beta"), world.meant()) == ("beta-y", "beta-y")
+
+
+def test_a_sibling_that_had_fallen_silent_when_the_other_was_cut_is_left(world: World) -> None:
+    first = world.speaks("beta-s1", 5 * HOUR)
+    world.cut("beta-x", 4 * HOUR, first)
+    world.speaks("beta-x", 3 * HOUR)
+    world.cut("beta-y", 2 * HOUR, first)
+    world.speaks("beta-y", HOUR)
+    assert world.meant() == "beta-y"
+    world.speaks("beta-x", MINUTE)  # both are worked with now
+    with pytest.raises(WhichSession) as raised:
+        world.meant()
+    assert set(raised.value.sessions) == {"beta-x", "beta-y"}
+    assert world.named("beta") == "beta-x"
+
+
+def test_unrelated_sessions_of_an_agent_are_all_listed_with_what_they_are_known_by(
+    world: World,
+) -> None:
+    for number in range(7):
+        world.speaks(f"beta-s{number}", (7 - number) * HOUR, f"do\n  {number}")
+    with pytest.raises(NoSuchCheckpoint, match="'beta' could be 7 sessions") as raised:
+        world.named("beta")
+    assert raised.value.hint.startswith('say which: beta-s6 (beta, 1h ago, "do 6"), beta-s5 (')
+    assert raised.value.hint.count("ago") == 7
+    with pytest.raises(WhichSession) as refused:
+        world.meant()
+    assert refused.value.message.startswith(
+        'several sessions could be meant by that: beta-s6 (beta, 1h ago, "do 6"), beta-s5 ('
+    )
+    assert refused.value.about[-1] == 'beta, 7h ago, "do 0"'
+
+
+def test_of_unrelated_sessions_the_only_one_of_the_last_day_is_current(world: World) -> None:
+    world.speaks("beta-s1", 2 * DAY)
+    world.speaks("beta-s2", HOUR)
+    assert (world.named("beta"), world.meant()) == ("beta-s2", "beta-s2")
+    world.speaks("other-s3", MINUTE, "x" * 50)
+    assert world.named("beta") == "beta-s2"
+    assert newest(world.ledger).words(NOON) == f'other, 1m ago, "{"x" * 39}…"'
