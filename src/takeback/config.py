@@ -97,14 +97,21 @@ class Settings:
 
 
 def is_wanted(settings: Settings, directory: str, home: str) -> bool:
-    """Tells whether an agent's events in a directory are to be recorded at all.
+    """Tells whether an agent's events in a directory are to be recorded at all."""
+    return unwanted_by(settings, directory, home) is None
+
+
+def unwanted_by(settings: Settings, directory: str, home: str) -> str | None:
+    """Names the setting by which events in a directory are not recorded; None if they are.
 
     A pattern matches a directory and everything in it; ``~`` is the home directory.
     """
     never, only = settings["never"], settings["only"]
     if any(_within(directory, pattern, home) for pattern in never):
-        return False
-    return not only or any(_within(directory, pattern, home) for pattern in only)
+        return "never"
+    if only and not any(_within(directory, pattern, home) for pattern in only):
+        return "only"
+    return None
 
 
 def _within(directory: str, pattern: str, home: str) -> bool:

@@ -34,7 +34,7 @@ def hear(tb: Takeback, event: AgentEvent) -> Received:
     try:
         received = _heard(tb, event)
     except TakebackError as error:
-        complain(f"hook {event.agent}: {error.message}")
+        complain(f"hook {event.agent}: {error.message}", tb.root)
         what = "before this turn" if event.kind == PROMPT else "at this moment"
         failed = f"the files {what} are not kept: {error.message}"
         received = Received(warning=failed)
@@ -54,7 +54,7 @@ def unheard(event: AgentEvent, error: TakebackError) -> str:
 
     That a directory is not protected at all is said once, when a session starts there.
     """
-    complain(f"hook {event.agent}: {error.message}")
+    complain(f"hook {event.agent}: {error.message}", event.directory)
     when = SESSION_START if isinstance(error, NotAWorkspace) else PROMPT
     return f"takeback: the files here are not kept: {error.message}" if event.kind == when else ""
 

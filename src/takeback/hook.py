@@ -31,22 +31,26 @@ def main(words: list[str], *, by_launcher: bool = False) -> int:
     ``by_launcher`` says that it came the way that agents' settings name, and was not typed.
     """
     agent = words[0] if words else ""
+    where = ""
     try:
         if os.environ.get("TAKEBACK", "").lower() != "off":
-            answer = _heard(agent, _input(), by_launcher)
-            if answer:
-                os.write(1, answer.encode(errors="surrogateescape"))
+            adapter, event = _spoken(agent, _input())
+            if event is not None:
+                where = event.directory
+                answer = _heard(agent, adapter, event, by_launcher)
+                if answer:
+                    os.write(1, answer.encode(errors="surrogateescape"))
     except TakebackError as error:
-        _complain(f"hook {agent}: {error.message}")
+        _complain(f"hook {agent}: {error.message}", where)
     except Exception as error:  # a bug of ours must not stop the agent
-        _complain(f"hook {agent}: bug: {type(error).__name__}: {error}")
+        _complain(f"hook {agent}: bug: {type(error).__name__}: {error}", where)
     return 0
 
 
-def _complain(text: str) -> None:
+def _complain(text: str, directory: str) -> None:
     from takeback.store.log import complain
 
-    complain(text)
+    complain(text, directory)
 
 
 def _input() -> str:
@@ -61,8 +65,8 @@ def _input() -> str:
     raise TakebackError(f"the payload is longer than {_MOST_INPUT >> 20} MB")
 
 
-def _heard(agent: str, text: str, by_launcher: bool) -> str:
-    """Records the event and returns what to print."""
+def _spoken(agent: str, text: str) -> tuple[Adapter, AgentEvent | None]:
+    """Returns who speaks and what it says; None where it says nothing of interest."""
     try:
         payload = json_text.loads(text)
         if not isinstance(payload, dict):
@@ -71,9 +75,11 @@ def _heard(agent: str, text: str, by_launcher: bool) -> str:
         event = adapter.parse(payload, os.environ)
     except ValueError as error:
         raise TakebackError(str(error)) from None
-    if event is None:
-        return ""
-    event = cleaned(event)
+    return adapter, None if event is None else cleaned(event)
+
+
+def _heard(agent: str, adapter: Adapter, event: AgentEvent, by_launcher: bool) -> str:
+    """Records the event and returns what to print."""
     if not by_launcher and event.agent in CONNECTED:
         from takeback.app.asking import refuse_pretence
 

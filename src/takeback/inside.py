@@ -18,6 +18,7 @@ from takeback.errors import TakebackError
 from takeback.visible import shown
 from takeback.words import render
 from takeback.words.paint import Paint
+from takeback.words.status import status_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def _answer(tb: Takeback, session: str, words: list[str], command: str) -> Itera
     if wanted[0] in ("undo", "redo"):
         return _step(tb, wanted[0], agreed, command)
     if wanted[0] == "status":
-        return render.status_lines(tb.status(), _PLAIN, time.time())
+        return status_lines(tb.status(look=True), _PLAIN, time.time())
     if wanted[0] in ("help", "-h", "--help"):
         return _usage(command)
     name = f"turn:{wanted[0]}" if wanted[0].isdigit() else wanted[0]

@@ -178,7 +178,7 @@ class Desk:
 
     def _status(self, request: Document) -> Document:
         with self._at(request) as tb:
-            return documents.status(tb.status())
+            return documents.status(tb.status(look=True))
 
     def _counts(self, request: Document) -> Document:
         """Says in one line how much is kept; nothing where nothing is to be kept."""

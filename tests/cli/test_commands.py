@@ -214,8 +214,10 @@ def test_status(story: Story) -> None:
     story.cli.ok("rewind", "start", "--yes")
     text = story.cli.ok("status").stdout
     assert settled(text, second=story.second, workspace=str(story.workspace)) == snapshot("""\
+The files stand at "start", HH:MM.
+Nothing changed since.
 ◆ 2 checkpoints / 2 snapshots
-N KB in the store, N KB of it from the last day
+N KB in the store: snapshots N KB (last day: all), index N KB
 workspace WORKSPACE
 store     $TAKEBACK_HOME/workspaces/STORE
 newest    SECOND, now
@@ -242,6 +244,18 @@ newest    SECOND, now
         "waiting": 0,
         "running": [],
         "disagree": [],
+        "snapshot_bytes": found["growth"],
+        "here": {
+            "id": story.first,
+            "place": "at",
+            "session": "workspace",
+            "turn": None,
+            "time": found["here"]["time"],
+            "label": "start",
+        },
+        "dirty": [],
+        "recording": True,
+        "recording_off_by": None,
         "earlier": [],
         "agents": [],
     }
@@ -344,14 +358,14 @@ def test_forget(story: Story) -> None:
     assert gone == {**planned, "deleted": True}
     assert not store.exists()
     assert story.files() == NOW
-    assert story.cli.run("status").status == 10
+    assert story.cli.run("log").status == 10
 
 
 @pytest.mark.parametrize(("typed", "status"), [("workspace\n", 0), ("yes\n", 13), ("\n", 13)])
 def test_forget_at_a_terminal(story: Story, typed: str, status: int) -> None:
     seen = at_a_terminal(story.cli, "forget", ".", answers=(typed,))
     assert seen.status == status, seen.screen
-    assert (story.cli.run("status").status == 10) is (status == 0)
+    assert (story.cli.run("log").status == 10) is (status == 0)
     assert story.files() == NOW
 
 

@@ -18,4 +18,5 @@ def settled(text: str, **names: str) -> str:
     text = re.sub(r"\d+\.\d KB", "N KB", text)
     text = re.sub(r"(?:  \d| \d\d)s(?=  )", " now", text)  # however slow the machine is
     text = re.sub(r"\b\d\d?s ago", "now", text)
+    text = re.sub(r"\b\d\d:\d\d\b", "HH:MM", text)
     return _ID.sub("ID", text)

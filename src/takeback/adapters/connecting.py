@@ -48,6 +48,9 @@ if TYPE_CHECKING:
         def advice(self) -> str:
             """Says what the person still has to do, or nothing."""
 
+        def hindrance(self, environ: Mapping[str, str], here: str | None) -> str | None:
+            """Says why the agent does not run what its settings have; None if nothing is known."""
+
         def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
             """Returns when the agent last wrote a transcript in a directory, if ever."""
 

@@ -106,6 +106,19 @@ def is_connected(
     )
 
 
+def line_of_no_json(path: str) -> int | None:
+    """Returns the first line that a strict reader does not take; None if it takes the file."""
+    from json import JSONDecodeError, loads
+
+    try:
+        loads((connecting.read(path) or b"{}").decode("utf-8-sig"))
+    except JSONDecodeError as error:
+        return error.lineno
+    except UnicodeDecodeError:
+        return 1
+    return None
+
+
 def _group(hook: Hook, command: str, named: bool) -> dict[str, Any]:
     entry: dict[str, Any] = {"type": "command", "command": command, "timeout": hook.timeout}
     if named:

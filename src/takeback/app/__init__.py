@@ -25,6 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from takeback.app.beginning import Unopened
     from takeback.app.opened import CheckpointLike
     from takeback.app.session import AgentSession
     from takeback.model.checkpoint import Checkpoint
@@ -162,12 +163,31 @@ class Takeback(Travel):
 
     # -- keeping house
 
+    def see_failures(self) -> None:
+        """Notes that what went wrong so far was seen; ``status`` shows what comes later."""
+        from takeback.ops.failures import Translated
+        from takeback.store import failures
+
+        self._refuse_inside("saying that failures were seen")
+        with Translated("noting what was seen"):
+            failures.see(self._context.store, takeback_home(self._context.environ))
+
+    @classmethod
+    def unopened(
+        cls, path: str | os.PathLike[str] = ".", *, environ: Mapping[str, str] | None = None
+    ) -> Unopened:
+        """Returns what can be said of a directory that has no checkpoint yet."""
+        from takeback.app.beginning import Unopened
+
+        return Unopened.at(path, os.environ if environ is None else environ)
+
     def doctor(self, *, rebuild: bool = False) -> list[Finding]:
         """Names what is wrong and mends what can safely be mended."""
         found = ops.doctor.doctor(self._context, self.recover)
-        from takeback.app.checkup import check_agents
+        from takeback.app.checkup import check_agents, check_recording
 
-        found += check_agents(self._context.environ, os.fsdecode(self.root))
+        found += check_recording(self.recording_off_by)
+        found += check_agents(self._context.environ, os.fsdecode(self.root), self.agents())
         if rebuild:
             if self._index is not None:
                 self._index.close()

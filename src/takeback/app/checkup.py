@@ -7,50 +7,60 @@ import subprocess
 import time
 
 from takeback.adapters import launcher
+from takeback.adapters.connecting import remembered
 from takeback.app import connect
-from takeback.errors import TakebackError
-from takeback.ops.doctor import BROKEN, OK, Finding
+from takeback.ops.doctor import BROKEN, OFFER, OK, Finding
 from takeback.paths import takeback_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from takeback.adapters.connecting import Connection
+    from takeback.app.connect import AgentState
 
 _NOTHING = b'{"hook_event_name": "takeback doctor asks", "session_id": "none"}'
 _TOO_SLOW = 0.5
 _PATIENCE = 20.0
 
 
-def check_agents(environ: Mapping[str, str], root: str) -> list[Finding]:
+def check_agents(
+    environ: Mapping[str, str], root: str, states: Sequence[AgentState]
+) -> list[Finding]:
     """Returns what is found about the launcher and every agent that is there."""
     home = takeback_home(environ)
-    connections = connect.agents_here(environ)
-    joined = [c for c in connections if _is_connected(c, environ, home, root)]
-    found = [_agent(c, joined=c in joined) for c in connections]
+    found = [_agent(state, was_connected=bool(remembered(home, state.agent))) for state in states]
+    joined = [state for state in states if state.connected]
     if joined:
-        found.append(_launcher(environ, home, joined[0].name))
+        found.append(_launcher(environ, home, joined[0].agent))
         found += _installed_in_project(environ, home)
     return [*found, *_versions(environ, home)]
 
 
-def _is_connected(connection: Connection, environ: Mapping[str, str], home: str, root: str) -> bool:
-    try:
-        return any(connection.is_connected(environ, home, here) for here in (None, root))
-    except TakebackError:
-        return False
+def check_recording(off_by: str | None) -> list[Finding]:
+    """Says that recording is off, which somebody once wanted; nothing while it is on."""
+    if off_by is None:
+        return []
+    hint = "takeback on" if off_by == "off" else "see what turns it off: takeback status"
+    return [Finding("recording", OFFER, "it is off here: agents' events are not kept", hint)]
 
 
-def _agent(connection: Connection, *, joined: bool) -> Finding:
-    if joined:
-        return Finding(connection.title, OK, "its settings call takeback")
-    return Finding(
-        connection.title,
-        BROKEN,
-        "it is installed and not connected, or its settings were written anew",
-        f"connect it: takeback init {connection.name}",
-    )
+def _agent(state: AgentState, *, was_connected: bool) -> Finding:
+    """Says how an agent is connected; one that never was is no trouble, but an offer."""
+    init = f"connect it: takeback init {state.agent}"
+    if state.hindrance is not None:
+        return Finding(state.title, BROKEN, state.hindrance, "mend the file, then start it anew")
+    if state.missed_since is not None and state.connected:
+        message = "it worked here without takeback: its hooks do not run"
+        return Finding(state.title, BROKEN, message, state.advice)
+    if state.connected:
+        return Finding(state.title, OK, "its settings call takeback")
+    if was_connected:
+        return Finding(
+            state.title, BROKEN, "it was connected, its settings were changed since", init
+        )
+    if state.missed_since is not None:
+        return Finding(state.title, OFFER, "it worked here without takeback: not connected", init)
+    return Finding(state.title, OFFER, "it is installed and not connected", init)
 
 
 def _launcher(environ: Mapping[str, str], home: str, agent: str) -> Finding:

@@ -7,7 +7,7 @@ import sys
 from importlib import import_module
 
 from takeback.adapters import CONNECTED, connecting, launcher
-from takeback.errors import GitUnusable, NotAWorkspace, Refused, UsageError
+from takeback.errors import GitUnusable, NotAWorkspace, Refused, TakebackError, UsageError
 from takeback.git.process import find_git
 from takeback.model.value import Value
 from takeback.paths import takeback_home, user_home
@@ -163,13 +163,19 @@ def _calls_launcher(connection: Connection, environ: Mapping[str, str], home: st
 
 
 class AgentState(Value):
-    """Whether an agent is connected here, and whether it worked without us."""
+    """Whether an agent is connected here, and whether it worked without us.
+
+    ``hindrance`` is why it does not run the hooks that its settings have; ``advice`` what the
+    person still has to do, if its hooks do not run.
+    """
 
     agent: str
     title: str
     connected: bool
     last_event: float | None
     missed_since: float | None
+    hindrance: str | None = None
+    advice: str = ""
 
 
 def agent_states(
@@ -186,17 +192,31 @@ def agent_states(
         last = last_events.get(connection.name)
         if last is None and not connection.is_there(environ):
             continue
-        connected = connection.is_connected(environ, home, None) or connection.is_connected(
-            environ, home, root
-        )
+        where = [here for here in (None, root) if _is_connected(connection, environ, home, here)]
         newest = connection.newest_transcript(environ, root)
         missed = newest is not None and newest > (last or 0.0) + _GRACE
+        hindered = [connection.hindrance(environ, here) for here in where]
         states.append(
             AgentState(
-                connection.name, connection.title, connected, last, newest if missed else None
+                connection.name,
+                connection.title,
+                bool(where),
+                last,
+                newest if missed else None,
+                hindered[0] if hindered and None not in hindered else None,
+                connection.advice(),
             )
         )
     return states
+
+
+def _is_connected(
+    connection: Connection, environ: Mapping[str, str], home: str, here: str | None
+) -> bool:
+    try:
+        return connection.is_connected(environ, home, here)
+    except TakebackError:  # settings that cannot be read connect nothing
+        return False
 
 
 _GRACE = 60.0

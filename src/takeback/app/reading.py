@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 
-from takeback import ops
+from takeback import config, ops
 from takeback.adapters import adapter_of
 from takeback.app.border import guarded
 from takeback.app.browsing import Browsing
 from takeback.errors import NoSuchCheckpoint, UsageError
-from takeback.paths import takeback_home
+from takeback.paths import config_file, takeback_home, user_home
 
 _TAIL = 1 << 16
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from takeback.app.connect import AgentState
     from takeback.app.opened import CheckpointLike
@@ -122,12 +122,29 @@ class Reading(Browsing):
             return a, ops.diff.present_tree(self._context)
         return a, bytes.fromhex(self.find(new).snapshot)
 
-    def status(self) -> Status:
-        """Returns what is kept, where, how large, and what went wrong."""
+    def status(self, *, look: bool = False) -> Status:
+        """Returns where the files stand, what is kept, how large, and what went wrong.
+
+        With ``look`` the files are looked at too, to say what changed by hand since.
+        """
         home = takeback_home(self._context.environ)
-        return self._ask(
+        found = self._ask(
             lambda ledger: ops.status.status(self._context, ledger, home=home, is_over=turn_is_over)
         )
+        if look:
+            seen = self._ask(ops.facts.last_seen)
+            found = found.replace(dirty=ops.standing.dirty(self._context, seen))
+        return found.replace(recording_off_by=self.recording_off_by)
+
+    @property
+    def recording_off_by(self) -> str | None:
+        """What keeps agents' events here from being recorded; None if nothing does.
+
+        ``off`` (takeback off), a setting (``never``, ``only``), or the variable ``TAKEBACK``.
+        """
+        if self._context.policy.capture:
+            return unrecorded_by(self.root, self._context.environ)
+        return "off"
 
     def agents(self) -> list[AgentState]:
         """Returns the agents of this machine, connected or not, and if one worked without us."""
@@ -183,3 +200,11 @@ def turn_is_over(newest: Checkpoint) -> bool:
         return False
     tail = ops.transcript.read_tail(newest.transcript[-1].path, _TAIL)
     return tail is not None and adapter_of(newest.agent).is_over(tail, newest.turn_id)
+
+
+def unrecorded_by(root: bytes, environ: Mapping[str, str]) -> str | None:
+    """Returns what keeps events in a directory from being recorded, its own store apart."""
+    if environ.get("TAKEBACK", "").lower() == "off":
+        return "TAKEBACK"
+    settings = config.load([config_file(environ)])
+    return config.unwanted_by(settings, os.fsdecode(root), os.fsdecode(user_home(environ)))

@@ -36,9 +36,23 @@ def open_or_offer(opening: Callable[[], Takeback], *, can_ask: bool) -> Takeback
         found = Takeback.earlier() if error.new else ()
         newest = next((one for one in found if one.newest is not None), None)
         if not can_ask or newest is None or not agrees(words.question(newest, now)):
-            raise words.worded(error, found, now) from None
+            raise no_checkpoints(error) from None
         Takeback.adopt(newest.name)
     return opening()
+
+
+def no_checkpoints(error: NotAWorkspace, path: str = ".") -> NotAWorkspace:
+    """Returns the error with what to do in its words: earlier checkpoints, or how to begin."""
+    if not error.new:
+        return error
+    from takeback.app import Takeback
+    from takeback.words.connections import first_steps
+
+    found = Takeback.earlier(path)
+    if any(one.newest is not None for one in found):
+        return words.worded(error, found, time.time())
+    hint = first_steps(Takeback.unopened(path).agents())
+    return NotAWorkspace(error.message, hint=hint, new=True)
 
 
 def open_with(call: Call, name: str, session: str | None) -> Takeback:

@@ -16,7 +16,7 @@ TOLD_APART = "told apart"
 FROM_INSIDE = {
     "init": REFUSED,
     "pick": TOLD_APART,
-    "status": ALLOWED,
+    "status": TOLD_APART,  # not --seen
     "checkpoint": ALLOWED,
     "log": ALLOWED,
     "sessions": ALLOWED,

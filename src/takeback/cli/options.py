@@ -63,11 +63,9 @@ class Call:
         try:
             opened = Takeback.open(path, create=create, reporter=self.reporter(), holder=verb)
         except NotAWorkspace as error:
-            if not error.new:
-                raise
-            from takeback.words.earlier import worded
+            from takeback.cli.earlier import no_checkpoints
 
-            raise worded(error, Takeback.earlier(path), time.time()) from None
+            raise no_checkpoints(error, path) from None
         if note and opened.interrupted:
             self.output.note(INTERRUPTED)
         return opened

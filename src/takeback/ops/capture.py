@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from takeback.model.ids import SessionId
     from takeback.model.snapshot import Entry
     from takeback.ops.context import Context
-    from takeback.ports import Brought
+    from takeback.ports import Brought, ObjectSink
 
 _ATTEMPTS = 3
 _HOUR_NS = 3600 * 1_000_000_000
@@ -81,7 +81,7 @@ def capture(
     sink = PackSink(store, disk_floor=context.policy.disk_floor, trust=trust)
     with Translated("the capture", undo=sink.discard):
         for attempt in range(_ATTEMPTS):
-            scan = _scan(context, sink, allow_large=allow_large, brought=brought)
+            scan = scan_into(context, sink, allow_large=allow_large, brought=brought)
             try:
                 scanned = scan.run()
                 break
@@ -99,13 +99,15 @@ def capture(
         )
 
 
-def _scan(
+def scan_into(
     context: Context,
-    sink: PackSink,
+    sink: ObjectSink,
     *,
-    allow_large: bool,
-    brought: Brought | None,
+    allow_large: bool = False,
+    brought: Brought | None = None,
+    may_rehash: bool = True,
 ) -> Scan:
+    """Returns a scan of the workspace that is yet to run."""
     store, workspace = context.store, context.workspace
     cache = StatCache.load(store.path("stat"))
     if b"" not in cache.known:
@@ -134,7 +136,7 @@ def _scan(
         in_child=store.lock.forget_in_child,
         brought=brought,
         operation=journal.interrupted(store),
-        rehash=_rehash_is_due(context, cache),
+        rehash=may_rehash and _rehash_is_due(context, cache),
         allow_large=allow_large,
     )
 

@@ -10,7 +10,8 @@ from takeback.git.process import check_version
 from takeback.model.path_text import to_text
 from takeback.model.value import Value
 from takeback.ops.earlier import earlier
-from takeback.store import journal, log, maintenance
+from takeback.paths import takeback_home
+from takeback.store import failures, journal, maintenance
 from takeback.store.checksum import reads_whole
 from takeback.store.lock import Lock
 from takeback.store.trust import Trust
@@ -40,20 +41,30 @@ class Finding(Value):
 
 def doctor(context: Context, recover: Callable[[], Recovered | None]) -> list[Finding]:
     """Looks at everything, mends leftovers of dead processes, and says what it found."""
-    found = [_git(context), _journal(context, recover), _disk(context), _private(context)]
+    found = [
+        check_git(context.store.find_git),
+        _journal(context, recover),
+        _disk(context),
+        _private(context),
+    ]
     with context.locked():
         found.append(_leftovers(context))
     found.append(_packs(context))
     found += offers(earlier(context.store.place, context.environ))
-    failures = log.read(context.store)
-    if failures:
-        found.append(Finding("log", BROKEN, f"{len(failures)} failures, the last: {failures[-1]}"))
+    home, root = takeback_home(context.environ), context.workspace.root
+    failed = failures.unseen(context.store, home, root)
+    if failed:
+        message = f"{len(failed)} failures, the last: {failed[-1].line}"
+        found.append(
+            Finding("log", BROKEN, message, "once you have read it: takeback status --seen")
+        )
     return found
 
 
-def _git(context: Context) -> Finding:
+def check_git(find: Callable[[], str]) -> Finding:
+    """Looks whether git is there and new enough; ``find`` looks for it."""
     try:
-        program = context.store.find_git()
+        program = find()
         version = check_version(program)
     except GitUnusable as error:
         return Finding("git", BROKEN, error.message, error.hint)

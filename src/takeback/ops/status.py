@@ -10,7 +10,9 @@ from takeback.model.value import Value
 from takeback.ops.running import RunningTurn, running_turns
 from takeback.ops.sessions import SessionEntry
 from takeback.ops.sessions import sessions as sessions_of
-from takeback.store import journal, log, pending
+from takeback.ops.standing import Dirty, Standing, standing
+from takeback.store import failures, journal, pending
+from takeback.store.failures import Failure
 from takeback.store.operations import read_operations
 
 TYPE_CHECKING = False
@@ -20,12 +22,18 @@ if TYPE_CHECKING:
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.ops.context import Context
+    from takeback.store.store import Store
 
 _DAY = 86400
 
 
 class Status(Value):
-    """``growth`` is what the store's packs gained in the last day, in bytes."""
+    """``snapshot_bytes`` are those of ``bytes`` that hold files and conversations, ``growth`` those
+    of these that came in the last day.
+
+    ``recording_off_by`` names what keeps agents' events from being recorded, None if nothing does.
+    ``dirty`` is None where nobody looked.
+    """
 
     root: bytes
     store: str
@@ -39,11 +47,15 @@ class Status(Value):
     can_undo: int
     can_redo: int
     interrupted: bool
-    failures: tuple[str, ...]
+    failures: tuple[Failure, ...]
     waiting: int = 0
     running: tuple[RunningTurn, ...] = ()
     disagree: tuple[SessionEntry, ...] = ()
     """Sessions whose conversation holds turns that an operation took back."""
+    snapshot_bytes: int = 0
+    standing: Standing | None = None
+    dirty: Dirty | None = None
+    recording_off_by: str | None = None
 
     @property
     def over_budget(self) -> bool:
@@ -56,12 +68,12 @@ def status(
     """Reads; changes nothing. ``home`` is where the log of all hooks is."""
     store = context.store
     checkpoints, snapshots, sessions = ledger.counts()
-    size, growth = _size(store.directory, context.clock.now() - _DAY)
-    lines = [*log.read(store), *log.read_from(os.path.join(home, "log"))]
-    failures = sorted(lines, key=lambda line: line[:20])  # by their time
+    size = _size(store, context.clock.now() - _DAY)
+    failed = failures.unseen(store, home, context.workspace.root)
     damaged: list[str] = []
     stacks = history(read_operations(store, damaged))
-    failures += [f"the operation log cannot be read further back: {why}" for why in damaged]
+    lost = "the operation log cannot be read further back"
+    failed += [Failure("", f"{lost}: {why}") for why in damaged]
     newest = ledger.checkpoints(without=(UNDO,), limit=1)
     return Status(
         root=context.workspace.root,
@@ -69,24 +81,56 @@ def status(
         checkpoints=checkpoints,
         snapshots=snapshots,
         sessions=sessions,
-        bytes=size,
-        growth=growth,
+        bytes=size.all,
+        growth=size.young,
         budget=context.policy.store_budget,
         newest=newest[0] if newest else None,
         can_undo=len(stacks.undo),
         can_redo=len(stacks.redo),
         interrupted=journal.exists(store),
-        failures=tuple(failures),
+        failures=tuple(failed),
         waiting=len(pending.read(store)),
         running=running_turns(context, ledger, is_over),
         disagree=tuple(e for e in sessions_of(context, ledger) if e.disagrees is not None),
+        snapshot_bytes=size.snapshots,
+        standing=standing(context, ledger),
     )
 
 
-def _size(directory: str, since: float) -> tuple[int, int]:
-    """Returns the bytes on disk, and those of packs younger than ``since``."""
-    total = young = 0
-    for base, _, names in os.walk(directory):
+def nothing_yet(
+    root: bytes, store: str, *, home: str, budget: int, recording_off_by: str | None
+) -> Status:
+    """Returns the status of a workspace before its first checkpoint: there is no store."""
+    return Status(
+        root=root,
+        store=store,
+        checkpoints=0,
+        snapshots=0,
+        sessions=0,
+        bytes=0,
+        growth=0,
+        budget=budget,
+        newest=None,
+        can_undo=0,
+        can_redo=0,
+        interrupted=False,
+        failures=tuple(failures.unseen(None, home, root)),
+        recording_off_by=recording_off_by,
+    )
+
+
+class _Size(Value):
+    all: int
+    snapshots: int
+    young: int
+
+
+def _size(store: Store, since: float) -> _Size:
+    """Returns the bytes on disk, those of snapshots, and those of these younger than ``since``."""
+    total = snapshots = young = 0
+    objects = os.path.join(store.git_dir, "objects")
+    for base, _, names in os.walk(store.directory):
+        is_object = base == objects or base.startswith(objects + os.sep)
         for name in names:
             try:
                 found = os.lstat(os.path.join(base, name))
@@ -94,6 +138,7 @@ def _size(directory: str, since: float) -> tuple[int, int]:
                 continue
             used = found.st_blocks * 512
             total += used
-            if name.endswith((".pack", ".idx")) and found.st_mtime > since:
-                young += used
-    return total, young
+            if is_object:
+                snapshots += used
+                young += used if found.st_mtime > since else 0
+    return _Size(total, snapshots, young)

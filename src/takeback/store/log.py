@@ -24,10 +24,14 @@ def append(store: Store, text: str) -> None:
     append_to(store.path("log"), text)
 
 
-def append_to(path: str, text: str) -> None:
-    """Adds a line to the log of a store, or to that of all where there is no store."""
+def append_to(path: str, text: str, directory: str = "") -> None:
+    """Adds a line to the log of a store, or to that of all where there is no store.
+
+    ``directory`` is where it went wrong, behind a tab, which no other part of a line has.
+    """
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    line = f"{stamp} {shown(' '.join(text.split()))}\n".encode(errors="replace")
+    where = f"\t{shown(directory)}" if directory else ""
+    line = f"{stamp} {shown(' '.join(text.split()))}{where}\n".encode(errors="replace")
     try:
         fd = os.open(path, _FLAGS, 0o600)
         try:
@@ -40,9 +44,10 @@ def append_to(path: str, text: str) -> None:
         return
 
 
-def complain(text: str) -> None:
+def complain(text: str, directory: str | bytes = "") -> None:
     """Leaves a line where ``status`` finds it: in the home of all stores, whatever the store.
 
+    With the ``directory`` it is shown in the workspace that it lies in, else in all of them.
     Where TAKEBACK_HOME itself is wrong, in the one that is used without it, whatever is wrong
     with that.
     """
@@ -51,7 +56,7 @@ def complain(text: str) -> None:
         try:
             home = named(environ)
             durable.make_directories(home)
-            append_to(os.path.join(home, "log"), text)
+            append_to(os.path.join(home, "log"), text, os.fsdecode(directory))
             return
         except (Refused, UsageError):
             continue

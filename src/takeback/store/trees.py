@@ -10,9 +10,16 @@ from takeback.model.snapshot import DIRECTORY, Entry
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from typing import Protocol
 
     from takeback.ports import ObjectSink
     from takeback.store.store import Store
+
+    class Trees(Protocol):
+        """Where trees can be read."""
+
+        def tree(self, oid: bytes) -> list[tuple[int, bytes, bytes]]:
+            """Returns the entries of a tree."""
 
     OnDamage = Callable[[bytes, StoreDamaged], None]
     Difference = tuple[bytes, Entry | None, Entry | None]
@@ -58,7 +65,7 @@ def count_files(store: Store, root: bytes) -> int:
 
 
 def diff(
-    store: Store,
+    store: Trees,
     old: bytes,
     new: bytes,
     prefix: bytes = b"",
@@ -90,7 +97,7 @@ def diff(
 
 
 def _compare(
-    store: Store, old: bytes, new: bytes, prefix: bytes, on_damage: OnDamage | None
+    store: Trees, old: bytes, new: bytes, prefix: bytes, on_damage: OnDamage | None
 ) -> list[tuple[bytes, Iterator[Difference]]]:
     """Returns one directory's entries that differ, by name; nothing if it cannot be read."""
     if old == new:

@@ -42,6 +42,15 @@ def edit_lines(one: Connecting, paint: Paint) -> Iterator[str]:
             )
 
 
+def connected_line(one: Connecting, hindrance: str | None) -> str:
+    """Says that an agent is connected, or why that is of no use yet."""
+    title = one.connection.title
+    if hindrance is not None:
+        return f"{title}: its settings are written, but: {shown(hindrance)}."
+    how = "connected" if one.changes else "already connected"
+    return f"{title}: {how}. {one.connection.advice()}".rstrip()
+
+
 def edits_document(planned: Sequence[Connecting], *, done: bool) -> dict[str, Any]:
     """Returns the edits as a JSON document."""
     return {
@@ -63,15 +72,29 @@ def edits_document(planned: Sequence[Connecting], *, done: bool) -> dict[str, An
 def agent_lines(states: Sequence[AgentState], paint: Paint, now: float) -> Iterator[str]:
     """Yields the agents that are connected, and a warning for one that worked without us."""
     for state in states:
-        if state.missed_since is not None:
+        if state.hindrance is not None:
+            yield paint.warning(f"{shown(state.hindrance)}.")
+        elif state.missed_since is not None:
             why = "its hooks are not trusted, or its settings were written anew"
             if not state.connected:
                 why = f"it is not connected: takeback init {state.agent}"
             when = ago(state.missed_since, now)
-            yield paint.warning(f"{state.title} worked here ({when}) without takeback: {why}.")
+            advice = f" {state.advice}" if state.connected and state.advice else ""
+            yield paint.warning(
+                f"{state.title} worked here ({when}) without takeback: {why}.{advice}"
+            )
         elif state.connected:
             spoke = f", last event {ago(state.last_event, now)}" if state.last_event else ""
             yield f"{state.title} is connected{spoke}"
+
+
+def first_steps(states: Sequence[AgentState]) -> str:
+    """Says how the first checkpoint of a directory comes about."""
+    joined = [state.title for state in states if state.connected and state.hindrance is None]
+    by_hand = "make the first one by hand: takeback checkpoint"
+    if not joined:
+        return f"connect your agents: takeback init; or {by_hand}"
+    return f"the next prompt of {' or '.join(joined)} makes the first one; or {by_hand}"
 
 
 def agents_table() -> list[str]:

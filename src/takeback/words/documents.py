@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from takeback.model.session import Resume
     from takeback.model.timeline import OwnedChange
     from takeback.ops.sessions import Found, Node, SessionEntry
+    from takeback.ops.standing import Dirty, Standing
     from takeback.ops.status import Status
     from takeback.ops.timeline import Shown, TimelineEntry
 
@@ -245,14 +246,37 @@ def status(found: Status) -> Document:
         "can_undo": found.can_undo,
         "can_redo": found.can_redo,
         "interrupted": found.interrupted,
-        "failures": list(found.failures),
+        "failures": [failure.line for failure in found.failures],
         "waiting": found.waiting,
         "running": [
             {"session": turn.session, "agent": turn.agent, "prompt": turn.prompt}
             for turn in found.running
         ],
         "disagree": [session(entry) for entry in found.disagree],
+        "snapshot_bytes": found.snapshot_bytes,
+        "here": None if found.standing is None else here(found.standing),
+        "dirty": dirty(found.dirty),
+        "recording": found.recording_off_by is None,
+        "recording_off_by": found.recording_off_by,
     }
+
+
+def here(standing: Standing) -> Document:
+    """Returns the place that the files stand at."""
+    checkpoint = standing.checkpoint
+    return {
+        "id": checkpoint.id,
+        "place": standing.place,
+        "session": checkpoint.session,
+        "turn": None if standing.turn is None else standing.turn.number,
+        "time": timestamp(checkpoint.time),
+        "label": checkpoint.label,
+    }
+
+
+def dirty(found: Dirty | None) -> list[Document] | None:
+    """Returns what changed by hand; None if nobody looked, or could."""
+    return None if found is None or found.unknown is not None else planned(found.changes)
 
 
 def agent(state: AgentState) -> Document:
@@ -263,4 +287,5 @@ def agent(state: AgentState) -> Document:
         "connected": state.connected,
         "last_event": timestamp(last) if last else None,
         "missed_since": timestamp(missed) if missed else None,
+        "hindrance": state.hindrance,
     }

@@ -6,18 +6,17 @@ from takeback.model.ages import age, ago
 from takeback.model.checkpoint import AMID
 from takeback.ops.sessions import place_of
 from takeback.visible import shown
-from takeback.words.text import count, quoted, shown_path, size
+from takeback.words.text import count, quoted, shown_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from takeback.model.change import Change
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.operation import Operation
     from takeback.model.plan import LeftAlone, Outcome, Plan
     from takeback.model.timeline import OwnedChange, Turn
-    from takeback.ops.status import Status
     from takeback.ops.timeline import Shown, TimelineEntry
     from takeback.words.paint import Paint
 
@@ -332,44 +331,3 @@ def _moment(time: float) -> str:
     from datetime import datetime
 
     return datetime.fromtimestamp(time).astimezone().strftime(" (%Y-%m-%d %H:%M:%S %z)")
-
-
-def status_lines(found: Status, paint: Paint, now: float) -> Iterator[str]:
-    """Yields what is kept, where, and what went wrong."""
-    checkpoints = count(found.checkpoints, "checkpoint")
-    yield f"{paint.strong('◆')} {checkpoints} / {count(found.snapshots, 'snapshot')}"
-    yield f"{size(found.bytes)} in the store, {size(found.growth)} of it from the last day"
-    yield f"workspace {shown_path(found.root)}"
-    yield f"store     {shown(found.store)}"
-    if found.newest is not None:
-        newest = found.newest
-        yield f"newest    {paint.id(newest.id)}, {ago(newest.time, now)}{about(newest)}"
-    if found.can_undo or found.can_redo:
-        yield f"{found.can_undo} to undo, {found.can_redo} to redo"
-    for turn in found.running:
-        yield f'{shown(turn.agent)} is working on "{short(turn.prompt)}"'
-    for entry in found.disagree:
-        yield paint.warning(
-            f"The files are at {shown(entry.disagrees or '')}, "
-            f"{entry.session.id} is still at turn {entry.turns}; its model will be told."
-        )
-    if found.waiting:
-        waiting = count(found.waiting, "event")
-        yield paint.warning(f"{waiting} not yet recorded; the next checkpoint does it.")
-    if found.over_budget:
-        yield paint.warning(
-            f"The store is larger than its budget of {size(found.budget)} (store_budget_mb)."
-        )
-    if found.interrupted:
-        yield paint.warning(
-            "An operation was interrupted here. Finish it or roll it back: takeback undo"
-        )
-    yield from _failures(found.failures, paint)
-
-
-def _failures(failures: Iterable[str], paint: Paint) -> Iterator[str]:
-    lines = list(failures)
-    if lines:
-        yield paint.warning(f"{count(lines, 'failure')}, newest last:")
-    for line in lines[-5:]:
-        yield f"  {shown(line)}"

@@ -81,6 +81,16 @@ class ClaudeConnection:
     def advice(self) -> str:
         return "Sessions that are open now hear of it when they are started again."
 
+    def hindrance(self, environ: Mapping[str, str], here: str | None) -> str | None:
+        path = _settings(environ, here)
+        line = hook_settings.line_of_no_json(path)
+        if line is None:
+            return None
+        return (
+            f"Claude Code does not read {path}: line {line} is no plain JSON (it takes neither"
+            " comments nor a comma at the end of a list), and so no hook runs"
+        )
+
     def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
         folder = "".join(c if c.isascii() and c.isalnum() else "-" for c in root)
         return newest_in(os.path.join(config_home(environ), "projects", folder), ".jsonl")

@@ -57,6 +57,9 @@ class CodexConnection:
     def advice(self) -> str:
         return 'Say "Trust all" when codex asks about hooks: until then none runs.'
 
+    def hindrance(self, environ: Mapping[str, str], here: str | None) -> str | None:
+        return None
+
     def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
         """Looks at the first line of the rollouts of the last days, which names the directory."""
         base = os.path.join(config_home(environ), "sessions")

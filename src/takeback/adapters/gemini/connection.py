@@ -55,6 +55,9 @@ class GeminiConnection:
     def advice(self) -> str:
         return ""
 
+    def hindrance(self, environ: Mapping[str, str], here: str | None) -> str | None:
+        return None
+
     def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
         slug = _slug(os.path.join(config_home(environ), "projects.json"), root)
         if slug is None:

@@ -52,6 +52,9 @@ class OpenCodeConnection:
     def advice(self) -> str:
         return "opencode loads it when it is started the next time."
 
+    def hindrance(self, environ: Mapping[str, str], here: str | None) -> str | None:
+        return None
+
     def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
         """Returns None: only opencode's database knows, which is opencode's alone."""
         return None

@@ -58,6 +58,9 @@ class PiConnection:
     def advice(self) -> str:
         return "Sessions that are open now hear of it after /reload."
 
+    def hindrance(self, environ: Mapping[str, str], here: str | None) -> str | None:
+        return None
+
     def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
         sessions = environ.get("PI_CODING_AGENT_SESSION_DIR")
         if sessions:  # of all projects in one folder, and no name tells which

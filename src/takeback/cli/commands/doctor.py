@@ -35,9 +35,9 @@ def command(call: Call, rebuild: bool, adopt: str | None) -> int:
         with call.open("doctor", note=False) as tb:
             found = tb.doctor(rebuild=rebuild)
     except NotAWorkspace as error:
-        found = offers(Takeback.earlier() if error.new else ())
-        if not found:
+        if not error.new:
             raise
+        found = [*Takeback.unopened().doctor(), *offers(Takeback.earlier())]
     for finding in found:
         _print(call, finding)
     return 1 if any(finding.state == "broken" for finding in found) else 0

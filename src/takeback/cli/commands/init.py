@@ -12,7 +12,7 @@ from takeback.cli.terminal import agrees
 from takeback.cli.travel import require_yes
 from takeback.paths import takeback_home
 from takeback.visible import shown
-from takeback.words.connections import edit_lines, edits_document
+from takeback.words.connections import connected_line, edit_lines, edits_document
 
 DECLINED = 1
 
@@ -51,8 +51,7 @@ def command(call: Call, agents: tuple[str, ...], here: bool) -> int:
     connect.connect(planned, environ)
     output.document("init", edits_document(planned, done=True))
     for one in planned:
-        how = "connected" if one.changes else "already connected"
-        output.line(f"{one.connection.title}: {how}. {one.connection.advice()}".rstrip())
+        output.line(connected_line(one, one.connection.hindrance(environ, place)))
     if call.can_ask and sys.stderr.isatty() and not call.yes:
         _offer_first(call)
     return 0

@@ -1,0 +1,76 @@
+"""A directory before its first checkpoint: what can be said of it, and what is in the way."""
+
+from __future__ import annotations
+
+import os
+
+from takeback import config
+from takeback.app.connect import AgentState, agent_states
+from takeback.app.opened import place_of
+from takeback.app.reading import unrecorded_by
+from takeback.model.value import Value
+from takeback.ops.status import nothing_yet
+from takeback.paths import config_file, takeback_home
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Self
+
+    from takeback.ops.doctor import Finding
+    from takeback.ops.status import Status
+
+
+class Unopened(Value):
+    """A directory that could be a workspace and has no store. Nothing here makes one."""
+
+    root: bytes
+    store: str
+    environ: Mapping[str, str]
+
+    @classmethod
+    def at(cls, path: str | os.PathLike[str], environ: Mapping[str, str]) -> Self:
+        """Returns the directory that ``path`` lies in; raises NotAWorkspace if it can be none."""
+        place = place_of(path, environ)
+        return cls(place.root, place.directory, environ)
+
+    def status(self) -> Status:
+        """Returns that nothing is kept, and what went wrong."""
+        policy = config.load([config_file(self.environ)]).policy()
+        return nothing_yet(
+            self.root,
+            self.store,
+            home=takeback_home(self.environ),
+            budget=policy.store_budget,
+            recording_off_by=unrecorded_by(self.root, self.environ),
+        )
+
+    def agents(self) -> list[AgentState]:
+        """Returns the agents of this machine, and which of them worked here without us."""
+        return agent_states(self.environ, os.fsdecode(self.root), {})
+
+    def doctor(self) -> list[Finding]:
+        """Names what keeps the first checkpoint from being made."""
+        from takeback.app.checkup import check_agents, check_recording
+        from takeback.git.process import find_git
+        from takeback.ops.doctor import OFFER, Finding, check_git
+        from takeback.store.place import has_place
+
+        home = takeback_home(self.environ)
+        git = check_git(
+            lambda: find_git(
+                self.environ, is_workspace=lambda path: has_place(home, os.fsencode(path))
+            )
+        )
+        none = Finding(
+            "checkpoints",
+            OFFER,
+            f"there are none yet of {os.fsdecode(self.root)}",
+            "make the first one: takeback checkpoint",
+        )
+        return [
+            git,
+            none,
+            *check_recording(unrecorded_by(self.root, self.environ)),
+            *check_agents(self.environ, os.fsdecode(self.root), self.agents()),
+        ]

@@ -1,0 +1,82 @@
+"""Failures: what the logs say went wrong here, as long as nobody has said that it was seen.
+
+A store has its own log, and all stores share one, where a line names its directory behind a tab.
+What was seen is the last line of each log at that moment: lines have no other number.
+"""
+
+from __future__ import annotations
+
+import os
+
+from takeback import durable
+from takeback.model.value import Value
+from takeback.store import log
+from takeback.visible import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.store.store import Store
+
+_STAMP = len("2026-11-15T14:05:09Z")
+
+
+class Failure(Value):
+    """One line: ``stamp`` is when, by RFC 3339 in UTC; empty where nobody knows."""
+
+    stamp: str
+    text: str
+
+    @property
+    def line(self) -> str:
+        return f"{self.stamp} {self.text}" if self.stamp else self.text
+
+
+def unseen(store: Store | None, home: str, root: bytes) -> list[Failure]:
+    """Returns what went wrong here, or with no known directory, and was not seen; newest last.
+
+    Before the first checkpoint there is no store, and nothing that could have been seen.
+    """
+    seen = ["", ""] if store is None else _seen(store)
+    own = [] if store is None else _after(log.read(store), seen[0])
+    shared = [
+        line.partition("\t")[0]
+        for line in _after(log.read_from(_shared(home), last=_MANY), seen[1])
+        if _concerns(line, shown(os.fsdecode(root)))
+    ]
+    found = [_failure(line) for line in (*own, *shared[-_MOST:])]
+    return sorted(found, key=lambda failure: failure.stamp)
+
+
+def see(store: Store, home: str) -> None:
+    """Notes that everything in the logs was seen."""
+    last = [(log.read_from(path, last=1) or [""])[0] for path in (store.path("log"), _shared(home))]
+    durable.replace_file(store.path("log.seen"), "".join(f"{line}\n" for line in last).encode())
+
+
+_MANY, _MOST = 1000, 20
+"""Lines of all workspaces that are looked at, and lines that are shown."""
+
+
+def _shared(home: str) -> str:
+    return os.path.join(home, "log")
+
+
+def _seen(store: Store) -> list[str]:
+    lines = log.read_from(store.path("log.seen"))
+    return [*lines, "", ""][:2]
+
+
+def _after(lines: list[str], seen: str) -> list[str]:
+    """Returns the lines behind the one that was the last when they were seen."""
+    if not seen or seen not in lines:
+        return lines
+    return lines[len(lines) - lines[::-1].index(seen) :]
+
+
+def _concerns(line: str, root: str) -> bool:
+    where = line.partition("\t")[2]
+    return not where or where == root or where.startswith(f"{root}/")
+
+
+def _failure(line: str) -> Failure:
+    return Failure(line[:_STAMP], line[_STAMP + 1 :])

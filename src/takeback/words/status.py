@@ -1,0 +1,138 @@
+"""The status as lines of text: first where the files stand, last what went wrong."""
+
+from __future__ import annotations
+
+from takeback.model.ages import ago, time_of_day
+from takeback.visible import shown
+from takeback.words.render import about, file_names, short
+from takeback.words.rows import session_names
+from takeback.words.text import count, shown_path, size
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from takeback.ops.standing import Dirty, Standing
+    from takeback.ops.status import Status
+    from takeback.store.failures import Failure
+    from takeback.words.paint import Paint
+
+_SHOWN = 5
+_OFF_BY = {
+    "off": "record again: takeback on",
+    "never": "the setting never names it: takeback config never",
+    "only": "the setting only does not name it: takeback config only",
+    "TAKEBACK": "TAKEBACK=off is set in this shell",
+}
+
+
+def status_lines(found: Status, paint: Paint, now: float) -> Iterator[str]:
+    """Yields where the files stand, what changed since, who works, what is kept, what failed."""
+    if found.standing is None:
+        yield paint.strong(f"No checkpoints yet of {shown_path(found.root)}.")
+    else:
+        yield paint.strong(f"The files stand {place_words(found.standing, now)}.")
+        if found.dirty is not None:
+            yield from _dirty_lines(found.dirty, paint, works=bool(found.running))
+    names = {} if found.standing is None else session_names(found.standing.sessions)
+    for turn in found.running:
+        who = names.get(turn.session, shown(turn.agent))
+        yield f'{who} is working on "{short(turn.prompt)}"'
+    if found.recording_off_by is not None:
+        yield paint.warning(recording_off(found.recording_off_by))
+    if found.standing is not None:
+        yield from _kept_lines(found, paint, now)
+    yield from _trouble_lines(found, paint)
+    yield from _failure_lines(found.failures, paint, now)
+
+
+def place_words(standing: Standing, now: float) -> str:
+    """Returns a place as people say it: ``after turn 6 of claude 2a8f, 21:39``."""
+    checkpoint, turn = standing.checkpoint, standing.turn
+    when = time_of_day(checkpoint.time, now)
+    whose = session_names(standing.sessions).get(checkpoint.session, shown(checkpoint.session))
+    if turn is not None:
+        which = f"turn {turn.number}" if turn.number is not None else f"a {turn.kind} command"
+        return f"{standing.place} {which} of {whose}, {when}"
+    if checkpoint.label is not None:
+        return f'at "{shown(checkpoint.label)}", {when}'
+    if checkpoint.agent is not None:
+        return f"at the {checkpoint.kind} of {whose}, {when}"
+    return f"at the checkpoint made by hand, {when}"
+
+
+def recording_off(by: str) -> str:
+    """Says that nothing is recorded, and what to do about it."""
+    return f"Recording is off here: {_OFF_BY[by]}"
+
+
+def _dirty_lines(found: Dirty, paint: Paint, *, works: bool) -> Iterator[str]:
+    if found.unknown is not None:
+        yield f"Whether anything changed since is not known: {shown(found.unknown)}"
+    elif not found.changes:
+        yield "Nothing changed since."
+    else:
+        how = "changed since the last checkpoint" if works else "changed by hand since"
+        names = file_names([change.path for change in found.changes])
+        yield paint.warning(f"{count(found.changes, 'file')} {how}: {names}")
+
+
+def _kept_lines(found: Status, paint: Paint, now: float) -> Iterator[str]:
+    checkpoints = count(found.checkpoints, "checkpoint")
+    yield f"{paint.strong('◆')} {checkpoints} / {count(found.snapshots, 'snapshot')}"
+    yield _sizes(found)
+    yield f"workspace {shown_path(found.root)}"
+    yield f"store     {shown(found.store)}"
+    if found.newest is not None:
+        newest = found.newest
+        yield f"newest    {paint.id(newest.id)}, {ago(newest.time, now)}{about(newest)}"
+    if found.can_undo or found.can_redo:
+        yield f"{found.can_undo} to undo, {found.can_redo} to redo"
+
+
+def _sizes(found: Status) -> str:
+    """Returns the size of the store in parts that add up."""
+    rest = size(found.bytes - found.snapshot_bytes)
+    young = "all" if found.growth == found.snapshot_bytes else size(found.growth)
+    snapshots = f"snapshots {size(found.snapshot_bytes)} (last day: {young})"
+    return f"{size(found.bytes)} in the store: {snapshots}, index {rest}"
+
+
+def _trouble_lines(found: Status, paint: Paint) -> Iterator[str]:
+    for entry in found.disagree:
+        yield paint.warning(
+            f"The files are at {shown(entry.disagrees or '')}, "
+            f"{entry.session.id} is still at turn {entry.turns}; its model will be told."
+        )
+    if found.waiting:
+        waiting = count(found.waiting, "event")
+        yield paint.warning(f"{waiting} not yet recorded; the next checkpoint does it.")
+    if found.over_budget:
+        yield paint.warning(
+            f"The store is larger than its budget of {size(found.budget)} (store_budget_mb)."
+        )
+    if found.interrupted:
+        yield paint.warning(
+            "An operation was interrupted here. Finish it or roll it back: takeback undo"
+        )
+
+
+def _failure_lines(failures: Sequence[Failure], paint: Paint, now: float) -> Iterator[str]:
+    if not failures:
+        return
+    number = count(failures, "failure")
+    yield paint.warning(f"{number}, newest last; once you have read this: takeback status --seen")
+    for failure in failures[-_SHOWN:]:
+        yield f"  {_when(failure.stamp, now)}{shown(failure.text)}"
+
+
+def _when(stamp: str, now: float) -> str:
+    """Returns the moment of a failure by the clock on the wall, with two blanks behind it."""
+    from datetime import datetime
+
+    if not stamp:
+        return ""
+    try:
+        return f"{time_of_day(datetime.fromisoformat(stamp).timestamp(), now)}  "
+    except ValueError:  # a line that somebody else wrote
+        return f"{shown(stamp)} "
