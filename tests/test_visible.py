@@ -8,7 +8,7 @@ import pytest
 
 from takeback import Takeback
 from takeback.errors import Refused, TakebackError, WriteFailed
-from takeback.visible import shown
+from takeback.visible import quoted, shown
 from tests.support.hostile import HOSTILE, STEERING, raw
 
 
@@ -60,3 +60,13 @@ def test_plans_and_refusals_are_fit_to_be_shown(workspace: Path) -> None:
         assert not raw(sentence), repr(sentence)
     assert "\\x1b]0;x\\x07 \\u202e first" in (plan.about or "")
     assert len(STEERING) > 20
+
+
+def test_a_quoted_text_cannot_leave_its_quotes() -> None:
+    assert quoted("src/a b.txt") == '"src/a b.txt"'
+    assert quoted("über 中") == '"über 中"'
+    assert quoted('a" b\\') == '"a\\" b\\\\"'
+    assert quoted("a\n\u202e<b>\udcff") == r'"a\x0a\u202e\x3cb\x3e\xff"'
+    assert quoted("\u201cyes\u201d") == r'"\u201cyes\u201d"'
+    assert quoted("d" * 500 + "/end").endswith('d/end"')
+    assert len(quoted("\u202e" * 500)) < 130

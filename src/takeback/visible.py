@@ -14,6 +14,27 @@ def shown(text: str) -> str:
     return "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 
+_LONGEST = 120
+_ORDINARY = frozenset(" ./_-+@=,~()[]{}#%!$^:;'&*?|")
+
+
+def quoted(text: str) -> str:
+    """Returns text as a model may read it: in quotes, which it cannot leave, and not too long.
+
+    Letters and digits of every script stand as they are, and what is usual in names; all else
+    (quotation marks, angle brackets, what is not seen) as ``\\xNN``.
+    """
+    inner = "".join(c if c.isalnum() or c in _ORDINARY else _marked(c) for c in text)
+    if len(inner) > _LONGEST:
+        half = _LONGEST // 2
+        inner = f"{inner[:half]}\u2026{inner[-half:]}"
+    return f'"{inner}"'
+
+
+def _marked(character: str) -> str:
+    return "\\" + character if character in '"\\' else _escaped(character)
+
+
 def _escaped(character: str) -> str:
     code = ord(character)
     if 0xDC80 <= code <= 0xDCFF:  # a byte that is not UTF-8

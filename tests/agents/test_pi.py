@@ -109,8 +109,8 @@ def test_takeback_of_the_conversation_or_of_the_files_alone(played: Played) -> N
     assert (played.files_are(played.after_two), rpc.file) == (True, played.file)
     played.model.script = {}
     rpc.prompt(AGAIN)
-    *said, note = played.model.requests[-1].humans
-    assert said == [ONE, TWO, THREE, AGAIN]
+    *said, note, last = played.model.requests[-1].humans
+    assert [*said, last] == [ONE, TWO, THREE, AGAIN]
     assert note.startswith("Note from takeback: since your last turn the user took back changes")
     played.model.script = played.pi.script()
     rpc.command("/takeback 2", "conversation only")
@@ -164,6 +164,12 @@ def test_a_fork_for_the_files_alone_does_not_fork(played: Played) -> None:
     assert not played.rpc.fork(TWO, "files only")
     assert played.files_are(played.after_one)
     assert played.rpc.file == played.file
+    *said, note, last = played.remembered()
+    assert [*said, last] == [ONE, TWO, THREE, AGAIN]
+    assert note.startswith("Note from takeback: ")
+    assert played.rpc.fork(AGAIN, "conversation only")
+    assert played.rpc.titles()[-1].startswith("takeback: before turn 4"), "the note is no place"
+    assert played.remembered(LATER) == (ONE, TWO, THREE, note, LATER), "it went with its prompt"
 
 
 def test_a_fork_that_is_left_at_the_question_does_not_happen(played: Played) -> None:

@@ -80,8 +80,7 @@ def test_45_files_only_conversation_only_both(cli: Cli, host: Host, workspace: P
     status = cli.ok("--json", "status").json
     assert [entry["id"] for entry in status["disagree"]] == ["mine-s1"]
     told = host.prompt("four").stdout
-    assert "before turn 3" in told
-    assert "2 files" in told
+    assert 'put back: "kept.txt"; deleted: "c.txt"' in told
     host.end()
     assert host.prompt("five").stdout == ""
     host.end()

@@ -58,6 +58,8 @@ class Operation(Value):
     directory: str | None = None
     sequence: int = 0
     touched: tuple[Change, ...] = ()
+    was: SnapshotId | None = None
+    """The files that it found, of which ``before`` is the checkpoint; an older record lacks it."""
 
     @property
     def moves_files(self) -> bool:
@@ -101,13 +103,14 @@ class Operation(Value):
                 [to_text(change.path), encode_entry(change.old), encode_entry(change.new)]
                 for change in self.touched
             ],
+            "was": self.was,
         }
 
 
 def decode(meta: Mapping[str, Any]) -> Operation:
     """Returns the operation that a record describes; raises ValueError naming what is wrong."""
     try:
-        of, child = meta["of"], meta.get("child")
+        of, child, was = meta["of"], meta.get("child"), meta.get("was")
         return Operation(
             id=OperationId(_text(meta["id"])),
             kind=_text(meta["kind"]),
@@ -133,6 +136,7 @@ def decode(meta: Mapping[str, Any]) -> Operation:
                 Change(to_bytes(path), decode_entry(old), decode_entry(new))
                 for path, old, new in meta.get("touched", ())
             ),
+            was=SnapshotId(_text(was)) if was else None,
         )
     except KeyError as error:
         raise ValueError(f"it has no {error.args[0]}") from None

@@ -17,6 +17,7 @@ from takeback.model.session import Anchor, Origin, Resume, TranscriptPart, sessi
 from takeback.model.turn import PROMPT, STEER, forked_from
 from takeback.model.value import Value
 from takeback.ops import elsewhere
+from takeback.ops.notes import told_until
 from takeback.ops.parcels import check_delivery, parcel_path
 from takeback.ops.session_file import Berth
 from takeback.ops.transcript import read_now
@@ -292,7 +293,7 @@ def write_child(context: Context, child: Child, target: Checkpoint, blobs: BlobS
         subagent=None,
         origin=Origin(target.session, target.id),
         process=None,
-        noted=None,
+        noted=told_until(context.store, target),
         late=False,
     )
     write_checkpoint(

@@ -1,67 +1,233 @@
 """Notes: what a model must be told after files changed under its conversation.
 
-After an operation that changed files, the next prompt of every session whose conversation
-still holds the turns that were taken back carries one note of it, once. It has ids and numbers
-and no word that anybody chose: a label or a prompt would speak to every other session's model.
+All operations since a session's model was last told, whatever came between them, are folded into
+one note with the session's next prompt:
+
+    path       told    rewind    rewind    undo         said of it
+    a.txt      3 ----- 2 ------- 1 ------- 2            put back
+    b.txt      3 ----- 2 --------------- - 3            nothing: it is as it was
+    c.txt      - ----- made again by nobody ...         nothing: it is as its conversation knows it
+
+It names files and has no word that anybody chose: a label or a prompt would speak to every
+other session's model, and so could the name of a file, which is quoted and cut short.
 """
 
 from __future__ import annotations
 
-from takeback.model.checkpoint import MANUAL, UNDO
-from takeback.model.turn import FORK, PROMPT, SESSION_END, SESSION_START
+from takeback.errors import StoreDamaged
+from takeback.model.path_text import to_text
+from takeback.model.turn import COMPACTION, PROMPT, ROUND, SHELL, STEER, TURN_END
+from takeback.model.value import Value
+from takeback.store import trees
 from takeback.store.checkpoints import checkpoints_back
-from takeback.store.operations import newest_operation
-
-NO_PLACE = (UNDO, MANUAL, SESSION_START, SESSION_END)
-"""Kinds that do not move a conversation on: they say nothing about what its model knows."""
+from takeback.store.operations import operations_back
+from takeback.visible import quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from takeback.model.change import Change
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.ids import OperationId
     from takeback.model.operation import Operation
-    from takeback.ops.context import Context
+    from takeback.model.snapshot import Entry
+    from takeback.store.store import Store
+
+_NAMED = 20
+_MOST = 5000
+"""Paths that are looked at; a note about more names the first and says that there are others."""
+_KNOWS = (PROMPT, STEER, ROUND, TURN_END, SHELL, COMPACTION)
+"""Kinds at which a model worked, so that its conversation fits the files of that moment."""
 
 
-def note_for(context: Context, newest: Checkpoint | None) -> str | None:
-    """Returns the note for a session whose newest checkpoint is ``newest``, None if none is due."""
-    operation = newest_operation(context.store)
-    if newest is None or operation is None:
+class Untold(Value):
+    """What was done to the files of a session since its model was last told.
+
+    ``operation`` is the newest that did. ``whole`` is False where there are more files than
+    those named here.
+    """
+
+    operation: Operation
+    written: tuple[bytes, ...]
+    deleted: tuple[bytes, ...]
+    whole: bool = True
+
+
+class Looked:
+    """The changes of operations, read once however many sessions ask."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._found: dict[OperationId, tuple[list[Change], bool]] = {}
+
+    def changes(self, operation: Operation) -> tuple[list[Change], bool]:
+        """Returns what an operation changed, and whether that is all of it."""
+        if operation.id not in self._found:
+            found = list(operation.touched)
+            try:
+                whole = self._read(operation, found)
+            except StoreDamaged:
+                whole = False
+            self._found[operation.id] = found, whole
+        return self._found[operation.id]
+
+    def _read(self, operation: Operation, found: list[Change]) -> bool:
+        if operation.was is None:  # a record of an older takeback
+            return False
+        was, after = bytes.fromhex(operation.was), bytes.fromhex(operation.after)
+        for change in trees.diff(self._store, was, after):
+            if len(found) >= _MOST:
+                return False
+            found.append(change)
+        return True
+
+
+def told_until(store: Store, base: Checkpoint) -> str | None:
+    """Returns the last operation that a conversation cut at a checkpoint has been told of.
+
+    Before a prompt the conversation does not hold what was told together with that prompt.
+    """
+    if base.kind not in (PROMPT, STEER):
+        return base.noted
+    _, before = _two(checkpoints_back(store, base.commit))
+    return None if before is None else before.noted
+
+
+def _two(line: Iterator[Checkpoint]) -> tuple[Checkpoint | None, Checkpoint | None]:
+    return next(line, None), next(line, None)
+
+
+def untold(
+    store: Store,
+    tip: bytes,
+    noted: str | None,
+    *,
+    log: Iterable[Operation] | None = None,
+    looked: Looked | None = None,
+) -> Untold | None:
+    """Returns what the model of a session has to be told; None if nothing.
+
+    ``tip`` is the session's newest checkpoint, ``noted`` the last operation that it was told
+    of, ``log`` the operations, newest first, of who has read them already.
+    """
+    since = _since(operations_back(store) if log is None else log, noted)
+    if not since:
         return None
-    for one in checkpoints_back(context.store, newest.commit):
-        newest = one
-        if one.kind not in NO_PLACE:
+    latest, known = _places(store, tip, since[0])
+    if latest is None or known is None:
+        return None
+    if not any(operation.target_sequence < latest.sequence for operation in since):
+        return None  # its conversation holds no turn that was taken back
+    first, last = since[0], since[-1]
+    touched = any(operation.touched for operation in since)
+    if first.was == last.after and not touched:
+        return None
+    return _folded(store, since, known, looked or Looked(store))
+
+
+def _since(log: Iterable[Operation], noted: str | None) -> list[Operation]:
+    """Returns the operations that changed files and were not told, oldest first."""
+    found = []
+    for operation in log:
+        if operation.id == noted:
             break
-    if not disagrees(newest, operation):
+        if operation.moves_files and operation.written + operation.deleted:
+            found.append(operation)
+    return found[::-1]
+
+
+def _places(
+    store: Store, tip: bytes, first: Operation
+) -> tuple[Checkpoint | None, Checkpoint | None]:
+    """Returns where a session's conversation stands, and where it stood before an operation."""
+    latest = None
+    for one in checkpoints_back(store, tip):
+        if one.kind in _KNOWS or one.unfinished:
+            latest = latest or one
+            if one.sequence < first.sequence:
+                return latest, one
+    return latest, None
+
+
+def _folded(
+    store: Store, since: list[Operation], known: Checkpoint, looked: Looked
+) -> Untold | None:
+    was: dict[bytes, Entry | None] = {}
+    now: dict[bytes, Entry | None] = {}
+    beside: set[bytes] = set()
+    whole = True
+    for operation in since:
+        changes, all_of_it = looked.changes(operation)
+        whole = whole and all_of_it
+        beside.update(change.path for change in operation.touched)
+        for change in changes:
+            was.setdefault(change.path, change.old)
+            now[change.path] = change.new
+    before = _Files(store, known)
+    written, deleted = [], []
+    for path in sorted(now):
+        old, new = was[path], now[path]
+        if new == old or (path not in beside and before.are(path, new)):
+            continue
+        if new is not None and not new.is_directory:
+            written.append(path)
+        elif old is not None and not old.is_directory:
+            deleted.append(path)
+    if whole and not written and not deleted:
         return None
-    count = operation.written + operation.deleted
-    files = "1 file" if count == 1 else f"{count} files"
+    return Untold(since[-1], tuple(written), tuple(deleted), whole)
+
+
+class _Files:
+    """The files of a checkpoint, each directory read once."""
+
+    def __init__(self, store: Store, checkpoint: Checkpoint) -> None:
+        self._store = store
+        self._root = bytes.fromhex(checkpoint.snapshot)
+        self._read: dict[bytes, dict[bytes, tuple[int, bytes]]] = {}
+
+    def are(self, path: bytes, entry: Entry | None) -> bool:
+        """Tells whether a path is so in the checkpoint."""
+        above, _, name = path.rpartition(b"/")
+        try:
+            found = self._directory(above).get(name)
+        except StoreDamaged:
+            return False
+        return found == (None if entry is None else (entry.mode, entry.oid))
+
+    def _directory(self, path: bytes) -> dict[bytes, tuple[int, bytes]]:
+        if path not in self._read:
+            root: bytes | None = self._root
+            if path:
+                found = trees.lookup(self._store, self._root, path)
+                root = found.oid if found is not None and found.is_directory else None
+            entries = () if root is None else self._store.tree(root)
+            self._read[path] = {name: (mode, oid) for mode, name, oid in entries}
+        return self._read[path]
+
+
+def note_of(found: Untold) -> str:
+    """Returns the words for a model."""
+    parts = [
+        _listed("put back", found.written, len(found.deleted)),
+        _listed("deleted", found.deleted, len(found.written)),
+    ]
+    files = "; ".join(part for part in parts if part)
     return (
-        f"Note from takeback: since your last turn the user took back changes in this workspace "
-        f"({operation.kind} to {_place(context, newest, operation)}): {files} changed on disk "
-        f"({operation.written} written, {operation.deleted} deleted). What this conversation says "
-        "about later edits may no longer hold; read files again before you rely on them."
+        "Note from takeback: since your last turn the user took back changes in this workspace"
+        + (f"; files {files}." if files else ".")
+        + ("" if found.whole else " There are other files besides.")
+        + " What this conversation says about them may no longer hold; read files again before "
+        "you rely on them."
     )
 
 
-def _place(context: Context, newest: Checkpoint, operation: Operation) -> str:
-    """Names where an operation went, with the turn where that is one of the model's own."""
-    name = f"checkpoint {operation.target}"
-    for one in checkpoints_back(context.store, newest.commit):
-        if one.sequence < operation.target_sequence:
-            break
-        if one.id == operation.target and one.kind == PROMPT:
-            return f"before turn {one.turn}, {name}"
-    return name
-
-
-def disagrees(newest: Checkpoint, operation: Operation) -> bool:
-    """Tells whether a session's conversation holds turns that an operation took back.
-
-    It does if it went on after the operation's target, was not cut to fit (the operation's own
-    new session was), and its model has not been told since.
-    """
-    if operation.written + operation.deleted == 0 or newest.noted == operation.id:
-        return False
-    if newest.session == operation.child or newest.kind == FORK or not newest.turn:
-        return False
-    return operation.target_sequence < newest.sequence < operation.sequence
+def _listed(what: str, paths: tuple[bytes, ...], others: int) -> str:
+    """Returns some names of a list, so that those of the other have room too."""
+    if not paths:
+        return ""
+    room = max(_NAMED // 2, _NAMED - others)
+    names = ", ".join(quoted(to_text(path)) for path in paths[:room])
+    more = f" and {len(paths) - room} more" if len(paths) > room else ""
+    return f"{what}: {names}{more}"

@@ -156,9 +156,10 @@ class _Step:
         self.session = session_id(event.agent, event.session)
         self.newest = newest_checkpoint(context.store, self.session)
         self._base = _base(context, event) if self.newest is None else None
-        self.moment = follow(self._last(), event)
+        self._last = self._where()
+        self.moment = follow(self._last, event)
 
-    def _last(self) -> Moment | None:
+    def _where(self) -> Moment | None:
         if self.newest is not None:
             return self.newest.moment
         return None if self._base is None else forked_from(self._base.moment)
@@ -198,9 +199,8 @@ class _Step:
             drafted = drafted.replace(process=seen(event.process))
         if base is not None:
             drafted = drafted.replace(origin=Origin(base.session, base.id))
-        if moment.kind == PROMPT:
-            newest = newest_operation(self._context.store)
-            drafted = drafted.replace(noted=None if newest is None else newest.id)
+        told = moment.kind in (PROMPT, STEER) and not late  # nobody hears what comes late
+        drafted = drafted.replace(noted=self._newest_operation if told else self._noted)
         conversation, parts = self._conversation()
         drafted = drafted.replace(transcript=parts)
         made = record(self._context, captured, drafted, conversation=conversation, base=base)
@@ -229,11 +229,33 @@ class _Step:
     def note(self) -> str | None:
         """Returns what the model must be told: files that changed under its conversation."""
         assert self.moment is not None
-        if self.moment.kind not in (PROMPT, STEER):
+        began = self.newest or self._base
+        if self.moment.kind not in (PROMPT, STEER) or began is None:
             return None
-        from takeback.ops.notes import note_for
+        if self._last is None or not self._last.turn or self._newest_operation == self._noted:
+            return None
+        from takeback.ops.notes import note_of, untold
 
-        return note_for(self._context, self.newest)
+        found = untold(self._context.store, began.commit, self._noted)
+        return None if found is None else note_of(found)
+
+    @property
+    def _newest_operation(self) -> str | None:
+        newest = newest_operation(self._context.store)
+        return None if newest is None else newest.id
+
+    @property
+    def _noted(self) -> str | None:
+        """Returns the last operation that the session's model has been told of."""
+        if self.newest is not None:
+            return self.newest.noted
+        if self._base is None:
+            return None
+        if self._event.leaf not in (None, self._base.leaf):
+            return self._base.noted  # the agent cut behind the note, which stands before its prompt
+        from takeback.ops.notes import told_until
+
+        return told_until(self._context.store, self._base)
 
 
 def _base(context: Context, event: AgentEvent) -> Checkpoint | None:

@@ -175,7 +175,10 @@ def _carry_out(
     undo = undo.replace(prompt=f"before {kind} to {target.id}", operation=token)
     before = record(context, captured, undo, extra=changes.saved)
     operation = operation.replace(
-        before=before.id, time=context.clock.now(), sequence=before.sequence
+        before=before.id,
+        was=before.snapshot,
+        time=context.clock.now(),
+        sequence=before.sequence,
     )
     child = cut.child if cut is not None else None
     entry = journal_record(operation, units, made.left_alone, child)

@@ -9,8 +9,9 @@ from takeback.model.turn import FORK as FORKED
 from takeback.model.turn import PROMPT
 from takeback.model.value import Value
 from takeback.ops.counting import count_lines
-from takeback.ops.notes import NO_PLACE, disagrees
-from takeback.store.operations import known_operations, newest_operation
+from takeback.ops.notes import Looked, Untold, untold
+from takeback.store.checkpoints import newest_checkpoint
+from takeback.store.operations import known_operations, operations_back
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,24 +67,33 @@ class SessionEntry(Value):
 
 def sessions(context: Context, ledger: Ledger) -> list[SessionEntry]:
     """Returns every session of an agent, the one that was last active first."""
-    operation = newest_operation(context.store)
     found = []
+    log = list(operations_back(context.store))
+    looked = Looked(context.store)
     for session in questions.sessions(ledger):
         if session.agent is None:
             continue
-        places = ledger.checkpoints(session=session.id, without=NO_PLACE, limit=1)
-        newest = places[0] if places else None
-        stale = operation is not None and newest is not None and disagrees(newest, operation)
+        stale = _stale(context, session.id, log, looked)
         found.append(
             SessionEntry(
                 session,
                 questions.newest_number(ledger, session.id),
                 len(ledger.checkpoints(session=session.id, without=(UNDO,))),
                 questions.newest_turn(ledger, session.id),
-                (operation.about or operation.target) if operation is not None and stale else None,
+                None if stale is None else stale.operation.about or stale.operation.target,
             )
         )
     return found
+
+
+def _stale(
+    context: Context, session: SessionId, log: list[Operation], looked: Looked
+) -> Untold | None:
+    """Returns what the model of a session is told with its next prompt."""
+    newest = newest_checkpoint(context.store, session) if log else None
+    if newest is None or not newest.turn:
+        return None
+    return untold(context.store, newest.commit, newest.noted, log=log, looked=looked)
 
 
 class Node(Value):

@@ -11,6 +11,7 @@ from takeback.ops.running import RunningTurn, running_turns
 from takeback.ops.sessions import SessionEntry
 from takeback.ops.sessions import sessions as sessions_of
 from takeback.ops.standing import Dirty, Standing, standing
+from takeback.ops.whose import in_use
 from takeback.store import failures, journal, pending
 from takeback.store.failures import Failure
 from takeback.store.operations import read_operations
@@ -91,7 +92,7 @@ def status(
         failures=tuple(failed),
         waiting=len(pending.read(store)),
         running=running_turns(context, ledger, is_over),
-        disagree=tuple(e for e in sessions_of(context, ledger) if e.disagrees is not None),
+        disagree=_disagreeing(sessions_of(context, ledger)),
         snapshot_bytes=size.snapshots,
         standing=standing(context, ledger),
     )
@@ -117,6 +118,13 @@ def nothing_yet(
         failures=tuple(failures.unseen(None, home, root)),
         recording_off_by=recording_off_by,
     )
+
+
+def _disagreeing(entries: list[SessionEntry]) -> tuple[SessionEntry, ...]:
+    """Returns the sessions that somebody may go on with and whose conversation is behind."""
+    used = {session.id for session in in_use([entry.session for entry in entries])}
+    stale = (entry for entry in entries if entry.disagrees is not None)
+    return tuple(e for e in stale if e.session.id in used or not e.session.last_event)
 
 
 class _Size(Value):

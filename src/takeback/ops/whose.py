@@ -100,7 +100,7 @@ def meant(ledger: Ledger, *, now: float, callers: tuple[SessionId, ...] = ()) ->
     for session in everyone:
         if session.id in callers:
             return session.id
-    spoken = _in_use(everyone)
+    spoken = in_use(everyone)
     recent = [s for s in spoken if now - s.last_event < _DAY]
     for candidates in (recent, spoken, everyone):
         if len(candidates) == 1:
@@ -130,7 +130,7 @@ def which(candidates: Iterable[Candidate], now: float) -> WhichSession:
     )
 
 
-def _in_use(everyone: Sequence[Session]) -> list[Session]:
+def in_use(everyone: Sequence[Session]) -> list[Session]:
     """Returns the sessions that spoke and were not left for another of their line since.
 
     Left are one whose descendant has spoken later, and one that had fallen silent when another

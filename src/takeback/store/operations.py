@@ -8,6 +8,8 @@ from takeback.store.records import chain, read_record, write_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from takeback.ports import ObjectSink
     from takeback.store.records import Record
     from takeback.store.store import Store
@@ -36,6 +38,15 @@ def operation_of(record: Record) -> Operation:
         return decode(record.meta)
     except ValueError as error:
         raise StoreDamaged(f"record {record.oid.hex()} is no operation: {error}") from None
+
+
+def operations_back(store: Store) -> Iterator[Operation]:
+    """Yields the log, newest first, as far back as it reads back."""
+    try:
+        for record in chain(store, store.refs.read(OPERATIONS)):
+            yield operation_of(record)
+    except StoreDamaged:
+        return
 
 
 def newest_operation(store: Store) -> Operation | None:

@@ -144,12 +144,20 @@ def _entry(payload: Mapping[str, Any]) -> str | None:
 def _forked_at(payload: Mapping[str, Any]) -> str | None:
     """Returns the leaf that pi stood at when the prompt came that a fork goes to before.
 
-    ``path`` is the way from the prompt's entry to the root. pi writes a system message before a
-    prompt when its tools or its own prompt changed, and that is no place.
+    ``path`` is the way from the prompt's entry to the root.
     """
     if payload.get("position") != "before":
         return _entry(payload)
-    before = (n for n in fields.tables(payload, "path")[1:] if n.get("role") != "system")
+    return leaf_before(fields.tables(payload, "path")[1:])
+
+
+def leaf_before(path: Sequence[Mapping[str, Any]]) -> str | None:
+    """Returns the leaf that pi stood at when a prompt came; ``path`` leads from it to the root.
+
+    pi writes a system message before a prompt when its tools or its own prompt changed, and
+    takeback its note to the model: those are no places.
+    """
+    before = (node for node in path if node.get("role") not in ("system", "note"))
     return next((fields.text(node, "id") for node in before), ROOT)
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from takeback.adapters import fields
-from takeback.adapters.pi import ROOT, tool_kind
+from takeback.adapters.pi import leaf_before, tool_kind
 from takeback.model.event import READ
 from takeback.model.turn import BRANCH, COMPACTION, PROMPT, ROUND, STEER, TURN_END
 from takeback.model.value import Value
@@ -94,7 +94,7 @@ class _Known:
     def _sent(self, node: Node, before: Sequence[Node]) -> Checkpoint | None:
         """Returns the checkpoint made when a prompt was sent, of several from there the last."""
         written = _time(node) + _SLACK
-        leaf = next((fields.text(n, "id") for n in before if n.get("role") != "system"), ROOT)
+        leaf = leaf_before(before)
         own = (c for c in self._prompts if c.leaf == leaf and c.time <= written)
         return next(own, None)
 

@@ -150,7 +150,8 @@ export default function takeback(pi: ExtensionAPI): void {
 		guarded(ctx, async () => {
 			const heard = await tell("before_agent_start", ctx, { prompt: typed ?? event.prompt });
 			typed = undefined;
-			return heard?.note ? { message: noteOf(heard.note) } : undefined;
+			// Said at once it stands before the prompt; as this handler's answer it would stand behind it.
+			if (heard?.note) pi.sendMessage(noteOf(heard.note), { triggerTurn: false });
 		}),
 	);
 

@@ -253,6 +253,6 @@ function nodeOf(entry: any): Node {
 	const parts = Array.isArray(message?.content) ? message.content : [];
 	const text = typeof message?.content === "string" ? message.content : parts.map((part: Document) => part.text ?? "").join("");
 	const tools = parts.filter((part: Document) => part.type === "toolCall").map((part: Document) => part.name);
-	const role = message?.role;
+	const role = entry.customType === "takeback" ? "note" : message?.role;
 	return { id, type, time, role, ...(role === "user" ? { text: text.slice(0, 400) } : {}), ...(tools.length ? { tools } : {}) };
 }
