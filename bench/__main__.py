@@ -35,6 +35,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=1000, help="of the long session; 0: none")
     parser.add_argument("--agents", action="store_true", help="only what the real agents feel")
     parser.add_argument("--picker", action="store_true", help="only how fast the picker opens")
+    parser.add_argument("--commands", action="store_true", help="only what people type most")
     parser.add_argument("--json", type=Path, default=Path("build/bench.json"))
     options = parser.parse_args()
     results: dict[str, Any] = {"python": sys.version.split()[0], "sizes": {}}
@@ -48,6 +49,12 @@ def main() -> None:
         from bench.picker import measure_picker  # opens a pseudo-terminal
 
         results["picker"] = measure_picker(options.rounds or 7)
+        _write(options.json, results)
+        return
+    if options.commands:
+        from bench.commands import measure_commands
+
+        results["commands"] = measure_commands(options.rounds or 7)
         _write(options.json, results)
         return
     for size in map(int, filter(None, options.sizes.split(","))):

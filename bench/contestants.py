@@ -20,7 +20,8 @@ class Contestant(Protocol):
         """Captures the present state; returns milliseconds of wall time."""
 
 
-def _timed(arguments: list[str], place: Path, environ: dict[str, str]) -> float:
+def timed(arguments: list[str], place: Path, environ: dict[str, str]) -> float:
+    """Runs a command to its end; returns milliseconds of wall time."""
     start = time.perf_counter()
     subprocess.run(arguments, cwd=place, env=environ, check=True, stdout=subprocess.DEVNULL)
     return (time.perf_counter() - start) * 1000
@@ -59,8 +60,8 @@ class _GitContestant:
         raise NotImplementedError
 
     def _add(self) -> float:
-        spent = _timed(["git", "-c", "gc.auto=0", "add", "-A"], self._place, self._environ)
-        return spent + _timed(["git", "write-tree"], self._place, self._environ)
+        spent = timed(["git", "-c", "gc.auto=0", "add", "-A"], self._place, self._environ)
+        return spent + timed(["git", "write-tree"], self._place, self._environ)
 
 
 class EmptyIndex(_GitContestant):
@@ -97,7 +98,7 @@ class RawWalk:
     def run(self) -> float:
         prune = ["(", "-name", ".git", "-o", "-name", "node_modules", ")", "-prune"]
         arguments = ["find", ".", *prune, "-o", "-size", "+900G", "-print"]
-        return _timed(arguments, self._place, dict(os.environ))
+        return timed(arguments, self._place, dict(os.environ))
 
 
 class WholeProcess:
@@ -119,7 +120,7 @@ class WholeProcess:
         self.run()
 
     def run(self) -> float:
-        return _timed(self._arguments, self._place, self._environ)
+        return timed(self._arguments, self._place, self._environ)
 
 
 class InProcess:
@@ -154,4 +155,4 @@ class BarePython:
         self.run()
 
     def run(self) -> float:
-        return _timed([sys.executable, "-I", "-S", "-c", "pass"], self._place, dict(os.environ))
+        return timed([sys.executable, "-I", "-S", "-c", "pass"], self._place, dict(os.environ))
