@@ -129,13 +129,20 @@ class Ledger(LedgerFile):
         self, *, session: str | None = None, without: Sequence[str] = (), limit: int = -1
     ) -> list[Checkpoint]:
         """Returns checkpoints, newest first, leaving out some kinds."""
-        kinds = ", ".join(f"?{number}" for number in range(2, 2 + len(without)))
-        return self._select(
-            f"(?1 is null or session = ?1) and kind not in ({kinds})",
+        left_out = f"kind not in ({', '.join('?' * len(without))})"
+        if session is None:
+            return self._select(left_out, *without, limit=limit)
+        return self._select(f"session = ? and {left_out}", session, *without, limit=limit)
+
+    def count_of(self, session: str, *, without: Sequence[str] = ()) -> int:
+        """Returns how many checkpoints a session has, leaving out some kinds."""
+        kinds = ", ".join("?" * len(without))
+        ((count,),) = self.rows(
+            f"select count(*) from checkpoints where session = ? and kind not in ({kinds})",
             session,
             *without,
-            limit=limit,
         )
+        return int(str(count))
 
     def by_id(self, text: str) -> Checkpoint | None:
         found = self._select("id = ?1", text)

@@ -99,7 +99,9 @@ def open_turns(ledger: Ledger) -> list[Turn]:
 
 def turns(ledger: Ledger, *, session: str | None = None) -> list[Turn]:
     """Returns turns, newest first."""
-    return _turns(ledger, "(?1 is null or session = ?1) order by place desc", session)
+    if session is None:
+        return _turns(ledger, "true order by place desc")
+    return _turns(ledger, "session = ? order by place desc", session)
 
 
 def turn_by_id(ledger: Ledger, id: str) -> Turn | None:

@@ -78,7 +78,7 @@ def sessions(context: Context, ledger: Ledger) -> list[SessionEntry]:
             SessionEntry(
                 session,
                 questions.newest_number(ledger, session.id),
-                len(ledger.checkpoints(session=session.id, without=(UNDO,))),
+                ledger.count_of(session.id, without=(UNDO,)),
                 questions.newest_turn(ledger, session.id),
                 None if stale is None else stale.operation.about or stale.operation.target,
             )
