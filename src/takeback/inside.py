@@ -16,7 +16,7 @@ import time
 
 from takeback.errors import TakebackError
 from takeback.visible import shown
-from takeback.words import render
+from takeback.words import plans, render
 from takeback.words.paint import Paint
 from takeback.words.status import status_lines
 
@@ -92,7 +92,7 @@ def _rewind(
 
 
 def _planned(plan: Plan, title: str, typed: str) -> list[str]:
-    lines = [f"{title}:", *render.plan_lines(plan, _PLAIN, whole=False)]
+    lines = [f"{title}:", *plans.plan_lines(plan, _PLAIN, whole=False)]
     if plan.refused:
         return lines
     if plan.does_nothing:

@@ -37,13 +37,12 @@ def test_a_transcript(story: Story) -> None:
     assert settled(text, first=story.first, second=story.second) == snapshot("""\
 $ takeback rewind start --dry-run
 Plan: rewind 4 files to FIRST (start).
-  write a
-  create b
-  delete c
-  delete d
-your own edits since the last checkpoint, taken back too
-(undo brings them back; `takeback checkpoint` first keeps them):
-  d
+  write a  +1 -1
+  create b  +1 -0
+  delete c  +0 -1
+  delete d  +0 -1
+all of these are your own edits since then, taken back too
+(undo brings them back; `takeback checkpoint` first keeps them)
 $ takeback rewind start --yes
 Rewound 4 files to FIRST (start).
 Take it back: takeback undo
@@ -106,10 +105,16 @@ def test_the_json_of_a_plan(story: Story) -> None:
         "type": "plan",
         "v": 1,
         "target": story.first,
-        "written": [{"path": "a", "kind": "modified"}, {"path": "b", "kind": "added"}],
-        "deleted": [{"path": "c", "kind": "deleted"}, {"path": "d", "kind": "deleted"}],
+        "written": [
+            {"path": "a", "kind": "modified", "added": 1, "deleted": 1},
+            {"path": "b", "kind": "added", "added": 1, "deleted": 0},
+        ],
+        "deleted": [
+            {"path": "c", "kind": "deleted", "added": 0, "deleted": 1},
+            {"path": "d", "kind": "deleted", "added": 0, "deleted": 1},
+        ],
         "left_alone": [],
-        "outside": [{"path": "d"}],
+        "outside": [{"path": name} for name in "abcd"],
         "others": [],
         "warnings": [],
         "refused": [],
@@ -118,6 +123,8 @@ def test_the_json_of_a_plan(story: Story) -> None:
         "about": '"start"',
         "prompt": None,
         "session": None,
+        "turns": [],
+        "goes_on": None,
     }
     assert story.files() == NOW
 
@@ -275,13 +282,12 @@ def test_yes_at_a_terminal(story: Story) -> None:
     seen = at_a_terminal(story.cli, "rewind", "start", answers=("y\n",), env={"NO_COLOR": "1"})
     assert seen.status == 0
     assert settled(seen.screen, first=story.first) == snapshot("""\
-  write a
-  create b
-  delete c
-  delete d
-your own edits since the last checkpoint, taken back too
-(undo brings them back; `takeback checkpoint` first keeps them):
-  d
+  write a  +1 -1
+  create b  +1 -0
+  delete c  +0 -1
+  delete d  +0 -1
+all of these are your own edits since then, taken back too
+(undo brings them back; `takeback checkpoint` first keeps them)
 Rewind 4 files to FIRST (start)? [y/N] y
 Rewound 4 files to FIRST (start).
 Take it back: takeback undo

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.cli import Answer, Cli
 from tests.support.git import git
+from tests.support.host import Host
 from tests.support.journey import checkpoint, paths, plan, same
 from tests.support.trees import Entry, git_state, tree_state
 
@@ -592,17 +593,18 @@ def test_27_paths_are_taken_from_where_one_stands(cli: Cli, workspace: Path) -> 
 # -- 28, as far as it needs no agent
 
 
-def test_28_the_users_own_edits_are_named_and_come_back(cli: Cli, workspace: Path) -> None:
-    """The user's own outside edits are taken back too, under their own heading; ``--yes`` is
-    enough, since undo brings them back."""
+def test_28_the_users_own_edits_are_named_and_come_back(
+    cli: Cli, workspace: Path, tmp_path: Path
+) -> None:
+    """The user's own outside edits since the target are taken back too, each marked in the
+    plan; ``--yes`` is enough, since undo brings them back."""
     for name in ("agent edits", "user edits", "user deletes", "both edit", "nobody"):
         (workspace / name).write_text("then\n")
     target, then = checkpoint(cli), tree_state(workspace)
-    (workspace / "agent edits").write_text("agent\n")
-    (workspace / "agent makes").write_text("agent\n")
-    (workspace / "both edit").write_text("agent\n")
-    checkpoint(cli)
-    (workspace / "user edits").write_text("user\n")
+    host = Host(cli, tmp_path)
+    (workspace / "user edits").write_text("user\n")  # before the turn, and after it
+    made = {"agent edits": b"agent\n", "agent makes": b"agent\n", "both edit": b"agent\n"}
+    host.turn("do it", made)
     (workspace / "user deletes").unlink()
     (workspace / "user makes").write_text("user\n")
     (workspace / "both edit").write_text("agent, then user\n")
@@ -613,10 +615,11 @@ def test_28_the_users_own_edits_are_named_and_come_back(cli: Cli, workspace: Pat
     assert paths(planned["outside"]) == outside
     assert planned["refused"] == []
     assert outside <= paths(planned["written"]) | paths(planned["deleted"])
-    _, heading, listed = cli.ok("--dry-run", "rewind", target).stdout.partition("your own edits")
-    assert heading, "they have a heading of their own"
-    assert all(path.decode() in listed for path in outside), listed
-    assert "agent" not in listed, listed
+    lines = cli.ok("--dry-run", "rewind", target).stdout.splitlines()
+    for path in (*outside, b"agent edits", b"agent makes"):
+        [line] = [line for line in lines if path.decode() in line]
+        assert ("your own edit" in line) == (path in outside), line
+    assert "4 of these are your own edits since then, taken back too" in lines
     same(now, tree_state(workspace))
 
     rewind(cli, target)

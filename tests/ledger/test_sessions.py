@@ -263,15 +263,9 @@ def test_what_a_turn_is_known_to_have_changed_and_who_did_it_last(ledger: Ledger
     add(ledger, "v", "mine-a", TURN_END, 1, changes=added)
     assert questions.owners(ledger, CheckpointId("t")) == {b"a": "tool edit", b"b": "unknown"}
     assert questions.owners(ledger, CheckpointId("u")) == {}
-    assert questions.changed_by_sessions(ledger, CheckpointId("t")) == {
-        b"a": {"mine-a"},
-        b"b": {"mine-a"},
-    }
-    assert questions.changed_by_sessions(ledger, CheckpointId("u")) == {
-        b"a": {"mine-a"},
-        b"b": {"mine-a"},
-    }
-    assert questions.changed_by_sessions(ledger, CheckpointId("v")) == {}
+    assert questions.changed_since(ledger, CheckpointId("t")) == [mine(b"a", "shell"), *added]
+    assert questions.changed_since(ledger, CheckpointId("u")) == list(added)
+    assert questions.changed_since(ledger, CheckpointId("v")) == []
 
 
 def test_a_tool_claims_its_file_from_whoever_was_only_suspected(ledger: Ledger) -> None:

@@ -7,7 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
-from takeback.model.operation import REDO, REWIND, UNDO, History, Operation, decode, history
+from takeback.model.operation import (
+    REDO,
+    REWIND,
+    UNDO,
+    History,
+    Operation,
+    decode,
+    history,
+)
 
 
 def operation(kind: str, name: str) -> Operation:

@@ -291,8 +291,9 @@ def test_own_edits_are_named_with_how_to_keep_them(story: Path) -> None:
 
     async def keys(stage: Stage, pilot: Pilot[None]) -> None:
         plan = await to_plan(stage, pilot, "f")
-        assert "your own edits since the last checkpoint, taken back too" in plan
-        assert "`takeback checkpoint` first keeps them" in plan
+        assert "write a.txt" in plan
+        assert "your own edit since then, taken back too" in plan
+        assert "`takeback checkpoint` first keeps it" in plan
 
     play(story, keys)
 

@@ -59,7 +59,7 @@ def test_actions_plan_and_what_was_done(root: Path, claude: None) -> None:
         await choose(app, pilot)
         await assert_picture(app, "actions")
         await pilot.press("b")
-        assert "your own edits" in said(await shows(pilot, PlanScreen))
+        assert "your own edit since then" in said(await shows(pilot, PlanScreen))
         await assert_picture(app, "plan")
         await pilot.press("y")
         assert "Resume the agent (r)" in said(await shows(pilot, AfterScreen))

@@ -17,7 +17,7 @@ import os
 from takeback import ops
 from takeback.app.border import guarded
 from takeback.app.opened import place_of
-from takeback.app.travel import Travel
+from takeback.app.steps import Steps
 from takeback.model.session import session_id
 from takeback.paths import takeback_home
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @guarded
-class Takeback(Travel):
+class Takeback(Steps):
     """One workspace and everything that can be done with it. Close it, or use ``with``."""
 
     def checkpoint(

@@ -1,4 +1,4 @@
-"""Changing: rewind, fork, undo and redo, of files, conversation, or both."""
+"""Travel: rewind and fork, of files, conversation, or both."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from takeback import ops
 from takeback.adapters import adapter_of
 from takeback.app.border import guarded
 from takeback.app.reading import Reading, turn_is_over
-from takeback.errors import NoSuchCheckpoint, RecoveredInstead, UsageError, WhichSession
+from takeback.errors import NoSuchCheckpoint, UsageError, WhichSession
 from takeback.model.path_text import to_text
 from takeback.model.policy import NO_OVERRIDES, Overrides
 from takeback.visible import shown as visible
-
-_UNDO, _REDO = "undo", "redo"  # the kinds of operation.py, which a capture need not import
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.comparison import Preview
-    from takeback.model.operation import Operation, Step
     from takeback.model.plan import Outcome, Plan
     from takeback.ops.child import Cut
     from takeback.ops.choices import Choices
@@ -313,74 +310,3 @@ class Travel(Reading):
         from takeback.app.asking import refuse_inside
 
         refuse_inside(what, self._context.environ, by_agent=self._by_agent)
-
-    # -- undo and redo
-
-    def next_undo(self) -> Step:
-        """Returns the operation that undo would take back; raises Refused."""
-        return ops.undo.next_step(self._context, _UNDO)
-
-    def next_redo(self) -> Step:
-        """Returns the operation that redo would do again; raises Refused."""
-        return ops.undo.next_step(self._context, _REDO)
-
-    def plan_undo(self, *, overrides: Overrides = NO_OVERRIDES) -> Plan:
-        """Returns what ``undo`` would change; changes nothing."""
-        return self._plan_step(_UNDO, overrides)
-
-    def plan_redo(self, *, overrides: Overrides = NO_OVERRIDES) -> Plan:
-        """Returns what ``redo`` would change; changes nothing."""
-        return self._plan_step(_REDO, overrides)
-
-    def _plan_step(self, kind: str, overrides: Overrides) -> Plan:
-        step = ops.undo.next_step(self._context, kind)
-        facts = self._facts(self._by_id(step.goes_to))
-        return ops.undo.plan_step(self._context, step, self._by_id, overrides, facts=facts)
-
-    def undo(self, *, overrides: Overrides = NO_OVERRIDES, shown: Plan | None = None) -> Outcome:
-        """Takes back the newest operation that is not yet taken back."""
-        return self._step(_UNDO, overrides, shown)
-
-    def redo(self, *, overrides: Overrides = NO_OVERRIDES, shown: Plan | None = None) -> Outcome:
-        """Does again what the last undo took back."""
-        return self._step(_REDO, overrides, shown)
-
-    def recover_instead_of(self, kind: str) -> None:
-        """Recovers what was interrupted, if anything, and then raises RecoveredInstead.
-
-        After a recovery ``undo`` and ``redo`` mean another operation than the caller saw.
-        """
-        if self._recover_and_say() is not None:
-            raise RecoveredInstead(
-                f"an interrupted operation was recovered first, so {kind} now means something else",
-                hint=f"look at the files, then run it again: takeback {kind}",
-            )
-
-    def _step(self, kind: str, overrides: Overrides, shown: Plan | None) -> Outcome:
-        self.recover_instead_of(kind)
-        step = ops.undo.next_step(self._context, kind)
-        outcome = ops.undo.take_step(
-            self._context,
-            kind,
-            step,
-            self._by_id,
-            overrides,
-            shown=shown,
-            facts=self._facts(self._by_id(step.goes_to)),
-        )
-        return self._with_session(outcome, step.operation, back=kind == _UNDO)
-
-    def _with_session(self, outcome: Outcome, operation: Operation, *, back: bool) -> Outcome:
-        """Says which session to go on with after an undo or redo that moved a conversation."""
-        if not operation.moves_conversation:
-            return outcome
-        wanted = operation.session if back else operation.child
-        newest = None
-        if wanted is not None:
-            session = wanted
-            newest = self._ask(lambda ledger: ops.names.newest_of(ledger, session))
-        if newest is None:
-            return outcome
-        resume = ops.child.resume_of(newest, adapter_of(newest.agent or ""))
-        moved = outcome.replace(session=wanted, resume=resume)
-        return self._in_agents_hands(moved, newest.agent or "", newest.native or "", resume.cwd)

@@ -7,7 +7,7 @@ import click
 from takeback.cli.terminal import agrees
 from takeback.errors import PartlyDone, Refused, UsageError
 from takeback.model.policy import Overrides
-from takeback.words import choices, documents, render
+from takeback.words import choices, documents, plans, render
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Journey:
             question = render.question(self._errand.kind, plan, self._errand.of).rstrip("?")
             self._output.line(f"Plan: {question[0].lower()}{question[1:]}.")
         paint = self._output.paint
-        self._output.lines(render.plan_lines(plan, paint, whole=self._call.verbose))
+        self._output.lines(plans.plan_lines(plan, paint, whole=self._call.verbose))
         return 0
 
     def travel(self) -> int:
@@ -108,7 +108,7 @@ class Journey:
 
     def _agreed(self, plan: Plan) -> bool:
         paint = self._output.paint_stderr
-        self._output.aside(render.plan_lines(plan, paint, whole=self._call.verbose))
+        self._output.aside(plans.plan_lines(plan, paint, whole=self._call.verbose))
         if plan.refused:
             flags = " ".join(refusal.flag for refusal in plan.refused if refusal.flag)
             raise Refused(

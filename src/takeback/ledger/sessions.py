@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _TURN = "id, session, number, kind, prompt, native, before, after, began, ended, state"
 _SHORTEST_WORD = 3
+_SILENT = "'undo', 'manual', 'fork', 'session start', 'session end'"
+"""Kinds of checkpoints that do not move a conversation on."""
 
 
 def sessions(ledger: Ledger) -> list[Session]:
@@ -142,6 +144,22 @@ def line(ledger: Ledger, session: str) -> list[SessionId]:
     return found
 
 
+def last_spoken(
+    ledger: Ledger, sessions: Iterable[str], *, after: int, before: int | None
+) -> SessionId | None:
+    """Returns which of some sessions was last gone on with between two sequence numbers."""
+    named = list(sessions)
+    marks = ", ".join("?" * len(named))
+    rows = ledger.rows(
+        f"select session from checkpoints where sequence > ? and sequence < coalesce(?, 9e18) "
+        f"and kind not in ({_SILENT}) and session in ({marks}) order by sequence desc limit 1",
+        after,
+        before,
+        *named,
+    )
+    return SessionId(str(rows[0][0])) if rows else None
+
+
 def _turns(ledger: Ledger, where: str, *values: object) -> list[Turn]:
     rows = ledger.rows(f"select {_TURN} from turns where {where}", *values)
     return [Turn(*row) for row in rows]  # type: ignore[arg-type]
@@ -225,19 +243,26 @@ def claim(ledger: Ledger, change: OwnedChange, *, since: CheckpointId | None) ->
     return [CheckpointId(str(turn)) for _, turn in found if turn is not None]
 
 
-def changed_by_sessions(ledger: Ledger, since: CheckpointId) -> dict[bytes, set[str]]:
-    """Returns which sessions changed which paths after a checkpoint."""
+def changed_since(ledger: Ledger, since: CheckpointId) -> list[OwnedChange]:
+    """Returns each change after a checkpoint with who made it, oldest first."""
     rows = ledger.rows(
-        "select path, changes.session from changes "
-        "join checkpoints on checkpoints.id = changes.checkpoint "
-        "where changes.session is not null and place > "
-        "(select place from checkpoints where id = ?)",
+        "select path, changes.kind, added, deleted, who, changes.session, changes.turn "
+        "from changes join checkpoints on checkpoints.id = changes.checkpoint "
+        "where place > (select place from checkpoints where id = ?) order by place, path",
         since,
     )
-    found: dict[bytes, set[str]] = {}
-    for path, session in rows:
-        found.setdefault(bytes(path), set()).add(str(session))  # type: ignore[call-overload]
-    return found
+    return [OwnedChange(*row) for row in rows]  # type: ignore[arg-type]
+
+
+def turns_since(ledger: Ledger, since: CheckpointId) -> list[Turn]:
+    """Returns the turns that changed something after a checkpoint, oldest first."""
+    return _turns(
+        ledger,
+        "id in (select changes.turn from changes "
+        "join checkpoints on checkpoints.id = changes.checkpoint "
+        "where place > (select place from checkpoints where id = ?1)) order by place",
+        since,
+    )
 
 
 def index_words(ledger: Ledger, checkpoint: CheckpointId, what: str, *texts: str) -> None:

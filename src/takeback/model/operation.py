@@ -171,10 +171,14 @@ class Step(Value):
 
 
 class History(Value):
-    """What can be undone and redone now, newest last."""
+    """What can be undone and redone now, newest last.
+
+    ``took`` says of each undo and redo in the log which operation it took back.
+    """
 
     undo: tuple[Step, ...]
     redo: tuple[Step, ...]
+    took: Mapping[OperationId, Operation] = {}
 
 
 def history(log: Iterable[Operation]) -> History:
@@ -193,15 +197,18 @@ def history(log: Iterable[Operation]) -> History:
     """
     undo: list[Step] = []
     redo: list[Step] = []
+    took: dict[OperationId, Operation] = {}
     for operation in log:
         if operation.kind in UNDOABLE and operation.can_be_undone:
             undo.append(Step(operation, operation))
             redo.clear()
         elif operation.kind == UNDO and _is_of(operation, undo):
+            took[operation.id] = undo[-1].last
             redo.append(Step(undo.pop().operation, operation))
         elif operation.kind == REDO and _is_of(operation, redo):
+            took[operation.id] = redo[-1].last
             undo.append(Step(redo.pop().operation, operation))
-    return History(tuple(undo), tuple(redo))
+    return History(tuple(undo), tuple(redo), took)
 
 
 def _is_of(operation: Operation, stack: list[Step]) -> bool:

@@ -9,6 +9,12 @@ from takeback.model.operation import FILES
 from takeback.model.session import Resume
 from takeback.model.value import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from takeback.model.timeline import Turn
+
 
 class LeftAlone(Value):
     """A path that differs from the target and is not touched, and why.
@@ -39,7 +45,9 @@ class Plan(Value):
     changed. ``saved`` are the paths outside the snapshot (ignored, oversized, unreadable
     to the scan) whose bytes must be saved before they are replaced. ``scope`` is what would
     move, ``about`` where that is in words, ``prompt`` the prompt that would be taken back and
-    ``session`` the one whose conversation is cut.
+    ``session`` the one whose conversation is cut. ``turns`` are the turns since the target that
+    changed any of the paths, ``lines`` how many lines each path would gain and lose, where that
+    was counted, ``goes_on`` the session that the conversation goes back to by undo and redo.
     """
 
     target: Checkpoint
@@ -57,6 +65,9 @@ class Plan(Value):
     about: str | None = None
     prompt: str | None = None
     session: SessionId | None = None
+    turns: tuple[Turn, ...] = ()
+    lines: Mapping[bytes, tuple[int, int]] = {}
+    goes_on: SessionId | None = None
 
     @property
     def files(self) -> int:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         transcript,
         undo,
         verify,
+        whereabouts,
         whose,
     )
 
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
         "transcript",
         "undo",
         "verify",
+        "whereabouts",
         "whose",
     ]
 else:

@@ -10,32 +10,45 @@ from takeback.errors import StoreDamaged
 from takeback.ledger import sessions as questions
 from takeback.model.checkpoint import UNDO
 from takeback.model.ids import WORKSPACE_SESSION
+from takeback.model.timeline import OUTSIDE
 from takeback.model.turn import PROMPT
 from takeback.model.value import Value
 from takeback.ops.running import RunningTurn, running_turns
 from takeback.ops.save import saved_since
+from takeback.ops.whereabouts import current_session
 from takeback.store import trees
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.ids import SnapshotId
+    from takeback.model.ids import SessionId, SnapshotId
+    from takeback.model.timeline import OwnedChange, Turn
     from takeback.ops.context import Context
 
 
 class Facts(Value):
-    """``others`` maps paths to the other sessions that changed them since the target."""
+    """What is known of the time since the target.
+
+    ``others`` maps paths to the other sessions that changed them, ``own`` are the paths that the
+    person changed, ``turns`` are the turns that changed something, each with its paths.
+    """
 
     last_seen: SnapshotId | None = None
+    is_worked_on: bool = False
+    """A turn is open: what changed since the last look is its doing, not the person's."""
     running: tuple[RunningTurn, ...] = ()
     inside: RunningTurn | None = None
     others: Mapping[bytes, str] = {}
+    own: frozenset[bytes] = frozenset()
+    turns: tuple[tuple[Turn, frozenset[bytes]], ...] = ()
     ignored: tuple[bytes, ...] = ()
     family: frozenset[str] = frozenset()
     """The target's session with its ancestors and all that descends from it."""
+    current: SessionId | None = None
+    """The session that the conversation of the target's line is at."""
 
 
 NO_FACTS = Facts()
@@ -54,15 +67,19 @@ def facts(
     ``inside`` is the turn that this was called from. ``is_over`` tells of a session's newest
     checkpoint whether its turn ended without a word.
     """
-    running = running_turns(context, ledger, is_over)
     family = _family(ledger, target.session)
+    changes = questions.changed_since(ledger, target.id)
     return Facts(
         last_seen=last_seen(ledger),
-        running=running,
+        is_worked_on=bool(questions.open_turns(ledger)),
+        running=running_turns(context, ledger, is_over),
         inside=inside,
-        others=_others(ledger, target, family),
+        others=_others(changes, target, family),
+        own=frozenset(change.path for change in changes if change.who == OUTSIDE),
+        turns=_turns(ledger, target, changes),
         ignored=_ignored(context, ledger, target, family),
         family=family,
+        current=current_session(context, ledger, target.session),
     )
 
 
@@ -74,13 +91,18 @@ def last_seen(ledger: Ledger) -> SnapshotId | None:
     return None if last is None else SnapshotId(last.snapshot)
 
 
-def _others(ledger: Ledger, target: Checkpoint, mine: frozenset[str]) -> dict[bytes, str]:
+def _others(
+    changes: Iterable[OwnedChange], target: Checkpoint, mine: frozenset[str]
+) -> dict[bytes, str]:
     """Returns the paths that sessions other than the target's line changed since the target.
 
     Going to a checkpoint made by hand takes back whatever happened since; only if more than
     one session worked since then is it not clear whose work is meant.
     """
-    changed = questions.changed_by_sessions(ledger, target.id)
+    changed: dict[bytes, set[str]] = {}
+    for change in changes:
+        if change.session is not None:
+            changed.setdefault(change.path, set()).add(change.session)
     if target.session == WORKSPACE_SESSION:
         workers = set().union(*changed.values()) if changed else set()
         if len(workers) <= 1:
@@ -90,6 +112,19 @@ def _others(ledger: Ledger, target: Checkpoint, mine: frozenset[str]) -> dict[by
         for path, sessions in changed.items()
         if sessions - mine
     }
+
+
+def _turns(
+    ledger: Ledger, target: Checkpoint, changes: Iterable[OwnedChange]
+) -> tuple[tuple[Turn, frozenset[bytes]], ...]:
+    paths: dict[str, set[bytes]] = {}
+    for change in changes:
+        if change.turn is not None:
+            paths.setdefault(change.turn, set()).add(change.path)
+    return tuple(
+        (turn, frozenset(paths.get(turn.id, ())))
+        for turn in questions.turns_since(ledger, target.id)
+    )
 
 
 def _family(ledger: Ledger, session: str) -> frozenset[str]:

@@ -15,11 +15,15 @@ from takeback.visible import shown
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.ids import SnapshotId
     from takeback.model.policy import Overrides
+    from takeback.model.timeline import Turn
     from takeback.ops.capture import Captured
     from takeback.ops.context import Context
     from takeback.ops.scope import Scope
+
+_MANY = 1000
+"""Files of a plan above which nobody reads the numbers of each."""
+_PATIENCE = 1.0
 
 
 def plan(
@@ -36,7 +40,8 @@ def plan(
         captured.keep()
         with Translated("the plan"):
             changes = prepare(context, captured, target, scope, overrides, facts, save=False)
-            return describe(context, captured, target, scope, changes, overrides, facts)
+            made = describe(context, captured, target, scope, changes, overrides, facts)
+    return _counted(context, captured, made)
 
 
 def prepare(
@@ -78,28 +83,48 @@ def describe(
         writes=tuple(sorted(changes.writes, key=lambda c: c.path)),
         deletes=tuple(sorted(changes.deletes, key=lambda c: c.path)),
         left_alone=changes.named(),
-        outside=_outside(context, captured, changes, facts.last_seen),
+        outside=_outside(context, captured, changes, facts),
         others=others(changes, facts),
         warnings=tuple(shown(line) for line in (*unnamed, *warnings(context, target))),
         refused=refusals(context, captured, target, changes, overrides, facts),
         saved=tuple(sorted(changes.extra)),
         paths=scope.paths,
         ignored=scope.ignored,
+        turns=_turns(changes, facts),
     )
 
 
 def _outside(
-    context: Context, captured: Captured, changes: Preparation, last_seen: SnapshotId | None
+    context: Context, captured: Captured, changes: Preparation, facts: Facts
 ) -> tuple[bytes, ...]:
-    """Returns the planned paths that were edited since the last state that takeback knows."""
-    if last_seen is None:
-        return ()
-    seen = bytes.fromhex(last_seen)
-    since = {
-        change.path
-        for change in trees.diff(
-            context.store, seen, captured.tree, on_damage=lambda path, error: None
-        )
-    }
-    planned = [change.path for change in (*changes.writes, *changes.deletes)]
-    return tuple(sorted(path for path in planned if path in since))
+    """Returns the planned paths that the person changed since the target, by their own hand.
+
+    Up to the last look the ledger says so; since then it is theirs if no agent is at work.
+    """
+    own = set(facts.own)
+    if facts.last_seen is not None and not facts.is_worked_on:
+        seen = bytes.fromhex(facts.last_seen)
+        found = trees.diff(context.store, seen, captured.tree, on_damage=lambda path, error: None)
+        own.update(change.path for change in found)
+    planned = {change.path for change in (*changes.writes, *changes.deletes)}
+    return tuple(sorted(planned & own))
+
+
+def _turns(changes: Preparation, facts: Facts) -> tuple[Turn, ...]:
+    """Returns the turns since the target that changed any of the planned paths."""
+    planned = frozenset(change.path for change in (*changes.writes, *changes.deletes))
+    return tuple(turn for turn, paths in facts.turns if paths & planned)
+
+
+def _counted(context: Context, captured: Captured, made: Plan) -> Plan:
+    """Adds how many lines come and go in each file, where that is soon said."""
+    from takeback.git.diff import BINARY
+    from takeback.ops.counting import Limits, lines_between
+
+    planned = {change.path for change in (*made.writes, *made.deletes)}
+    if not planned or len(planned) > _MANY:
+        return made
+    then = bytes.fromhex(made.target.snapshot)
+    lines = lines_between(context.store, captured.tree, then, limits=Limits(patience=_PATIENCE))
+    known = {path: n for path, n in lines.items() if path in planned and n != BINARY}
+    return made.replace(lines=known)

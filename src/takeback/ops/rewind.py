@@ -109,8 +109,8 @@ def rewind(
         if made.refused:
             captured.sink.discard()
             raise refused(made)
-        if made.is_empty and kind == REWIND and (cut is None or cut.reused):
-            nothing = _nothing_done(kind, target, made.left_alone)
+        if made.is_empty and kind == REWIND and _is_there(cut, facts):
+            nothing = _nothing_done(kind, target, made.left_alone, scope=_moved(scope, cut))
             return nothing if cut is None else _with_cut(nothing, cut)
         if target.amid is not None and shown is None:  # a plan that was shown has said it
             context.reporter.note(made.warnings[-1])
@@ -138,10 +138,6 @@ def _operation(
     """Returns the line of the log as far as it is known before anything is done."""
     target = made.target
     child = cut.child if cut is not None else None
-    if of is not None:
-        moved = of.scope
-    else:
-        moved = (BOTH if scope.files else CONVERSATION) if cut is not None else FILES
     return Operation(
         id=new_operation_id(),
         kind=kind,
@@ -152,12 +148,31 @@ def _operation(
         after=target.snapshot,
         paths=made.paths,
         of=None if of is None else of.id,
-        scope=moved,
+        scope=_moved(scope, cut) if of is None else of.scope,
         child=child.id if child is not None else None,
         directory=child.worktree if child is not None else None,
         about=about,
         target_sequence=target.sequence,
     )
+
+
+def _moved(scope: Scope, cut: Cut | None) -> str:
+    """Says what a rewind or fork moves."""
+    if cut is None:
+        return FILES
+    return BOTH if scope.files else CONVERSATION
+
+
+def _is_there(cut: Cut | None, facts: Facts) -> bool:
+    """Tells whether the conversation need not move: it is at the very session already.
+
+    Going to that session again after an undo is an operation, or there would be nothing to undo.
+    """
+    if cut is None:
+        return True
+    if cut.child is None:
+        return facts.current is None
+    return cut.reused and facts.current == cut.child.id
 
 
 def _carry_out(
@@ -248,9 +263,9 @@ def finish(
         with Translated(f"the {operation.kind}"):
             journal.remove(context.store)
         return _nothing_done(operation.kind, target, named, verified=verified)
-    failure = _new_session(context, child, target)
-    if failure is not None:
-        operation = operation.replace(child=None)
+    asked, failure = operation.scope, _new_session(context, child, target)
+    if failure is not None:  # the log says what was done: the conversation is where it was
+        operation = operation.replace(child=None, scope=FILES)
     with Translated(f"the {operation.kind}", undo=after.sink.discard):
         write_operation(
             context.store,
@@ -276,7 +291,7 @@ def finish(
         verified=verified,
         recovered=recovered,
         directories=applied.directories,
-        scope=operation.scope,
+        scope=asked,
         conversation_error=failure,
     )
 
@@ -293,8 +308,13 @@ def _new_session(context: Context, child: Child | None, target: Checkpoint) -> s
 
 
 def _nothing_done(
-    kind: str, target: Checkpoint, left: tuple[LeftAlone, ...], *, verified: bool = True
+    kind: str,
+    target: Checkpoint,
+    left: tuple[LeftAlone, ...],
+    *,
+    verified: bool = True,
+    scope: str = FILES,
 ) -> Outcome:
     """Nothing had to change, or all that should have had to be left alone: nothing to undo."""
     verified = verified and all(item.by_rule for item in left)
-    return Outcome(None, kind, target, None, (), (), left, verified=verified)
+    return Outcome(None, kind, target, None, (), (), left, verified=verified, scope=scope)

@@ -40,8 +40,9 @@ def next_step(context: Context, kind: str) -> Step:
 
 def _scope(context: Context, step: Step, goes_to: Checkpoint) -> Scope:
     """Keeps to the scope of the operation, and takes back all else that it touched."""
-    if not step.operation.moves_files:
-        return Scope(step.operation.paths, files=False)
+    changed = step.last.written + step.last.deleted + len(step.last.touched)
+    if not step.operation.moves_files or not changed:
+        return Scope(step.operation.paths, files=False)  # what it left alone it leaves alone
     touched = {change.path: change for change in _made(context, step, goes_to)}
     touched.update((change.path, change) for change in step.last.touched)
     return Scope(
@@ -87,7 +88,7 @@ def plan_step(
 
 def _relevant(facts: Facts) -> Facts:
     """Undo and redo restore the operation's own saved files, and no others."""
-    return facts.replace(ignored=(), others={})
+    return facts.replace(ignored=())
 
 
 def take_step(

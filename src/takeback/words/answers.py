@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from takeback.words import documents, render
+from takeback.words import documents, plans, render
 from takeback.words.paint import Paint
 from takeback.words.text import count
 
@@ -37,7 +37,7 @@ def plan(kind: str, made: Plan, of: Operation | None, number: int) -> Document:
         **documents.plan(made),
         "plan": number,
         "question": render.question(kind, made, of),
-        "lines": list(render.plan_lines(made, _PLAIN, whole=False)),
+        "lines": list(plans.plan_lines(made, _PLAIN, whole=False)),
         "counts": f"{_files(made.writes)} written, {_files(made.deletes)} deleted",
     }
 

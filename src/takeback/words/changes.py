@@ -219,7 +219,7 @@ def going_lines(preview: Preview) -> Iterator[str]:
     if preview.changes:
         yield f"It would write {count(written, 'file')} and delete {deleted:,}."
     if plan.outside:
-        yield f"{count(plan.outside, 'file')} with your own edits since the last checkpoint."
+        yield f"{count(plan.outside, 'file')} with your own edits since then."
     if plan.others:
         yield f"{count(plan.others, 'file')} that another session changed since."
     if plan.saved:

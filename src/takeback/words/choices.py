@@ -8,7 +8,7 @@ from __future__ import annotations
 from takeback.errors import RecoveredInstead, Refused, TakebackError, UsageError
 from takeback.model.value import Value
 from takeback.visible import shown
-from takeback.words import render
+from takeback.words import plans, render
 from takeback.words.text import count, quoted, shown_path
 
 TYPE_CHECKING = False
@@ -187,7 +187,7 @@ def plan_lines(errand: Errand, plan: Plan, paint: Paint) -> Iterator[str]:
         yield "The files stay as they are."
     elif plan.is_empty and not plan.does_nothing and plan.is_possible:
         yield "The files are already there; none changes."
-    yield from render.plan_lines(plan.replace(refused=()), paint, whole=True)
+    yield from plans.plan_lines(plan.replace(refused=()), paint, whole=True)
     if plan.scope != "files" and errand.of is None:
         yield "The conversation goes on as a new session; the one that it comes from stays."
     if plan.prompt:

@@ -7,7 +7,7 @@ from takeback.words.text import timestamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from takeback.app.connect import AgentState
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from takeback.model.operation import Operation
     from takeback.model.plan import LeftAlone, Outcome, Plan
     from takeback.model.session import Resume
-    from takeback.model.timeline import OwnedChange
+    from takeback.model.timeline import OwnedChange, Turn
     from takeback.ops.sessions import Found, Node, SessionEntry
     from takeback.ops.standing import Dirty, Standing
     from takeback.ops.status import Status
@@ -60,6 +60,25 @@ def owned(changes: Iterable[OwnedChange]) -> list[Document]:
 
 def planned(changes: Iterable[Change]) -> list[Document]:
     return [{**path_fields(change.path), "kind": change.kind} for change in changes]
+
+
+def _with_lines(made: Plan, changes: Sequence[Change]) -> list[Document]:
+    """Returns the changes of a plan, with the lines that each brings and takes."""
+    lines = (made.lines.get(change.path, (None, None)) for change in changes)
+    return [
+        {**one, "added": added, "deleted": deleted}
+        for one, (added, deleted) in zip(planned(changes), lines, strict=True)
+    ]
+
+
+def planned_turn(found: Turn) -> Document:
+    """Returns a turn that a plan names."""
+    return {
+        "id": found.id,
+        "session": found.session,
+        "turn": found.number,
+        "prompt": found.prompt,
+    }
 
 
 def timeline_entry(entry: TimelineEntry) -> Document:
@@ -125,8 +144,8 @@ def operation(done: Operation) -> Document:
 def plan(made: Plan) -> Document:
     return {
         "target": made.target.id,
-        "written": planned(made.writes),
-        "deleted": planned(made.deletes),
+        "written": _with_lines(made, made.writes),
+        "deleted": _with_lines(made, made.deletes),
         "left_alone": reasons(made.left_alone),
         "outside": path_list(made.outside),
         "others": path_list(made.others),
@@ -140,6 +159,8 @@ def plan(made: Plan) -> Document:
         "about": made.about,
         "prompt": made.prompt,
         "session": made.session,
+        "turns": [planned_turn(one) for one in made.turns],
+        "goes_on": made.goes_on,
     }
 
 

@@ -1,4 +1,4 @@
-"""Plans, outcomes and checkpoints as lines of text. Sentences; ids stand last and bare."""
+"""Outcomes and checkpoints as lines of text. Sentences; ids stand last and bare."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from takeback.model.change import Change
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.operation import Operation
     from takeback.model.plan import LeftAlone, Outcome, Plan
@@ -21,19 +20,7 @@ if TYPE_CHECKING:
     from takeback.words.paint import Paint
 
 _NAMES = 3
-_LINES = 20
 _PROMPT = 60
-_OWN_EDITS = (
-    "your own edits since the last checkpoint, taken back too",
-    "(undo brings them back; `takeback checkpoint` first keeps them):",
-)
-_VERBS = {
-    "added": "create",
-    "modified": "write",
-    "mode": "change mode of",
-    "type": "replace",
-    "deleted": "delete",
-}
 _DONE = {"rewind": "Rewound", "undo": "Undid", "redo": "Redid", "fork": "Forked"}
 
 
@@ -52,51 +39,6 @@ def short(text: str) -> str:
     """Returns a prompt on one line, cut if it is long."""
     text = shown(" ".join(text.split()))
     return text if len(text) <= _PROMPT else text[: _PROMPT - 1] + "…"
-
-
-def plan_lines(plan: Plan, paint: Paint, *, whole: bool) -> Iterator[str]:
-    """Yields the plan: what is written, deleted, left alone, and what speaks against it."""
-    yield from _change_lines(plan.writes, paint, whole=whole)
-    yield from _change_lines(plan.deletes, paint, whole=whole)
-    if plan.outside:
-        yield from _OWN_EDITS
-        yield from _listed([shown_path(path) for path in plan.outside], whole=whole)
-    if plan.others:
-        yield "changed by another session since:"
-        yield from _listed([shown_path(path) for path in plan.others], whole=whole)
-    if plan.saved:
-        yield "not in any checkpoint, saved first:"
-        yield from _listed([shown_path(path) for path in plan.saved], whole=whole)
-    yield from left_alone_lines(plan.left_alone, "left alone")
-    for warning in plan.warnings:
-        yield paint.warning(shown(warning))
-    for refusal in plan.refused:
-        flag = f"; to do it all the same: {refusal.flag}" if refusal.flag else ""
-        yield paint.deleted(f"refused: {shown(refusal.message)}{flag}")
-
-
-def _change_lines(changes: Sequence[Change], paint: Paint, *, whole: bool) -> Iterator[str]:
-    lines = []
-    for change in changes:
-        tail = "/" if (change.new or change.old or _NOTHING).is_directory else ""
-        line = f"{_VERBS[change.kind]} {shown_path(change.path)}{tail}"
-        lines.append(paint.deleted(line) if change.kind == "deleted" else paint.added(line))
-    return _listed(lines, whole=whole)
-
-
-class _Nothing:
-    is_directory = False
-
-
-_NOTHING = _Nothing()
-
-
-def _listed(lines: Sequence[str], *, whole: bool) -> Iterator[str]:
-    most = len(lines) if whole or len(lines) <= _LINES + 1 else _LINES
-    for line in lines[:most]:
-        yield f"  {line}"
-    if len(lines) > most:
-        yield f"  +{len(lines) - most} more (-v lists all)"
 
 
 def left_alone_lines(items: Sequence[LeftAlone], heading: str) -> Iterator[str]:
@@ -122,7 +64,7 @@ def question(kind: str, plan: Plan, of: Operation | None) -> str:
 def outcome_lines(outcome: Outcome, of: Operation | None) -> Iterator[str]:
     """Yields what was done and how it is taken back."""
     if outcome.operation is None:
-        yield _nothing(outcome.target, possible=outcome.verified)
+        yield from _nothing_done(outcome)
         yield from left_alone_lines(outcome.left_alone, "Left alone")
         yield from conversation_lines(outcome)
         return
@@ -144,6 +86,15 @@ def outcome_lines(outcome: Outcome, of: Operation | None) -> Iterator[str]:
     back = way_back(outcome)
     if back is not None:
         yield f"Take it back: takeback {back}"
+
+
+def _nothing_done(outcome: Outcome) -> Iterator[str]:
+    """Says that nothing had to be done, of what was asked for."""
+    if outcome.scope != "conversation":
+        yield _nothing(outcome.target, possible=outcome.verified)
+    if outcome.scope != "files":
+        named = f": {outcome.session}" if outcome.session is not None else ""
+        yield f"The conversation is already at that place, its session is there{named}"
 
 
 def nothing_to_do(plan: Plan) -> str:

@@ -1,0 +1,113 @@
+"""Steps: undo and redo, over whatever moved files, conversation, or both."""
+
+from __future__ import annotations
+
+import os
+
+from takeback import ops
+from takeback.adapters import adapter_of
+from takeback.app.border import guarded
+from takeback.app.travel import Travel
+from takeback.errors import RecoveredInstead
+from takeback.model.policy import NO_OVERRIDES, Overrides
+
+_UNDO, _REDO = "undo", "redo"  # the kinds of operation.py, which a capture need not import
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.model.ids import SessionId
+    from takeback.model.operation import Operation, Step
+    from takeback.model.plan import Outcome, Plan
+    from takeback.model.session import Resume
+
+
+@guarded
+class Steps(Travel):
+    """Everything that goes back or forth over the operation log."""
+
+    def next_undo(self) -> Step:
+        """Returns the operation that undo would take back; raises Refused."""
+        return ops.undo.next_step(self._context, _UNDO)
+
+    def next_redo(self) -> Step:
+        """Returns the operation that redo would do again; raises Refused."""
+        return ops.undo.next_step(self._context, _REDO)
+
+    def plan_undo(self, *, overrides: Overrides = NO_OVERRIDES) -> Plan:
+        """Returns what ``undo`` would change; changes nothing."""
+        return self._plan_step(_UNDO, overrides)
+
+    def plan_redo(self, *, overrides: Overrides = NO_OVERRIDES) -> Plan:
+        """Returns what ``redo`` would change; changes nothing."""
+        return self._plan_step(_REDO, overrides)
+
+    def _plan_step(self, kind: str, overrides: Overrides) -> Plan:
+        step = ops.undo.next_step(self._context, kind)
+        facts = self._facts(self._by_id(step.goes_to))
+        made = ops.undo.plan_step(self._context, step, self._by_id, overrides, facts=facts)
+        if not step.operation.moves_conversation:
+            return made
+        return made.replace(goes_on=self._current(step.operation, before=step.last))
+
+    def undo(self, *, overrides: Overrides = NO_OVERRIDES, shown: Plan | None = None) -> Outcome:
+        """Takes back the newest operation that is not yet taken back."""
+        return self._step(_UNDO, overrides, shown)
+
+    def redo(self, *, overrides: Overrides = NO_OVERRIDES, shown: Plan | None = None) -> Outcome:
+        """Does again what the last undo took back."""
+        return self._step(_REDO, overrides, shown)
+
+    def recover_instead_of(self, kind: str) -> None:
+        """Recovers what was interrupted, if anything, and then raises RecoveredInstead.
+
+        After a recovery ``undo`` and ``redo`` mean another operation than the caller saw.
+        """
+        if self._recover_and_say() is not None:
+            raise RecoveredInstead(
+                f"an interrupted operation was recovered first, so {kind} now means something else",
+                hint=f"look at the files, then run it again: takeback {kind}",
+            )
+
+    def _step(self, kind: str, overrides: Overrides, shown: Plan | None) -> Outcome:
+        self.recover_instead_of(kind)
+        step = ops.undo.next_step(self._context, kind)
+        outcome = ops.undo.take_step(
+            self._context,
+            kind,
+            step,
+            self._by_id,
+            overrides,
+            shown=shown,
+            facts=self._facts(self._by_id(step.goes_to)),
+        )
+        return self._with_session(outcome, step.operation)
+
+    def _with_session(self, outcome: Outcome, operation: Operation) -> Outcome:
+        """Says which session to go on with after an undo or redo that moved a conversation."""
+        if not operation.moves_conversation:
+            return outcome
+        wanted = self._current(operation)
+        newest = None
+        if wanted is not None:
+            session = wanted
+            newest = self._ask(lambda ledger: ops.names.newest_of(ledger, session))
+        if newest is None:
+            return outcome.replace(resume=self._fresh_start(operation))
+        resume = ops.child.resume_of(newest, adapter_of(newest.agent or ""))
+        moved = outcome.replace(session=wanted, resume=resume)
+        return self._in_agents_hands(moved, newest.agent or "", newest.native or "", resume.cwd)
+
+    def _current(self, operation: Operation, before: Operation | None = None) -> SessionId | None:
+        """Returns the session that the conversation of an operation is at, or was at before one."""
+        return self._ask(
+            lambda ledger: ops.whereabouts.current_session(
+                self._context, ledger, operation.session, before=before
+            )
+        )
+
+    def _fresh_start(self, operation: Operation) -> Resume | None:
+        """Returns how a conversation begins anew, where an undo leads back to before its first."""
+        target = self._by_id(operation.target)
+        adapter = adapter_of(target.agent or "")
+        where = target.directory or os.fsdecode(self.root)
+        return ops.child.resume_line(target, adapter.start(where))

@@ -1,0 +1,76 @@
+"""Whereabouts: which session a conversation stands at, after all that was done and undone.
+
+A rewind of the conversation leaves one session for another, and each of them may be gone on with
+later. A *line* is the sessions that rewinds have led from one to the next; a fork beside it is
+a line of its own.
+
+        turns in s      at s
+        rewind A        at a      handed out by A
+        rewind B        at b
+        undo (of B)     at a      where it was before B
+        undo (of A)     at s
+        redo (of A)     at a
+        turns in s      at s      whoever was spoken to last
+"""
+
+from __future__ import annotations
+
+from takeback.ledger import sessions as questions
+from takeback.model.ids import SessionId
+from takeback.model.operation import REDO, UNDO, history
+from takeback.store.operations import read_operations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from takeback.ledger.ledger import Ledger
+    from takeback.model.operation import Operation
+    from takeback.ops.context import Context
+
+
+def current_session(
+    context: Context, ledger: Ledger, session: str, *, before: Operation | None = None
+) -> SessionId | None:
+    """Returns the session that is gone on with on the line of ``session``.
+
+    Now, or as it was just before an operation of the log. None where a rewind led to before the
+    first prompt and the agent gives the new session no name beforehand.
+    """
+    log = read_operations(context.store)
+    line = line_of(log, session)
+    took = history(log).took
+    moves = [one for one in log if one.session in line and _leads_on(one)]
+    end = None if before is None else before.sequence
+    while True:
+        earlier = [one for one in moves if end is None or one.sequence < end]
+        last = earlier[-1] if earlier else None
+        spoken = questions.last_spoken(
+            ledger, line, after=-1 if last is None else last.sequence, before=end
+        )
+        if spoken is not None:
+            return spoken
+        if last is None:
+            return SessionId(session)
+        if last.kind not in (UNDO, REDO):
+            return last.child
+        if last.id not in took:  # the beginning of the log is lost
+            return last.session
+        end = took[last.id].sequence
+
+
+def line_of(log: Sequence[Operation], session: str) -> frozenset[str]:
+    """Returns the sessions that rewinds have led from one to the next, ``session`` among them."""
+    found = {session}
+    links = [(one.session, one.child) for one in log if one.child is not None and _leads_on(one)]
+    grown = True
+    while grown:
+        more = {end for link in links if found & {*link} for end in link} - found
+        found |= more
+        grown = bool(more)
+    return frozenset(found)
+
+
+def _leads_on(operation: Operation) -> bool:
+    """A fork that leaves the files alone stands beside the conversation and does not move it."""
+    return operation.moves_conversation and operation.can_be_undone

@@ -1,0 +1,108 @@
+"""A plan in lines of text: what becomes of which file, each named once, and what goes with it."""
+
+from __future__ import annotations
+
+from takeback.visible import shown
+from takeback.words.changes import ANOTHER_SESSION, OWN_EDIT
+from takeback.words.render import counts, left_alone_lines, short
+from takeback.words.text import count, shown_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from takeback.model.change import Change
+    from takeback.model.plan import Plan
+    from takeback.model.timeline import Turn
+    from takeback.words.paint import Paint
+
+_LINES = 20
+_UNDO_SNAPSHOT = "undo"
+_VERBS = {
+    "added": "create",
+    "modified": "write",
+    "mode": "change mode of",
+    "type": "replace",
+    "deleted": "delete",
+}
+
+
+def plan_lines(plan: Plan, paint: Paint, *, whole: bool) -> Iterator[str]:
+    """Yields the plan: what is written, deleted, left alone, and what speaks against it."""
+    yield from _change_lines(plan, paint, whole=whole)
+    yield from _own_lines(plan)
+    if plan.target.kind == _UNDO_SNAPSHOT and plan.turns:
+        yield f"{count(plan.turns, 'turn')} since then, taken back too:"
+        yield from _listed([_turn(turn) for turn in plan.turns], whole=whole)
+    if plan.saved:
+        yield "not in any checkpoint, saved first:"
+        yield from _listed([shown_path(path) for path in plan.saved], whole=whole)
+    yield from left_alone_lines(plan.left_alone, "left alone")
+    if plan.goes_on is not None:
+        yield f"The conversation goes on as session {shown(plan.goes_on)}"
+    for warning in plan.warnings:
+        yield paint.warning(shown(warning))
+    for refusal in plan.refused:
+        flag = f"; to do it all the same: {refusal.flag}" if refusal.flag else ""
+        yield paint.deleted(f"refused: {shown(refusal.message)}{flag}")
+
+
+def _change_lines(plan: Plan, paint: Paint, *, whole: bool) -> Iterator[str]:
+    own = frozenset() if _is_all_own(plan) else frozenset(plan.outside)
+    others = frozenset(plan.others)
+
+    def marks(change: Change) -> list[str]:
+        """Returns whose work is taken back, where that is not what the plan is about."""
+        found = ((own, OWN_EDIT), (others, ANOTHER_SESSION))
+        return [mark for paths, mark in found if change.path in paths]
+
+    for changes in (plan.writes, plan.deletes):
+        shorter = not _fits(changes, whole=whole)
+        # what somebody would miss stands in the part that is shown
+        ordered = sorted(changes, key=lambda one: not marks(one)) if shorter else changes
+        lines = ["  ".join([*_words(plan, one, paint), *marks(one)]) for one in ordered]
+        yield from _listed(lines, whole=whole)
+
+
+def _words(plan: Plan, change: Change, paint: Paint) -> Iterator[str]:
+    entry = change.new or change.old
+    tail = "/" if entry is not None and entry.is_directory else ""
+    line = f"{_VERBS[change.kind]} {shown_path(change.path)}{tail}"
+    yield paint.deleted(line) if change.kind == "deleted" else paint.added(line)
+    lines = plan.lines.get(change.path, (0, 0))
+    if any(lines):
+        yield counts(*lines, paint)
+
+
+def _is_all_own(plan: Plan) -> bool:
+    return len(plan.outside) == len(plan.writes) + len(plan.deletes)
+
+
+def _own_lines(plan: Plan) -> Iterator[str]:
+    number = len(plan.outside)
+    if number:
+        edits = "your own edit" if number == 1 else "your own edits"
+        some = "all of these are" if number > 1 else "this is"
+        if not _is_all_own(plan):
+            some = f"{number:,} of these {'are' if number > 1 else 'is'}"
+        them = "them" if number > 1 else "it"
+        yield f"{some} {edits} since then, taken back too"
+        yield f"(undo brings {them} back; `takeback checkpoint` first keeps {them})"
+
+
+def _turn(turn: Turn) -> str:
+    number = f"turn {turn.number}" if turn.number is not None else "a command"
+    prompt = f' "{short(turn.prompt)}"' if turn.prompt else ""
+    return f"{number} of {shown(turn.session)}{prompt}"
+
+
+def _fits(lines: Sequence[object], *, whole: bool) -> bool:
+    return whole or len(lines) <= _LINES + 1
+
+
+def _listed(lines: Sequence[str], *, whole: bool) -> Iterator[str]:
+    most = len(lines) if _fits(lines, whole=whole) else _LINES
+    for line in lines[:most]:
+        yield f"  {line}"
+    if len(lines) > most:
+        yield f"  +{len(lines) - most} more (-v lists all)"

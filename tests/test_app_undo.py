@@ -1,0 +1,252 @@
+"""Undo and redo among turns: as careful as a rewind, and the conversation goes back too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from takeback import Takeback
+from takeback.app.session import AgentSession
+from takeback.errors import Refused
+from takeback.model.operation import CONVERSATION
+from takeback.model.policy import Overrides
+from takeback.words.paint import Paint
+from takeback.words.plans import plan_lines
+
+
+@pytest.fixture
+def tb(workspace: Path) -> Iterator[Takeback]:
+    (workspace / "a.txt").write_text("0\n")
+    with Takeback.open(workspace) as opened:
+        yield opened
+
+
+class Talk:
+    """A session of the Python agent ``mine`` whose conversation is what was asked of it."""
+
+    def __init__(self, tb: Takeback, workspace: Path, native: str = "s") -> None:
+        self._tb = tb
+        self._workspace = workspace
+        self.session: AgentSession = tb.session(agent="mine", native=native)
+        self.note: str | None = None
+
+    def turn(self, text: str, *files: str) -> None:
+        """Asks for something; writes the files with the text of it."""
+        with self.session.turn(text, conversation=f"{text}\n".encode()) as turn:
+            for name in files:
+                (self._workspace / name).write_text(text)
+        self.note = turn.note
+
+
+@pytest.fixture
+def talk(tb: Takeback, workspace: Path) -> Talk:
+    made = Talk(tb, workspace)
+    for number in range(1, 5):
+        made.turn(f"turn {number}", "a.txt", f"f{number}")
+    return made
+
+
+def names(workspace: Path) -> list[str]:
+    return sorted(path.name for path in workspace.iterdir() if path.name != ".git")
+
+
+# -- the conversation's place
+
+
+def test_undo_of_the_second_rewind_goes_on_with_the_session_of_the_first(
+    tb: Takeback, talk: Talk
+) -> None:
+    whole = talk.session.id
+    first = tb.rewind(f"{whole}/turn:4")
+    second = tb.rewind(f"{whole}/turn:3")
+    assert len({whole, first.session, second.session}) == 3
+    assert tb.plan_undo().goes_on == first.session
+    undone = tb.undo()
+    assert undone.session == first.session
+    assert undone.resume is not None
+    assert tb.undo().session == whole
+    assert tb.redo().session == first.session
+    assert tb.redo().session == second.session
+    assert tb.undo().session == first.session
+
+
+def test_after_the_undo_the_whole_old_session_disagrees_and_is_told(
+    tb: Takeback, talk: Talk, workspace: Path
+) -> None:
+    whole = talk.session.id
+    child = tb.rewind(f"{whole}/turn:4").session
+    tb.rewind(f"{whole}/turn:3")
+    tb.undo()
+    assert [entry.session.id for entry in tb.status().disagree] == [whole]
+    assert child is not None
+    of_the_child = Talk(tb, workspace, child.removeprefix("mine-"))
+    of_the_child.turn("go on")
+    assert of_the_child.note is None
+    talk.turn("turn 5")
+    assert talk.note is not None
+    assert '"f4"' in talk.note
+    assert '"f3"' not in talk.note
+
+
+def test_undo_goes_on_with_the_session_that_was_gone_on_with(
+    tb: Takeback, talk: Talk, workspace: Path
+) -> None:
+    whole = talk.session.id
+    tb.rewind(f"{whole}/turn:4")
+    talk.turn("turn 5", "f5")  # its child was not wanted after all
+    tb.rewind(f"{whole}/turn:5")
+    assert tb.undo().session == whole
+    assert tb.redo().session != whole
+
+
+def test_undo_after_turns_in_the_child_goes_back_to_the_old_session_and_redo_to_the_child(
+    tb: Takeback, talk: Talk, workspace: Path
+) -> None:
+    whole = talk.session.id
+    child = tb.rewind(f"{whole}/turn:4").session
+    assert child is not None
+    Talk(tb, workspace, child.removeprefix("mine-")).turn("another 4", "g4")
+    assert tb.undo().session == whole
+    assert names(workspace) == ["a.txt", "f1", "f2", "f3", "f4"]
+    assert tb.redo().session == child
+    assert names(workspace) == ["a.txt", "f1", "f2", "f3", "g4"]
+
+
+def test_undo_back_to_a_conversation_that_had_just_begun_says_how_to_begin(
+    tb: Takeback, talk: Talk
+) -> None:
+    fresh = tb.rewind(f"{talk.session.id}/turn:1")
+    assert fresh.session != talk.session.id
+    tb.rewind(f"{talk.session.id}/turn:3")
+    assert tb.undo().session == fresh.session
+
+
+def test_a_fork_beside_the_line_is_not_what_undo_goes_on_with(
+    tb: Takeback, talk: Talk, workspace: Path
+) -> None:
+    beside = tb.fork(f"{talk.session.id}/turn:3").session
+    assert beside is not None
+    tb.rewind(f"{talk.session.id}/turn:4")
+    Talk(tb, workspace, beside.removeprefix("mine-")).turn("beside")
+    assert tb.undo(overrides=Overrides.all()).session == talk.session.id
+
+
+def test_undo_of_a_rewind_that_changed_no_file_changes_none(
+    tb: Takeback, talk: Talk, workspace: Path
+) -> None:
+    tb.rewind(f"{talk.session.id}/turn:4", scope="files")
+    done = tb.rewind(f"{talk.session.id}/turn:4", scope="both")
+    assert (done.files, done.scope) == (0, "both")
+    (workspace / "late.txt").write_text("made since")
+    assert tb.plan_undo().is_empty
+    undone = tb.undo()
+    assert (undone.written, undone.deleted) == ((), ())
+    assert undone.session == talk.session.id
+    assert (workspace / "late.txt").exists()
+    redone = tb.redo()
+    assert (redone.written, redone.deleted, redone.session) == ((), (), done.session)
+
+
+# -- as careful as a rewind
+
+
+def test_undo_refuses_over_what_another_session_made_since(
+    tb: Takeback, talk: Talk, workspace: Path
+) -> None:
+    tb.rewind(f"{talk.session.id}/turn:4")
+    Talk(tb, workspace, "other").turn("mine too", "x.txt")
+    plan = tb.plan_undo()
+    assert plan.others == (b"x.txt",)
+    assert [(one.code, one.flag) for one in plan.refused] == [("others", "--overwrite-others")]
+    with pytest.raises(Refused, match=r"x\.txt"):
+        tb.undo()
+    assert names(workspace) == ["a.txt", "f1", "f2", "f3", "x.txt"]
+    kept = tb.undo(overrides=Overrides(keep_others=True))
+    assert kept.whole
+    assert names(workspace) == ["a.txt", "f1", "f2", "f3", "f4", "x.txt"]
+    Talk(tb, workspace, "other").turn("again", "y.txt")
+    with pytest.raises(Refused, match=r"y\.txt"):
+        tb.redo()
+    tb.redo(overrides=Overrides(overwrite_others=True))
+    assert names(workspace) == ["a.txt", "f1", "f2", "f3", "x.txt"]
+    tb.undo(overrides=Overrides(overwrite_others=True))
+    assert names(workspace) == ["a.txt", "f1", "f2", "f3", "f4", "x.txt", "y.txt"]
+
+
+def test_the_plan_of_an_undo_names_later_turns_and_own_edits(
+    tb: Takeback, talk: Talk, workspace: Path
+) -> None:
+    tb.rewind(f"{talk.session.id}/turn:4", scope="files")
+    talk.turn("turn 5", "f5")
+    (workspace / "mine.txt").write_text("by hand")
+    talk.turn("turn 6", "f6")
+    (workspace / "late.txt").write_text("by hand, since")
+    plan = tb.plan_undo()
+    assert plan.outside == (b"late.txt", b"mine.txt")
+    assert [(turn.number, turn.prompt) for turn in plan.turns] == [(5, "turn 5"), (6, "turn 6")]
+
+
+# -- whatever hands out a session is an operation
+
+
+def test_a_conversation_rewind_after_its_undo_is_an_operation_again(
+    tb: Takeback, talk: Talk, workspace: Path
+) -> None:
+    target = f"{talk.session.id}/turn:3"
+    tb.rewind(f"{talk.session.id}/turn:4", scope="files")
+    talk.turn("turn 5", "f5")
+    first = tb.rewind(target, scope=CONVERSATION)
+    tb.undo()
+    again = tb.rewind(target, scope=CONVERSATION)
+    assert again.operation is not None
+    assert (again.session, again.scope) == (first.session, CONVERSATION)
+    before = names(workspace)
+    assert tb.undo().session == talk.session.id
+    assert names(workspace) == before
+
+
+def test_a_second_identical_conversation_rewind_says_that_its_session_is_there(
+    tb: Takeback, talk: Talk
+) -> None:
+    target = f"{talk.session.id}/turn:3"
+    for scope in ("conversation", "both"):
+        first = tb.rewind(target, scope=scope)
+        again = tb.rewind(target, scope=scope)
+        assert again.operation is None
+        assert (again.session, again.scope) == (first.session, scope)
+        assert again.resume == first.resume
+
+
+# -- every own edit since the target
+
+
+def test_a_plan_names_every_own_edit_since_its_target(
+    tb: Takeback, talk: Talk, workspace: Path
+) -> None:
+    (workspace / "mine.txt").write_text("by hand\n")
+    (workspace / "f1").write_text("by hand, over turn 1")
+    talk.turn("turn 5", "f5", "both.txt")
+    (workspace / "both.txt").write_text("by hand, over turn 5")
+    plan = tb.plan(f"{talk.session.id}/turn:4")
+    assert plan.outside == (b"both.txt", b"f1", b"mine.txt")
+    assert plan.lines[b"mine.txt"] == (0, 1)
+    assert [turn.number for turn in plan.turns] == [4, 5]
+    later = tb.plan(f"{talk.session.id}/turn:5")
+    assert later.outside == (b"both.txt",)
+    lines = list(plan_lines(plan, Paint(on=False), whole=False))
+    assert "  delete mine.txt  +0 -1  your own edit" in lines
+    assert "  delete f5  +0 -1" in lines
+    assert sum("mine.txt" in line for line in lines) == 1
+    assert "3 of these are your own edits since then, taken back too" in lines
+
+
+def test_what_a_running_turn_did_since_the_last_look_is_no_own_edit(
+    tb: Takeback, talk: Talk, workspace: Path
+) -> None:
+    with talk.session.turn("turn 5"):
+        (workspace / "f5").write_text("half of it")
+        plan = tb.plan(f"{talk.session.id}/turn:5")
+        assert [change.path for change in plan.deletes] == [b"f5"]
+        assert plan.outside == ()
