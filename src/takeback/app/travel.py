@@ -198,7 +198,7 @@ class Travel(Reading):
             self._scope((), False, files=files and worktree is None),
             overrides,
             shown=shown,
-            facts=self._facts(target) if files else ops.facts.NO_FACTS,
+            facts=self._facts(target) if files and worktree is None else ops.facts.NO_FACTS,
             kind="fork",
             cut=cut,
             about=self._about(target),

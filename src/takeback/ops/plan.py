@@ -85,8 +85,10 @@ def describe(
         left_alone=changes.named(),
         outside=_outside(context, captured, changes, facts),
         others=others(changes, facts),
-        warnings=tuple(shown(line) for line in (*unnamed, *warnings(context, target))),
-        refused=refusals(context, captured, target, changes, overrides, facts),
+        warnings=tuple(
+            shown(line) for line in (*unnamed, *warnings(context, target, files=scope.files))
+        ),
+        refused=refusals(context, captured, target, changes, overrides, facts, files=scope.files),
         saved=tuple(sorted(changes.extra)),
         paths=scope.paths,
         ignored=scope.ignored,

@@ -34,18 +34,27 @@ def refusals(
     changes: Preparation,
     overrides: Overrides,
     facts: Facts,
+    *,
+    files: bool,
 ) -> tuple[Refusal, ...]:
-    """Returns every precondition that does not hold and is not waived."""
+    """Returns every precondition that does not hold and is not waived.
+
+    Without ``files`` only the conversation moves: who works at another one, what other sessions
+    did and what is checked out is not touched by that.
+    """
     found = [
         *_called_by_the_model(context, facts),
-        *_turn_running(facts, overrides),
-        *_others(changes, facts, overrides),
-        *_mass_deletion(captured, changes, overrides),
-        *_git_busy(context, overrides),
-        *_other_branch(context, target, overrides),
-        *_colliding_names(context, changes.writes),
-        *_disk_space(context, changes.writes),
+        *_turn_running(facts, overrides, everywhere=files),
     ]
+    if files:
+        found += [
+            *_others(changes, facts, overrides),
+            *_mass_deletion(captured, changes, overrides),
+            *_git_busy(context, overrides),
+            *_other_branch(context, target, overrides),
+            *_colliding_names(context, changes.writes),
+            *_disk_space(context, changes.writes),
+        ]
     return tuple(one.replace(message=shown(one.message)) for one in found)
 
 
@@ -60,15 +69,16 @@ def called_from(turn: RunningTurn) -> str:
     return f"this was called from inside a running turn of {turn.agent} ({_quoted(turn.prompt)})"
 
 
-def _turn_running(facts: Facts, overrides: Overrides) -> Iterator[Refusal]:
+def _turn_running(facts: Facts, overrides: Overrides, *, everywhere: bool) -> Iterator[Refusal]:
     if overrides.during_turn:
         return
     for turn in facts.running:
-        yield Refusal(
-            "during_turn",
-            f"{turn.agent} is working on {_quoted(turn.prompt)}; press Esc there first",
-            "--during-turn",
-        )
+        if everywhere or turn.session in facts.family:
+            doing, first = "is working on", "press Esc there first"
+            if turn.background:
+                doing, first = "has background tasks running since", "let them end first"
+            prompt = _quoted(turn.prompt)
+            yield Refusal("during_turn", f"{turn.agent} {doing} {prompt}; {first}", "--during-turn")
 
 
 def _others(changes: Preparation, facts: Facts, overrides: Overrides) -> Iterator[Refusal]:
@@ -124,9 +134,9 @@ def _git_busy(context: Context, overrides: Overrides) -> Iterator[Refusal]:
         yield Refusal("during_git", f"a git {doing} is in progress here", "--during-git")
 
 
-def warnings(context: Context, target: Checkpoint) -> tuple[str, ...]:
+def warnings(context: Context, target: Checkpoint, *, files: bool) -> tuple[str, ...]:
     """Returns what a plan has to say of its target beforehand."""
-    line = branch_line(context, target)
+    line = branch_line(context, target) if files else None
     amid = None if target.amid is None else f"{target.id} was {AMID}: {_MIXTURE}"
     return tuple(text for text in (line, amid) if text is not None)
 

@@ -11,7 +11,7 @@ import os
 from stat import S_ISDIR
 
 from takeback.errors import UsageError
-from takeback.model.change import Change
+from takeback.model.change import ADDED, Change
 from takeback.model.coverage import MOUNT, OTHER_WORKSPACE
 from takeback.model.path_text import is_inside_git, to_text
 from takeback.model.plan import LeftAlone
@@ -47,6 +47,7 @@ class Preparation:
         family: frozenset[str] = frozenset(),
     ) -> None:
         self._leave = kept or {}
+        self._above_kept = {above for path in self._leave for above in parents(path)}
         self._captured = captured
         self._scope = scope
         self._now = Held(context.store, captured.tree)
@@ -121,6 +122,28 @@ class Preparation:
                 blocked.add(path)
                 if changes[path].new is not None:
                     stuck.add(path)
+        self._make_no_directory_for_nothing()
+
+    def _make_no_directory_for_nothing(self) -> None:
+        """Drops directories of which nothing comes back, because all that was in them is kept."""
+        idle = {
+            change.path
+            for change in self.writes
+            if change.path in self._above_kept and change.kind == ADDED and _is_directory(change)
+        }
+        if idle:
+            written = (change.path for change in self.writes if change.path not in idle)
+            idle -= {above for path in written for above in parents(path)}
+            self.writes = [change for change in self.writes if change.path not in idle]
+
+    def _shelters(self, path: bytes) -> bool:
+        """Tells whether something is in a directory that is to be kept."""
+        if path not in self._above_kept:
+            return False
+        below = path + b"/"
+        return any(
+            kept.startswith(below) and self._safe.status(kept) is not None for kept in self._leave
+        )
 
     def _decide(self, change: Change) -> str | None:
         """Puts one change where it belongs; returns the reason if it is left alone."""
@@ -153,6 +176,8 @@ class Preparation:
 
     def _decide_deletion(self, change: Change) -> str | None:
         path = change.path
+        if self._shelters(path):
+            return None  # it stays with what is kept in it, and that is named
         done = self._scope.touched.get(path)
         if done is not None and done.old is None and done.new is not None:
             return self._decide_unmaking(path, done.new)
@@ -213,6 +238,9 @@ class Preparation:
     def _decide_displaced(self, change: Change) -> str | None:
         """A directory makes way for a file or link: all of it must be saved."""
         path = change.path
+        if self._shelters(path):
+            self._by_rule.add(path)
+            return "it holds what is kept"
         try:
             inside = self._safe.inside(path)
             if not self._scope.holds(path) and not all(
@@ -272,3 +300,7 @@ class Preparation:
             self._by_rule.add(item.path)
         else:
             self._by_rule.discard(item.path)
+
+
+def _is_directory(change: Change) -> bool:
+    return change.new is not None and change.new.is_directory

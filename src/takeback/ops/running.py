@@ -1,8 +1,8 @@
 """Running: the turns that agents are working on now, here and in every other workspace.
 
-A turn runs from its prompt until its end is told. An agent that was killed tells no end, so its
-process must be there; where no process is known, or it is one of a container, it must have spoken
-within the hour.
+A turn runs from its prompt until its end is told, and that of its background tasks. An agent that
+was killed tells no end, so its process must be there; where no process is known, or it is one of a
+container, it must have spoken within the hour.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from takeback.ledger import sessions as questions
 from takeback.model import turn as moments
 from takeback.model.ids import SessionId
 from takeback.model.session import Process
-from takeback.model.timeline import RUNNING
+from takeback.model.timeline import BACKGROUND
 from takeback.model.value import Value
 from takeback.ops.processes import can_be_seen, is_alive
 from takeback.store import place as places
@@ -34,11 +34,12 @@ _SILENT_FOR = 3600.0
 
 
 class RunningTurn(Value):
-    """A turn that an agent is working on."""
+    """A turn that an agent is working on, or whose background tasks go on after its end."""
 
     session: SessionId
     agent: str
     prompt: str
+    background: bool = False
 
 
 class Caller(Value):
@@ -77,10 +78,12 @@ def running_turns(context: Context, ledger: Ledger, is_over: IsOver) -> tuple[Ru
     for turn in questions.open_turns(ledger):
         session = questions.session_by_id(ledger, turn.session)
         newest = ledger.by_id(session.newest) if session is not None else None
-        if turn.state != RUNNING or newest is None or session is None:
+        if newest is None or session is None or not _works(newest, session.last_event, now):
             continue
-        if _works(newest, session.last_event, now) and not is_over(newest):
-            found.append(RunningTurn(turn.session, session.agent or "", turn.prompt or ""))
+        background = turn.state == BACKGROUND
+        if background or not is_over(newest):
+            agent, prompt = session.agent or "", turn.prompt or ""
+            found.append(RunningTurn(turn.session, agent, prompt, background))
     return tuple(found)
 
 

@@ -270,7 +270,12 @@ def status(found: Status) -> Document:
         "failures": [failure.line for failure in found.failures],
         "waiting": found.waiting,
         "running": [
-            {"session": turn.session, "agent": turn.agent, "prompt": turn.prompt}
+            {
+                "session": turn.session,
+                "agent": turn.agent,
+                "prompt": turn.prompt,
+                "background": turn.background,
+            }
             for turn in found.running
         ],
         "disagree": [session(entry) for entry in found.disagree],

@@ -37,7 +37,8 @@ def status_lines(found: Status, paint: Paint, now: float) -> Iterator[str]:
     names = {} if found.standing is None else session_names(found.standing.sessions)
     for turn in found.running:
         who = names.get(turn.session, shown(turn.agent))
-        yield f'{who} is working on "{short(turn.prompt)}"'
+        doing = "has background tasks running since" if turn.background else "is working on"
+        yield f'{who} {doing} "{short(turn.prompt)}"'
     if found.recording_off_by is not None:
         yield paint.warning(recording_off(found.recording_off_by))
     if found.standing is not None:
