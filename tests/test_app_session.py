@@ -107,7 +107,7 @@ def test_the_model_is_told_with_the_next_turn_once(tb: Takeback, workspace: Path
     with session.turn("two") as second:
         pass
     assert second.note is not None
-    assert "before turn 1" in second.note
+    assert 'put back: "a.txt"' in second.note
     with session.turn("three") as third:
         pass
     assert third.note is None
