@@ -89,12 +89,14 @@ if TYPE_CHECKING:
         """What knows one agent.
 
         ``name`` is the agent's, in lower case. ``starts_by_id`` says that the host takes any
-        id, so that even an empty session can be made for it. Only ``parse`` is on the hook path,
-        so the rest may import what it likes, inside functions.
+        id, so that even an empty session can be made for it. ``mute_on_esc`` says that a turn
+        which a person stops ends without an event, so that the transcript alone tells. Only
+        ``parse`` is on the hook path, so the rest may import what it likes, inside functions.
         """
 
         name: str
         starts_by_id: bool
+        mute_on_esc: bool
 
         @property
         def importer(self) -> Importer | None:

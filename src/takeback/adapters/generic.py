@@ -27,6 +27,7 @@ class Generic:
 
     name = "generic"
     starts_by_id = True
+    mute_on_esc = False
     importer = None
     command = None
 

@@ -18,7 +18,7 @@ import time
 
 from takeback import adapters
 from takeback.adapters.launcher import launcher_path
-from takeback.app.reading import turn_is_over
+from takeback.app.endings import turn_is_over
 from takeback.errors import Refused
 from takeback.model.session import session_id
 from takeback.ops import processes, running

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self, TypeVar
 
+    from takeback.app.endings import Stops
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.earlier import Earlier
@@ -44,6 +45,7 @@ class Opened:
     def __init__(self, context: Context, settings: config.Settings) -> None:
         self._context = context
         self._index: Index | None = None
+        self._stops: Stops | None = None
         self.settings = settings
 
     @classmethod
@@ -131,7 +133,17 @@ class Opened:
     def _ask(self, question: Callable[[Ledger], T]) -> T:
         if self._index is None:
             self._index = ops.catch_up.Index(self._context.store, self._context.reporter)
+        if self._context.policy.capture:
+            self._close_ended()
         return self._index.ask(question)
+
+    def _close_ended(self) -> None:
+        """Ends the turns that are over and whose agents do not say so, before anybody looks."""
+        if self._stops is None:
+            from takeback.app.endings import Stops
+
+            self._stops = Stops()
+        ops.closing.close_ended(self._context, self._stops)
 
     def find(self, name: CheckpointLike, *, session: str | None = None) -> Checkpoint:
         """Returns the checkpoint that a name means; raises NoSuchCheckpoint or WhichSession.

@@ -8,10 +8,9 @@ from takeback import config, ops
 from takeback.adapters import adapter_of
 from takeback.app.border import guarded
 from takeback.app.browsing import Browsing
+from takeback.app.endings import turn_is_over
 from takeback.errors import NoSuchCheckpoint, UsageError
 from takeback.paths import config_file, takeback_home, user_home
-
-_TAIL = 1 << 16
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -192,14 +191,6 @@ class Reading(Browsing):
         """Returns the newest checkpoint of the session after one that keeps a conversation."""
         found = self._ask(lambda ledger: ledger.after(checkpoint))
         return next((later for later in reversed(found) if later.transcript), None)
-
-
-def turn_is_over(newest: Checkpoint) -> bool:
-    """Looks at the end of a transcript for a turn that ended without a word, by Esc."""
-    if newest.agent is None or not newest.transcript:
-        return False
-    tail = ops.transcript.read_tail(newest.transcript[-1].path, _TAIL)
-    return tail is not None and adapter_of(newest.agent).is_over(tail, newest.turn_id)
 
 
 def unrecorded_by(root: bytes, environ: Mapping[str, str]) -> str | None:

@@ -7,7 +7,8 @@ import os
 from takeback import ops
 from takeback.adapters import adapter_of
 from takeback.app.border import guarded
-from takeback.app.reading import Reading, turn_is_over
+from takeback.app.endings import turn_is_over
+from takeback.app.reading import Reading
 from takeback.errors import NoSuchCheckpoint, UsageError, WhichSession
 from takeback.model.path_text import to_text
 from takeback.model.policy import NO_OVERRIDES, Overrides

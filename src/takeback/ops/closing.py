@@ -1,42 +1,109 @@
-"""Closing: the turn of an agent that was killed ends when its process is found to be gone.
+"""Closing: the turn of an agent that will say nothing more of it ends all the same.
 
-A killed agent says nothing any more. Whoever captures next ends its turn, with a checkpoint of
-that session, so that all who read the refs agree on it: what is found changed until there is the
-turn's, what comes after it is not. Where the process cannot be seen, a turn stays open.
+A killed agent says nothing any more, and some say nothing when a person stops them with Esc.
+Whoever captures next, or looks, ends such a turn with a checkpoint of that session, so that all who
+read the refs agree on it: what is found changed until there is the turn's, what comes after it is
+not. Where neither the process nor the transcript tells, a turn stays open.
 """
 
 from __future__ import annotations
 
-from takeback.model.turn import IDLE, SESSION_END, ended
-from takeback.ops.capture import draft, record
+from takeback.errors import Locked, TakebackError
+from takeback.model.turn import IDLE, SESSION_END, TURN_END, ended
+from takeback.ops.capture import capture, draft, record
 from takeback.ops.processes import is_gone
-from takeback.store import open_turns
+from takeback.store import journal, open_turns
 from takeback.store.checkpoints import newest_checkpoint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SessionId
+    from takeback.model.turn import Moment
     from takeback.ops.capture import Captured
     from takeback.ops.context import Context
 
+    IsStopped = Callable[[Checkpoint], bool]
 
-def close_gone(context: Context, captured: Captured, *, besides: SessionId | None = None) -> None:
+_SILENT_FOR = 3600.0
+"""Seconds after which a turn whose agent's process is not known is not asked after any more."""
+
+
+def close_gone(
+    context: Context,
+    captured: Captured,
+    *,
+    besides: SessionId | None = None,
+    is_stopped: IsStopped | None = None,
+) -> None:
     """Ends the open turns of agents that are gone. The caller holds the lock.
 
     ``besides`` is the session that speaks at this moment: its own events end its turns.
+    ``is_stopped`` tells of a session's newest checkpoint whether Esc has ended its turn; without
+    it that is not looked for.
     """
     for session in open_turns.sessions(context.store):
         if session == besides:
             continue
         newest = newest_checkpoint(context.store, session)
-        if newest is None or newest.moment.phase == IDLE or newest.process is None:
+        if newest is None or newest.moment.phase == IDLE or _is_old(context, newest):
             open_turns.note(context.store, session, is_open=False)
             continue
-        if not is_gone(newest.process):
+        moment = _end(newest, is_stopped)
+        if moment is None:
             continue
-        moment = ended(SESSION_END, newest.moment)
         drafted = draft(context, kind=moment.kind, session=session).replace(
             phase=moment.phase, unfinished=moment.unfinished
         )
         record(context, captured, drafted)
         open_turns.note(context.store, session, is_open=False)
+
+
+def _end(newest: Checkpoint, is_stopped: IsStopped | None) -> Moment | None:
+    """Returns how a turn has ended that nobody will end; None if it may be running."""
+    if newest.process is not None and is_gone(newest.process):
+        return ended(SESSION_END, newest.moment)
+    if is_stopped is not None and is_stopped(newest):
+        return ended(TURN_END, newest.moment)
+    return None
+
+
+def _is_old(context: Context, newest: Checkpoint) -> bool:
+    return newest.process is None and context.clock.now() - newest.time > _SILENT_FOR
+
+
+def close_ended(context: Context, is_stopped: IsStopped) -> None:
+    """Ends the turns that are over, before somebody looks; never in the way of looking.
+
+    Nothing is done while another process is at work here or an operation was interrupted, nor
+    where nothing can be captured: then the turns look as they did.
+    """
+    store = context.store
+    if store.lock.held or not _any_ended(context, is_stopped):
+        return
+    try:
+        store.lock.acquire(context.holder, wait=0.0)
+    except Locked:
+        return
+    try:
+        if not journal.exists(store):
+            from takeback.ops.receive import record_waiting
+
+            captured = capture(context)
+            record_waiting(context, captured)
+            close_gone(context, captured, is_stopped=is_stopped)
+            captured.keep()
+    except (TakebackError, OSError):
+        return
+    finally:
+        store.lock.release()
+
+
+def _any_ended(context: Context, is_stopped: IsStopped) -> bool:
+    for session in open_turns.sessions(context.store):
+        newest = newest_checkpoint(context.store, session)
+        if newest is not None and newest.moment.phase != IDLE and _end(newest, is_stopped):
+            return True
+    return False

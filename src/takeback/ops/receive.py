@@ -204,8 +204,7 @@ class _Step:
         conversation, parts = self._conversation()
         drafted = drafted.replace(transcript=parts)
         made = record(self._context, captured, drafted, conversation=conversation, base=base)
-        is_open = made.phase != IDLE and made.process is not None
-        open_turns.note(self._context.store, self.session, is_open=is_open)
+        open_turns.note(self._context.store, self.session, is_open=made.phase != IDLE)
         return made
 
     def _conversation(self) -> tuple[list[bytes], tuple[TranscriptPart, ...]]:

@@ -62,6 +62,7 @@ class Claude:
 
     name = "claude"
     starts_by_id = False
+    mute_on_esc = True
     importer = None
     command = "/takeback"
 

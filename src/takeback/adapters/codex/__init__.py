@@ -45,6 +45,7 @@ class Codex:
 
     name = _NAME
     starts_by_id = False
+    mute_on_esc = False
     importer = None
     command = "takeback"
 

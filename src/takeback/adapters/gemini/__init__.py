@@ -57,6 +57,7 @@ class Gemini:
 
     name = _NAME
     starts_by_id = False
+    mute_on_esc = True
     importer = None
     command = None
 

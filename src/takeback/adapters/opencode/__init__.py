@@ -55,6 +55,7 @@ class OpenCode:
 
     name = _NAME
     starts_by_id = False
+    mute_on_esc = False
     command = "/takeback"
 
     @property

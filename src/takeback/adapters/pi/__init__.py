@@ -49,6 +49,7 @@ class Pi:
 
     name = "pi"
     starts_by_id = False
+    mute_on_esc = False
     importer = None
     command = None  # the extension has a command of its own
 

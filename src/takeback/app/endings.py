@@ -1,0 +1,61 @@
+"""Endings: what the transcripts of agents say of turns whose end nobody announced."""
+
+from __future__ import annotations
+
+import os
+
+from takeback import ops
+from takeback.adapters import adapter_of
+from takeback.model.turn import PROMPT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.model.checkpoint import Checkpoint
+
+_TAIL = 1 << 16
+
+
+def turn_is_over(newest: Checkpoint) -> bool:
+    """Looks at the end of a transcript for a turn that ended without a word, by Esc."""
+    state = _state(newest)
+    return state is not None and _says_over(newest)
+
+
+def _state(newest: Checkpoint) -> tuple[object, ...] | None:
+    """Returns what changes with the transcript; None if it does not speak of the turn yet."""
+    if newest.agent is None or not newest.transcript:
+        return None
+    part = newest.transcript[-1]
+    try:
+        found = os.stat(part.path)
+    except (OSError, ValueError):
+        return None
+    if newest.kind == PROMPT and found.st_size <= part.size:
+        return None  # the prompt is not written yet: the last line is of the turn before
+    return newest.turn_id, found.st_size, found.st_mtime_ns
+
+
+def _says_over(newest: Checkpoint) -> bool:
+    tail = ops.transcript.read_tail(newest.transcript[-1].path, _TAIL)
+    return tail is not None and adapter_of(newest.agent or "").is_over(tail, newest.turn_id)
+
+
+class Stops:
+    """Tells which turns Esc has ended, and reads a transcript only when it has changed.
+
+    Only of agents that have no event for Esc: the others announce every end, and what their
+    transcripts hold may be a moment ahead of it.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[object, bool]] = {}
+
+    def __call__(self, newest: Checkpoint) -> bool:
+        state = _state(newest)
+        if state is None or not adapter_of(newest.agent or "").mute_on_esc:
+            return False
+        path = newest.transcript[-1].path
+        known = self._seen.get(path)
+        if known is None or known[0] != state:
+            known = self._seen[path] = state, _says_over(newest)
+        return known[1]
