@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from takeback import durable
+from takeback import Takeback
 from takeback.errors import WriteFailed
 from takeback.git.objects import EMPTY_TREE
 from takeback.model.checkpoint import MANUAL
@@ -272,3 +273,56 @@ def test_the_daily_reading_follows_the_settings(workspace: Path, hours: int) -> 
         clock_of(context).time = (workspace / "a").stat().st_mtime + 25 * 3600
         captured(context)
         assert manifest.stat().st_ino == before
+
+
+def test_the_empty_directories_of_codex_sandbox_are_nobodys_change(
+    workspace: Path, context: Context
+) -> None:
+    (workspace / "sub").mkdir()
+    (workspace / "sub" / "a").write_text("1")
+    before = captured(context)
+    for name in (".agents", ".aws", ".codex", "sub/.codex"):
+        (workspace / name).mkdir()
+    assert captured(context).tree == before.tree
+    (workspace / ".codex" / "config.toml").write_text("own")
+    held = captured(context)
+    assert content(context, held.tree) == {b"sub/a": b"1", b".codex/config.toml": b"own"}
+    (workspace / ".codex" / "config.toml").unlink()
+    assert captured(context).tree == before.tree
+    (workspace / ".codexes").mkdir()
+    assert captured(context).tree != before.tree, "any other empty directory is held"
+
+
+def test_a_rewind_leaves_the_directories_of_codex_sandbox_alone(workspace: Path) -> None:
+    with Takeback.open(workspace) as tb:
+        (workspace / "a").write_text("1")
+        (workspace / ".codex").mkdir()
+        made = tb.checkpoint().checkpoint
+        (workspace / ".codex").rmdir()
+        (workspace / ".aws").mkdir()
+        (workspace / "a").write_text("2")
+        plan = tb.plan(made)
+        assert [change.path for change in (*plan.writes, *plan.deletes)] == [b"a"]
+        assert tb.rewind(made).verified
+        assert (workspace / ".aws").is_dir()
+        assert not (workspace / ".codex").exists()
+        tb.undo()
+        assert (workspace / "a").read_text() == "2"
+        (workspace / ".aws" / "own").write_text("1")
+        own = tb.checkpoint().checkpoint
+        (workspace / ".aws" / "own").unlink()
+        assert tb.rewind(own).verified, "the directory is there and no snapshot says so"
+        assert (workspace / ".aws" / "own").read_text() == "1"
+        assert tb.rewind(made).verified
+        assert not (workspace / ".aws").exists()
+        (workspace / ".aws").mkdir(mode=0o700)
+        tb.undo()
+        assert (workspace / ".aws" / "own").read_text() == "1"
+        (workspace / ".aws" / "own").unlink()
+        (workspace / ".aws").rmdir()
+        (workspace / ".aws").write_text("a file")
+        file = tb.checkpoint().checkpoint
+        (workspace / ".aws").unlink()
+        (workspace / ".aws").mkdir()
+        assert tb.rewind(file).verified
+        assert (workspace / ".aws").read_text() == "a file"

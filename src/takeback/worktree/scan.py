@@ -16,7 +16,7 @@ import gc
 import os
 import time
 
-from takeback.git.objects import TREE, encode_tree, object_id
+from takeback.git.objects import EMPTY_TREE, TREE, encode_tree, object_id
 from takeback.model.coverage import IGNORED, UNREADABLE, Coverage, NotHeld
 from takeback.model.snapshot import Entry, entry_mode
 from takeback.model.value import Value
@@ -43,6 +43,10 @@ if TYPE_CHECKING:
 
 _LOOKS = 5
 """How often a directory is listed that changes each time; then it is named as unstable."""
+_SANDBOX = frozenset((b".agents", b".aws", b".codex"))
+"""What Codex makes and removes around each command, to keep what might be in it from the command.
+
+Empty they are nobody's, and no part of a snapshot; with anything in them they are like any other."""
 
 
 class Scanned(Value):
@@ -225,7 +229,11 @@ class Scan:
             (entry_mode(directory.file_mode(name, mark)[0]), name, oid)
             for name, mark, oid in directory.files
         ]
-        entries += [(mode, name, oid) for name, (mode, oid) in directory.subs.items()]
+        entries += [
+            (mode, name, oid)
+            for name, (mode, oid) in directory.subs.items()
+            if oid != EMPTY_TREE or name not in _SANDBOX
+        ]
         data = encode_tree(entries)
         oid = object_id(TREE, data)
         if not self._sink.has(oid):
