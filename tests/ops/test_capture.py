@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback import durable
-from takeback import Takeback
+from takeback import Takeback, durable
 from takeback.errors import WriteFailed
 from takeback.git.objects import EMPTY_TREE
 from takeback.model.checkpoint import MANUAL

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from takeback.ledger.file import original
 from takeback.ledger.sessions import matches
+from takeback.ledger.steps import outside_at_starts
+from takeback.model.ids import CheckpointId
 from takeback.model.row import Spot, TimelineRow
+from takeback.model.timeline import OUTSIDE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +59,11 @@ def _outside(ledger: Ledger, ids: Sequence[object] | None) -> list[tuple[object,
         rows = ledger.columns(f"{question} group by checkpoint")
     else:
         rows = _of(ledger, f"{question} and checkpoint in (%s) group by checkpoint", ids)
-    return [(id, count) for id, count in rows]
+    found: dict[object, object] = dict(rows)  # type: ignore[arg-type]
+    for id, paths in outside_at_starts(ledger).items():
+        own = {change.path for change in ledger.changes(CheckpointId(id)) if change.who == OUTSIDE}
+        found[id] = len(paths | own)
+    return list(found.items())
 
 
 def _of(ledger: Ledger, question: str, ids: Sequence[object]) -> list[tuple[object, ...]]:

@@ -57,7 +57,9 @@ def follow(last: Moment | None, event: AgentEvent) -> Moment | None:
 
 def _session_start(last: Moment, event: AgentEvent) -> Moment:
     if event.reason == "compact":  # the same process goes on in the same turn
-        return last.replace(kind=COMPACTION, unfinished=False)
+        told_before = last.kind == COMPACTION  # as it began, and one row is enough
+        kind = SESSION_START if told_before else COMPACTION
+        return last.replace(kind=kind, unfinished=False)
     return ended(SESSION_START, last)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from takeback.ledger import sessions as questions
+from takeback.ledger import steps
 from takeback.model.checkpoint import UNDO
 from takeback.model.timeline import OUTSIDE
-from takeback.model.turn import ROUND, SESSION_END, SESSION_START, TURN_END
+from takeback.model.turn import PROMPT, ROUND, SESSION_END, SESSION_START, STEER, TURN_END
 from takeback.model.value import Value
 from takeback.ops.counting import count_lines
 from takeback.store.checkpoints import read_coverage
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.coverage import NotHeld
+    from takeback.model.ids import CheckpointId
     from takeback.model.operation import Operation
     from takeback.model.timeline import OwnedChange, Turn
     from takeback.store.store import Store
@@ -26,23 +28,28 @@ if TYPE_CHECKING:
 class TimelineEntry(Value):
     """One checkpoint, and what changed since the state before it.
 
-    Where a turn begins, ``turn`` is that turn and ``done`` what it changed in all.
+    Where a turn begins, ``turn`` is that turn and ``done`` what it changed in all; for a prompt
+    typed meanwhile ``done`` is what came of it. ``earlier`` are the person's edits that were
+    found when the session of a turn started again.
     """
 
     checkpoint: Checkpoint
     changes: tuple[OwnedChange, ...]
     turn: Turn | None = None
     done: tuple[OwnedChange, ...] = ()
+    earlier: tuple[OwnedChange, ...] = ()
 
     @property
     def shown(self) -> tuple[OwnedChange, ...]:
-        """What a line about it shows: what the turn did, else what was found changed."""
-        return self.done if self.turn is not None else self.changes
+        """What a line about it shows: what the prompt caused, else what was found changed."""
+        prompted = self.turn is not None or self.checkpoint.kind == STEER
+        return self.done if prompted else self.changes
 
     @property
     def outside(self) -> tuple[OwnedChange, ...]:
         """What the person changed by their own hand before it."""
-        return tuple(change for change in self.changes if change.who == OUTSIDE)
+        found = {change.path: change for change in (*self.earlier, *self.changes)}
+        return tuple(one for _, one in sorted(found.items()) if one.who == OUTSIDE)
 
     @property
     def added(self) -> int:
@@ -73,18 +80,26 @@ def timeline(
 
 def entries(store: Store, ledger: Ledger, checkpoints: Sequence[Checkpoint]) -> list[TimelineEntry]:
     """Returns checkpoints with their changes, the lines counted as far as that is quick."""
-    count_lines(store, ledger, [checkpoint.id for checkpoint in checkpoints])
-    return [_entry(ledger, checkpoint) for checkpoint in checkpoints]
+    caused = {c.id: steps.after_steer(ledger, c.id) for c in checkpoints if c.kind == STEER}
+    ids = [id for c in checkpoints for id in (c.id, *caused.get(c.id, ()))]
+    count_lines(store, ledger, ids)
+    return [_entry(ledger, checkpoint, caused.get(checkpoint.id)) for checkpoint in checkpoints]
 
 
-def _entry(ledger: Ledger, checkpoint: Checkpoint) -> TimelineEntry:
+def _entry(
+    ledger: Ledger, checkpoint: Checkpoint, caused: list[CheckpointId] | None
+) -> TimelineEntry:
     """Returns a checkpoint with its changes and, where one begins, its turn."""
+    if caused is not None:
+        done = tuple(steps.changes_of(ledger, checkpoint, caused))
+        return TimelineEntry(checkpoint, tuple(ledger.changes(checkpoint.id)), done=done)
     turn = questions.turn_by_id(ledger, checkpoint.id)
     return TimelineEntry(
         checkpoint,
         tuple(ledger.changes(checkpoint.id)),
         turn,
         tuple(questions.turn_changes(ledger, checkpoint.id)) if turn is not None else (),
+        tuple(steps.outside_before(ledger, checkpoint.id)) if checkpoint.kind == PROMPT else (),
     )
 
 
@@ -107,13 +122,13 @@ class Shown(Value):
 def show(store: Store, ledger: Ledger, checkpoint: Checkpoint) -> Shown:
     """Returns a checkpoint with its changes, its turn, and all that it does not hold."""
     (shown,) = entries(store, ledger, [checkpoint])
-    steps = _steps(store, ledger, shown)
+    parts = _steps(store, ledger, shown)
     counts: dict[str, int] = {}
-    for step in (shown, *steps):
+    for step in (shown, *parts):
         for tool in step.checkpoint.tools:
             counts[tool.name] = counts.get(tool.name, 0) + 1
     not_held = read_coverage(store, checkpoint.commit).not_held
-    return Shown(shown, not_held, tuple(counts.items()), steps)
+    return Shown(shown, not_held, tuple(counts.items()), parts)
 
 
 def _steps(store: Store, ledger: Ledger, shown: TimelineEntry) -> tuple[TimelineEntry, ...]:

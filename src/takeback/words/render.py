@@ -245,6 +245,7 @@ def shown_lines(found: Shown, paint: Paint, now: float) -> Iterator[str]:
         yield from _turn_lines(found, turn, paint)
         yield from _changed("changed before it:", found.entry.changes, paint)
     else:
+        yield from _changed("changed by it:", found.entry.done, paint)
         yield from _changed("changed since the state before:", found.entry.changes, paint)
         if not found.entry.changes:
             yield "no changes"

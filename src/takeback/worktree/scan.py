@@ -44,9 +44,7 @@ if TYPE_CHECKING:
 _LOOKS = 5
 """How often a directory is listed that changes each time; then it is named as unstable."""
 _SANDBOX = frozenset((b".agents", b".aws", b".codex"))
-"""What Codex makes and removes around each command, to keep what might be in it from the command.
-
-Empty they are nobody's, and no part of a snapshot; with anything in them they are like any other."""
+"""What Codex makes and removes around each command. Empty they are no part of a snapshot."""
 
 
 class Scanned(Value):

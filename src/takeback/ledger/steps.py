@@ -1,0 +1,112 @@
+"""Questions about parts of turns: what came of a prompt typed meanwhile, what stood before one."""
+
+from __future__ import annotations
+
+from takeback.model.change import ADDED, DELETED, MODIFIED
+from takeback.model.timeline import OUTSIDE, OwnedChange
+from takeback.model.turn import SESSION_END, SESSION_START, STEER
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from takeback.ledger.ledger import Ledger
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.ids import CheckpointId
+
+_CHANGE = "path, changes.kind, added, deleted, who, changes.session, changes.turn"
+_HIDDEN = f"('{SESSION_START}', '{SESSION_END}', 'undo')"
+
+
+def after_steer(ledger: Ledger, steer: CheckpointId) -> list[CheckpointId]:
+    """Returns the checkpoints of a steer's turn that found what came of it, oldest first.
+
+    steer ── round ── round ── steer ── turn end
+               ^        ^        ^                  the first one's: the last of them is the next
+    """
+    rows = ledger.rows(
+        "with mine as (select place, session from checkpoints where id = ?1), "
+        "step as (select checkpoints.* from checkpoints, mine "
+        "where checkpoints.session = mine.session and checkpoints.place > mine.place) "
+        "select id from step where place <= min("
+        f"coalesce((select min(place) from step where kind = '{STEER}'), 9e18), "
+        "coalesce((select last.place from turns join checkpoints first on first.id = turns.id "
+        "join checkpoints last on last.id = turns.after, mine where turns.session = mine.session "
+        "and first.place <= mine.place order by first.place desc limit 1), -1)) order by place",
+        steer,
+    )
+    return [str(id) for (id,) in rows]  # type: ignore[misc]
+
+
+def changes_of(ledger: Ledger, turn_of: Checkpoint, ids: Iterable[str]) -> list[OwnedChange]:
+    """Returns what a session changed at some of its checkpoints, each path once."""
+    named = list(ids)
+    marks = ", ".join("?" * len(named))
+    rows = ledger.rows(
+        f"select {_CHANGE} from changes join checkpoints on checkpoints.id = changes.checkpoint "
+        f"where changes.session = ? and checkpoint in ({marks}) order by place",
+        turn_of.session,
+        *named,
+    )
+    return _folded(OwnedChange(*row) for row in rows)  # type: ignore[arg-type]
+
+
+def outside_before(ledger: Ledger, prompt: CheckpointId) -> list[OwnedChange]:
+    """Returns the person's edits that were found when the session started that a prompt is of.
+
+    A start makes no row of a list, so they stand at the first prompt after it.
+    """
+    rows = ledger.rows(
+        "with mine as (select place, session from checkpoints where id = ?1) "
+        f"select {_CHANGE} from changes join checkpoints on checkpoints.id = changes.checkpoint, "
+        "mine where checkpoints.session = mine.session and checkpoints.place < mine.place "
+        "and changes.who = ?2 and checkpoints.place > coalesce((select max(other.place) "
+        "from checkpoints other where other.session = mine.session "
+        f"and other.place < mine.place and other.kind not in {_HIDDEN}), -1) "
+        "order by checkpoints.place",
+        prompt,
+        OUTSIDE,
+    )
+    return _folded(OwnedChange(*row) for row in rows)  # type: ignore[arg-type]
+
+
+def outside_at_starts(ledger: Ledger) -> dict[str, set[bytes]]:
+    """Returns the paths that ``outside_before`` finds for each prompt, as far as there are any."""
+    rows = ledger.columns(
+        "select path, (select next.id from checkpoints next "
+        "where next.session = checkpoints.session and next.place > checkpoints.place "
+        f"and next.kind not in {_HIDDEN} order by next.place limit 1) "
+        "from changes join checkpoints on checkpoints.id = changes.checkpoint "
+        f"where who = '{OUTSIDE}' and checkpoints.kind in {_HIDDEN}"
+    )
+    found: dict[str, set[bytes]] = {}
+    for path, prompt in rows:
+        if prompt is not None:
+            found.setdefault(str(prompt), set()).add(bytes(path))  # type: ignore[call-overload]
+    return found
+
+
+def _folded(changes: Iterable[OwnedChange]) -> list[OwnedChange]:
+    """Returns successive changes as one for each path, the lines of all added up."""
+    found: dict[bytes, OwnedChange] = {}
+    for change in changes:
+        known = found.pop(change.path, None)
+        if known is None:
+            found[change.path] = change
+        elif not (known.kind == ADDED and change.kind == DELETED):
+            found[change.path] = change.replace(
+                kind=_kind(known.kind, change.kind),
+                added=_sum(known.added, change.added),
+                deleted=_sum(known.deleted, change.deleted),
+            )
+    return [change for _, change in sorted(found.items())]
+
+
+def _kind(first: str, then: str) -> str:
+    if first == ADDED:
+        return ADDED
+    return MODIFIED if first == DELETED and then == ADDED else then
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other
