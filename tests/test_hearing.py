@@ -16,7 +16,7 @@ from takeback.hearing import hear
 from takeback.model import event as events
 from takeback.model.event import AgentEvent
 from takeback.ops.receive import Received
-from takeback.stdio import Desk
+from takeback.stdio.desk import Desk
 from tests.support.cli import Cli
 from tests.support.journey import write_files
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from takeback import Takeback
+from takeback.inside import answer
 from tests.support.cli import Cli
 from tests.support.journey import write_files
 
@@ -106,3 +108,41 @@ def test_while_a_turn_runs_it_only_shows(played: Cli, workspace: Path) -> None:
     text = ask(played, "/takeback 1 yes")
     assert text.startswith("takeback: claude is working on")
     assert (workspace / "a.txt").read_bytes() == b"2\n"
+
+
+def test_what_speaks_against_it_can_be_answered_inside_the_agent(
+    played: Cli, workspace: Path
+) -> None:
+    other = {"event": "prompt", "session": "o", "agent": "other", "prompt": "me too", "turn": "1"}
+    played.ok("hook", "generic", stdin=json.dumps(other).encode())
+    write_files(workspace, {"theirs.txt": b"theirs\n"})
+    ended = {**other, "event": "turn_end"}
+    played.ok("hook", "generic", stdin=json.dumps(ended).encode())
+    assert ask(played, "/takeback 2").endswith(
+        "To do it all the same: /takeback 2 yes --overwrite-others"
+    )
+    refused = ask(played, "/takeback 2 yes")
+    assert "--keep-others leaves them" in refused
+    assert refused.endswith("To do it all the same: /takeback 2 yes --overwrite-others")
+    assert ask(played, "/takeback 2 --keep-others").endswith(
+        "To do it: /takeback 2 --keep-others yes"
+    )
+    assert "say opposite things" in ask(played, "/takeback 2 --keep-others --overwrite-others")
+    assert ask(played, "/takeback 2 --nonsense yes").startswith("/takeback ")
+    assert ask(played, "/takeback 2 yes --keep-others").startswith("Rewound 1 file")
+    assert (workspace / "theirs.txt").exists()
+    assert ask(played, "/takeback undo yes").startswith("Undid")
+    assert ask(played, "/takeback 2 --overwrite-others yes").startswith("Rewound 2 files")
+    assert not (workspace / "theirs.txt").exists()
+    assert ask(played, "/takeback undo yes").startswith("Undid")
+
+
+def test_a_time_moves_the_files_alone(workspace: Path) -> None:
+    with Takeback.open(workspace) as tb:
+        session = tb.session(agent="mine")
+        for number in (1, 2):
+            with session.turn(f"make it {number}", conversation=b"1\n" * number):
+                write_files(workspace, {"a.txt": b"%d\n" % number})
+        shown = answer(tb, session.id, ["0s"], command="/takeback")
+        assert "conversation" not in shown
+        assert "conversation" in answer(tb, session.id, ["2"], command="/takeback")

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from takeback.adapters import adapter_named
+from takeback.stdio.desk import Desk
 from tests.support.cli import Cli
 from tests.support.journey import write_files
 
@@ -173,7 +175,7 @@ def test_the_count_is_one_line(played: Talk) -> None:
 def test_what_was_shown_is_done_or_nothing_is(played: Talk, workspace: Path) -> None:
     target = played.ok("at", session="s1", entry="t1")["exact"]["id"]
     plan = played.ok("plan", checkpoint=target, scope="files")
-    assert plan["lines"] == ["  write a.txt"]
+    assert plan["lines"] == ["  write a.txt  +1 -1"]
     assert plan["question"].startswith("Rewind 1 file to ")
     assert plan["counts"] == "1 written, 0 deleted"
     write_files(workspace, {"b.txt": b"mine\n"})
@@ -240,3 +242,56 @@ def test_others_change_the_store_meanwhile(played: Talk, cli: Cli, workspace: Pa
     assert (workspace / "a.txt").read_bytes() == b"by hand\n"
     cli.ok("undo", "--yes")
     assert played.ok("counts")["can_redo"] == 1
+
+
+def ask(desk: Desk, call: str, **fields: Any) -> dict[str, Any]:
+    """Asks in this process; returns the result, or the error."""
+    answer = desk.answer(json.dumps({"id": 1, "call": call, **fields}).encode())
+    found = answer["result"] if answer["ok"] else answer["error"]
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.fixture
+def desk(workspace: Path) -> Desk:
+    """A desk of the host ``mine``, which has played two turns."""
+    write_files(workspace, {"a.txt": b"0\n"})
+    desk = Desk(adapter_named("generic"), str(workspace))
+    for number in (1, 2):
+        event = {"session": "s1", "agent": "mine", "turn": f"t{number}", "cwd": str(workspace)}
+        ask(desk, "event", event={**event, "event": "prompt", "prompt": f"make it {number}"})
+        write_files(workspace, {"a.txt": b"%d\n" % number})
+        ask(desk, "event", event={**event, "event": "turn_end"})
+    return desk
+
+
+def test_a_plan_that_is_not_known_is_not_agreed_to(desk: Desk, workspace: Path) -> None:
+    first, second = (turn["id"] for turn in ask(desk, "turns", session="s1")["turns"][::-1])
+    shown = ask(desk, "plan", checkpoint=first, scope="files")["plan"]
+    for number in (shown + 7, "1", True, -1):
+        refused = ask(desk, "rewind", checkpoint=first, scope="files", plan=number)
+        assert (refused["code"], "plan" in refused["message"]) == ("refused", True)
+    other = ask(desk, "rewind", checkpoint=second, scope="files", plan=shown)
+    assert "is of something else" in other["message"]
+    assert (workspace / "a.txt").read_bytes() == b"2\n"
+    assert ask(desk, "rewind", checkpoint=first, scope="files", plan=shown)["whole"]
+    undo = ask(desk, "plan_undo")["plan"]
+    assert "is of something else" in ask(desk, "rewind", checkpoint=first, plan=undo)["message"]
+    assert "is of something else" in ask(desk, "undo", plan=shown)["message"]
+    assert ask(desk, "undo", plan=undo)["whole"]
+    assert (workspace / "a.txt").read_bytes() == b"2\n"
+
+
+def test_a_generic_host_is_known_by_its_own_name(desk: Desk, workspace: Path) -> None:
+    assert [turn["turn"] for turn in ask(desk, "turns", session="s1")["turns"]] == [2, 1]
+    assert len(ask(desk, "log", session="s1")["entries"]) == 2
+    assert ask(desk, "at", session="s1", entry="t2")["exact"]["turn"] == 2
+    anew = Desk(adapter_named("generic"), str(workspace))
+    assert ask(anew, "turns", session="s1")["turns"] == []
+    assert len(ask(anew, "turns", session="s1", agent="mine")["turns"]) == 2
+
+
+def test_an_event_that_fails_is_a_line_of_status(desk: Desk, workspace: Path) -> None:
+    for event in ({"event": "prompt", "session": 7}, {"event": "no such event", "session": "s1"}):
+        assert ask(desk, "event", event={**event, "agent": "mine"})["code"] == "usage"
+    assert len([line for line in ask(desk, "status")["failures"] if "hook generic" in line]) == 2

@@ -7,14 +7,16 @@
     /takeback undo yes     takes the last rewind back
 
 The prompt hook answers, so no model is asked and no turn begins. Nothing is changed without
-``yes``, and what the command line refuses is refused here too.
+``yes``, and what the command line refuses is refused here too, with the flag that overrides it.
 """
 
 from __future__ import annotations
 
 import time
 
-from takeback.errors import TakebackError
+from takeback.errors import Refused, TakebackError
+from takeback.model.policy import FLAGS, Overrides
+from takeback.model.value import Value
 from takeback.visible import shown
 from takeback.words import plans, render
 from takeback.words.paint import Paint
@@ -33,32 +35,53 @@ _SCOPES = ("files", "conversation", "both")
 _PLAIN = Paint(on=False)
 
 
+class _Typed(Value):
+    """What the person typed: the words for takeback, whether it is agreed to, what is waived."""
+
+    line: str
+    wanted: tuple[str, ...]
+    agreed: bool
+    scope: str | None
+    overrides: Overrides
+
+    def with_flag(self, flag: str) -> str:
+        """Returns the line that does it all the same."""
+        return " ".join([self.line, *([] if self.agreed else [_YES]), flag])
+
+
 def answer(tb: Takeback, session: str, words: list[str], *, command: str) -> str:
     """Returns the text that the person is shown; ``command`` is how they call takeback."""
+    line = " ".join([command, *words])
     try:
-        lines = _answer(tb, session, words, command)
+        typed = _Typed(
+            line,
+            tuple(word for word in words if word not in (_YES, *_SCOPES, *FLAGS)),
+            _YES in words,
+            next((word for word in words if word in _SCOPES), None),
+            Overrides.named(word for word in words if word in FLAGS),
+        )
+        lines = _answer(tb, session, typed, command)
         return "\n".join(shown(line) for line in lines)  # some repeat what was typed
     except TakebackError as error:
-        hint = f"\n{error.hint}" if error.hint else ""
-        return f"takeback: {error.message}{hint}"
+        hint = error.hint
+        if isinstance(error, Refused) and error.flag:
+            hint = f"To do it all the same: {line} {error.flag}"
+        return "\n".join(shown(said) for said in (f"takeback: {error.message}", hint) if said)
 
 
-def _answer(tb: Takeback, session: str, words: list[str], command: str) -> Iterable[str]:
-    wanted = [word for word in words if word != _YES and word not in _SCOPES]
-    agreed = _YES in words
-    scope = next((word for word in words if word in _SCOPES), None)
-    if not wanted:
+def _answer(tb: Takeback, session: str, typed: _Typed, command: str) -> Iterable[str]:
+    if not typed.wanted:
         return _turns(tb, session, command)
-    if len(wanted) > 1:
+    if len(typed.wanted) > 1:
         return _usage(command)
-    if wanted[0] in ("undo", "redo"):
-        return _step(tb, wanted[0], agreed, command)
-    if wanted[0] == "status":
-        return status_lines(tb.status(look=True), _PLAIN, time.time())
-    if wanted[0] in ("help", "-h", "--help"):
+    [word] = typed.wanted
+    if word in ("undo", "redo"):
+        return _step(tb, word, typed)
+    if word == "status":
+        return status_lines(tb.status(), _PLAIN, time.time())
+    if word in ("help", "-h", "--help"):
         return _usage(command)
-    name = f"turn:{wanted[0]}" if wanted[0].isdigit() else wanted[0]
-    return _rewind(tb, session, name, scope, agreed, " ".join([command, *words]))
+    return _rewind(tb, session, f"turn:{word}" if word.isdigit() else word, typed)
 
 
 def _usage(command: str) -> list[str]:
@@ -68,6 +91,7 @@ def _usage(command: str) -> list[str]:
         f"{command} 3 yes            do it: files and conversation",
         f"{command} 3 files yes      the files alone (or: conversation)",
         f"{command} undo yes         take the last rewind back",
+        f"{command} 3 yes --FLAG     although something speaks against it, which names its flag",
     ]
 
 
@@ -79,33 +103,35 @@ def _turns(tb: Takeback, session: str, command: str) -> list[str]:
     return [*(lines or ["No turn yet."]), f"Go back to before one: {command} N"]
 
 
-def _rewind(
-    tb: Takeback, session: str, name: str, scope: str | None, agreed: bool, typed: str
-) -> Iterable[str]:
+def _rewind(tb: Takeback, session: str, name: str, typed: _Typed) -> Iterable[str]:
     target = tb.find(name, session=session)
-    moved = scope or tb.default_scope(target, target)
-    if agreed:
-        return render.outcome_lines(tb.rewind(target, scope=moved), None)
-    plan = tb.plan(target, scope=moved)
+    moved = typed.scope or tb.default_scope(name, target, session=session)
+    if typed.agreed:
+        done = tb.rewind(target, scope=moved, overrides=typed.overrides)
+        return render.outcome_lines(done, None)
+    plan = tb.plan(target, scope=moved, overrides=typed.overrides)
     question = render.question("rewind", plan, None).rstrip("?")
     return _planned(plan, question, typed)
 
 
-def _planned(plan: Plan, title: str, typed: str) -> list[str]:
+def _planned(plan: Plan, title: str, typed: _Typed) -> list[str]:
     lines = [f"{title}:", *plans.plan_lines(plan, _PLAIN, whole=False)]
     if plan.refused:
-        return lines
+        flags = [refusal.flag for refusal in plan.refused]
+        all_the_same = f"To do it all the same: {typed.with_flag(' '.join(flags))}"
+        return [*lines, *([all_the_same] if all(flags) else [])]
     if plan.does_nothing:
         left = render.left_alone_lines(plan.left_alone, "Left alone")
         return [render.nothing_to_do(plan), *left]
-    return [*lines, f"To do it: {typed} yes"]
+    return [*lines, f"To do it: {typed.line} {_YES}"]
 
 
-def _step(tb: Takeback, kind: str, agreed: bool, command: str) -> Iterable[str]:
+def _step(tb: Takeback, kind: str, typed: _Typed) -> Iterable[str]:
     step = tb.next_undo() if kind == "undo" else tb.next_redo()
-    if agreed:
-        outcome = tb.undo() if kind == "undo" else tb.redo()
-        return render.outcome_lines(outcome, step.operation)
-    plan = tb.plan_undo() if kind == "undo" else tb.plan_redo()
+    if typed.agreed:
+        go = tb.undo if kind == "undo" else tb.redo
+        return render.outcome_lines(go(overrides=typed.overrides), step.operation)
+    look = tb.plan_undo if kind == "undo" else tb.plan_redo
+    plan = look(overrides=typed.overrides)
     title = render.question(kind, plan, step.operation).rstrip("?")
-    return _planned(plan, title, f"{command} {kind}")
+    return _planned(plan, title, typed)

@@ -188,6 +188,17 @@ def test_a_fork_whose_files_cannot_be_brought_back_does_not_happen(played: Playe
     assert "the workspace changed since the plan was shown" in played.rpc.notices[-1]
 
 
+def test_a_place_that_cannot_be_read_is_said_before_the_fork_goes_on(played: Played) -> None:
+    store = Path(played.pi.world.cli.ok("--json", "status").json["store"])
+    packs = store / "store.git" / "objects" / "pack"
+    for pack in packs.iterdir():
+        pack.rename(store / pack.name)  # as an expired snapshot
+    assert played.rpc.fork(TWO)
+    said = [line for line in played.rpc.notices if "cannot be brought back" in line]
+    assert len(said) == 1, played.rpc.notices
+    played.pi.world.cli.ok("status", "--seen")
+
+
 def test_what_speaks_against_it_is_asked(played: Played) -> None:
     (played.repo / ".git" / "MERGE_HEAD").write_text("0" * 40 + "\n")
     assert not played.rpc.fork(TWO, "files + conversation", "do nothing")

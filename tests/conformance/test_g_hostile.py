@@ -25,7 +25,7 @@ from takeback.errors import UsageError
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.event import cleaned
 from takeback.model.policy import Overrides
-from takeback.stdio import Desk
+from takeback.stdio.desk import Desk
 from takeback.tui.picker import PickerApp
 from tests.support.cli import Cli
 from tests.support.engine import TestClock

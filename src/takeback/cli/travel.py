@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from takeback.cli.terminal import agrees
-from takeback.errors import PartlyDone, Refused, UsageError
+from takeback.errors import PartlyDone, Refused
 from takeback.model.policy import Overrides
 from takeback.words import choices, documents, plans, render
 
@@ -37,28 +37,14 @@ def override_options(function: Callable[..., int]) -> Callable[..., int]:
     return function
 
 
-def overrides(
-    *,
-    allow_mass_delete: bool,
-    during_git: bool,
-    other_branch: bool,
-    during_turn: bool,
-    overwrite_others: bool,
-    keep_others: bool,
-    force: bool,
-) -> Overrides:
+def overrides(**waived: bool) -> Overrides:
     """Returns which preconditions are waived."""
-    if keep_others and overwrite_others:
-        raise UsageError("--keep-others and --overwrite-others say opposite things")
-    if force:
-        return Overrides.all().replace(keep_others=keep_others, overwrite_others=not keep_others)
-    return Overrides(
-        mass_delete=allow_mass_delete,
-        during_git=during_git,
-        other_branch=other_branch,
-        during_turn=during_turn,
-        overwrite_others=overwrite_others,
-        keep_others=keep_others,
+    flags = [f"--{name.replace('_', '-')}" for name, is_on in waived.items() if is_on]
+    found = Overrides.named(flags)
+    if "--force" not in flags:
+        return found
+    return Overrides.all().replace(
+        keep_others=found.keep_others, overwrite_others=not found.keep_others
     )
 
 

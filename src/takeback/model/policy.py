@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from takeback.errors import UsageError
 from takeback.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MIB = 1 << 20
 
@@ -49,5 +54,25 @@ class Overrides(Value):
             overwrite_others=True,
         )
 
+    @classmethod
+    def named(cls, words: Iterable[str]) -> Overrides:
+        """Returns those that flags of the command line, or names of fields, speak of.
 
+        Raises UsageError for two that exclude each other.
+        """
+        wanted = {FLAGS.get(word, word) for word in words}
+        if {"keep_others", "overwrite_others"} <= wanted:
+            raise UsageError("--keep-others and --overwrite-others say opposite things")
+        return cls(**{name: True for name in FLAGS.values() if name in wanted})
+
+
+FLAGS = {
+    "--allow-mass-delete": "mass_delete",
+    "--during-git": "during_git",
+    "--other-branch": "other_branch",
+    "--during-turn": "during_turn",
+    "--overwrite-others": "overwrite_others",
+    "--keep-others": "keep_others",
+}
+"""What a person types to waive a precondition, and the field that says so."""
 NO_OVERRIDES = Overrides()

@@ -38,6 +38,7 @@ def plan(kind: str, made: Plan, of: Operation | None, number: int) -> Document:
         "plan": number,
         "question": render.question(kind, made, of),
         "lines": list(plans.plan_lines(made, _PLAIN, whole=False)),
+        "possible": made.is_possible,
         "counts": f"{_files(made.writes)} written, {_files(made.deletes)} deleted",
     }
 

@@ -149,18 +149,26 @@ export class Menus {
 		const session = ctx.sessionManager.getSessionId();
 		const at = await this.request(ctx, "at", { session, path: pathTo(ctx, entry) });
 		const kept = await this.request(ctx, "counts", {});
-		if (!at.ok || !kept.ok) return undefined; // pi goes on as without us
+		if (!kept.ok) return undefined; // pi goes on as without us
 		const canUndo = kept.result.can_undo > 0;
+		if (!at.ok) return this.withoutFiles(ctx, at.error.message, canUndo);
 		const place = at.result.exact ?? at.result.nearest;
 		if (!place) return canUndo ? { title: "takeback: no place here", canUndo } : undefined;
 		const planned = await this.request(ctx, "plan", { checkpoint: place.id, scope: "files" });
-		if (!planned.ok) return undefined;
+		if (!planned.ok) return this.withoutFiles(ctx, planned.error.message, canUndo);
 		const plan = planned.result;
 		const changes = plan.written.length + plan.deleted.length > 0;
+		if (!changes && !plan.possible) return this.withoutFiles(ctx, plan.lines.join("\n"), canUndo);
 		if (!changes && !canUndo) return undefined;
 		const nearest = at.result.exact ? "" : "no place here; the nearest earlier one is ";
 		const title = [`takeback: ${nearest}${plan.about}`, ...plan.lines].join("\n");
 		return { title, counts: ` (${changes ? plan.counts : "nothing to change"})`, target: place.id, plan, canUndo };
+	}
+
+	/** Says why the files cannot be brought back, before pi goes on with its part. */
+	private withoutFiles(ctx: ExtensionContext, why: string, canUndo: boolean): Found | undefined {
+		ctx.ui.notify(`takeback: the files of this place cannot be brought back: ${why}`, "warning");
+		return canUndo ? { title: "takeback: the files of this place cannot be brought back", canUndo } : undefined;
 	}
 
 	private async step(ctx: ExtensionContext): Promise<boolean> {

@@ -1,36 +1,27 @@
-"""A conversation with an agent's extension over stdin and stdout, one JSON document a line.
-
-    {"id": 1, "call": "event", "event": {...}}        ->  {"id": 1, "ok": true, "result": {...}}
-    {"id": 2, "call": "rewind", "checkpoint": "x"}    ->  {"id": 2, "ok": false, "error": {...}}
-
-For agents whose extensions live as long as the agent does: one process, so an event costs a
-capture and no start of Python. The words are those of the command line (docs/scripting.md); what
-is refused is refused here too, with the same code, and the extension shows the sentence.
-"""
+"""Desk: takes the requests of one agent's extension and answers each."""
 
 from __future__ import annotations
 
 import os
-import sys
 from contextlib import contextmanager
 from importlib import import_module
 
-from takeback import durable
-from takeback.adapters import CONNECTED, adapter_named
+from takeback.adapters import CONNECTED
 from takeback.app import Takeback
 from takeback.app.asking import refuse_pretence
 from takeback.errors import (
     Bug,
     NoSuchCheckpoint,
     NotAWorkspace,
+    Refused,
     TakebackError,
     UsageError,
 )
 from takeback.hearing import hear, unheard
-from takeback.model import json_text
 from takeback.model.event import cleaned
-from takeback.model.policy import Overrides
 from takeback.model.session import session_id
+from takeback.stdio import requests
+from takeback.store.log import complain
 from takeback.words import answers, documents
 
 TYPE_CHECKING = False
@@ -46,16 +37,9 @@ if TYPE_CHECKING:
 
     Document = dict[str, Any]
 
-_FLAGS = {
-    "--allow-mass-delete": "mass_delete",
-    "--during-git": "during_git",
-    "--other-branch": "other_branch",
-    "--during-turn": "during_turn",
-    "--overwrite-others": "overwrite_others",
-    "--keep-others": "keep_others",
-}
 _TURNS = 20
 _PLANS = 10
+_AGAIN = "ask for the plan again and show it"
 _NOTHING: Document = {
     "checkpoint": None,
     "note": None,
@@ -65,24 +49,6 @@ _NOTHING: Document = {
 }
 
 
-def main(agent: str, *, by_launcher: bool = False) -> int:
-    """Answers until stdin ends; returns 0."""
-    durable.unmask_owner()
-    if sys.stdin is None or sys.stdout is None:  # closed by the caller: nobody asks
-        return 0
-    try:
-        desk = Desk(adapter_named(agent), os.getcwd(), by_launcher=by_launcher)
-        for line in sys.stdin.buffer:
-            if line.strip():
-                sys.stdout.write(json_text.dumps(desk.answer(line)) + "\n")
-                sys.stdout.flush()
-    except KeyboardInterrupt:
-        return 0
-    except OSError:  # nobody reads the answers any more
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor the last of them
-    return 0
-
-
 class Desk:
     """Takes requests of one agent, each with the workspace as it is then."""
 
@@ -90,8 +56,10 @@ class Desk:
         self._adapter = adapter
         self._by_launcher = by_launcher
         self._directory = directory
-        self._plans: dict[int, Plan] = {}
+        self._plans: dict[int, tuple[str, Plan]] = {}
         self._number = 0
+        self._agents: dict[str, str] = {}
+        """Sessions that have spoken, with what their host calls itself."""
         self._calls: dict[str, Callable[[Document], Document]] = {
             "event": self._event,
             "status": self._status,
@@ -112,23 +80,29 @@ class Desk:
 
     def answer(self, line: bytes) -> Document:
         """Returns the answer to one line; every failure is an answer too."""
-        number: Any = None
+        request: Document = {}
         try:
-            request = _request(line)
-            number = request.get("id")
+            request = requests.read(line)
             call = self._calls.get(str(request.get("call")))
             if call is None:
                 names = ", ".join(self._calls)
                 raise UsageError(f"there is no call {request.get('call')!r}", hint=names)
-            return {"id": number, "ok": True, "result": call(request)}
+            return {"id": request.get("id"), "ok": True, "result": call(request)}
         except TakebackError as error:
-            said = {"code": error.code, "message": error.message, "hint": error.hint}
-            said["flag"] = getattr(error, "flag", "")
-            return {"id": number, "ok": False, "error": said}
+            return self._failed(request, error)
         except Exception as error:  # a bug of ours must not end the agent's extension
-            bug = Bug(error)
-            said = {"code": bug.code, "message": bug.message, "hint": bug.hint, "flag": ""}
-            return {"id": number, "ok": False, "error": said}
+            return self._failed(request, Bug(error))
+
+    def _failed(self, request: Document, error: TakebackError) -> Document:
+        """Returns an error as an answer; of an event nobody reads it, so it is a line of status."""
+        if request.get("call") == "event":
+            about = request.get("event")
+            where = about.get("cwd") if isinstance(about, dict) else None
+            where = where if isinstance(where, str) else self._directory
+            complain(f"hook {self._adapter.name}: {error.message}", where)
+        said = {"code": error.code, "message": error.message, "hint": error.hint}
+        said["flag"] = getattr(error, "flag", "")
+        return {"id": request.get("id"), "ok": False, "error": said}
 
     @contextmanager
     def _at(self, request: Mapping[str, Any], *, create: bool = True) -> Iterator[Takeback]:
@@ -153,6 +127,8 @@ class Desk:
         if event is None or not Takeback.wants(event.directory):
             return _NOTHING
         event = cleaned(event)
+        if event.agent != self._adapter.name:
+            self._agents[event.session] = event.agent
         if not self._by_launcher and event.agent in CONNECTED:
             refuse_pretence(event, os.environ)
         try:
@@ -161,10 +137,7 @@ class Desk:
                     return _NOTHING
                 received = hear(tb, event)
         except TakebackError as error:
-            warning = unheard(event, error)
-            if not warning:
-                raise
-            return {**_NOTHING, "warning": warning}
+            return {**_NOTHING, "warning": unheard(event, error) or None}
         checkpoint = received.checkpoint
         return {
             "checkpoint": None if checkpoint is None else checkpoint.id,
@@ -255,14 +228,14 @@ class Desk:
     def _plan(self, request: Document) -> Document:
         with self._at(request) as tb:
             made = tb.plan(
-                _needed(request, "checkpoint"),
-                scope=_text(request, "scope"),
-                overrides=_overrides(request),
+                requests.needed(request, "checkpoint"),
+                scope=requests.text(request, "scope"),
+                overrides=requests.overrides(request),
             )
         return self._planned("rewind", made, None)
 
     def _plan_step(self, request: Document, kind: str) -> Document:
-        overrides = _overrides(request)
+        overrides = requests.overrides(request)
         with self._at(request) as tb:
             step = tb.next_undo() if kind == "undo" else tb.next_redo()
             plan = tb.plan_undo if kind == "undo" else tb.plan_redo
@@ -270,45 +243,59 @@ class Desk:
 
     def _planned(self, kind: str, made: Plan, of: Operation | None) -> Document:
         self._number += 1
-        self._plans[self._number] = made
+        self._plans[self._number] = kind, made
         self._plans.pop(self._number - _PLANS, None)
         return answers.plan(kind, made, of, self._number)
 
     def _rewind(self, request: Document) -> Document:
         with self._at(request) as tb:
+            target = tb.find(requests.needed(request, "checkpoint"))
             done = tb.rewind(
-                _needed(request, "checkpoint"),
-                scope=_text(request, "scope"),
-                overrides=_overrides(request),
-                shown=self._shown(request),
+                target,
+                scope=requests.text(request, "scope"),
+                overrides=requests.overrides(request),
+                shown=self._shown(request, "rewind", target.id),
             )
             return _done(tb, done, None)
 
     def _fork(self, request: Document) -> Document:
         with self._at(request) as tb:
+            target = tb.find(requests.needed(request, "checkpoint"))
             done = tb.fork(
-                _needed(request, "checkpoint"),
+                target,
                 files=request.get("files") is True,
-                overrides=_overrides(request),
-                shown=self._shown(request),
+                overrides=requests.overrides(request),
+                shown=self._shown(request, "rewind", target.id),
             )
             return _done(tb, done, None)
 
     def _step(self, request: Document, kind: str) -> Document:
-        overrides, shown = _overrides(request), self._shown(request)
+        overrides = requests.overrides(request)
         with self._at(request) as tb:
             step = tb.next_undo() if kind == "undo" else tb.next_redo()
+            shown = self._shown(request, kind, step.goes_to)
             go = tb.undo if kind == "undo" else tb.redo
             return _done(tb, go(overrides=overrides, shown=shown), step.operation)
 
-    def _shown(self, request: Document) -> Plan | None:
-        """Returns the plan that the person has agreed to, if the request names one."""
+    def _shown(self, request: Document, kind: str, target: str) -> Plan | None:
+        """Returns the plan that the person has agreed to, if the request names one.
+
+        Raises Refused if that is not known (any more), or is of something else.
+        """
         number = request.get("plan")
-        return self._plans.get(number) if isinstance(number, int) else None
+        if number is None:
+            return None
+        known = self._plans.get(number) if type(number) is int else None
+        if known is None:
+            raise Refused(f"no plan {number!r} is known", hint=_AGAIN)
+        if known[0] != kind or known[1].target.id != target:
+            raise Refused(f"plan {number} is of something else", hint=_AGAIN)
+        return known[1]
 
     def _label(self, request: Document) -> Document:
         with self._at(request) as tb:
-            labelled = tb.label(_needed(request, "checkpoint"), _text(request, "label"))
+            name = requests.needed(request, "checkpoint")
+            labelled = tb.label(name, requests.text(request, "label"))
         return {"id": labelled.id, "label": labelled.label}
 
     def _pin(self, request: Document) -> Document:
@@ -325,9 +312,9 @@ class Desk:
             if found is None:
                 return {"id": None, "label": None}
             mark = next((str(n.get("id")) for n in request["path"] if isinstance(n, dict)), "")
-            wanted = _pin_names(_text(request, "label"), mark)
+            wanted = _pin_names(requests.text(request, "label"), mark)
             if not wanted:
-                old = _pin_names(_text(request, "was"), mark)
+                old = _pin_names(requests.text(request, "was"), mark)
                 if found.label in old:
                     found = tb.label(found, None)
                 return {"id": found.id, "label": found.label}
@@ -339,14 +326,21 @@ class Desk:
             return {"id": found.id, "label": tb.label(found, wanted[-1]).label}
 
     def _session(self, request: Document) -> SessionId | None:
-        native = _text(request, "session")
-        return None if native is None else session_id(self._adapter.name, native)
+        """Returns the session that is named by the agent's own id.
+
+        A host of its own is called by the name that its events give it, or the request.
+        """
+        native = requests.text(request, "session")
+        if native is None:
+            return None
+        known = self._agents.get(native, self._adapter.name)
+        return session_id(requests.text(request, "agent") or known, native)
 
 
 def _by_ids(
     tb: Takeback, session: str, request: Document
 ) -> tuple[Checkpoint | None, Checkpoint | None]:
-    entry = _needed(request, "entry")
+    entry = requests.needed(request, "entry")
     before = [e for e in request.get("before", ()) if isinstance(e, str)]
     found = tb.places(session, [entry, *before])
     return found.get(entry), next((found[n] for n in (entry, *before) if n in found), None)
@@ -361,33 +355,3 @@ def _done(tb: Takeback, outcome: Outcome, of: Operation | None) -> Document:
 def _pin_names(label: str | None, mark: str) -> list[str]:
     clean = " ".join((label or "").replace("/", "-").split())
     return [clean, f"{clean} ({mark})", f"pi {clean} ({mark})"] if clean else []
-
-
-def _request(line: bytes) -> Document:
-    try:
-        request = json_text.loads(line.decode("utf-8", "surrogateescape"))
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    if not isinstance(request, dict):
-        raise UsageError("a request is a JSON object")
-    return request
-
-
-def _text(request: Document, name: str) -> str | None:
-    value = request.get(name)
-    return value if isinstance(value, str) else None
-
-
-def _needed(request: Document, name: str) -> str:
-    value = _text(request, name)
-    if value is None:
-        raise UsageError(f"{name} is missing")
-    return value
-
-
-def _overrides(request: Document) -> Overrides:
-    """Returns what the person waives, by the flags of the command line or by name."""
-    given = request.get("overrides")
-    named = given if isinstance(given, list) else []
-    wanted = {_FLAGS.get(str(name), str(name)) for name in named}
-    return Overrides(**{name: True for name in _FLAGS.values() if name in wanted})

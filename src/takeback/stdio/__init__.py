@@ -1,0 +1,37 @@
+"""A conversation with an agent's extension over stdin and stdout, one JSON document a line.
+
+    {"id": 1, "call": "event", "event": {...}}        ->  {"id": 1, "ok": true, "result": {...}}
+    {"id": 2, "call": "rewind", "checkpoint": "x"}    ->  {"id": 2, "ok": false, "error": {...}}
+
+For agents whose extensions live as long as the agent does: one process, so an event costs a
+capture and no start of Python. The words are those of the command line (docs/scripting.md); what
+is refused is refused here too, with the same code, and the extension shows the sentence.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from takeback import durable
+from takeback.adapters import adapter_named
+from takeback.model import json_text
+from takeback.stdio.desk import Desk
+
+
+def main(agent: str, *, by_launcher: bool = False) -> int:
+    """Answers until stdin ends; returns 0."""
+    durable.unmask_owner()
+    if sys.stdin is None or sys.stdout is None:  # closed by the caller: nobody asks
+        return 0
+    try:
+        desk = Desk(adapter_named(agent), os.getcwd(), by_launcher=by_launcher)
+        for line in sys.stdin.buffer:
+            if line.strip():
+                sys.stdout.write(json_text.dumps(desk.answer(line)) + "\n")
+                sys.stdout.flush()
+    except KeyboardInterrupt:
+        return 0
+    except OSError:  # nobody reads the answers any more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor the last of them
+    return 0

@@ -1,0 +1,41 @@
+"""Requests: what an extension asks, one JSON object a line."""
+
+from __future__ import annotations
+
+from takeback.errors import UsageError
+from takeback.model import json_text
+from takeback.model.policy import Overrides
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Document = dict[str, Any]
+
+
+def read(line: bytes) -> Document:
+    try:
+        request = json_text.loads(line.decode("utf-8", "surrogateescape"))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    if not isinstance(request, dict):
+        raise UsageError("a request is a JSON object")
+    return request
+
+
+def text(request: Document, name: str) -> str | None:
+    value = request.get(name)
+    return value if isinstance(value, str) else None
+
+
+def needed(request: Document, name: str) -> str:
+    value = text(request, name)
+    if value is None:
+        raise UsageError(f"{name} is missing")
+    return value
+
+
+def overrides(request: Document) -> Overrides:
+    """Returns what the person waives, by the flags of the command line or by name."""
+    given = request.get("overrides")
+    return Overrides.named(str(name) for name in given) if isinstance(given, list) else Overrides()
