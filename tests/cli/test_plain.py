@@ -63,8 +63,8 @@ Go back to before turn 3: tidy up
   10  Undo the last rewind  (not possible: nothing to undo)
   11  Redo what was undone  (not possible: nothing to redo)
   12  Cancel
-  write a.txt
-  create c.txt
+  write a.txt  +1 -1
+  create c.txt  +1 -0
 The conversation goes on as a new session; the one that it comes from stays.
 The prompt is offered again: "tidy up"
 Rewound 2 files and the conversation to ID (before "tidy up").

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -312,6 +313,8 @@ def test_control_c_at_the_question(story: Story) -> None:
 
     seen = at_a_terminal(story.cli, "rewind", "start", answers=(a_moment_later,))
     assert seen.status == 130
+    assert seen.screen.endswith("^C\nNothing was changed.\n"), seen.screen
+    assert "Error" not in seen.screen
     assert story.files() == NOW
 
 
@@ -345,13 +348,64 @@ def test_files_that_changed_at_the_question_are_asked_about_again(story: Story) 
     assert story.files() == FIRST
 
 
-def test_refusals_at_a_terminal_are_named_with_their_flags(cli: Cli, workspace: Path) -> None:
+@pytest.fixture
+def refused(cli: Cli, workspace: Path) -> Cli:
+    """Going to ``empty`` is refused for two reasons: another branch, and all files deleted."""
+    git(workspace, "commit", "-q", "--allow-empty", "-m", "one")
     cli.ok("checkpoint", "-m", "empty")
+    git(workspace, "switch", "-q", "-c", "other")
     (workspace / "a").write_text("a")
-    seen = at_a_terminal(cli, "rewind", "empty", env={"NO_COLOR": "1"})
+    return cli
+
+
+ONE_BY_ONE = (b"or q: ", b"to go on: ")
+
+
+def test_refusals_at_a_terminal_are_asked_about_one_by_one(refused: Cli, workspace: Path) -> None:
+    answers = ("delete\n", "1\n", "y\n")
+    seen = at_a_terminal(
+        refused, "rewind", "empty", answers=answers, asks=ONE_BY_ONE, env={"NO_COLOR": "1"}
+    )
+    assert seen.status == 0, seen.screen
+    screen = re.sub(r"then main@.* stay\b", "BRANCHES", seen.screen)
+    assert settled(screen, empty=refused.ok("--json", "show", "empty").json["id"]) == (
+        snapshot("""\
+  delete a  +0 -1
+this is your own edit since then, taken back too
+(undo brings it back; `takeback checkpoint` first keeps it)
+BRANCHES
+It can be done all the same; 2 questions first.
+This would delete 1 of 1 files.
+Each is saved first, and undo brings it back.
+Type the word delete to go on: delete
+Another branch is checked out: BRANCHES.
+The files of then come onto the branch of now; branch and commits stay as they are.
+   1  Go on all the same
+number, or q: 1
+Rewind 1 file to EMPTY (empty)? [y/N] y
+Rewound 1 file to EMPTY (empty).
+Take it back: takeback undo
+""")
+    )
+    assert not (workspace / "a").exists()
+
+
+@pytest.mark.parametrize(
+    "answers", [("q\n",), ("delete\n", "b\n"), ("delete\n", "1\n", "n\n"), ("\x04",)]
+)
+def test_a_refusal_that_is_not_answered_changes_nothing(
+    refused: Cli, workspace: Path, answers: tuple[str, ...]
+) -> None:
+    seen = at_a_terminal(refused, "rewind", "empty", answers=answers, asks=ONE_BY_ONE)
+    assert seen.status == 1, seen.screen
+    assert seen.screen.endswith("Nothing was changed.\n")
+    assert (workspace / "a").exists()
+
+
+def test_yes_at_a_terminal_waives_no_refusal(refused: Cli, workspace: Path) -> None:
+    seen = at_a_terminal(refused, "rewind", "empty", "--yes", env={"NO_COLOR": "1"})
     assert seen.status == 13
-    assert "to do it all the same: --allow-mass-delete" in seen.screen
-    assert "[y/N]" not in seen.screen
+    assert "--other-branch" in seen.screen
     assert (workspace / "a").exists()
 
 

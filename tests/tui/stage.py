@@ -6,7 +6,7 @@ import asyncio
 import html
 import re
 import subprocess
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -39,6 +39,7 @@ class Stage(App[None]):
         hearing = Hearing()
         self.desk = Desk(lambda: Takeback.open(workspace, reporter=hearing), hearing)
         self.answer: object = None
+        self.told: list[str] = []
 
     def compose(self) -> ComposeResult:
         yield Static("the timeline")
@@ -47,6 +48,10 @@ class Stage(App[None]):
     def picker(self) -> PickerApp:
         """Itself, as journeys know it."""
         return cast("PickerApp", self)
+
+    def note_done(self, lines: Iterable[str]) -> None:
+        """Keeps what the picker would tell in the terminal when it has closed."""
+        self.told += lines
 
     def begin(self, journey: Coroutine[Any, Any, object]) -> None:
         """Starts a journey in a worker, as the picker does."""

@@ -534,6 +534,7 @@ def test_keys_start_nothing_while_it_is_done_and_quitting_waits(
             assert files_of(story) == NOW
             holder.kill()
         await until(pilot, lambda: not stage.is_running or stage._exit)
+        assert stage.told[-1] == "Take it back: takeback undo"
 
     play(story, keys)
     assert files_of(story) == BEFORE_TIDYING

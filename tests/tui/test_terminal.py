@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -147,6 +149,9 @@ def test_choose_confirm_and_undo(opened: Opened, workspace: Path) -> None:
     terminal.until(lambda: "taken back" not in terminal.screen, "see the turn there again")
     terminal.press("q")
     opened.ended(0)
+    terminal.shows("2 operations were done; the last one:")
+    terminal.shows("Undid the rewind")
+    terminal.shows("Take it back: takeback redo")
 
 
 def test_the_agent_is_resumed_in_this_terminal(
@@ -166,3 +171,65 @@ def test_the_agent_is_resumed_in_this_terminal(
     assert terminal.tells("alternate_on") == "0"
     terminal.press("Enter")
     opened.ended(0)
+
+
+def test_what_was_done_is_said_when_the_picker_has_closed(
+    claude_turn: None, opened: Opened
+) -> None:
+    terminal = opened.terminal
+    cursor_at(terminal, "ruin it all")
+    terminal.press("Enter")
+    terminal.shows("Files and conversation")
+    terminal.press("b")
+    terminal.shows("write a.txt")
+    terminal.press("y")
+    terminal.shows("Resume the agent")
+    terminal.press("C-c")
+    opened.ended(130)
+    terminal.shows("Rewound 1 file and the conversation")
+    terminal.shows("claude --resume=")
+    terminal.shows("Take it back: takeback undo")
+    assert "operations were done" not in terminal.screen
+
+
+def test_sigterm_leaves_the_terminal_clean(opened: Opened) -> None:
+    terminal = opened.terminal
+    shell = int(terminal.tells("pane_pid"))
+    [picker] = children(shell)
+    os.kill(picker, signal.SIGTERM)
+    opened.ended(143)
+
+
+def test_control_z_gives_the_terminal_back_until_it_goes_on(host: Host, tmp_path: Path) -> None:
+    environ = {**os.environ, "TERM": "screen-256color", "PS1": "$ ", "HISTFILE": ""}
+    argv = ["bash", "--norc", "--noprofile", "-i"]
+    with Terminal(argv, cwd=host.cli.directory, env=environ, size=(80, 24)) as terminal:
+        terminal.shows("$")
+        terminal.say(f"stty -g > {tmp_path}/before; echo rea''dy")
+        terminal.shows("ready")
+        terminal.say(f"{sys.executable} -m takeback")
+        terminal.shows("turn 3 ruin a")
+        cursor_at(terminal, "turn 3")
+        terminal.press("C-z")
+        terminal.shows("Stopped")
+        assert terminal.tells("alternate_on") == "0"
+        assert terminal.tells("cursor_flag") == "1"
+        assert terminal.tells("mouse_any_flag") == "0"
+        terminal.say(f"stty -g > {tmp_path}/stopped; echo do''ne")
+        terminal.shows("done")
+        assert (tmp_path / "stopped").read_text() == (tmp_path / "before").read_text()
+        terminal.say("fg")
+        cursor_at(terminal, "turn 3")
+        terminal.press("Down")
+        cursor_at(terminal, "turn 2")
+        terminal.press("q")
+        terminal.until(lambda: terminal.tells("alternate_on") == "0", "see it leave")
+        terminal.say(f"stty -g > {tmp_path}/after; echo e''nd")
+        terminal.shows("end")
+        assert (tmp_path / "after").read_text() == (tmp_path / "before").read_text()
+
+
+def children(pid: int) -> list[int]:
+    """Returns the processes that a process has started."""
+    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True)
+    return [int(word) for word in found.stdout.split()]

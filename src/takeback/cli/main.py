@@ -11,6 +11,7 @@ import click
 from takeback import durable
 from takeback.cli.options import Call, global_options
 from takeback.cli.output import flush, prepare_streams
+from takeback.cli.terminal import Unanswered
 from takeback.errors import Bug, TakebackError, UsageError, WriteFailed
 
 TYPE_CHECKING = False
@@ -135,6 +136,11 @@ def run(args: Sequence[str]) -> int:
         return _say(call, "usage", _sentence(error), f"how it is called: {where} --help", USAGE)
     except click.ClickException as error:
         return _say(call, "failed", _sentence(error), "", FAILED)
+    except Unanswered as left:
+        from takeback.words.choices import NOTHING_CHANGED
+
+        call.output.note(str(left) or NOTHING_CHANGED)
+        return INTERRUPTED
     except (KeyboardInterrupt, click.Abort):
         hint = "an operation that had begun is finished by the next changing command"
         return _say(call, "interrupted", "interrupted", hint, INTERRUPTED)

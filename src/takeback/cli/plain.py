@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from takeback.cli.refusals import Refusals, number_of
 from takeback.cli.travel import DECLINED
 from takeback.errors import PartlyDone, UsageError
 from takeback.model.policy import NO_OVERRIDES
@@ -18,7 +19,6 @@ from takeback.visible import shown
 from takeback.words import choices as words
 from takeback.words import render
 from takeback.words.paint import Paint
-from takeback.words.text import shown_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from takeback.model.plan import Outcome, Plan
     from takeback.ops.choices import Choices
     from takeback.ops.timeline import TimelineEntry
-    from takeback.words.choices import Question
 
 _PAGE = 20
 _PLAIN = Paint(on=False)
@@ -70,6 +69,7 @@ class _Picking:
         self._ask = ask
         self._say = say
         self._now = now
+        self._refusals = Refusals(self._line, say, ways="b to step back, or q")
 
     # -- the list
 
@@ -86,7 +86,7 @@ class _Picking:
             if typed == "m":
                 entries = self._page(entries)
                 continue
-            number = _number(typed, len(entries))
+            number = number_of(typed, len(entries))
             if number is None:
                 self._say(f"{shown(typed)} is not in the list.")
                 continue
@@ -137,7 +137,7 @@ class _Picking:
             typed = self._line("what to do, b to step back, or q: ")
             if typed is None:
                 return None
-            number = _number(typed, len(offered))
+            number = number_of(typed, len(offered))
             if number is None:
                 self._say(f"{shown(typed)} is not in the list.")
                 continue
@@ -179,7 +179,7 @@ class _Picking:
             if plan.does_nothing or not words.can_be_answered(plan):
                 return None
             if plan.refused:
-                given = self._answers(plan)
+                given = self._refusals.answers(plan)
                 if given is None:
                     return None
                 overrides = overrides.replace(**given)
@@ -201,43 +201,6 @@ class _Picking:
         for line in words.refused_lines(plan):
             self._say(line)
 
-    def _answers(self, plan: Plan) -> dict[str, bool] | None:
-        """Asks about each refusal by itself; None leads back."""
-        given: dict[str, bool] = {}
-        for found in plan.refused:
-            field = self._answer(words.refusal(found, plan))
-            if field is None:
-                return None
-            given[field] = True
-        return given
-
-    def _answer(self, question: Question) -> str | None:
-        self._say(question.title)
-        for path in question.paths:
-            self._say(f"  {shown_path(path)}")
-        self._say(question.consequence)
-        if question.word is not None:
-            return self._word(question.word, question.answers[0].field)
-        for at, answer in enumerate(question.answers, 1):
-            self._say(f"{at:>4}  {answer.title}")
-        while True:
-            typed = self._line("number, b to step back, or q: ")
-            if typed is None:
-                return None
-            number = _number(typed, len(question.answers))
-            if number is not None:
-                return question.answers[number - 1].field
-            self._say(f"{shown(typed)} is not in the list.")
-
-    def _word(self, word: str, field: str) -> str | None:
-        while True:
-            typed = self._line(f"{words.type_it(word)} ")
-            if typed is None:
-                return None
-            if typed == word:
-                return field
-            self._say(words.not_it(typed))
-
     def _arrive(self, errand: Errand, outcome: Outcome) -> int:
         for line in words.after_lines(outcome, errand.of):
             self._say(line)
@@ -257,9 +220,3 @@ class _Picking:
         if not typed:
             raise _Ended(DECLINED)
         return typed
-
-
-def _number(typed: str, most: int) -> int | None:
-    if typed.isascii() and typed.isdigit() and 1 <= int(typed) <= most:
-        return int(typed)
-    return None

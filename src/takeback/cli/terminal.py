@@ -36,11 +36,22 @@ def wants_color(choice: str, stream: TextIO) -> bool:
     return is_terminal(stream)
 
 
+class Unanswered(KeyboardInterrupt):
+    """Ctrl-C at a question: what was asked about is not done."""
+
+
 def ask(question: str) -> str:
-    """Asks on stderr and returns the line typed; empty at the end of the input."""
+    """Asks on stderr and returns the line typed; empty at the end of the input.
+
+    Raises Unanswered on Ctrl-C.
+    """
     sys.stderr.write(question)
     sys.stderr.flush()
-    line = sys.stdin.readline()
+    try:
+        line = sys.stdin.readline()
+    except KeyboardInterrupt:
+        sys.stderr.write("\n")
+        raise Unanswered from None
     if not line.endswith("\n"):
         sys.stderr.write("\n")
     return line.strip()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from takeback.cli.terminal import agrees
+from takeback.cli.refusals import Refusals
+from takeback.cli.terminal import agrees, ask
 from takeback.errors import PartlyDone, Refused
 from takeback.model.policy import Overrides
 from takeback.words import choices, documents, plans, render
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from takeback.model.plan import Outcome, Plan
 
 DECLINED = 1
-# A path left for one of these was never meant to change; any other makes the exit status 3.
 
 
 def override_options(function: Callable[..., int]) -> Callable[..., int]:
@@ -56,7 +56,7 @@ class Journey:
         self._output = call.output
         self._tb = tb
         self._errand = errand
-        self._allowed = allowed
+        self._allowed = self._given = allowed
 
     def show_plan(self) -> int:
         """Answers with the plan and changes nothing."""
@@ -75,15 +75,24 @@ class Journey:
         """Asks, unless told to go ahead, and does it."""
         if self._call.yes:
             return self.go_ahead()
+        before: Plan | None = None
         while True:
             plan = self._plan()
-            if not plan.does_nothing and not self._agreed(plan):
-                self._output.note(choices.NOTHING_CHANGED)
-                return DECLINED
+            if not plan.does_nothing:
+                if before is None or not plan.same_changes(before):
+                    self._show(plan)
+                before = plan
+                if plan.refused:
+                    if not self._waived(plan):
+                        return self._declined()
+                    continue
+                if not agrees(render.question(self._errand.kind, plan, self._errand.of)):
+                    return self._declined()
             done = self._errand.go(self._tb, self._allowed, shown=plan)
             if done is not None:
                 return self._arrive(done)
             self._output.note(choices.NEW_PLAN)
+            self._allowed, before = self._given, None
 
     def go_ahead(self) -> int:
         """Does it without a question: it was agreed to, or nothing that is there is changed."""
@@ -92,17 +101,27 @@ class Journey:
     def _plan(self) -> Plan:
         return self._errand.plan(self._tb, self._allowed)
 
-    def _agreed(self, plan: Plan) -> bool:
+    def _show(self, plan: Plan) -> None:
         paint = self._output.paint_stderr
-        self._output.aside(plans.plan_lines(plan, paint, whole=self._call.verbose))
-        if plan.refused:
-            flags = " ".join(refusal.flag for refusal in plan.refused if refusal.flag)
-            raise Refused(
-                plan.refused[0].message,
-                hint=f"to do it all the same: {flags}" if flags else "nothing was changed",
-                flag=plan.refused[0].flag,
-            )
-        return agrees(render.question(self._errand.kind, plan, self._errand.of))
+        lines = plans.plan_lines(plan.replace(refused=()), paint, whole=self._call.verbose)
+        self._output.aside(lines)
+
+    def _waived(self, plan: Plan) -> bool:
+        """Asks about each refusal by itself; raises Refused if one cannot be waived."""
+        if not choices.can_be_answered(plan):
+            from takeback.ops.rewind import refused
+
+            raise refused(plan)
+        self._output.aside([choices.questions_first(plan)])
+        asking = Refusals(_line, lambda text: self._output.aside([text]), ways="or q")
+        given = asking.answers(plan)
+        if given is not None:
+            self._allowed = self._allowed.replace(**given)
+        return given is not None
+
+    def _declined(self) -> int:
+        self._output.note(choices.NOTHING_CHANGED)
+        return DECLINED
 
     def _arrive(self, outcome: Outcome) -> int:
         self._output.document(self._errand.kind, documents.outcome(outcome))
@@ -111,6 +130,12 @@ class Journey:
             lines = render.left_alone_lines(outcome.left_alone, "Left alone")
         self._output.lines(lines)
         return 0 if outcome.whole else PartlyDone.exit_status
+
+
+def _line(question: str) -> str | None:
+    """Asks; None for who wants to leave it: q, b, an empty line, the end of the input."""
+    typed = ask(question)
+    return None if typed.lower() in ("", "b", "q") else typed
 
 
 def require_yes(call: Call, what: str) -> None:

@@ -6,6 +6,7 @@ What is typed meanwhile is not shown and not lost: the picker reads it when it i
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import termios
 
@@ -38,6 +39,8 @@ class Curtain:
         self._settings = termios.tcgetattr(fd)
         quiet = termios.tcgetattr(fd)
         quiet[3] &= ~(termios.ECHO | termios.ICANON)
+        quiet[6][termios.VSUSP] = os.fpathconf(fd, "PC_VDISABLE")  # no shell while it is drawn
+        signal.signal(signal.SIGTERM, _end)
         termios.tcsetattr(fd, termios.TCSANOW, quiet)
         self._write(_ENTER + first_frame(self._where, *os.get_terminal_size(fd)))
         return self
@@ -50,6 +53,11 @@ class Curtain:
     ) -> None:
         if kind is not None:  # else the library has left the screen already
             self._write(_LEAVE)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        self.put_back()
+
+    def put_back(self) -> None:
+        """Gives the terminal the settings that it had at first."""
         if self._settings is not None:
             fd = sys.__stdin__.fileno()  # type: ignore[union-attr]
             termios.tcsetattr(fd, termios.TCSANOW, self._settings)
@@ -57,6 +65,11 @@ class Curtain:
     def _write(self, text: str) -> None:
         self._stream.write(text)
         self._stream.flush()
+
+
+def _end(number: int, frame: object) -> None:
+    """Lets a process that is told to end leave the terminal as it was."""
+    raise SystemExit(128 + number)
 
 
 def first_frame(where: str, width: int, height: int) -> str:

@@ -13,7 +13,7 @@ from takeback.words import choices as words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from typing import Any, TypeVar
 
     from textual.app import App, ComposeResult
@@ -93,16 +93,17 @@ async def working(
     what: str,
     job: Callable[[Takeback], T],
     *,
-    farewell: Callable[[T], Iterable[str]] | None = None,
+    changes: bool = False,
+    noted: Callable[[T], None] | None = None,
 ) -> T:
     """Asks the workspace, with the keys held meanwhile; raises what the job raises.
 
-    With ``farewell`` the job changes files. Who wants to leave meanwhile leaves when it has ended
-    well, and reads these lines about it in the terminal.
+    With ``changes`` the job changes files: who wants to leave meanwhile leaves when it has ended.
+    ``noted`` is told the answer, before anybody leaves.
     """
     if desk.hearing is not None:
         desk.hearing.step = None
-    screen = DoingScreen(what, desk.hearing, waits=farewell is not None)
+    screen = DoingScreen(what, desk.hearing, waits=changes)
     await app.push_screen(screen)
     try:
         answer = await desk.ask(job)
@@ -111,7 +112,9 @@ async def working(
             await screen.dismiss()
         for note in desk.hearing.take_notes() if desk.hearing is not None else ():
             app.notify(note, markup=False)
+    if noted is not None:
+        noted(answer)
     if screen.leaving:
-        app.exit(message=None if farewell is None else Text("\n".join(farewell(answer))))
+        app.exit()
         raise asyncio.CancelledError("the picker closes")
     return answer

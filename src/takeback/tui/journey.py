@@ -172,7 +172,8 @@ async def _agree_and_go(app: PickerApp, desk: Desk, errand: Errand) -> Outcome |
             desk,
             words.doing(errand.kind),
             _going(errand, overrides, plan),
-            farewell=lambda outcome: words.farewell(outcome, errand.of),
+            changes=True,
+            noted=lambda outcome: app.note_done(words.farewell(outcome, errand.of)),
         )
         if done is not None:
             return done
@@ -278,6 +279,11 @@ async def _is_whole(app: PickerApp, desk: Desk) -> bool:
 
 async def _recover(app: PickerApp, desk: Desk) -> None:
     done = await working(
-        app, desk, words.RECOVERING, lambda tb: tb.recover(), farewell=words.recovered
+        app,
+        desk,
+        words.RECOVERING,
+        lambda tb: tb.recover(),
+        changes=True,
+        noted=lambda done: app.note_done(words.recovered(done)),
     )
     await app.push_screen_wait(SaidScreen(words.recovered(done)))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
+import threading
 import time
 from typing import ClassVar
 
@@ -10,11 +13,13 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.worker import Worker, WorkerState
 
+from takeback.tui.doing import DoingScreen
 from takeback.tui.main import MainScreen
+from takeback.words import choices as words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from concurrent.futures import Future
 
     from textual.screen import Screen
@@ -23,7 +28,7 @@ if TYPE_CHECKING:
     from takeback.tui.desk import Desk
     from takeback.tui.timeline.page import Page
 
-INTERRUPTED = 130
+INTERRUPTED, TERMINATED = 130, 143
 _OTHER = {
     "textual-dark": "textual-light",
     "textual-light": "textual-dark",
@@ -40,6 +45,7 @@ class PickerApp(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+c", "interrupt", "quit", show=False, priority=True),
         Binding("ctrl+q", "interrupt", "quit", show=False, priority=True),
+        Binding("ctrl+z", "suspend_process", "to the shell", show=False, priority=True),
     ]
 
     def __init__(
@@ -50,8 +56,12 @@ class PickerApp(App[None]):
         now: Callable[[], float] = time.time,
         first: Future[Page] | None = None,
         theme: str | None = None,
+        put_back: Callable[[], None] | None = None,
     ) -> None:
-        """``first`` is the first page, if somebody has begun to read it."""
+        """``first`` is the first page, if somebody has begun to read it.
+
+        ``put_back`` gives the terminal the settings that it had before any of this.
+        """
         # Without colours the terminal's own two are used, and no grey that is none of them.
         bare = bool(os.environ.get("NO_COLOR"))
         super().__init__(ansi_color=True if bare else None)
@@ -59,6 +69,8 @@ class PickerApp(App[None]):
         self._where = where
         self._now = now
         self._first = first
+        self._put_back = put_back
+        self._done: list[list[str]] = []
         self.resume_with: Resume | None = None
         """The session that the person goes on with; run.py starts it when the screen is closed."""
         self.failure: BaseException | None = None
@@ -67,6 +79,44 @@ class PickerApp(App[None]):
 
     def get_default_screen(self) -> Screen[None]:
         return MainScreen(self.desk, self._where, self._now, self._first)
+
+    def on_mount(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            loop = asyncio.get_running_loop()
+            loop.add_signal_handler(signal.SIGTERM, self._terminate)
+
+    def note_done(self, lines: Iterable[str]) -> None:
+        """Notes what an operation did, to be told in the terminal when the picker has closed."""
+        told = list(lines)
+        if told:
+            self._done.append(told)
+
+    def farewell(self) -> list[str]:
+        """Returns what is left to say in the terminal: what was done, how one goes on."""
+        if not self._done:
+            return []
+        several = [words.several_done(len(self._done))] if len(self._done) > 1 else []
+        return [*several, *self._done[-1]]
+
+    def action_suspend_process(self) -> None:
+        """Gives the terminal back to the shell until it says ``fg``; not while files change."""
+        if isinstance(self.screen, DoingScreen):
+            return
+        with self.suspend():
+            if self._put_back is not None:
+                self._put_back()
+            # To all of the job, as the terminal itself does it. Where no shell could bring it
+            # back the system passes over this signal.
+            ours = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+            os.kill(0, signal.SIGTSTP)
+            signal.signal(signal.SIGTSTP, ours)
+
+    def _terminate(self) -> None:
+        """Quits because somebody ended the process; what changes files is finished first."""
+        if isinstance(self.screen, DoingScreen):
+            self.screen.action_leave()
+        else:
+            self.exit(return_code=TERMINATED)
 
     def action_switch_theme(self) -> None:
         """Changes between dark and light."""

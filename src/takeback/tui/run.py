@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from takeback.errors import TakebackError
 from takeback.tui.curtain import Curtain
@@ -34,16 +35,17 @@ def open_picker(
     """
     workspace = open_workspace()
     where = _tilde(shown_path(workspace.root), environ)
-    with Curtain(where):
-        app = _show(workspace, hearing, where)
+    with Curtain(where) as curtain:
+        app = _show(workspace, hearing, where, curtain)
     if app.failure is not None:
         raise app.failure
     if app.resume_with is not None:
         _go_on(app.resume_with, environ)
+    sys.stdout.writelines(f"{line}\n" for line in app.farewell())
     return _BUG if app.return_code == _CRASHED else app.return_code or 0
 
 
-def _show(workspace: Takeback, hearing: Hearing | None, where: str) -> PickerApp:
+def _show(workspace: Takeback, hearing: Hearing | None, where: str, curtain: Curtain) -> PickerApp:
     """Runs the picker; the curtain is what is seen until its library is imported."""
     # 250 ms, most of it Textual
     from takeback.tui.desk import Desk
@@ -54,7 +56,7 @@ def _show(workspace: Takeback, hearing: Hearing | None, where: str) -> PickerApp
     try:
         # Read while the screen is made ready. While modules are imported it would only be in
         # the way: a thread waits 5 ms for its turn whenever it has looked at the disk.
-        app = PickerApp(desk, where=where, first=desk.start(first_page))
+        app = PickerApp(desk, where=where, first=desk.start(first_page), put_back=curtain.put_back)
         app.run()
     finally:
         desk.close()

@@ -153,7 +153,12 @@ def refused_lines(plan: Plan) -> Iterator[str]:
     if any(not refusal(found, plan).answers for found in plan.refused):
         yield "It cannot be done now."
     elif plan.refused:
-        yield f"It can be done all the same; {count(plan.refused, 'question')} first."
+        yield questions_first(plan)
+
+
+def questions_first(plan: Plan) -> str:
+    """Says how many questions are asked before a plan that is refused can be done."""
+    return f"It can be done all the same; {count(plan.refused, 'question')} first."
 
 
 def type_it(word: str) -> str:
@@ -267,11 +272,17 @@ def after_lines(
 
 
 def farewell(outcome: Outcome | None, of: Operation | None) -> Iterator[str]:
-    """Yields what is said in the terminal when the picker was closed during an operation."""
-    if outcome is None:
-        yield NOTHING_CHANGED
-    else:
+    """Yields what is said of an operation in the terminal when the picker has closed.
+
+    Nothing where there was nothing to do, or where another plan is the right one meanwhile.
+    """
+    if outcome is not None and outcome.operation is not None:
         yield from render.outcome_lines(outcome, of)
+
+
+def several_done(number: int) -> str:
+    """Says that there was more than one operation, before the last one is told."""
+    return f"{number} operations were done; the last one:"
 
 
 def resume_line(resume: Resume) -> str:

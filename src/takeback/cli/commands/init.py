@@ -8,7 +8,7 @@ import sys
 import click
 
 from takeback.cli.options import Call, verb
-from takeback.cli.terminal import agrees
+from takeback.cli.terminal import Unanswered, agrees
 from takeback.cli.travel import require_yes
 from takeback.paths import takeback_home
 from takeback.visible import shown
@@ -72,7 +72,11 @@ def _offer_first(call: Call) -> None:
     try:
         call.open("init", note=False).close()
     except NotAWorkspace as error:
-        if error.new and agrees("Make the first checkpoint here now?"):
+        try:
+            wanted = error.new and agrees("Make the first checkpoint here now?")
+        except Unanswered:
+            raise Unanswered("No checkpoint was made.") from None  # the agents are connected
+        if wanted:
             with call.open("checkpoint", create=True, note=False) as tb:
                 made = tb.checkpoint()
             call.output.line(f"Made a checkpoint: {made.checkpoint.id}")

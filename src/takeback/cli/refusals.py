@@ -1,0 +1,69 @@
+"""What speaks against a plan, asked about line by line: one question each, as the picker asks."""
+
+from __future__ import annotations
+
+from takeback.visible import shown
+from takeback.words import choices as words
+from takeback.words.text import shown_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from takeback.model.plan import Plan
+    from takeback.words.choices import Question
+
+
+class Refusals:
+    """Asks with ``ask``, which returns None for who steps back; ``ways`` says how one does."""
+
+    def __init__(
+        self, ask: Callable[[str], str | None], say: Callable[[str], None], *, ways: str
+    ) -> None:
+        self._ask = ask
+        self._say = say
+        self._ways = ways
+
+    def answers(self, plan: Plan) -> dict[str, bool] | None:
+        """Returns the fields of ``Overrides`` that were chosen; None for who steps back."""
+        given: dict[str, bool] = {}
+        for found in plan.refused:
+            field = self._answer(words.refusal(found, plan))
+            if field is None:
+                return None
+            given[field] = True
+        return given
+
+    def _answer(self, question: Question) -> str | None:
+        self._say(question.title)
+        for path in question.paths:
+            self._say(f"  {shown_path(path)}")
+        self._say(question.consequence)
+        if question.word is not None:
+            return self._word(question.word, question.answers[0].field)
+        for at, answer in enumerate(question.answers, 1):
+            self._say(f"{at:>4}  {answer.title}")
+        while True:
+            typed = self._ask(f"number, {self._ways}: ")
+            if typed is None:
+                return None
+            number = number_of(typed, len(question.answers))
+            if number is not None:
+                return question.answers[number - 1].field
+            self._say(f"{shown(typed)} is not in the list.")
+
+    def _word(self, word: str, field: str) -> str | None:
+        while True:
+            typed = self._ask(f"{words.type_it(word)} ")
+            if typed is None:
+                return None
+            if typed == word:
+                return field
+            self._say(words.not_it(typed))
+
+
+def number_of(typed: str, most: int) -> int | None:
+    """Returns the number that was typed, None if the list has no such number."""
+    if typed.isascii() and typed.isdigit() and 1 <= int(typed) <= most:
+        return int(typed)
+    return None
