@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,8 +10,11 @@ import pytest
 
 from takeback import Takeback
 from takeback.errors import Refused
+from takeback.model.event import EDIT, ToolCall
 from takeback.model.plan import Plan
 from takeback.model.policy import Overrides
+from takeback.words.paint import Paint
+from takeback.words.plans import plan_lines
 from tests.support.git import git
 
 
@@ -107,3 +111,32 @@ def test_kept_files_keep_their_directories_and_no_empty_ones_are_made(
     assert done.whole
     assert sorted(p.name for p in workspace.iterdir()) == [".git", "a.txt", "build"]
     assert (workspace / "build" / "deep" / "out").exists()
+
+
+def test_files_outside_the_workspace_that_a_tool_changed_are_named(
+    tb: Takeback, workspace: Path, tmp_path: Path
+) -> None:
+    outside, alias = tmp_path / "profile", tmp_path / "alias"
+    outside.write_text("theirs\n")
+    alias.symlink_to(workspace)
+    session = tb.session(agent="mine", native="s")
+    with session.turn("turn 1") as first:
+        (workspace / "a.txt").write_text("1\n")
+    with session.turn("turn 2") as second:
+        named = ("a.txt", str(outside), "../beside", str(alias / "a.txt"), str(workspace / "a.txt"))
+        call = ToolCall("edit", EDIT, named)
+        session.tell("tool_before", turn=second.id, tools=(call,))
+        outside.write_text("changed\n")
+        second.round([call, ToolCall("read", "read", ("/etc/hosts",))])
+    expected = tuple(sorted(os.fsencode(tmp_path / name) for name in ("profile", "beside")))
+    assert tb.show(second.before).beyond == expected
+    assert tb.show(first.before).beyond == ()
+    plan = tb.plan(first.before, scope="files")
+    assert plan.beyond == expected
+    assert tb.plan(second.after, scope="files").beyond == ()
+    assert tb.plan(first.before, scope="conversation").beyond == ()
+    assert tb.plan(first.before, [str(workspace / "a.txt")]).beyond == ()
+    lines = list(plan_lines(plan, Paint(on=False), whole=False))
+    at = lines.index("changed by edit tools outside the workspace, and not taken back:")
+    assert lines[at + 1 : at + 3] == [f"  {path.decode()}" for path in expected]
+    assert tb.cat(first.before, str(outside)) == b"theirs\n"

@@ -126,6 +126,7 @@ def test_the_json_of_a_plan(story: Story) -> None:
         "session": None,
         "turns": [],
         "goes_on": None,
+        "beyond": [],
     }
     assert story.files() == NOW
 

@@ -52,7 +52,8 @@ class Reading(Browsing):
     def show(self, checkpoint: CheckpointLike) -> Shown:
         """Returns one checkpoint in full, with what it does not hold."""
         found = self.find(checkpoint)
-        return self._ask(lambda ledger: ops.timeline.show(self._context.store, ledger, found))
+        store, workspace = self._context.store, self._context.workspace
+        return self._ask(lambda ledger: ops.timeline.show(store, workspace, ledger, found))
 
     def operations(self) -> list[Operation]:
         """Returns the operation log, oldest first."""

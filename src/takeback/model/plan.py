@@ -48,6 +48,8 @@ class Plan(Value):
     ``session`` the one whose conversation is cut. ``turns`` are the turns since the target that
     changed any of the paths, ``lines`` how many lines each path would gain and lose, where that
     was counted, ``goes_on`` the session that the conversation goes back to by undo and redo.
+    ``beyond`` are files outside the workspace that edit tools changed since, by absolute path:
+    they are not taken back.
     """
 
     target: Checkpoint
@@ -68,6 +70,7 @@ class Plan(Value):
     turns: tuple[Turn, ...] = ()
     lines: Mapping[bytes, tuple[int, int]] = {}
     goes_on: SessionId | None = None
+    beyond: tuple[bytes, ...] = ()
 
     @property
     def files(self) -> int:

@@ -12,13 +12,10 @@ are of: what is found changed at one of them happened since the one before it.
 
 from __future__ import annotations
 
-import os
-
 from takeback.ledger import sessions as questions
 from takeback.model import event as events
 from takeback.model import turn as moments
 from takeback.model.checkpoint import MANUAL, UNDO
-from takeback.model.path_text import to_bytes
 from takeback.model.timeline import (
     BACKGROUND,
     COMMAND,
@@ -36,6 +33,7 @@ from takeback.model.timeline import (
     OwnedChange,
     Turn,
 )
+from takeback.ops.beyond import edited
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,14 +84,12 @@ class Fold:
 
     def _named(self, checkpoint: Checkpoint) -> dict[bytes, str]:
         """Returns the paths that the checkpoint's edit tools name, relative to the root."""
-        base = to_bytes(checkpoint.directory) if checkpoint.directory else self._root
-        found = {}
-        for tool in checkpoint.tools:
-            for path in tool.paths if tool.kind == events.EDIT else ():
-                full = os.path.normpath(os.path.join(base, to_bytes(path)))
-                if full.startswith(self._root + b"/"):
-                    found[full[len(self._root) + 1 :]] = f"{TOOL} {tool.name}"
-        return found
+        below = self._root + b"/"
+        return {
+            path[len(below) :]: f"{TOOL} {tool}"
+            for path, tool in edited(checkpoint, self._root)
+            if path.startswith(below)
+        }
 
     def _owned(
         self, checkpoint: Checkpoint, changes: Sequence[CountedChange], named: dict[bytes, str]

@@ -13,6 +13,7 @@ from takeback.model.ids import WORKSPACE_SESSION
 from takeback.model.timeline import OUTSIDE
 from takeback.model.turn import PROMPT
 from takeback.model.value import Value
+from takeback.ops.beyond import beyond
 from takeback.ops.running import RunningTurn, running_turns
 from takeback.ops.save import saved_since
 from takeback.ops.whereabouts import current_session
@@ -45,6 +46,8 @@ class Facts(Value):
     own: frozenset[bytes] = frozenset()
     turns: tuple[tuple[Turn, frozenset[bytes]], ...] = ()
     ignored: tuple[bytes, ...] = ()
+    beyond: tuple[bytes, ...] = ()
+    """Files outside the workspace that edit tools of those turns changed; absolute."""
     family: frozenset[str] = frozenset()
     """The target's session with its ancestors and all that descends from it."""
     current: SessionId | None = None
@@ -69,6 +72,7 @@ def facts(
     """
     family = _family(ledger, target.session)
     changes = questions.changed_since(ledger, target.id)
+    later = [one for one in ledger.after(target, everywhere=True) if one.session in family]
     return Facts(
         last_seen=last_seen(ledger),
         is_worked_on=bool(questions.open_turns(ledger)),
@@ -77,7 +81,8 @@ def facts(
         others=_others(changes, target, family),
         own=frozenset(change.path for change in changes if change.who == OUTSIDE),
         turns=_turns(ledger, target, changes),
-        ignored=_ignored(context, ledger, target, family),
+        ignored=_ignored(context, target, later, family),
+        beyond=beyond(context.workspace, later),
         family=family,
         current=current_session(context, ledger, target.session),
     )
@@ -141,14 +146,12 @@ def _family(ledger: Ledger, session: str) -> frozenset[str]:
 
 
 def _ignored(
-    context: Context, ledger: Ledger, target: Checkpoint, family: frozenset[str]
+    context: Context, target: Checkpoint, later: Iterable[Checkpoint], family: frozenset[str]
 ) -> tuple[bytes, ...]:
     """Returns the ignored files whose bytes changed within a turn that would be taken back."""
     found = set(saved_since(context.store, target, family).inside)
     previous = target
-    for checkpoint in ledger.after(target, everywhere=True):
-        if checkpoint.session not in family:
-            continue
+    for checkpoint in later:
         within = checkpoint.turn is not None and checkpoint.kind != UNDO
         begun = checkpoint.kind == PROMPT and not checkpoint.unfinished
         if within and not begun and previous.saved != checkpoint.saved:

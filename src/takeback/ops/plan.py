@@ -93,6 +93,7 @@ def describe(
         paths=scope.paths,
         ignored=scope.ignored,
         turns=_turns(changes, facts),
+        beyond=facts.beyond if scope.files and not scope.paths else (),
     )
 
 

@@ -8,6 +8,7 @@ from takeback.model.checkpoint import UNDO
 from takeback.model.timeline import OUTSIDE
 from takeback.model.turn import PROMPT, ROUND, SESSION_END, SESSION_START, STEER, TURN_END
 from takeback.model.value import Value
+from takeback.ops.beyond import beyond
 from takeback.ops.counting import count_lines
 from takeback.store.checkpoints import read_coverage
 from takeback.store.operations import known_operations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from takeback.model.operation import Operation
     from takeback.model.timeline import OwnedChange, Turn
     from takeback.store.store import Store
+    from takeback.worktree.workspace import Workspace
 
 
 class TimelineEntry(Value):
@@ -117,9 +119,11 @@ class Shown(Value):
     """The tools that its turn used, each with how often."""
     steps: tuple[TimelineEntry, ...] = ()
     """What belongs to its turn after it: rounds, prompts typed meanwhile, the end."""
+    beyond: tuple[bytes, ...] = ()
+    """Files outside the workspace that edit tools of its turn changed, by absolute path."""
 
 
-def show(store: Store, ledger: Ledger, checkpoint: Checkpoint) -> Shown:
+def show(store: Store, workspace: Workspace, ledger: Ledger, checkpoint: Checkpoint) -> Shown:
     """Returns a checkpoint with its changes, its turn, and all that it does not hold."""
     (shown,) = entries(store, ledger, [checkpoint])
     parts = _steps(store, ledger, shown)
@@ -128,7 +132,8 @@ def show(store: Store, ledger: Ledger, checkpoint: Checkpoint) -> Shown:
         for tool in step.checkpoint.tools:
             counts[tool.name] = counts.get(tool.name, 0) + 1
     not_held = read_coverage(store, checkpoint.commit).not_held
-    return Shown(shown, not_held, tuple(counts.items()), parts)
+    outside = beyond(workspace, [step.checkpoint for step in (shown, *parts)])
+    return Shown(shown, not_held, tuple(counts.items()), parts, outside)
 
 
 def _steps(store: Store, ledger: Ledger, shown: TimelineEntry) -> tuple[TimelineEntry, ...]:

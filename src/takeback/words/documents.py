@@ -114,6 +114,7 @@ def shown_checkpoint(shown: Shown) -> Document:
         "branch": checkpoint.branch,
         "head": checkpoint.head,
         "tools": [{"name": name, "times": times} for name, times in shown.tools],
+        "beyond": path_list(shown.beyond),
         "steps": [timeline_entry(step) for step in shown.steps],
         "conversation": [{"path": part.path, "bytes": part.size} for part in checkpoint.transcript],
     }
@@ -161,6 +162,7 @@ def plan(made: Plan) -> Document:
         "session": made.session,
         "turns": [planned_turn(one) for one in made.turns],
         "goes_on": made.goes_on,
+        "beyond": path_list(made.beyond),
     }
 
 

@@ -38,6 +38,10 @@ def plan_lines(plan: Plan, paint: Paint, *, whole: bool) -> Iterator[str]:
         yield "not in any checkpoint, saved first:"
         yield from _listed([shown_path(path) for path in plan.saved], whole=whole)
     yield from left_alone_lines(plan.left_alone, "left alone")
+    if plan.beyond:
+        yield "changed by edit tools outside the workspace, and not taken back:"
+        yield from _listed([shown_path(path) for path in plan.beyond], whole=whole)
+        yield f"(as it was before: takeback cat {plan.target.id} PATH)"
     if plan.goes_on is not None:
         yield f"The conversation goes on as session {shown(plan.goes_on)}"
     for warning in plan.warnings:

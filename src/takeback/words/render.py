@@ -265,7 +265,11 @@ def _turn_lines(found: Shown, turn: Turn, paint: Paint) -> Iterator[str]:
             yield f'  meanwhile "{short(step.checkpoint.prompt or "")}"'
     yield from _changed("changed by it:", found.entry.done, paint)
     if not found.entry.done:
-        yield "it changed nothing"
+        yield "it changed nothing" + (" here" if found.beyond else "")
+    if found.beyond:
+        yield "changed by its edit tools outside the workspace:"
+    for path in found.beyond:
+        yield f"  {shown_path(path)}"
 
 
 def _changed(heading: str, changes: Sequence[OwnedChange], paint: Paint) -> Iterator[str]:
