@@ -138,3 +138,12 @@ def test_what_is_written_reads_back(
     loaded = config.load([str(file)])
     for name, value in dict(values).items():
         assert loaded[name] == value
+
+
+def test_a_setting_is_taken_out_of_a_file_and_the_rest_stays(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text('# mine\nnever = [\n  "a",\n  "b",\n]\nrehash_hours = 2 # two\n')
+    path.write_text(config.written(str(path), "never", None))
+    assert path.read_text() == "# mine\nrehash_hours = 2 # two\n"
+    path.write_text(config.written(str(path), "never", None))
+    assert path.read_text() == "# mine\nrehash_hours = 2 # two\n"

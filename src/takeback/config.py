@@ -156,8 +156,25 @@ def _checked(name: str, value: Any, path: str) -> Any:
         "list": isinstance(value, list) and all(isinstance(item, str) for item in value),
     }.get(setting.kind, value in setting.kind.split("|"))
     if not ok:
-        raise UsageError(f"{path}: {name} must be {setting.kind}, not {value!r}")
+        where = f"{path}: " if path else ""
+        raise UsageError(
+            f"{where}{name} must be {_kind(setting)}, not {value!r}", hint=_example(setting)
+        )
     return value
+
+
+def _kind(setting: Setting) -> str:
+    kinds = {"number": "a number that is not negative", "list": "a list of texts"}
+    return kinds.get(setting.kind, " or ".join(setting.kind.split("|")))
+
+
+def _example(setting: Setting) -> str:
+    """Returns a call that sets a setting as it is without one."""
+    default = setting.default
+    text = ("yes" if default else "no") if isinstance(default, bool) else str(default)
+    if setting.kind == "list":
+        text = "PATTERN,PATTERN"
+    return f"such as {text}: takeback config {setting.name} {text}"
 
 
 def setting_named(name: str, path: str = "") -> Setting:
@@ -165,9 +182,12 @@ def setting_named(name: str, path: str = "") -> Setting:
     setting = _BY_NAME.get(name)
     if setting is None:
         where = f"{path}: " if path else ""
-        raise UsageError(
-            f"{where}there is no setting {name!r}", hint="settings: " + ", ".join(_BY_NAME)
-        )
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, _BY_NAME, n=1)
+        every = "settings: " + ", ".join(_BY_NAME)
+        hint = f"did you mean: {near[0]}; {every}" if near else every
+        raise UsageError(f"{where}there is no setting {name!r}", hint=hint)
     return setting
 
 
@@ -179,20 +199,25 @@ def parse_value(name: str, text: str) -> Any:
         try:
             value = float(text) if "." in text else int(text)
         except ValueError:
-            raise UsageError(f"{name} must be a number, not {text!r}") from None
+            raise UsageError(
+                f"{name} must be a number, not {text!r}", hint=_example(setting)
+            ) from None
     elif setting.kind == "yes|no":
         words = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
         if text.lower() not in words:
-            raise UsageError(f"{name} must be yes or no, not {text!r}")
+            raise UsageError(f"{name} must be yes or no, not {text!r}", hint=_example(setting))
         value = words[text.lower()]
     elif setting.kind == "list":
         value = [item.strip() for item in text.split(",") if item.strip()]
-    return _checked(name, value, "command line")
+    return _checked(name, value, "")
 
 
 def written(path: str, name: str, value: Any) -> str:
-    """Returns the text of a settings file with one value set; other lines and comments stay."""
-    line = f"{name} = {_toml(value)}"
+    """Returns the text of a settings file with one value set; other lines and comments stay.
+
+    None takes the setting out of the file.
+    """
+    set_to = [] if value is None else [f"{name} = {_toml(value)}"]
     try:
         with open(path, encoding="utf-8") as file:
             lines = file.read().removesuffix("\n").split("\n")
@@ -200,11 +225,11 @@ def written(path: str, name: str, value: Any) -> str:
         lines = []
     for number, old in enumerate(lines):
         if old.partition("=")[0].strip() == name:
-            lines[number : _end_of_value(lines, number)] = [line]
+            lines[number : _end_of_value(lines, number)] = set_to
             break
     else:
-        lines.append(line)
-    return "\n".join(lines) + "\n"
+        lines += set_to
+    return "\n".join(lines) + "\n" if lines else ""
 
 
 def _end_of_value(lines: list[str], start: int) -> int:

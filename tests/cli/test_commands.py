@@ -13,6 +13,7 @@ from inline_snapshot import snapshot
 from tests.cli.conftest import NOW, Story
 from tests.cli.transcript import settled
 from tests.cli.typing_person import at_a_terminal
+from tests.support.called import done
 from tests.support.cli import Cli
 
 
@@ -347,6 +348,20 @@ def test_config_keeps_a_link_and_changes_nothing_in_a_dry_run(cli: Cli, tmp_path
     cli.ok("config", "rehash_hours", "2")
     assert (place / "config.toml").is_symlink()
     assert (tmp_path / "dotfiles.toml").read_text() == "# mine\nrehash_hours = 2\n"
+
+
+def test_a_setting_is_taken_off_again(workspace: Path) -> None:
+    done(workspace, "checkpoint")
+    done(workspace, "config", "include", "*.log")
+    done(workspace, "config", "--workspace", "include", "*.tmp")
+    assert done(workspace, "config", "include").stdout == "*.tmp\n"
+    assert "Taken off in" in done(workspace, "config", "--workspace", "--unset", "include").stderr
+    assert done(workspace, "config", "include").stdout == "*.log\n"
+    done(workspace, "--dry-run", "config", "--unset", "include")
+    assert done(workspace, "config", "include").stdout == "*.log\n"
+    done(workspace, "config", "--unset", "include")
+    assert done(workspace, "--json", "config", "include").json["origin"] == "default"
+    done(workspace, "config", "--unset", "include")
 
 
 def test_forget(story: Story) -> None:

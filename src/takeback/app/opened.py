@@ -203,7 +203,8 @@ class Opened:
             return self._context.workspace.relative(given, base=os.getcwdb())
         except ValueError:
             raise UsageError(
-                f"{to_text(given)} is outside the workspace {to_text(self.root)}"
+                f"{to_text(given)} is outside the workspace {to_text(self.root)}",
+                hint="name a path inside the workspace",
             ) from None
 
 

@@ -93,7 +93,8 @@ class Reading(Browsing):
     ) -> bytes:
         """Returns a unified diff from ``old`` to ``new``, or to the files as they are now."""
         a, b = self._trees(old, new)
-        return ops.diff.patch(self._context, a, b, paths=self._paths(paths), color=color)
+        scope = self._known_paths(paths, a, b)
+        return ops.diff.patch(self._context, a, b, paths=scope, color=color)
 
     def compare(
         self,
@@ -103,9 +104,15 @@ class Reading(Browsing):
     ) -> tuple[list[CountedChange], bytes]:
         """Returns the changed paths with line counts, and the diff, of one and the same state."""
         a, b = self._trees(old, new)
-        scope = self._paths(paths)
+        scope = self._known_paths(paths, a, b)
         changes = ops.diff.changes(self._context, a, b, paths=scope)
         return changes, ops.diff.patch(self._context, a, b, paths=scope)
+
+    def _known_paths(self, paths: Iterable[str | bytes], a: bytes, b: bytes) -> tuple[bytes, ...]:
+        """Returns the paths; raises UsageError for one that is nowhere: a slip, not "the same"."""
+        found = self._paths(paths)
+        ops.diff.check_known(self._context, found, a, b)
+        return found
 
     def states(self, checkpoint: CheckpointLike) -> Between:
         """Returns the states that a turn led from and to, or before and at a plain checkpoint."""

@@ -48,7 +48,7 @@ COMMANDS = (
 )
 """In the order of the help. A command's module has its name."""
 
-FAILED, USAGE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
+FAILED, INTERRUPTED, PIPE_CLOSED = 1, 130, 141
 COMPLETE = "_TAKEBACK_COMPLETE"
 
 
@@ -71,7 +71,7 @@ class Commands(click.Group):
         if args and args[0] not in COMMANDS and not ctx.resilient_parsing:
             from difflib import get_close_matches
 
-            near = get_close_matches(args[0], COMMANDS, n=1)
+            near = get_close_matches(args[0].lower(), COMMANDS, n=1)
             hint = f"did you mean: takeback {near[0]}" if near else "the commands: takeback --help"
             raise UsageError(f"there is no command {args[0]!r}", hint=hint)
         return super().resolve_command(ctx, args)
@@ -86,7 +86,7 @@ class Commands(click.Group):
 )
 @click.pass_context
 def takeback(context: click.Context) -> object:
-    """Takes back any turn of a coding agent: files, conversation, or both, and that too.
+    """Takes back any turn of a coding agent: files, conversation, or both; undo takes back that.
 
     Without a command: the picker; status where there is no terminal. A checkpoint CP is named
     by its id or the beginning of it, by its label, by turn:3 (before that turn) or turn:3.end,
@@ -132,10 +132,12 @@ def run(args: Sequence[str]) -> int:
             flag=getattr(error, "flag", ""),
         )
     except click.UsageError as error:
-        where = error.ctx.command_path if error.ctx is not None else "takeback"
-        return _say(call, "usage", _sentence(error), f"how it is called: {where} --help", USAGE)
+        from takeback.cli.usage import worded
+
+        wrong = worded(error, next((word for word in words if word in COMMANDS), ""))
+        return _say(call, wrong.code, wrong.message, wrong.hint, wrong.exit_status)
     except click.ClickException as error:
-        return _say(call, "failed", _sentence(error), "", FAILED)
+        return _say(call, "failed", error.format_message(), "", FAILED)
     except Unanswered as left:
         from takeback.words.choices import NOTHING_CHANGED
 
@@ -172,11 +174,6 @@ def _invoke(words: list[str], call: Call) -> int:
     with takeback.make_context("takeback", words, obj=call) as context:
         status = takeback.invoke(context)
     return status if isinstance(status, int) else 0
-
-
-def _sentence(error: click.ClickException) -> str:
-    text = error.format_message().rstrip(".").replace("\n", " ")
-    return text[:1].lower() + text[1:]
 
 
 def _say(call: Call, code: str, message: str, hint: str, status: int, *, flag: str = "") -> int:

@@ -118,7 +118,10 @@ class Call:
         except OSError as error:
             where = self.directory or "the current directory"
             reason = os.strerror(error.errno or 0)
-            raise NotAWorkspace(f"cannot work in {where}: {reason}") from None
+            raise NotAWorkspace(
+                f"cannot work in {where}: {reason}",
+                hint="name a directory that is there: takeback -C DIR ...",
+            ) from None
 
     def close(self) -> None:
         if self._reporter is not None:
@@ -191,13 +194,22 @@ def global_options() -> list[click.Option]:
 class Verb(click.Command):
     """A command. Options of every command are taken here too; ``shows`` are in its own help.
 
-    With ``paths``, what follows ``--`` is handed to the function as ``paths``.
+    With ``paths``, what follows ``--`` is handed to the function as ``paths``. ``too_many`` is the
+    hint for who says more than the command takes.
     """
 
+    allow_extra_args = True  # told by ourselves, with a better hint
+
     def __init__(
-        self, *args: Any, shows: Iterable[str] = (), paths: bool = False, **settings: Any
+        self,
+        *args: Any,
+        shows: Iterable[str] = (),
+        paths: bool = False,
+        too_many: str = "",
+        **settings: Any,
     ) -> None:
         super().__init__(*args, **settings)
+        self._too_many = too_many
         self._takes_paths = paths
         for option in global_options():
             option.hidden = option.opts[-1] not in shows
@@ -215,7 +227,13 @@ class Verb(click.Command):
             if "" in ctx.params["paths"]:
                 raise UsageError("an empty path names nothing", hint="the whole workspace: .")
             args = args[:at]
-        return super().parse_args(ctx, args)
+        left = super().parse_args(ctx, args)
+        if left and not ctx.resilient_parsing:
+            from takeback.cli.usage import too_many
+
+            hint = self._too_many or f"how it is called: {ctx.command_path} --help"
+            raise too_many(ctx.command_path, left, takes_paths=self._takes_paths, hint=hint)
+        return left
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_epilog(ctx, formatter)
@@ -233,7 +251,7 @@ class Verb(click.Command):
 
 
 def verb(
-    name: str, *, shows: Iterable[str] = (), paths: bool = False
+    name: str, *, shows: Iterable[str] = (), paths: bool = False, too_many: str = ""
 ) -> Callable[[Callable[..., int]], Verb]:
     """Makes a function that is given the call and returns an exit status a command."""
 
@@ -243,6 +261,7 @@ def verb(
             cls=Verb,
             shows=shows,
             paths=paths,
+            too_many=too_many,
             context_settings={"help_option_names": ["-h", "--help"]},
         )
         return command(click.pass_obj(function))

@@ -62,7 +62,9 @@ class Overrides(Value):
         """
         wanted = {FLAGS.get(word, word) for word in words}
         if {"keep_others", "overwrite_others"} <= wanted:
-            raise UsageError("--keep-others and --overwrite-others say opposite things")
+            raise UsageError(
+                "--keep-others and --overwrite-others say opposite things", hint="say one of them"
+            )
         return cls(**{name: True for name in FLAGS.values() if name in wanted})
 
 

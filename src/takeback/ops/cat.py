@@ -18,19 +18,27 @@ def cat(context: Context, checkpoint: Checkpoint, path: bytes) -> bytes:
     """Returns the bytes, hash-checked; looks among the saved ignored files too."""
     store = context.store
     if not path:
-        raise NoSuchCheckpoint("the workspace itself is a directory; name a file in it")
+        raise NoSuchCheckpoint(
+            "the workspace itself is a directory; name a file in it",
+            hint=f"what changed in it: takeback diff {checkpoint.id} --stat",
+        )
     for root in (checkpoint.snapshot, checkpoint.saved):
         entry = trees.lookup(store, bytes.fromhex(root), path) if root else None
         if entry is not None and not entry.is_directory:
             return store.blob(entry.oid)
         if entry is not None:
-            raise NoSuchCheckpoint(f"{to_text(path)} is a directory in {checkpoint.id}")
+            raise NoSuchCheckpoint(
+                f"{to_text(path)} is a directory in {checkpoint.id}", hint="name a file in it"
+            )
     saved = saved_since(store, checkpoint)
     if path in saved.inside:
         return store.blob(saved.inside[path].oid)
     reason = read_coverage(store, checkpoint.commit).reason_for(path)
     why = f" ({reason} then)" if reason else ""
-    raise NoSuchCheckpoint(f"{checkpoint.id} does not hold {to_text(path)}{why}")
+    raise NoSuchCheckpoint(
+        f"{checkpoint.id} does not hold {to_text(path)}{why}",
+        hint=f"where it was changed: takeback search {to_text(path)}",
+    )
 
 
 def cat_outside(context: Context, checkpoint: Checkpoint, path: bytes) -> bytes:
@@ -41,5 +49,8 @@ def cat_outside(context: Context, checkpoint: Checkpoint, path: bytes) -> bytes:
     saved = saved_since(context.store, checkpoint).outside
     entry = saved.get(path.lstrip(b"/"))
     if entry is None:
-        raise NoSuchCheckpoint(f"no tool changed {to_text(path)} after {checkpoint.id}")
+        raise NoSuchCheckpoint(
+            f"no tool changed {to_text(path)} after {checkpoint.id}",
+            hint="outside the workspace only what an edit tool changed is kept: takeback show",
+        )
     return context.store.blob(entry.oid)

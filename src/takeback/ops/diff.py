@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+
+from takeback.errors import UsageError
 from takeback.git.diff import unified
 from takeback.model.change import MODE
 from takeback.model.path_text import covers, to_text
@@ -42,6 +45,18 @@ def _mode_lines(context: Context, old: bytes, new: bytes, paths: tuple[bytes, ..
                 line = f"mode {was:04o} -> {now:04o} {to_text(change.path)}\n"
                 lines.append(line.encode("utf-8", "surrogateescape"))
     return lines
+
+
+def check_known(context: Context, paths: tuple[bytes, ...], old: bytes, new: bytes) -> None:
+    """Raises UsageError for a path that is in neither state, and not in the workspace."""
+    for path in paths:
+        there = os.path.lexists(os.path.join(context.workspace.root, path))
+        known = (trees.lookup(context.store, root, path) is not None for root in (old, new))
+        if path and not there and not any(known):
+            raise UsageError(
+                f"{to_text(path)} is in neither of the two states",
+                hint=f"where it was changed: takeback search {to_text(path)}",
+            )
 
 
 def changes(

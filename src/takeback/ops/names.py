@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _SHORTEST_PREFIX = 4
+_LONGEST_LABEL = 100
+_DAYS = ("yesterday", "today", "now", "noon", "midnight")
 _NEAR = 5
 
 
@@ -134,6 +136,10 @@ def _by_prefix(ledger: Ledger, text: str, session: str | None) -> Checkpoint:
     hint = f"near it: {', '.join(near)}" if near else _LIST
     if looks_like_id(text) and len(text) < _SHORTEST_PREFIX:
         hint = f"the beginning of an id needs {_SHORTEST_PREFIX} characters; {_LIST}"
+    if not near and text.lower().removeprefix("turn").strip().isdigit():
+        hint = f"a turn is written turn:3 or turn:3.end; {_LIST}"
+    elif not near and (text[0].isdigit() or text.lower() in _DAYS):
+        hint = f"a time is written 10m, 2h, 3d, 14:05 or 2026-11-15T14:05; {_LIST}"
     raise NoSuchCheckpoint(f"there is no checkpoint {text!r}", hint=hint)
 
 
@@ -194,11 +200,27 @@ def _moment(wall: datetime, now: float) -> float:
 
 def check_label(ledger: Ledger, name: str, now: float) -> None:
     """Raises UsageError for a label that could be taken for another form of naming."""
-    if not name or name != name.strip() or "/" in name or "\n" in name:
-        raise UsageError(f"{name!r} cannot be a label: no slash, no blank at the ends")
+    why = _why_no_label(ledger, name, now)
+    if why:
+        raise UsageError(f"{name[:_LONGEST_LABEL]!r} cannot be a label: {why}", hint=_LABELS)
+
+
+_LABELS = "a label is a line of text such as before-the-merge; another name for it is free"
+
+
+def _why_no_label(ledger: Ledger, name: str, now: float) -> str:
+    if not name:
+        return "it is empty"
+    if len(name) > _LONGEST_LABEL:
+        return f"it is longer than {_LONGEST_LABEL} characters"
+    if any(character < " " or "\x7f" <= character < "\xa0" for character in name):
+        return "it has a line break or another control character"
+    if name != name.strip() or "/" in name:
+        return "no slash, no blank at the ends"
     if name.startswith(("@", "-", "turn:")):
-        raise UsageError(f"{name!r} cannot be a label: it looks like another way to name one")
+        return "it looks like another way to name one"
     if parse_time(name, now) is not None:
-        raise UsageError(f"{name!r} cannot be a label: it looks like a time")
+        return "it looks like a time"
     if len(name) == ID_LENGTH and looks_like_id(name) and ledger.by_id(name) is not None:
-        raise UsageError(f"{name!r} cannot be a label: it is the id of a checkpoint")
+        return "it is the id of a checkpoint"
+    return ""

@@ -97,7 +97,8 @@ class Preparation:
         ):
             target = self._going.target.id
             raise UsageError(
-                f"{to_text(path)} is neither in the workspace nor in checkpoint {target}"
+                f"{to_text(path)} is neither in the workspace nor in checkpoint {target}",
+                hint=f"what it changed: takeback show {target}; or look for it: takeback search",
             )
 
     # -- what becomes of each

@@ -78,7 +78,7 @@ def outcome_lines(outcome: Outcome, of: Operation | None) -> Iterator[str]:
         what += " and the conversation" if outcome.scope == "both" else ""
         yield f"{_DONE[outcome.kind]} {what} to {outcome.target.id}{about(outcome.target)}."
     if outcome.directory is not None:
-        yield f"The files are in {shown(outcome.directory)}"
+        yield f"The files are in {shown(outcome.directory)}, a plain directory without .git"
     yield from left_alone_lines(outcome.left_alone, "Left alone")
     yield from conversation_lines(outcome)
     if not outcome.verified and all(item.by_rule for item in outcome.left_alone):

@@ -13,6 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+_DIRECTORY = "takeback works in a directory that is there"
+
 
 class Workspace:
     """The root of the protected tree, held open: what happens to its name does not matter."""
@@ -79,9 +81,10 @@ def find_root(start: bytes, *, has_store: Callable[[bytes], bool], home: bytes) 
     start = os.path.realpath(start)
     try:
         if not S_ISDIR(os.stat(start).st_mode):
-            raise NotAWorkspace(f"{to_text(start)} is not a directory")
+            raise NotAWorkspace(f"{to_text(start)} is not a directory", hint=_DIRECTORY)
     except OSError as error:
-        raise NotAWorkspace(f"{to_text(start)}: {os.strerror(error.errno or 0)}") from None
+        reason = os.strerror(error.errno or 0)
+        raise NotAWorkspace(f"{to_text(start)}: {reason}", hint=_DIRECTORY) from None
     repositories = [r for r in project.enclosing(start) if r not in (home, b"/")]
     for root in repositories:
         git = project.git_directory(root)

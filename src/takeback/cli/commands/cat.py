@@ -19,7 +19,9 @@ from takeback.words import documents
 def command(call: Call, checkpoint: str, path: str, conversation: bool, session: str | None) -> int:
     """Print one file, or the conversation, as it is in a checkpoint."""
     if conversation == bool(path):
-        raise UsageError("name a path, or say --conversation")
+        raise UsageError(
+            "name a path, or say --conversation", hint="how it is called: takeback cat --help"
+        )
     with call.open("cat") as tb:
         found = call.look_up(tb, checkpoint, session)
         data = tb.conversation(found) if conversation else tb.cat(found, path)

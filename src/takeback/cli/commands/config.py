@@ -9,7 +9,7 @@ import click
 from takeback import config, durable
 from takeback.app.asking import refuse_inside
 from takeback.cli.options import Call, verb
-from takeback.errors import NotAWorkspace
+from takeback.errors import NotAWorkspace, UsageError
 from takeback.ops.failures import Translated
 from takeback.paths import config_file
 from takeback.visible import shown
@@ -19,20 +19,24 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-@verb("config")
+@verb("config", too_many="a list is written with commas: takeback config never '~/a,~/b'")
 @click.argument("key", metavar="[KEY]", required=False)
 @click.argument("value", metavar="[VALUE]", required=False)
 @click.option("--workspace", is_flag=True, help="For this workspace only, not for all.")
-def command(call: Call, key: str | None, value: str | None, workspace: bool) -> int:
-    """List the settings, show one, or set one.
+@click.option("--unset", is_flag=True, help="Take the setting off again.")
+def command(call: Call, key: str | None, value: str | None, workspace: bool, unset: bool) -> int:
+    """List the settings, show one, set one, or take one off again.
 
     A list is written with commas. What the workspace says counts more than what you say for
     all; nothing is read from the project itself.
     """
     if key is not None:
         config.setting_named(key)
-    if key is not None and value is not None:
-        _set(call, key, value, workspace=workspace)
+    if unset and (key is None or value is not None):
+        hint = f"takeback config --unset {key or 'KEY'}"
+        raise UsageError("--unset takes off one setting, and no value", hint=hint)
+    if key is not None and (unset or value is not None):
+        _write(call, key, value, workspace=workspace)
     settings = _in_force(call, required=workspace)
     for setting in config.SETTINGS:
         if key in (None, setting.name):
@@ -40,20 +44,22 @@ def command(call: Call, key: str | None, value: str | None, workspace: bool) -> 
     return 0
 
 
-def _set(call: Call, key: str, text: str, *, workspace: bool) -> None:
-    value = config.parse_value(key, text)
+def _write(call: Call, key: str, text: str | None, *, workspace: bool) -> None:
+    """Sets a setting, or takes it off where there is no text."""
+    value = None if text is None else config.parse_value(key, text)
+    done = "taken off" if text is None else "set"
     path = os.path.realpath(config_file(os.environ))  # it may be a link into a dotfiles directory
     if workspace:
         with call.open("config", create=True, note=False) as tb:
             path = os.path.join(tb.store_directory, "config.toml")
     if call.dry_run:
-        call.output.note(f"{key} would be set in {path}.")
+        call.output.note(f"{key} would be {done} in {path}.")
         return
     refuse_inside("a change of the settings", os.environ)
     with Translated("writing the settings"):
         durable.make_directories(os.path.dirname(path))
         durable.replace_file(path, config.written(path, key, value).encode())
-    call.output.note(f"Set in {path}.")
+    call.output.note(f"{done.capitalize()} in {path}.")
 
 
 def _in_force(call: Call, *, required: bool) -> config.Settings:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 )
 def command(call: Call, rebuild: bool, adopt: str | None) -> int:
     """Name what is wrong, and mend what can safely be mended."""
-    call.refuse_dry_run("doctor")
+    call.refuse_dry_run("doctor", hint="to look only: takeback verify, takeback status")
     from takeback.app import Takeback
 
     if adopt is not None:

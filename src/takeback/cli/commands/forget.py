@@ -80,5 +80,5 @@ def _require_name(call: Call, tb: Takeback, what: str, name: str | None) -> None
     if name != wanted:
         raise Refused(
             f"{name!r} is not the name of the workspace, which is {wanted!r}",
-            hint="nothing was deleted",
+            hint=f"nothing was deleted; to delete it: --name {wanted}",
         )

@@ -14,7 +14,7 @@ from takeback.errors import UsageError
 @click.argument("checkpoint", metavar="CP", type=name_text)
 @click.option("--files", is_flag=True, help="Bring the files here back to it, too.")
 @click.option(
-    "--worktree", metavar="DIR", help="Put its files into a new directory; those here stay."
+    "--worktree", metavar="DIR", help="Put its files into a new, plain directory; those here stay."
 )
 @session_option
 @override_options
@@ -29,10 +29,10 @@ def command(
     """Begin a new session with the conversation of a checkpoint.
 
     The session it comes from stays as it is. With --worktree two approaches can race, each in
-    a directory of its own.
+    a directory of its own: plain files, no git worktree, since takeback never touches your .git.
     """
     if files and worktree is not None:
-        raise UsageError("--files and --worktree exclude each other")
+        raise UsageError("--files and --worktree exclude each other", hint="say one of them")
     allowed = overrides(**waived)
     with call.open("fork", note=call.dry_run) as tb:
         target = call.find(tb, checkpoint, session)

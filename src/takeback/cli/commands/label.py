@@ -13,7 +13,7 @@ from takeback.words.choices import labelled
 @click.argument("name", metavar="[NAME]", type=name_text, required=False)
 def command(call: Call, checkpoint: str, name: str | None) -> int:
     """Give a checkpoint a name; without a name, take it off."""
-    call.refuse_dry_run("label")
+    call.refuse_dry_run("label", hint="which label it has: takeback show CP")
     output = call.output
     with call.open("label") as tb:
         before = call.find(tb, checkpoint)

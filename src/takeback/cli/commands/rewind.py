@@ -62,7 +62,9 @@ def command(
 
 def _scope(*, files: bool, conversation: bool, both: bool) -> str | None:
     if files + conversation + both > 1:
-        raise UsageError("--files, --conversation and --both exclude each other")
+        raise UsageError(
+            "--files, --conversation and --both exclude each other", hint="say one of them"
+        )
     if both:
         return "both"
     return "conversation" if conversation else "files" if files else None
