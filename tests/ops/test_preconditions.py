@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -149,3 +150,37 @@ def test_all_refusals_are_given_at_once(committed: Path, context: Context) -> No
     (committed / ".git" / "MERGE_HEAD").write_text("0" * 40 + "\n")
     files(committed, 30, start=10)
     assert list(refused(context, target)) == ["mass_delete", "during_git", "other_branch"]
+
+
+def test_a_plan_says_that_staged_changes_are_not_brought_back(
+    committed: Path, context: Context
+) -> None:
+    def warnings(scope: Scope) -> tuple[str, ...]:
+        return plan(context, target, scope, Overrides()).warnings
+
+    (committed / "f0").write_text("staged")
+    git(committed, "add", "f0")
+    target = checkpoint(context)
+    os.utime(committed / "f1", (1, 1))
+    git(committed, "status")
+    assert warnings(Scope()) == (), "git has written its index, and the same is staged"
+    git(committed, "reset", "--quiet")
+    line = "what is staged in git is not what was staged then: files go back; the index stays"
+    assert warnings(Scope()) == (line,)
+    assert warnings(Scope(files=False)) == ()
+    git(committed, "commit", "--quiet", "--all", "--message=second")
+    (said,) = warnings(Scope())
+    assert said.endswith("files go back; commits, branch and staged changes stay")
+
+
+def test_a_plan_says_that_a_repository_that_is_gone_is_not_brought_back(
+    committed: Path, context: Context
+) -> None:
+    target = checkpoint(context)
+    (committed / "f0").write_text("changed")
+    shutil.rmtree(committed / ".git")
+    made = plan(context, target, Scope(), Overrides())
+    (said,) = made.warnings
+    assert said.startswith("then main@")
+    assert said.endswith("now there is no git repository here: files go back; .git does not")
+    assert made.refused == ()

@@ -66,6 +66,8 @@ class Checkpoint(Value):
     """Orders the checkpoints and operations of a workspace, whatever the clock does."""
     root_mode: int | None = None
     """The permission bits of the workspace's own directory, which no entry of the snapshot has."""
+    staged: str | None = None
+    """What the project's index held, as worktree/staged.py says it; None if that is not known."""
 
     @property
     def moment(self) -> Moment:
@@ -154,6 +156,7 @@ _OPTIONAL = (
     "noted",
     "late",
     "amid",
+    "staged",
 )
 
 
@@ -197,6 +200,7 @@ def decode(meta: Mapping[str, Any], *, snapshot: SnapshotId, commit: bytes) -> C
             amid=_maybe(meta, "amid"),
             sequence=_number(meta.get("sequence")) or 0,
             root_mode=_bits(meta.get("root_mode")),
+            staged=_maybe(meta, "staged"),
         )
     except KeyError as error:
         raise ValueError(f"it has no {error.args[0]}") from None

@@ -21,6 +21,7 @@ from takeback.worktree import project
 from takeback.worktree.ignore import IgnoreRaced, IgnoreRules
 from takeback.worktree.rules import Rules
 from takeback.worktree.scan import Scan
+from takeback.worktree.staged import staged
 from takeback.worktree.statcache import StatCache
 
 TYPE_CHECKING = False
@@ -219,6 +220,7 @@ def record(
                 branch=head.branch,
                 head=head.commit,
                 root_mode=captured.root_mode,
+                staged=None if git is None else staged(git, drafted.staged),
             ),
             captured.coverage,
             conversation=write_conversation(sink, conversation) if conversation else None,

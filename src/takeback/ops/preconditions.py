@@ -9,6 +9,7 @@ from takeback.model.path_text import to_text
 from takeback.model.plan import Refusal
 from takeback.visible import shown
 from takeback.worktree import project
+from takeback.worktree.staged import differ, staged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _git_busy(context: Context, overrides: Overrides) -> Iterator[Refusal]:
 
 def warnings(context: Context, target: Checkpoint, *, files: bool) -> tuple[str, ...]:
     """Returns what a plan has to say of its target beforehand."""
-    line = branch_line(context, target) if files else None
+    line = branch_line(context, target) or _staged_line(context, target) if files else None
     amid = None if target.amid is None else f"{target.id} was {AMID}: {_MIXTURE}"
     return tuple(text for text in (line, amid) if text is not None)
 
@@ -144,8 +145,11 @@ def warnings(context: Context, target: Checkpoint, *, files: bool) -> tuple[str,
 def branch_line(context: Context, target: Checkpoint) -> str | None:
     """Says what was checked out then and what is now, if that is not the same."""
     git = project.git_directory(context.workspace.root)
-    if git is None or (target.branch is None and target.head is None):
+    if target.branch is None and target.head is None:
         return None
+    if git is None:
+        then = _checked_out(target.branch, target.head)
+        return f"then {then}, now there is no git repository here: files go back; .git does not"
     now = project.head(git)
     if (now.branch, now.commit) == (target.branch, target.head):
         return None
@@ -154,6 +158,14 @@ def branch_line(context: Context, target: Checkpoint) -> str | None:
         f"now {_checked_out(now.branch, now.commit)}: "
         "files go back; commits, branch and staged changes stay"
     )
+
+
+def _staged_line(context: Context, target: Checkpoint) -> str | None:
+    """Says that something else was staged then, where both are known."""
+    git = project.git_directory(context.workspace.root)
+    if git is None or not differ(target.staged, staged(git)):
+        return None
+    return "what is staged in git is not what was staged then: files go back; the index stays"
 
 
 def _checked_out(branch: str | None, commit: str | None) -> str:
