@@ -154,6 +154,9 @@ if TYPE_CHECKING:
         def is_over(self, tail: bytes, turn: str | None) -> bool:
             """Tells from the end of a transcript whether the turn ended unannounced (Esc)."""
 
+        def command_in(self, tail: bytes, turn: str | None) -> str | None:
+            """Returns the words of a ``!command`` from the end of a transcript, if it has them."""
+
         def note(self, text: str, warning: str = "") -> str:
             """Returns what a hook prints so that the model is told ``text``.
 

@@ -214,6 +214,9 @@ def test_each_prompt_is_a_turn_and_nothing_else_is() -> None:
     assert kinds.count("prompt") == 7
     assert kinds.count("steer") == 1
     assert kinds.count("shell") == 1
+    assert [
+        one.event.prompt for one in told() if one.event.kind == events.TURN_END and one.event.prompt
+    ] == ["echo shell > sh.txt"]
     assert moments[-1].turn == 7
     assert not any(moment.unfinished for moment in moments)
     # Esc ends a turn at once; the tool and a second end come after it, in the same turn.

@@ -256,3 +256,16 @@ def test_outside_files_and_ignored_ones_are_saved_before_a_tool(
     assert outside.read_bytes() == b"changed\n"
     assert json.loads(cli.ok("--json", "undo", "--yes").stdout)["verified"]
     assert (workspace / "build/out.bin").read_bytes() == b"rebuilt\n"
+
+
+def test_42_the_words_of_a_command_are_kept_unless_conversations_are_not(
+    cli: Cli, host: Host, workspace: Path
+) -> None:
+    """An agent may say them with the end; ``show`` and ``search`` know them."""
+    host.turn("first", {"a.txt": b"a\n"})
+    host.tell("turn_end", turn="never-announced", prompt="make all")
+    assert turns(cli)[-1]["prompt"] == "make all"
+    assert "make all" in cli.ok("show", "@").stdout
+    cli.ok("config", "conversation", "off")
+    host.tell("turn_end", turn="neither", prompt="curl -H token")
+    assert turns(cli)[-1]["prompt"] is None

@@ -107,6 +107,9 @@ def test_66_claude_its_own_rewind_leaves_no_abandoned_turn(
         ("prompt", "say hello again"),
         ("prompt", "fail, please"),
     ]
+    ends = [one["id"] for one in cli.ok("--json", "log").json_lines if one["kind"] == "shell"]
+    shown = [cli.ok("--json", "show", end).json["prompt"] for end in reversed(ends)]
+    assert shown == ["echo hi > bang.txt", None]
     for turn in ("turn:3", "turn:4", "turn:3.end"):
         history = child_of(cli, turn, session)
         assert "create a.txt and b.txt" in history

@@ -92,6 +92,10 @@ class Generic:
     def is_over(self, tail: bytes, turn: str | None) -> bool:
         return False
 
+    def command_in(self, tail: bytes, turn: str | None) -> str | None:
+        """Returns None: what such an end says has the words."""
+        return None
+
     def note(self, text: str, warning: str = "") -> str:
         return text
 

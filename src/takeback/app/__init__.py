@@ -111,11 +111,13 @@ class Takeback(Steps):
     def _told(self, event: AgentEvent) -> tuple[AgentEvent, tuple[TranscriptPart, ...]]:
         """Returns an event as it is kept, with the files of its transcript as long as they are."""
         from takeback.adapters import adapter_of
-        from takeback.model.event import cleaned
+        from takeback.model.event import TURN_END, cleaned
 
         event = cleaned(event)
         if not self._context.policy.conversation:
-            return event.replace(messages=None), ()
+            # a prompt names its turn; the words of a command are part of the conversation
+            words = None if event.kind == TURN_END else event.prompt
+            return event.replace(messages=None, prompt=words), ()
         if event.transcript is None:
             return event, ()
         files = adapter_of(event.agent).transcript_files(event.transcript)

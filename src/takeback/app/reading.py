@@ -10,6 +10,7 @@ from takeback.app.border import guarded
 from takeback.app.browsing import Browsing
 from takeback.app.endings import turn_is_over
 from takeback.errors import NoSuchCheckpoint, UsageError
+from takeback.model.turn import SHELL
 from takeback.paths import config_file, takeback_home, user_home
 
 TYPE_CHECKING = False
@@ -53,7 +54,21 @@ class Reading(Browsing):
         """Returns one checkpoint in full, with what it does not hold."""
         found = self.find(checkpoint)
         store, workspace = self._context.store, self._context.workspace
-        return self._ask(lambda ledger: ops.timeline.show(store, workspace, ledger, found))
+        shown = self._ask(lambda ledger: ops.timeline.show(store, workspace, ledger, found))
+        turn = shown.entry.turn
+        if turn is None or turn.kind != SHELL or turn.prompt is not None:
+            return shown
+        words = self._words_of_a_command(found)
+        named = shown.entry.replace(
+            checkpoint=shown.entry.checkpoint.replace(prompt=words), turn=turn.replace(prompt=words)
+        )
+        return shown.replace(entry=named)
+
+    def _words_of_a_command(self, end: Checkpoint) -> str | None:
+        """Returns the words of a ``!command``: an agent may write them after it told of its end."""
+        then = ops.child.conversation_of(self._context, end)
+        said = ops.child.afterwards(self._context, end, then, self._newest_conversation(end))
+        return adapter_of(end.agent or "").command_in(b"".join(said), end.turn_id)
 
     def operations(self) -> list[Operation]:
         """Returns the operation log, oldest first."""

@@ -102,16 +102,23 @@ def history_at(
         leaf=target.leaf,
         prompt=target.prompt,
     )
-    afterwards = _live(target, parts)
-    if not afterwards and newest is not None:
-        afterwards = conversation_of(context, newest)
     try:
-        return adapter.cut(parts, anchor, afterwards)
+        return adapter.cut(parts, anchor, afterwards(context, target, parts, newest))
     except ValueError as error:
         raise Refused(
             f"the conversation cannot be cut at {target.id}: {error}",
             hint="take back the files alone: --files",
         ) from None
+
+
+def afterwards(
+    context: Context, target: Checkpoint, parts: tuple[bytes, ...], newest: Checkpoint | None
+) -> tuple[bytes, ...]:
+    """Returns the transcript with what came after a checkpoint, which had ``parts`` of it."""
+    found = _live(target, parts)
+    if not found and newest is not None:
+        return conversation_of(context, newest)
+    return found
 
 
 def _live(target: Checkpoint, parts: tuple[bytes, ...]) -> tuple[bytes, ...]:

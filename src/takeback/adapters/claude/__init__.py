@@ -129,6 +129,11 @@ class Claude:
 
         return is_interrupted(tail, turn)
 
+    def command_in(self, tail: bytes, turn: str | None) -> str | None:
+        from takeback.adapters.claude.conversation import command_in
+
+        return command_in(tail, turn)
+
     def answer(self, text: str) -> str:
         return json_text.dumps({"decision": "block", "reason": text})
 

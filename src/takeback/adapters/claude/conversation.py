@@ -91,6 +91,14 @@ def is_interrupted(tail: bytes, turn: str | None) -> bool:
     return turn is None or whose is None or whose == turn
 
 
+def command_in(tail: bytes, turn: str | None) -> str | None:
+    """Returns the words of the ``!command`` that a turn was."""
+    for line in reversed(read(tail)):
+        if line.is_shell and turn is not None and text(line.record, "promptId") == turn:
+            return line.shell_words
+    return None
+
+
 # -- where to cut
 
 

@@ -14,6 +14,8 @@ from takeback.model.value import Value
 
 Record = Mapping[str, Any]
 
+_SHELL = "<bash-input>"
+_SHELL_END = "</bash-input>"
 _INTERRUPTED = ("[Request interrupted by user]", "[Request interrupted by user for tool use]")
 
 
@@ -75,7 +77,12 @@ class Line(Value):
     @property
     def is_shell(self) -> bool:
         """True for a ``!command`` that a person typed."""
-        return self.is_prompt and _joined(self._blocks()).startswith("<bash-input>")
+        return self.is_prompt and _joined(self._blocks()).startswith(_SHELL)
+
+    @property
+    def shell_words(self) -> str:
+        """What the person typed after the exclamation mark."""
+        return _joined(self._blocks()).removeprefix(_SHELL).removesuffix(_SHELL_END).strip()
 
     @property
     def is_interruption(self) -> bool:

@@ -94,6 +94,10 @@ class Codex:
     def answer(self, text: str) -> str:
         return json_text.dumps({"decision": "block", "reason": text})
 
+    def command_in(self, tail: bytes, turn: str | None) -> str | None:
+        """Returns None: nothing tells of a command."""
+        return None
+
     def note(self, text: str, warning: str = "") -> str:
         """Returns JSON: Codex drops plain words that begin like JSON, with ``[`` or ``{``."""
         return fields.told("UserPromptSubmit", text, warning)

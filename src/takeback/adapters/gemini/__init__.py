@@ -117,6 +117,10 @@ class Gemini:
     def answer(self, text: str) -> str:
         return json_text.dumps({"decision": "deny", "reason": text})
 
+    def command_in(self, tail: bytes, turn: str | None) -> str | None:
+        """Returns None: nothing tells of a command."""
+        return None
+
     def note(self, text: str, warning: str = "") -> str:
         """Returns JSON: plain words are shown to the person and not given to the model."""
         return fields.told("BeforeAgent", text, warning)

@@ -101,6 +101,10 @@ class OpenCode:
         """Returns False: the plugin announces every end, also one by Esc."""
         return False
 
+    def command_in(self, tail: bytes, turn: str | None) -> str | None:
+        """Returns None: what such an end says has the words."""
+        return None
+
     def note(self, text: str) -> str:
         return text
 
@@ -157,8 +161,8 @@ def _turn_end(payload: Mapping[str, Any]) -> AgentEvent:
 
     A ``!command`` has no prompt event; its end is known by the message that it leaves.
     """
-    command = _command_in(fields.text(payload, "conversation") or "")
-    return _event(payload, events.TURN_END, turn=command, continues=command is None)
+    command, words = _command_in(fields.text(payload, "conversation") or "")
+    return _event(payload, events.TURN_END, turn=command, prompt=words, continues=command is None)
 
 
 def _compact(payload: Mapping[str, Any]) -> AgentEvent:
@@ -203,23 +207,27 @@ def _added(part: Mapping[str, Any]) -> bool:
     return fields.flag(part, "synthetic")
 
 
-def _command_in(conversation: str) -> str | None:
+def _command_in(conversation: str) -> tuple[str | None, str | None]:
     """Returns the id of the message that a ``!command`` leaves, if that was the last thing said.
 
-    It is a message in the person's name that the person did not write, and one with the result.
+    It is a message in the person's name that the person did not write, and one with the result,
+    which has the command's words.
     """
     lines = conversation.rstrip("\n").rsplit("\n", 3)[-3:]
     try:
         asked, answered, _ = (json_text.loads(line) for line in lines)
     except ValueError:
-        return None
+        return None, None
     if not isinstance(asked, dict) or not isinstance(answered, dict):
-        return None
+        return None, None
     message, parts = fields.table(asked, "info"), fields.tables(asked, "parts")
     tools = [p for p in fields.tables(answered, "parts") if p.get("type") == "tool"]
     if message.get("role") != "user" or len(fields.tables(answered, "parts")) != len(tools):
-        return None
-    return fields.text(message, "id") if parts and all(map(_added, parts)) and tools else None
+        return None, None
+    if not (parts and all(map(_added, parts)) and tools):
+        return None, None
+    given = fields.table(fields.table(tools[0], "state"), "input")
+    return fields.text(message, "id"), fields.text(given, "command")
 
 
 adapter = OpenCode()

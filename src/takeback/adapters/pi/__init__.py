@@ -113,6 +113,10 @@ class Pi:
 
         return is_over(tail)
 
+    def command_in(self, tail: bytes, turn: str | None) -> str | None:
+        """Returns None: nothing tells of a command."""
+        return None
+
     def note(self, text: str) -> str:
         return text
 
