@@ -391,11 +391,6 @@ def test_completion(cli: Cli, shell: str) -> None:
     assert cli.ok("--json", "completion", shell).json["script"] in script
 
 
-def test_completion_completes(cli: Cli) -> None:
-    env = {"_TAKEBACK_COMPLETE": "bash_complete", "COMP_WORDS": "takeback re", "COMP_CWORD": "1"}
-    assert cli.run(env=env).stdout.split() == ["plain,rewind", "plain,redo"]
-
-
 def test_an_interrupted_operation_is_mentioned(story: Story) -> None:
     """A journal that is there is an operation that was interrupted."""
     store = Path(story.cli.ok("--json", "status").json["store"])

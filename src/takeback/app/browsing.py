@@ -10,6 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from takeback.app.opened import CheckpointLike
     from takeback.ops.browse import Browsed
     from takeback.ops.timeline import TimelineEntry
 
@@ -30,6 +31,11 @@ class Browsing(Opened):
         """Returns rows in full, by id; one that is gone is left out."""
         wanted = list(ids)
         return self._ask(lambda ledger: ops.browse.entries(self._context.store, ledger, wanted))
+
+    def names_in(self, checkpoint: CheckpointLike, directory: str) -> list[tuple[str, bool]]:
+        """Returns what a directory held at a checkpoint: names, and if each is a directory."""
+        found = self.find(checkpoint)
+        return ops.cat.names_in(self._context, found, self.path(directory))
 
     def matching(self, text: str, *, only_paths: bool = False) -> frozenset[str]:
         """Returns the rows whose prompt or changed paths hold a text."""

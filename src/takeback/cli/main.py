@@ -167,10 +167,9 @@ def _answered(words: list[str], call: Call) -> int:
 
 def _invoke(words: list[str], call: Call) -> int:
     if COMPLETE in os.environ:
-        from click.shell_completion import shell_complete
+        from takeback.cli.completing import complete
 
-        instruction = os.environ[COMPLETE]
-        return shell_complete(takeback, {"obj": call}, "takeback", COMPLETE, instruction)
+        return complete(takeback, call, COMPLETE, os.environ[COMPLETE])
     with takeback.make_context("takeback", words, obj=call) as context:
         status = takeback.invoke(context)
     return status if isinstance(status, int) else 0

@@ -20,9 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
+    from click.shell_completion import CompletionItem
+
     from takeback.app import Takeback
+    from takeback.cli.completing import Completer
     from takeback.model.checkpoint import Checkpoint
 
+AFTER_DASHES = "takeback.after_dashes"
+"""The key of a context's ``meta`` where paths may stand: true once ``--`` was typed."""
 INTERRUPTED = "An operation was interrupted here; the next changing command finishes it."
 
 
@@ -128,6 +133,17 @@ class Call:
             self._reporter.close()
 
 
+def completed_by(name: str) -> Completer:
+    """Returns the function of ``cli.completing`` of that name, imported when a shell asks."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> Any:
+        from takeback.cli import completing
+
+        return getattr(completing, name)(context, parameter, incomplete)
+
+    return complete
+
+
 def session_option(function: Callable[..., int]) -> Callable[..., int]:
     """Adds ``--session``: whose turns are meant."""
     return click.option(
@@ -135,6 +151,7 @@ def session_option(function: Callable[..., int]) -> Callable[..., int]:
         metavar="ID",
         type=name_text,
         help="The session that is meant: its id, the beginning of it, or the agent's name.",
+        shell_complete=completed_by("sessions"),
     )(function)
 
 
@@ -224,6 +241,7 @@ class Verb(click.Command):
             # By hand: to click the words after "--" are arguments like those before it.
             at = args.index("--") if "--" in args else len(args)
             ctx.params["paths"] = tuple(args[at + 1 :])
+            ctx.meta[AFTER_DASHES] = at < len(args)
             if "" in ctx.params["paths"]:
                 raise UsageError("an empty path names nothing", hint="the whole workspace: .")
             args = args[:at]
@@ -234,6 +252,13 @@ class Verb(click.Command):
             hint = self._too_many or f"how it is called: {ctx.command_path} --help"
             raise too_many(ctx.command_path, left, takes_paths=self._takes_paths, hint=hint)
         return left
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        if ctx.meta.get(AFTER_DASHES):
+            from takeback.cli.completing import paths
+
+            return paths(ctx, self.params[0], incomplete)
+        return super().shell_complete(ctx, incomplete)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_epilog(ctx, formatter)

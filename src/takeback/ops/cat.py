@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from takeback.errors import NoSuchCheckpoint
+from takeback.git.objects import is_tree
 from takeback.model.path_text import to_text
 from takeback.ops.save import saved_since
 from takeback.store import trees
@@ -54,3 +55,13 @@ def cat_outside(context: Context, checkpoint: Checkpoint, path: bytes) -> bytes:
             hint="outside the workspace only what an edit tool changed is kept: takeback show",
         )
     return context.store.blob(entry.oid)
+
+
+def names_in(context: Context, checkpoint: Checkpoint, path: bytes) -> list[tuple[str, bool]]:
+    """Returns the names in a directory of a checkpoint, and if each is a directory itself."""
+    store, root = context.store, bytes.fromhex(checkpoint.snapshot)
+    entry = trees.lookup(store, root, path) if path else None
+    if path and (entry is None or not entry.is_directory):
+        return []
+    held = store.tree(root if entry is None else entry.oid)
+    return [(to_text(name), is_tree(mode)) for mode, name, _ in held]

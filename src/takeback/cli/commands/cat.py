@@ -6,14 +6,16 @@ import os
 
 import click
 
-from takeback.cli.options import Call, name_text, session_option, verb
+from takeback.cli.options import Call, completed_by, name_text, session_option, verb
 from takeback.errors import UsageError
 from takeback.words import documents
 
 
 @verb("cat")
-@click.argument("checkpoint", metavar="CP", type=name_text)
-@click.argument("path", metavar="[PATH]", default="")
+@click.argument(
+    "checkpoint", metavar="CP", type=name_text, shell_complete=completed_by("checkpoints")
+)
+@click.argument("path", metavar="[PATH]", default="", shell_complete=completed_by("paths"))
 @click.option("--conversation", is_flag=True, help="The conversation as it was there instead.")
 @session_option
 def command(call: Call, checkpoint: str, path: str, conversation: bool, session: str | None) -> int:

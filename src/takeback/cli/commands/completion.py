@@ -14,11 +14,13 @@ def command(call: Call, shell: str) -> int:
     """Print the completion script of a shell.
 
     For bash, in ~/.bashrc:  eval "$(takeback completion bash)"
-    """
-    from click.shell_completion import get_completion_class
 
-    found = get_completion_class(shell)
-    assert found is not None
+    It knows commands and options, labels, turns, sessions, settings, agents, and the paths that
+    a checkpoint holds.
+    """
+    from takeback.cli.completing import completion_class
+
+    found = completion_class(shell)
     script = found(takeback, {}, "takeback", COMPLETE).source()
     call.output.document("completion", {"shell": shell, "script": script})
     call.output.line(script)

@@ -8,7 +8,7 @@ import click
 
 from takeback import config, durable
 from takeback.app.asking import refuse_inside
-from takeback.cli.options import Call, verb
+from takeback.cli.options import Call, completed_by, verb
 from takeback.errors import NotAWorkspace, UsageError
 from takeback.ops.failures import Translated
 from takeback.paths import config_file
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 @verb("config", too_many="a list is written with commas: takeback config never '~/a,~/b'")
-@click.argument("key", metavar="[KEY]", required=False)
-@click.argument("value", metavar="[VALUE]", required=False)
+@click.argument("key", metavar="[KEY]", required=False, shell_complete=completed_by("settings"))
+@click.argument("value", metavar="[VALUE]", required=False, shell_complete=completed_by("values"))
 @click.option("--workspace", is_flag=True, help="For this workspace only, not for all.")
 @click.option("--unset", is_flag=True, help="Take the setting off again.")
 def command(call: Call, key: str | None, value: str | None, workspace: bool, unset: bool) -> int:

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from takeback.cli.options import Call, name_text, verb
+from takeback.cli.options import Call, completed_by, name_text, verb
 from takeback.words import documents
 from takeback.words.patch import patch_lines
 from takeback.words.text import shown_path
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 
 @verb("diff", paths=True)
-@click.argument("old", metavar="A", type=name_text)
-@click.argument("new", metavar="[B]", type=name_text, required=False)
+@click.argument("old", metavar="A", type=name_text, shell_complete=completed_by("checkpoints"))
+@click.argument(
+    "new", metavar="[B]", type=name_text, required=False, shell_complete=completed_by("checkpoints")
+)
 @click.option("--stat", is_flag=True, help="Only the paths and how many lines changed.")
 def command(call: Call, old: str, new: str | None, stat: bool, paths: tuple[str, ...]) -> int:
     """Show what is different between two checkpoints.

@@ -5,13 +5,15 @@ from __future__ import annotations
 import click
 
 from takeback.app import errand
-from takeback.cli.options import Call, name_text, session_option, verb
+from takeback.cli.options import Call, completed_by, name_text, session_option, verb
 from takeback.cli.travel import Journey, override_options, overrides, require_yes
 from takeback.errors import UsageError
 
 
 @verb("fork", shows=("--yes", "--dry-run"))
-@click.argument("checkpoint", metavar="CP", type=name_text)
+@click.argument(
+    "checkpoint", metavar="CP", type=name_text, shell_complete=completed_by("checkpoints")
+)
 @click.option("--files", is_flag=True, help="Bring the files here back to it, too.")
 @click.option(
     "--worktree", metavar="DIR", help="Put its files into a new, plain directory; those here stay."

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from takeback.cli.options import Call, verb
+from takeback.cli.options import Call, completed_by, verb
 from takeback.cli.terminal import Unanswered, agrees
 from takeback.cli.travel import require_yes
 from takeback.paths import takeback_home
@@ -18,7 +18,7 @@ DECLINED = 1
 
 
 @verb("init", shows=("--yes", "--dry-run"))
-@click.argument("agents", metavar="[AGENT...]", nargs=-1)
+@click.argument("agents", metavar="[AGENT...]", nargs=-1, shell_complete=completed_by("agents"))
 @click.option("--here", is_flag=True, help="Only for this project, not for all.")
 def command(call: Call, agents: tuple[str, ...], here: bool) -> int:
     """Connect the coding agents on this machine.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import click
 
-from takeback.cli.options import Call, name_text, verb
+from takeback.cli.options import Call, completed_by, name_text, verb
 from takeback.words.choices import labelled
 
 
 @verb("label")
-@click.argument("checkpoint", metavar="CP", type=name_text)
+@click.argument(
+    "checkpoint", metavar="CP", type=name_text, shell_complete=completed_by("checkpoints")
+)
 @click.argument("name", metavar="[NAME]", type=name_text, required=False)
 def command(call: Call, checkpoint: str, name: str | None) -> int:
     """Give a checkpoint a name; without a name, take it off."""

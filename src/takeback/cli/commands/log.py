@@ -7,7 +7,7 @@ import time
 import click
 
 from takeback.cli.earlier import mention
-from takeback.cli.options import Call, name_text, verb
+from takeback.cli.options import Call, completed_by, name_text, verb
 from takeback.words import documents, render
 
 TYPE_CHECKING = False
@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 @verb("log")
 @click.option(
-    "--session", metavar="ID", type=name_text, help="Only the checkpoints of one session."
+    "--session",
+    metavar="ID",
+    type=name_text,
+    help="Only the checkpoints of one session.",
+    shell_complete=completed_by("sessions"),
 )
 @click.option("--all", "everything", is_flag=True, help="Rounds, ends and undo snapshots too.")
 @click.option("-n", "number", type=click.IntRange(min=0), metavar="N", help="At most N lines.")

@@ -6,13 +6,19 @@ import click
 
 from takeback.app import errand
 from takeback.cli.earlier import open_with
-from takeback.cli.options import Call, name_text, session_option, verb
+from takeback.cli.options import Call, completed_by, name_text, session_option, verb
 from takeback.cli.travel import Journey, override_options, overrides, require_yes
 from takeback.errors import UsageError
 
 
 @verb("rewind", shows=("--yes", "--dry-run"), paths=True)
-@click.argument("checkpoint", metavar="[CP]", type=name_text, required=False)
+@click.argument(
+    "checkpoint",
+    metavar="[CP]",
+    type=name_text,
+    required=False,
+    shell_complete=completed_by("checkpoints"),
+)
 @click.option("--files", is_flag=True, help="The files only.")
 @click.option("--conversation", is_flag=True, help="The conversation only.")
 @click.option("--both", is_flag=True, help="Files and conversation.")

@@ -6,12 +6,18 @@ import time
 
 import click
 
-from takeback.cli.options import Call, name_text, session_option, verb
+from takeback.cli.options import Call, completed_by, name_text, session_option, verb
 from takeback.words import documents, render
 
 
 @verb("show")
-@click.argument("checkpoint", metavar="[CP]", type=name_text, default="@")
+@click.argument(
+    "checkpoint",
+    metavar="[CP]",
+    type=name_text,
+    default="@",
+    shell_complete=completed_by("checkpoints"),
+)
 @session_option
 def command(call: Call, checkpoint: str, session: str | None) -> int:
     """Show one checkpoint or turn in full, by default the newest.

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from takeback.cli.options import Call, verb
+from takeback.cli.options import Call, completed_by, verb
 from takeback.cli.terminal import agrees
 from takeback.cli.travel import require_yes
 from takeback.words.connections import edit_lines, edits_document
@@ -15,7 +15,7 @@ DECLINED = 1
 
 
 @verb("uninstall", shows=("--yes", "--dry-run"))
-@click.argument("agents", metavar="[AGENT...]", nargs=-1)
+@click.argument("agents", metavar="[AGENT...]", nargs=-1, shell_complete=completed_by("agents"))
 @click.option("--here", is_flag=True, help="Only what was connected for this project.")
 def command(call: Call, agents: tuple[str, ...], here: bool) -> int:
     """Disconnect agents; every checkpoint is kept.
