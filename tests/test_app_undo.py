@@ -14,6 +14,7 @@ from takeback.model.operation import CONVERSATION
 from takeback.model.policy import Overrides
 from takeback.words.paint import Paint
 from takeback.words.plans import plan_lines
+from takeback.words.render import outcome_lines
 
 
 @pytest.fixture
@@ -203,8 +204,12 @@ def test_a_conversation_rewind_after_its_undo_is_an_operation_again(
     assert again.operation is not None
     assert (again.session, again.scope) == (first.session, CONVERSATION)
     before = names(workspace)
-    assert tb.undo().session == talk.session.id
+    of = tb.next_undo().operation
+    undone = tb.undo()
+    assert undone.session == talk.session.id
     assert names(workspace) == before
+    said = next(iter(outcome_lines(undone, of)))
+    assert said == "Undid the rewind to before turn 3: turn 3 (the conversation)."
 
 
 def test_a_second_identical_conversation_rewind_says_that_its_session_is_there(
@@ -217,6 +222,9 @@ def test_a_second_identical_conversation_rewind_says_that_its_session_is_there(
         assert again.operation is None
         assert (again.session, again.scope) == (first.session, scope)
         assert again.resume == first.resume
+        said = "\n".join(outcome_lines(again, None))
+        assert f"its session is there: {first.session}" in said
+        assert ("the files are already at" in said) == (scope == "both")
 
 
 # -- every own edit since the target

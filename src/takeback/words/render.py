@@ -53,12 +53,19 @@ def question(kind: str, plan: Plan, of: Operation | None) -> str:
     """Returns the question that a plan is asked with."""
     files = count(plan.files, "file")
     if of is not None:
-        return f"{kind.capitalize()} the {of.kind} to {shown(of.about or of.target)} ({files})?"
+        return f"{kind.capitalize()} {_step(of, files)}?"
     what = {"files": files, "conversation": "the conversation"}.get(
         plan.scope, f"{files} and the conversation"
     )
     way = "from" if kind == "fork" else "to"
     return f"{kind.capitalize()} {what} {way} {plan.target.id}{about(plan.target)}?"
+
+
+def _step(of: Operation, files: str) -> str:
+    """Names the operation that an undo or redo is about, and what that moves."""
+    way = "from" if of.kind == "fork" else "to"
+    what = "the conversation" if of.scope == "conversation" else files
+    return f"the {of.kind} {way} {shown(of.about or of.target)} ({what})"
 
 
 def outcome_lines(outcome: Outcome, of: Operation | None) -> Iterator[str]:
@@ -70,7 +77,7 @@ def outcome_lines(outcome: Outcome, of: Operation | None) -> Iterator[str]:
         return
     files = count(outcome.files, "file")
     if of is not None:
-        yield f"{_DONE[outcome.kind]} the {of.kind} to {shown(of.about or of.target)} ({files})."
+        yield f"{_DONE[outcome.kind]} {_step(of, files)}."
     elif outcome.kind == "fork":
         yield f"Forked from {outcome.target.id}{about(outcome.target)}."
     else:
