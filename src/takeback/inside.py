@@ -19,6 +19,7 @@ from takeback.model.policy import FLAGS, Overrides
 from takeback.model.value import Value
 from takeback.visible import shown
 from takeback.words import plans, render
+from takeback.words.listing import Columns
 from takeback.words.paint import Paint
 from takeback.words.status import status_lines
 
@@ -96,10 +97,10 @@ def _usage(command: str) -> list[str]:
 
 
 def _turns(tb: Takeback, session: str, command: str) -> list[str]:
-    entries = tb.checkpoints(session=session, limit=_NEWEST * 3)
-    here, now = tb.current_place(), time.time()
-    newest = [e for e in entries if e.turn is not None or e.checkpoint.label][:_NEWEST]
-    lines = [line for entry in newest for line in render.entry_lines(entry, _PLAIN, now, here)]
+    found = tb.listing(session=session, limit=_NEWEST * 3)
+    newest = [e for e in found.entries if e.turn is not None or e.checkpoint.label][:_NEWEST]
+    columns = Columns(found.replace(entries=tuple(newest)), _PLAIN, time.time())
+    lines = list(columns.all_lines())
     return [*(lines or ["No turn yet."]), f"Go back to before one: {command} N"]
 
 

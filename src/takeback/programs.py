@@ -33,8 +33,13 @@ def find(
     recorded: str | None = None,
     is_workspace: IsWorkspace | None = None,
 ) -> Found:
-    """Looks for a program: the one recorded, else in the PATH of ``environ``."""
+    """Looks for a program: the one recorded, else in the PATH of ``environ``.
+
+    A name with a slash is a path; a relative one is passed over like those in PATH.
+    """
     programs = [f"{directory}/{name}" for directory in _listed(environ)]
+    if "/" in name:
+        programs = [name] if name.startswith("/") else []
     passed_over = ""
     for program in [recorded, *programs] if recorded else programs:
         if os.path.isfile(program) and os.access(program, os.X_OK):

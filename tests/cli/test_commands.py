@@ -53,8 +53,8 @@ def test_checkpoint_names_what_it_could_not_capture(cli: Cli, workspace: Path) -
 def test_log(story: Story) -> None:
     text = story.cli.ok("log").stdout
     assert settled(text, first=story.first, second=story.second) == snapshot("""\
-SECOND   now  manual  a, b, c  +2 -2  <- here
-FIRST   now  manual  start  no changes
+SECOND   now  by hand  manual  a, b, c  +2 -2  <- here
+FIRST   now  by hand  manual  start  no changes
 """)
     newest, oldest = story.cli.ok("--json", "log").json_lines
     assert newest == {

@@ -47,9 +47,9 @@ def test_a_transcript(host: Host, workspace: Path) -> None:
     # The new session has a random id, and lies where the test does.
     text = re.sub(r"s1\.[0-9a-f]{8}", "NEW", answer.stdout.replace(str(workspace), "$WORKSPACE"))
     assert settled(text) == snapshot("""\
-   1  ID   now  turn 3  "tidy up"  a.txt, c.txt  +1 -2  <- here
-   2  ID   now  turn 2  "add a page"  b.txt  +1 -0
-   3  ID   now  turn 1  "fix the login bug"  a.txt  +1 -1
+   1  ID   now  mine  turn 3  "tidy up"  a.txt, c.txt  +1 -2  <- here
+   2  ID   now  mine  turn 2  "add a page"  b.txt  +1 -0
+   3  ID   now  mine  turn 1  "fix the login bug"  a.txt  +1 -1
 Go back to before turn 3: tidy up
    1  Files and conversation
    2  The conversation only

@@ -42,10 +42,10 @@ def said(host: Host, *words: str) -> str:
 
 def test_turns_in_the_log(host: Host) -> None:
     assert said(host, "log") == snapshot("""\
-ID   now  turn 3  "clean up"  test.py  +0 -1  <- here
+ID   now  mine  turn 3  "clean up"  test.py  +0 -1  <- here
                     outside edits before it: notes
-ID   now  turn 2  "make it faster"  parser.py  +0 -1
-ID   now  turn 1  "write a parser"  parser.py, test.py  +3 -0
+ID   now  mine  turn 2  "make it faster"  parser.py  +0 -1
+ID   now  mine  turn 1  "write a parser"  parser.py, test.py  +3 -0
 """)
     newest, *_ = host.cli.ok("--json", "log").json_lines
     assert (newest["agent"], newest["session"], newest["turn"]) == ("mine", "mine-s1", 3)
@@ -58,15 +58,15 @@ ID   now  turn 1  "write a parser"  parser.py, test.py  +3 -0
 
 def test_everything_in_the_log(host: Host) -> None:
     assert said(host, "log", "--all") == snapshot("""\
-ID   now  turn end  no changes  <- here
-ID   now  round  test.py  +0 -1
-ID   now  turn 3  "clean up"  test.py  +0 -1  <- here
+ID   now  mine  turn end       no changes  <- here
+ID   now  mine  round          test.py  +0 -1
+ID   now  mine  turn 3         "clean up"  test.py  +0 -1
                     outside edits before it: notes
-ID   now  turn end  parser.py  +0 -1
-ID   now  turn 2  "make it faster"  parser.py  +0 -1
-ID   now  turn end  parser.py, test.py  +3 -0
-ID   now  turn 1  "write a parser"  parser.py, test.py  +3 -0
-ID   now  session start  no changes
+ID   now  mine  turn end       parser.py  +0 -1
+ID   now  mine  turn 2         "make it faster"  parser.py  +0 -1
+ID   now  mine  turn end       parser.py, test.py  +3 -0
+ID   now  mine  turn 1         "write a parser"  parser.py, test.py  +3 -0
+ID   now  mine  session start  no changes
 """)
 
 
@@ -229,9 +229,11 @@ def test_a_rewind_of_files_and_conversation(host: Host) -> None:
     text = said(host, "rewind", "turn:2", "--dry-run") + said(host, "rewind", "turn:2", "--yes")
     assert text == snapshot("""\
 Plan: rewind 3 files and the conversation to ID (before "make it faster").
-  write notes
-  write parser.py
-  create test.py
+  write notes  +1 -1  your own edit
+  write parser.py  +1 -0
+  create test.py  +1 -0
+1 of these is your own edit since then, taken back too
+(undo brings it back; `takeback checkpoint` first keeps it)
 Rewound 3 files and the conversation to ID (before "make it faster").
 The prompt was: "make it faster"
 Go on with it: cd WORKSPACE && mine --resume s1.NEW

@@ -37,7 +37,7 @@ def at_a_terminal(
     process = subprocess.Popen(
         cli.argv(*args),
         cwd=cli.directory,
-        env=cli.environment({"TERM": "xterm", **(env or {})}),
+        env=cli.environment({"TERM": "xterm", "TAKEBACK_PAGER": "", **(env or {})}),
         preexec_fn=lambda: os.login_tty(theirs),
         pass_fds=(theirs,),
     )

@@ -72,7 +72,7 @@ def test_51_newest_first_with_all_that_tells_a_turn(workspace: Path) -> None:
         return [" ".join(line.split()) for line in lines if line.strip()]
 
     assert seen() == [
-        "❯ ◆ ! turn 1 just now <- here now",
+        "❯ ◆ ! turn 1 just now <- here 20s",
         "codex · a.txt incomplete +1 -2",
         "● ✓ turn 3 five minutes ago 5m",
         "│ claude · a.txt +1 -0",
@@ -85,7 +85,7 @@ def test_51_newest_first_with_all_that_tells_a_turn(workspace: Path) -> None:
         assert target is not None
         tb.rewind(target, scope="files", overrides=Overrides.all())
     there = seen()
-    assert there[0] == "❯ ○ ! turn 1 just now now"
+    assert there[0] == "❯ ○ ! turn 1 just now 20s"
     assert there[1] == "codex · a.txt incomplete taken back +1 -2"
     assert there[2] == "◆ ✓ turn 3 five minutes ago <- here, before it 5m"
     assert there[3] == "│ claude · a.txt taken back +1 -0"

@@ -23,7 +23,6 @@ from takeback.model.checkpoint import Checkpoint
 from takeback.model.event import EDIT, AgentEvent, ToolCall
 from takeback.model.policy import Overrides
 from takeback.ops.catch_up import rebuild_ledger
-from takeback.ops.timeline import timeline
 from takeback.store import trees
 from takeback.store.checkpoints import SESSIONS
 from takeback.store.labels import LABELS
@@ -172,7 +171,7 @@ def test_whatever_reading_an_object_raises_the_other_checkpoints_are_indexed(
             heard = Heard()
             ledger = rebuild_ledger(store, heard)
             hidden = hidden_by(part, everything)
-            found = [entry.checkpoint.id for entry in timeline(store, ledger, everything=True)]
+            found = [one.id for one in ledger.checkpoints()]
             expected = [one.id for one in everything if one.id not in hidden]
             assert found == expected, f"{part}, {error}"
             if hidden:

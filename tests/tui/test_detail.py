@@ -77,7 +77,10 @@ def test_the_place_says_turn_prompt_agent_time_and_tools(workspace: Path) -> Non
     async def play(stage: Stage, pilot: Pilot[None]) -> None:
         title, first, *rest = stage.place
         assert title == f"turn 2  {entry.checkpoint.id}"
-        assert first == "9m (2026-11-15 12:01:00) · claude · session claude-2a8f · ended · complete"
+        assert (
+            first
+            == "9m ago (2026-11-15 12:01:00) · claude · session claude-2a8f · ended · complete"
+        )
         assert rest[0].startswith("The login accepts wrong passwords")
         assert "Leave the session handling alone." in rest
         assert "tools: Edit x1, Write x1, Bash x1" in rest

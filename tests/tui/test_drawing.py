@@ -166,4 +166,25 @@ def test_many_lanes_leave_room_for_words() -> None:
     row, entry = made()
     line = text(Row(row.item, ["│ " * 30 + "●", "│ " * 30]), 0, 50, entry)
     assert "turn 3" in line
-    assert line[13] == "…"
+    assert line[2] == "…"
+    assert line[12] == "●"
+
+
+def test_a_rows_own_sign_is_in_sight_however_many_lanes_there_are() -> None:
+    row, entry = made()
+    for at in range(12):
+        lanes = ["│"] * 12
+        lanes[at] = "●"
+        wide = row._replace(graph=[" ".join(lanes), " ".join(["│"] * 12)])
+        for line in (0, 1):
+            drawn = text(wide, line, 60, entry)
+            graph = drawn[2:15]
+            assert line == 1 or "●" in graph, graph
+            assert "…" in graph, graph
+            assert graph[12] == " "
+
+
+def test_a_session_that_nobody_went_on_with_stands_on_the_row() -> None:
+    row, entry = made()
+    drawn = text(row, 1, 80, entry, resumed={"t3": ("21b1", "9c41")})
+    assert "↳ resumed as 21b1, 9c41" in drawn

@@ -203,3 +203,31 @@ def test_a_fork_whose_parent_is_not_shown_ends() -> None:
 def test_two_thousand_sessions_need_no_more_columns_than_run_beside_each_other() -> None:
     rows = [f"-{chr(0x4E00 + n)}{k}" for n in range(2000) for k in (2, 1)]
     assert set(drawn(*rows).split("\n")) == {"●"}
+
+
+def test_lanes_that_wait_for_one_place_become_one() -> None:
+    same(
+        drawn("d1", "c1", "b1", "a2", "a1", joins=dict.fromkeys("bcd", ("a2", BELOW))),
+        """
+●
+│
+│ ●
+├─╯
+│ ●
+├─╯
+│ ●
+╰─┤
+  ●
+
+""",
+    )
+
+
+def test_ten_attempts_at_one_turn_are_no_wider_than_two() -> None:
+    names = "bcdefghijk"
+    for heights in ("", "-"):
+        stops = [f"{heights}{name}1" for name in reversed(names)]
+        joins = dict.fromkeys(names, ("a2", ABOVE))
+        lines = drawn("z9", *stops, "z8", "a2", "a1", joins=joins).split("\n")
+        assert max(map(len, lines)) <= 5, lines
+        assert sum(line.count("●") for line in lines) == len(names) + 4

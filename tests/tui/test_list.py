@@ -87,6 +87,36 @@ def test_the_cursor_begins_at_the_newest_and_wraps() -> None:
     play(Listed(browsed(*many(50))), story)
 
 
+def test_it_begins_where_the_files_stand_with_newer_and_older_rows_around_it() -> None:
+    async def story(app: Listed, pilot: Pilot[None]) -> None:
+        assert app.chosen == "t20"
+        seen = [app.rows.render_line(y).text for y in range(10)]
+        assert any("turn 21" in line for line in seen)
+        assert any("turn 19" in line for line in seen)
+        app.rows.show(app.shown.replace(here=("t40", "after")), build(app.shown))
+        assert app.chosen == "t20"  # it is the person's from here on
+
+    play(Listed(browsed(*many(50)).replace(here=("t20", "before"))), story)
+
+
+def test_where_the_files_stand_may_be_known_only_when_all_is_read() -> None:
+    everything = browsed(*many(50)).replace(here=("t20", "before"))
+    some = browsed(*many(50)[:10]).replace(here=None, whole=False)
+
+    async def story(app: Listed, pilot: Pilot[None]) -> None:
+        assert app.chosen == "t50"
+        app.rows.show(everything, build(everything))
+        assert app.chosen == "t20"
+
+    async def moved(app: Listed, pilot: Pilot[None]) -> None:
+        await pilot.press("down")
+        app.rows.show(everything, build(everything))
+        assert app.chosen == "t49"
+
+    play(Listed(some), story)
+    play(Listed(some), moved)
+
+
 def test_pages_and_ends() -> None:
     async def story(app: Listed, pilot: Pilot[None]) -> None:
         await pilot.press("pagedown")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,15 @@ from takeback.tui.timeline.filters import FilterScreen
 from tests.support.engine import TestClock
 from tests.tui.pictures import assert_picture
 from tests.tui.stage import until
-from tests.tui.world import main, open_app, play, rows_of, tell_story, title_of
+from tests.tui.world import (
+    main,
+    open_app,
+    play,
+    rows_of,
+    step_back_ten_times,
+    tell_story,
+    title_of,
+)
 
 
 @pytest.fixture
@@ -75,3 +84,24 @@ def test_a_search_and_a_filter(workspace: Path, clock: TestClock) -> None:
         await assert_picture(app, "picker-filter")
 
     play(open_app(workspace, clock, theme="textual-dark"), story, size=(80, 24))
+
+
+def settled(svg: str) -> str:
+    """Gives the sessions that rewinds made the same names in each run."""
+    seen: dict[str, str] = {}
+    return re.sub(
+        r"s1\.([0-9a-f]{4,8})",
+        lambda found: f"s1.{seen.setdefault(found[1][:4], f'{0xA1 + len(seen):04x}')}",
+        svg,
+    )
+
+
+def test_after_ten_rewinds(workspace: Path) -> None:
+    clock = step_back_ten_times(workspace)
+    for size, name in (((80, 24), "rewinds-80x24"), ((160, 48), "rewinds-160x48")):
+
+        async def story(app: PickerApp, pilot: Pilot[None], name: str = name) -> None:
+            await until(pilot, lambda: rows_of(app).chosen is not None)
+            await assert_picture(app, name, settle=settled)
+
+        play(open_app(workspace, clock, theme="textual-dark"), story, size=size)

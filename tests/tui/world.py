@@ -205,6 +205,41 @@ def tell_story(root: Path) -> TestClock:
     return clock
 
 
+def step_back_ten_times(root: Path) -> TestClock:
+    """Plays twelve turns and ten rewinds: three tries at turn 8, and then one step after another.
+
+    The clock that is returned stands at noon.
+    """
+    clock = TestClock()
+    write_files(root, {"shop/cart.py": CART})
+    with Takeback.open(root, clock=clock) as tb:
+        said: list[dict[str, str]] = []
+
+        def turn(native: str, prompt: str, ago: float, name: str) -> None:
+            session = tb.session(agent="mine", native=native)
+            clock.time = NOON - ago
+            with session.turn(prompt, conversation=list(said)) as begun:
+                write_files(root, {name: f"{prompt}\n".encode()})
+                said.extend({"role": role, "text": prompt} for role in ("user", "assistant"))
+                begun.end(conversation=list(said))
+
+        for number in range(1, 13):
+            prompt = f"do the {number}. part of the shop"
+            turn("s1", prompt, DAY - number * MINUTE, f"shop/part{number}.py")
+        for number, word in enumerate(("quickly", "carefully", "in plain words"), 1):
+            clock.time = NOON - 6 * HOUR + number * HOUR
+            child = tb.rewind("mine-s1/turn:8", scope="both").session
+            assert child is not None
+            native = child.removeprefix("mine-")
+            turn(native, f"now do it {word}", (6 - number) * HOUR - 60, "shop/again.py")
+        current = native
+        for number in range(7):
+            clock.time = NOON - 30 * MINUTE + number * MINUTE
+            tb.rewind(tb.before_newest_turn(f"mine-{current}"), scope="both")
+    clock.time = NOON
+    return clock
+
+
 def open_app(root: Path, clock: TestClock, **options: Any) -> PickerApp:
     """Returns a picker of a workspace; ``play`` closes its desk."""
     hearing = Hearing()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from takeback import ops
 from takeback.app.border import guarded
+from takeback.app.endings import turn_is_over
 from takeback.app.opened import Opened
 
 TYPE_CHECKING = False
@@ -21,7 +22,11 @@ class Browsing(Opened):
 
     def browse(self, *, limit: int = -1) -> Browsed:
         """Returns the rows of the timeline, newest first, with what places them in a tree."""
-        return self._ask(lambda ledger: ops.browse.browse(self._context, ledger, limit=limit))
+        return self._ask(
+            lambda ledger: ops.browse.browse(
+                self._context, ledger, is_over=turn_is_over, limit=limit
+            )
+        )
 
     def timeline_mark(self) -> str:
         """Returns a word that changes whenever ``browse`` may have something new to say."""
@@ -30,7 +35,9 @@ class Browsing(Opened):
     def entries(self, ids: Iterable[str]) -> dict[str, TimelineEntry]:
         """Returns rows in full, by id; one that is gone is left out."""
         wanted = list(ids)
-        return self._ask(lambda ledger: ops.browse.entries(self._context.store, ledger, wanted))
+        return self._ask(
+            lambda ledger: ops.browse.entries(self._context, ledger, wanted, is_over=turn_is_over)
+        )
 
     def names_in(self, checkpoint: CheckpointLike, directory: str) -> list[tuple[str, bool]]:
         """Returns what a directory held at a checkpoint: names, and if each is a directory."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from takeback import adapters, config, ops
+from takeback import adapters, config, ops, programs
 from takeback.app.border import guarded
 from takeback.errors import UsageError
 from takeback.model.path_text import FromRoot, to_text
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from takeback.ops.scope import Scope
     from takeback.ops.whose import Candidate
     from takeback.ports import Clock, Reporter
+    from takeback.programs import Found
     from takeback.store.place import Place
     from takeback.store.store import Store
 
@@ -129,6 +130,17 @@ class Opened:
     def store_directory(self) -> str:
         """Where this workspace's store is."""
         return self._context.store.directory
+
+    def find_program(self, name: str) -> Found:
+        """Returns a program that may be run for the person: none that lies in a workspace."""
+        store = self._context.store
+        return programs.find(name, self._context.environ, is_workspace=store.is_workspace)
+
+    @property
+    def trusted_path(self) -> str:
+        """The directories of programs that may be run, for one that starts others."""
+        store = self._context.store
+        return programs.trusted_path(self._context.environ, store.is_workspace)
 
     def _ask(self, question: Callable[[Ledger], T]) -> T:
         if self._index is None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from takeback.model.operation import Operation
     from takeback.ops.sessions import Found, Node, SessionEntry
     from takeback.ops.status import Status
-    from takeback.ops.timeline import Shown, TimelineEntry
+    from takeback.ops.timeline import Listing, Shown, TimelineEntry
     from takeback.ops.verify import Verified
 
 
@@ -45,7 +45,33 @@ class Reading(Browsing):
         def question(ledger: Ledger) -> list[TimelineEntry]:
             one = None if session is None else self._meant(ledger, session)
             return ops.timeline.timeline(
-                self._context.store, ledger, session=one, everything=everything, limit=limit
+                self._context,
+                ledger,
+                is_over=turn_is_over,
+                session=one,
+                everything=everything,
+                limit=limit,
+            )
+
+        return self._ask(question)
+
+    def listing(
+        self, *, session: str | None = None, everything: bool = False, limit: int = -1
+    ) -> Listing:
+        """Returns what a list of the timeline shows: as ``checkpoints``, and how things stand.
+
+        A session that was cut from another and not gone on with is no entry of its own.
+        """
+
+        def question(ledger: Ledger) -> Listing:
+            one = None if session is None else self._meant(ledger, session)
+            return ops.timeline.listing(
+                self._context,
+                ledger,
+                is_over=turn_is_over,
+                session=one,
+                everything=everything,
+                limit=limit,
             )
 
         return self._ask(question)
@@ -53,8 +79,9 @@ class Reading(Browsing):
     def show(self, checkpoint: CheckpointLike) -> Shown:
         """Returns one checkpoint in full, with what it does not hold."""
         found = self.find(checkpoint)
-        store, workspace = self._context.store, self._context.workspace
-        shown = self._ask(lambda ledger: ops.timeline.show(store, workspace, ledger, found))
+        shown = self._ask(
+            lambda ledger: ops.timeline.show(self._context, ledger, found, is_over=turn_is_over)
+        )
         turn = shown.entry.turn
         if turn is None or turn.kind != SHELL or turn.prompt is not None:
             return shown
@@ -184,11 +211,15 @@ class Reading(Browsing):
 
     def sessions(self) -> list[SessionEntry]:
         """Returns the agents' sessions, the one that was last active first."""
-        return self._ask(lambda ledger: ops.sessions.sessions(self._context, ledger))
+        return self._ask(
+            lambda ledger: ops.sessions.sessions(self._context, ledger, is_over=turn_is_over)
+        )
 
     def tree(self) -> list[Node]:
         """Returns the sessions as a tree, with their turns and what was forked from where."""
-        return self._ask(lambda ledger: ops.sessions.tree(self._context, ledger))
+        return self._ask(
+            lambda ledger: ops.sessions.tree(self._context, ledger, is_over=turn_is_over)
+        )
 
     def search(self, text: str, *, limit: int = -1) -> list[Found]:
         """Returns the checkpoints whose prompt or changed paths hold a text, newest first."""
@@ -201,7 +232,7 @@ class Reading(Browsing):
 
     def current_place(self) -> str | None:
         """Returns the checkpoint that the files stand at."""
-        return self._ask(lambda ledger: ops.sessions.current_place(self._context, ledger))
+        return self._ask(lambda ledger: ops.here.current_place(self._context, ledger))
 
     def conversation(self, checkpoint: CheckpointLike) -> bytes:
         """Returns the conversation at a checkpoint, in the agent's own format."""

@@ -40,6 +40,7 @@ class Call:
         self.yes = False
         self.dry_run = False
         self.color = "auto"
+        self.pager = True
         self.quiet = False
         self.verbose = False
         self._reporter: TerminalReporter | None = None
@@ -169,6 +170,11 @@ def name_text(value: str) -> str:
     return value
 
 
+def _no_pager(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value:
+        context.obj.pager = False
+
+
 def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
     if value is not None and value is not False and parameter.name is not None:
         setattr(context.obj, parameter.name, value)
@@ -197,6 +203,13 @@ def global_options() -> list[click.Option]:
         option("--color", type=color, help="Colour: auto (the default), always, never."),
         option("-q", "--quiet", is_flag=True, help="Say only what must be said."),
         option("-v", "--verbose", is_flag=True, help="Say more: long lists whole, bugs in full."),
+        click.Option(
+            ["--no-pager"],
+            is_flag=True,
+            expose_value=False,
+            callback=_no_pager,
+            help="Print long answers at once, also on a terminal.",
+        ),
         click.Option(
             ["--version"],
             is_flag=True,

@@ -18,6 +18,7 @@ from takeback.tui.actions import place_of
 from takeback.visible import shown
 from takeback.words import choices as words
 from takeback.words import render
+from takeback.words.listing import Columns
 from takeback.words.paint import Paint
 
 TYPE_CHECKING = False
@@ -31,23 +32,30 @@ if TYPE_CHECKING:
     from takeback.ops.timeline import TimelineEntry
 
 _PAGE = 20
+_NUMBER = "%4d  "
 _PLAIN = Paint(on=False)
 _OFF = "-"
 _YES = ("y", "yes")
 
 
 def pick_plain(
-    tb: Takeback, *, ask: Callable[[str], str], say: Callable[[str], None], now: float
+    tb: Takeback,
+    *,
+    ask: Callable[[str], str],
+    say: Callable[[str], None],
+    now: float,
+    room: int | None = None,
 ) -> int:
     """Lets a person choose by numbers; returns the exit status.
 
-    ``ask`` returns a line without its end, empty at the end of the input.
+    ``ask`` returns a line without its end, empty at the end of the input. ``room`` is how wide
+    the terminal is, if there is one.
     """
     recovered = tb.recover()  # as every changing command does: a plan is about whole files
     if recovered is not None:
         say(shown(recovered.sentence()))
     try:
-        return _Picking(tb, ask, say, now).pick()
+        return _Picking(tb, ask, say, now, room).pick()
     except _Ended as end:
         if end.status:
             say(words.NOTHING_CHANGED)
@@ -63,13 +71,19 @@ class _Ended(Exception):
 
 class _Picking:
     def __init__(
-        self, tb: Takeback, ask: Callable[[str], str], say: Callable[[str], None], now: float
+        self,
+        tb: Takeback,
+        ask: Callable[[str], str],
+        say: Callable[[str], None],
+        now: float,
+        room: int | None,
     ) -> None:
         self._tb = tb
         self._ask = ask
         self._say = say
         self._now = now
         self._refusals = Refusals(self._line, say, ways="b to step back, or q")
+        self._room = room
 
     # -- the list
 
@@ -96,14 +110,15 @@ class _Picking:
 
     def _page(self, before: Sequence[TimelineEntry]) -> list[TimelineEntry]:
         """Says the next entries, older ones below; returns all that were said so far."""
-        entries = self._tb.checkpoints(limit=len(before) + _PAGE)
-        here = self._tb.current_place()
-        for number, entry in list(enumerate(entries, 1))[len(before) :]:
-            lines = list(render.entry_lines(entry, _PLAIN, self._now, here))
-            self._say(f"{number:>4}  {lines[0]}")
-            for line in lines[1:]:
-                self._say(f"      {line}")
-        return entries
+        found = self._tb.listing(limit=len(before) + _PAGE)
+        room = None if self._room is None else self._room - len(_NUMBER % 0)
+        columns = Columns(found, _PLAIN, self._now, room=room)
+        for number, entry in list(enumerate(found.entries, 1))[len(before) :]:
+            first, *below = columns.lines(entry)
+            self._say(_NUMBER % number + first)
+            for line in below:
+                self._say(" " * len(_NUMBER % 0) + line)
+        return list(found.entries)
 
     # -- the actions
 

@@ -27,6 +27,15 @@ def is_terminal(stream: TextIO | None) -> bool:
         return False
 
 
+def terminal_width(stream: TextIO) -> int | None:
+    """Returns how many characters fit into a line; None where there is no terminal."""
+    if not is_terminal(stream):
+        return None
+    from shutil import get_terminal_size
+
+    return get_terminal_size().columns
+
+
 def wants_color(choice: str, stream: TextIO) -> bool:
     """Decides about colour: ``always`` and ``never`` are obeyed, ``auto`` looks around."""
     if choice != "auto":

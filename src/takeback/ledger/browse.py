@@ -11,7 +11,7 @@ from takeback.model.timeline import OUTSIDE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from takeback.ledger.ledger import Ledger
 
@@ -21,16 +21,22 @@ _NO_TURN = (None, None, None, None, None)
 
 
 def timeline_rows(
-    ledger: Ledger, *, without: Sequence[str], limit: int = -1
+    ledger: Ledger, *, without: Sequence[str], hidden: Iterable[str] = (), limit: int = -1
 ) -> tuple[TimelineRow, ...]:
     """Returns checkpoints, newest first, leaving out some kinds unless they have a label."""
     kinds = ", ".join("?" * len(without))
-    found = ledger.columns(
-        "select id, place, session, kind, time, turn from checkpoints "
-        f"where kind not in ({kinds}) or id in (select checkpoint from labels) "
-        f"order by place desc limit {limit:d}",
-        *without,
-    )
+    left_out = frozenset(hidden)
+    found = [
+        row
+        for row in ledger.columns(
+            "select id, place, session, kind, time, turn from checkpoints "
+            f"where kind not in ({kinds}) or id in (select checkpoint from labels) "
+            f"order by place desc limit {limit + len(left_out) if limit >= 0 else -1:d}",
+            *without,
+        )
+        if row[0] not in left_out
+    ]
+    found = found if limit < 0 else found[:limit]
     labels = {
         id: original(str(name))
         for id, name in ledger.columns("select checkpoint, name from labels")
@@ -86,6 +92,68 @@ def operation_places(ledger: Ledger) -> dict[str, int]:
     """Returns where each operation stands among the checkpoints."""
     rows = ledger.columns("select id, place from operations")
     return {str(id): int(str(place)) for id, place in rows}
+
+
+def newest_state(ledger: Ledger) -> tuple[str, int] | None:
+    """Returns the newest checkpoint that is a state of the files, and its sequence number.
+
+    Not an undo snapshot, nor a copy that begins a session; nor that a session started or ended,
+    unless a turn ended with it: nothing was done to the files there.
+    """
+    rows = ledger.columns(
+        "select id, sequence from checkpoints where kind not in ('undo', 'fork') and "
+        "(kind not in ('session start', 'session end') or id in (select after from turns) or "
+        "not exists (select 1 from checkpoints where kind not in "
+        "('undo', 'fork', 'session start', 'session end'))) "
+        "order by place desc limit 1"
+    )
+    return (str(rows[0][0]), int(str(rows[0][1]))) if rows else None
+
+
+def turn_around(ledger: Ledger, checkpoint: str) -> str | None:
+    """Returns the turn that a checkpoint is a part of: a round, a step, the end of a session."""
+    rows = ledger.columns(
+        "select turns.id from checkpoints join turns on turns.session = checkpoints.session "
+        "and turns.number = checkpoints.turn where checkpoints.id = ? "
+        "order by turns.place desc limit 1",
+        checkpoint,
+    )
+    return str(rows[0][0]) if rows else None
+
+
+def unused_forks(ledger: Ledger, besides: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Returns the beginnings of sessions that were cut here and have nothing else to show.
+
+    Each as checkpoint, session and the checkpoint it was cut from, newest first. One that has a
+    label, a turn or a checkpoint of any kind but ``besides`` has something to show.
+    """
+    kinds = ", ".join("?" * len(besides))
+    rows = ledger.columns(
+        "select id, session, origin from checkpoints as begun "
+        "where kind = 'fork' and origin in (select id from checkpoints) "
+        "and id not in (select checkpoint from labels) "
+        "and not exists (select 1 from turns where turns.session = begun.session) "
+        "and not exists (select 1 from checkpoints as other where other.session = begun.session "
+        f"and other.id != begun.id and other.kind not in ({kinds})) "
+        "order by place desc",
+        *besides,
+    )
+    return [(str(id), str(session), str(origin)) for id, session, origin in rows]
+
+
+def shown_by(ledger: Ledger, ids: Sequence[str], folded: Sequence[str]) -> dict[str, str]:
+    """Returns the row of a list that shows each checkpoint: its own, or that of its turn.
+
+    One of the ``folded`` kinds without a turn and without a label is on no row.
+    """
+    labels = {str(id) for (id,) in ledger.columns("select checkpoint from labels")}
+    found = {}
+    for id, spot in spots(ledger, ids).items():
+        own = spot.kind not in folded or id in labels
+        row = id if own else turn_around(ledger, id)
+        if row is not None:
+            found[id] = row
+    return found
 
 
 def checkpoints_with(ledger: Ledger, text: str, *, only_paths: bool) -> set[str]:

@@ -126,23 +126,33 @@ class Ledger(LedgerFile):
     # -- questions
 
     def checkpoints(
-        self, *, session: str | None = None, without: Sequence[str] = (), limit: int = -1
+        self,
+        *,
+        session: str | None = None,
+        without: Sequence[str] = (),
+        labelled: bool = False,
+        besides: Iterable[str] = (),
+        limit: int = -1,
     ) -> list[Checkpoint]:
-        """Returns checkpoints, newest first, leaving out some kinds."""
-        left_out = f"kind not in ({', '.join('?' * len(without))})"
-        if session is None:
-            return self._select(left_out, *without, limit=limit)
-        return self._select(f"session = ? and {left_out}", session, *without, limit=limit)
+        """Returns checkpoints, newest first, leaving out some kinds.
+
+        With ``labelled`` one that has a label is never left out for its kind; those with an id of
+        ``besides`` are.
+        """
+        where, values = _which(session, without, besides, labelled=labelled)
+        return self._select(where, *values, limit=limit)
 
     def count_of(self, session: str, *, without: Sequence[str] = ()) -> int:
         """Returns how many checkpoints a session has, leaving out some kinds."""
-        kinds = ", ".join("?" * len(without))
-        ((count,),) = self.rows(
-            f"select count(*) from checkpoints where session = ? and kind not in ({kinds})",
-            session,
-            *without,
-        )
-        return int(str(count))
+        return self._count(*_which(session, without, (), labelled=False))
+
+    def amount(self, *, session: str | None, without: Sequence[str], besides: Iterable[str]) -> int:
+        """Returns how many ``checkpoints`` would find without a limit, those with labels too."""
+        return self._count(*_which(session, without, besides, labelled=True))
+
+    def _count(self, where: str, values: tuple[object, ...]) -> int:
+        ((number,),) = self.rows(f"select count(*) from checkpoints where {where}", *values)
+        return int(str(number))
 
     def by_id(self, text: str) -> Checkpoint | None:
         found = self._select("id = ?1", text)
@@ -228,6 +238,23 @@ class Ledger(LedgerFile):
             for table in TABLES
             for row in sorted(self.rows(f"select * from {table}"), key=repr)
         ]
+
+
+def _which(
+    session: str | None, without: Sequence[str], besides: Iterable[str], *, labelled: bool
+) -> tuple[str, tuple[object, ...]]:
+    """Returns the clause for checkpoints of a session, or of all, and its values."""
+    ids = tuple(besides)
+    named = " or id in (select checkpoint from labels)" if labelled else ""
+    clauses = [f"(kind not in ({', '.join('?' * len(without))}){named})"]
+    values: tuple[object, ...] = tuple(without)
+    if ids:
+        clauses.append(f"id not in ({', '.join('?' * len(ids))})")
+        values += ids
+    if session is not None:  # apart, so that its index is used
+        clauses.append("session = ?")
+        values += (session,)
+    return " and ".join(clauses), values
 
 
 def _checkpoint(row: Sequence[object]) -> Checkpoint:

@@ -27,6 +27,8 @@ COMPACTION = "compaction"
 FORK = "fork"
 BRANCH = "branch"
 SESSION_END = "session end"
+FOLDED = (ROUND, TURN_END, SESSION_START, SESSION_END)
+"""Kinds that a list leaves out: they are parts of a turn, or no place to go back to."""
 
 IDLE = "idle"
 RUNNING = "running"

@@ -10,11 +10,12 @@ from takeback.model.checkpoint import UNDO
 from takeback.model.ids import WORKSPACE_SESSION
 from takeback.model.operation import FORK
 from takeback.model.row import LEFT, TAKEN_BACK
-from takeback.model.turn import PROMPT, STEER
+from takeback.model.turn import FOLDED, PROMPT, STEER
 from takeback.model.value import Value
 from takeback.ops import timeline
-from takeback.ops.sessions import current_place
-from takeback.ops.timeline import FOLDED
+from takeback.ops.here import current_place, row_of
+from takeback.ops.offshoots import offshoots
+from takeback.ops.running import open_states
 from takeback.store.operations import known_operations
 
 TYPE_CHECKING = False
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from takeback.model.row import Spot, TimelineRow
     from takeback.model.timeline import Session
     from takeback.ops.context import Context
+    from takeback.ops.here import Place
+    from takeback.ops.running import IsOver
     from takeback.ops.timeline import TimelineEntry
     from takeback.store.store import Store
 
@@ -37,24 +40,32 @@ class Browsed(Value):
 
     ``whole`` is False if only the newest rows were asked for and there are more. ``origins`` says
     where each session that descends from another began. ``here`` is the row that the files stand
-    at, with the word of ``place_of``; ``gone`` the turns that an operation took back or left.
-    ``mark`` changes whenever anything of this may have changed.
+    at; ``gone`` the turns that an operation took back or left; ``resumed`` the sessions that stand
+    on a row because nobody has gone on with them. ``mark`` changes whenever anything of this may
+    have changed.
     """
 
     rows: tuple[TimelineRow, ...]
     sessions: tuple[Session, ...]
     origins: Mapping[str, Spot]
-    here: tuple[str, str] | None
+    here: Place | None
     gone: Mapping[str, str]
     mark: str
     whole: bool = True
+    resumed: Mapping[str, tuple[str, ...]] = {}
 
 
-def browse(context: Context, ledger: Ledger, *, limit: int = -1) -> Browsed:
+def browse(context: Context, ledger: Ledger, *, is_over: IsOver, limit: int = -1) -> Browsed:
     """Returns every row of the timeline, or the newest ones."""
     seen = mark(context.store)
     asked = limit + 1 if limit >= 0 else limit
-    rows = questions.timeline_rows(ledger, without=(*FOLDED, UNDO), limit=asked)
+    unused = offshoots(ledger)
+    rows = questions.timeline_rows(
+        ledger, without=(*FOLDED, UNDO), hidden=unused.hidden, limit=asked
+    )
+    states = open_states(context, ledger, is_over)
+    if states:
+        rows = tuple(r._replace(state=states[r.id]) if r.id in states else r for r in rows)
     sessions = tuple(session_questions.sessions(ledger))
     spots = questions.spots(ledger, [s.origin for s in sessions if s.origin is not None])
     log = known_operations(context.store)
@@ -64,10 +75,15 @@ def browse(context: Context, ledger: Ledger, *, limit: int = -1) -> Browsed:
         rows=rows,
         sessions=sessions,
         origins={s.id: spots[s.origin] for s in sessions if s.origin in spots},
-        here=_here(rows, current_place(context, ledger, log)),
+        here=row_of(
+            ledger,
+            [(r.id, r.before if r.is_turn else None, r.after) for r in rows],
+            current_place(context, ledger, log),
+        ),
         gone=_gone(ledger, rows, sessions, log),
         mark=seen,
         whole=whole,
+        resumed=unused.on,
     )
 
 
@@ -80,10 +96,14 @@ def mark(store: Store) -> str:
     return " ".join(f"{ref}={tip.hex()}" for ref, tip in tips.items())
 
 
-def entries(store: Store, ledger: Ledger, ids: Iterable[str]) -> dict[str, TimelineEntry]:
+def entries(
+    context: Context, ledger: Ledger, ids: Iterable[str], *, is_over: IsOver
+) -> dict[str, TimelineEntry]:
     """Returns rows in full, by id: the files that changed, how much, and who did it."""
     found = [one for one in (ledger.by_id(id) for id in ids) if one is not None]
-    return {shown.checkpoint.id: shown for shown in timeline.entries(store, ledger, found)}
+    states = open_states(context, ledger, is_over)
+    shown = timeline.entries(context.store, ledger, found, states)
+    return {entry.checkpoint.id: entry for entry in shown}
 
 
 def matching(ledger: Ledger, text: str, *, only_paths: bool = False) -> frozenset[str]:
@@ -98,18 +118,6 @@ def matching(ledger: Ledger, text: str, *, only_paths: bool = False) -> frozense
         folded = spot.kind in FOLDED and spot.turn is not None
         rows.add(turns.get((spot.session, spot.turn or 0), id) if folded else id)
     return frozenset(rows)
-
-
-def _here(rows: Sequence[TimelineRow], place: str | None) -> tuple[str, str] | None:
-    """Returns the row that the files stand at, with the word of ``sessions.place_of``."""
-    if place is None:
-        return None
-    for row in rows:
-        if row.is_turn and row.after == place and row.after != row.before:
-            return row.id, "after"
-        if place in (row.id, row.before):
-            return row.id, "before" if row.is_turn else "at"
-    return None
 
 
 def _gone(

@@ -12,7 +12,7 @@ from takeback.ledger import sessions as questions
 from takeback.model import turn as moments
 from takeback.model.ids import SessionId
 from takeback.model.session import Process
-from takeback.model.timeline import BACKGROUND
+from takeback.model.timeline import BACKGROUND, ENDED, LEFT_UNFINISHED, RUNNING
 from takeback.model.value import Value
 from takeback.ops.processes import can_be_seen, is_alive
 from takeback.store import place as places
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.timeline import Turn
     from takeback.ops.context import Context
 
     IsOver = Callable[[Checkpoint], bool]
@@ -73,18 +74,44 @@ def running_turns(context: Context, ledger: Ledger, is_over: IsOver) -> tuple[Ru
 
     ``is_over`` tells of a session's newest checkpoint whether its turn ended without a word.
     """
+    states = open_states(context, ledger, is_over)
     found = []
+    for turn in questions.open_turns(ledger):
+        state = states[turn.id]
+        session = questions.session_by_id(ledger, turn.session)
+        if state in (RUNNING, BACKGROUND) and session is not None:
+            agent, prompt = session.agent or "", turn.prompt or ""
+            found.append(RunningTurn(turn.session, agent, prompt, state == BACKGROUND))
+    return tuple(found)
+
+
+def open_states(context: Context, ledger: Ledger, is_over: IsOver) -> dict[str, str]:
+    """Returns how each turn stands that was never told to be over, by its id.
+
+    The turn of an agent that is not there any more does not run: it was left unfinished, or if
+    only its background tasks went on, it has ended.
+    """
+    states: dict[str, str] = {}
     now = context.clock.now()
     for turn in questions.open_turns(ledger):
         session = questions.session_by_id(ledger, turn.session)
         newest = ledger.by_id(session.newest) if session is not None else None
-        if newest is None or session is None or not _works(newest, session.last_event, now):
-            continue
-        background = turn.state == BACKGROUND
-        if background or not is_over(newest):
-            agent, prompt = session.agent or "", turn.prompt or ""
-            found.append(RunningTurn(turn.session, agent, prompt, background))
-    return tuple(found)
+        state = turn.state
+        if newest is not None and session is not None:
+            there = _works(newest, session.last_event, now)
+            if state == RUNNING and not (there and not is_over(newest)):
+                state = LEFT_UNFINISHED
+            elif state == BACKGROUND and not there:
+                state = ENDED
+        states[turn.id] = state
+    return states
+
+
+def as_it_stands(turn: Turn | None, states: Mapping[str, str]) -> Turn | None:
+    """Returns a turn of the ledger with its state by ``open_states``."""
+    if turn is None or turn.id not in states:
+        return turn
+    return turn.replace(state=states[turn.id])
 
 
 def _works(newest: Checkpoint, spoke: float, now: float) -> bool:

@@ -5,22 +5,27 @@ from __future__ import annotations
 from takeback.ledger import sessions as questions
 from takeback.model.checkpoint import UNDO
 from takeback.model.operation import FORK, REWIND, history
-from takeback.model.turn import FORK as FORKED
 from takeback.model.turn import PROMPT
 from takeback.model.value import Value
 from takeback.ops.counting import count_lines
+from takeback.ops.here import current_place, row_of
 from takeback.ops.notes import Looked, Untold, untold
+from takeback.ops.running import as_it_stands, open_states
 from takeback.store.checkpoints import newest_checkpoint
 from takeback.store.operations import known_operations, operations_back
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SessionId
     from takeback.model.operation import Operation
     from takeback.model.timeline import OwnedChange, Session, Turn
     from takeback.ops.context import Context
+    from takeback.ops.here import Place
+    from takeback.ops.running import IsOver
 
 
 def before_newest_turn(context: Context, ledger: Ledger, session: str) -> Checkpoint | None:
@@ -30,23 +35,26 @@ def before_newest_turn(context: Context, ledger: Ledger, session: str) -> Checkp
     goes one turn further back.
     """
     turn = questions.newest_number(ledger, session)
-    last = _last_move(context)
-    if last is not None:
+    newest = _newest_event(ledger, session)
+    line = questions.line(ledger, session)
+    for last in _moves(context):
         target = ledger.by_id(last.target)
-        newest = _newest_event(ledger, session)
-        on_line = target is not None and target.session in questions.line(ledger, session)
-        if target is not None and on_line and (newest is None or last.time > newest):
+        if target is None or target.session not in line:
+            continue  # of another agent's session: this one stands where it stood
+        if newest is None or last.time > newest:
             turn = target.turn or 0
             if target.kind == PROMPT:
                 turn -= 1
+        break
     found = questions.turn_numbered(ledger, session, turn) if turn > 0 else None
     return None if found is None else ledger.by_id(found.before)
 
 
-def _last_move(context: Context) -> Operation | None:
-    """Returns the newest rewind that is not undone."""
-    steps = history(known_operations(context.store)).undo
-    return steps[-1].operation if steps and steps[-1].operation.kind in (REWIND, FORK) else None
+def _moves(context: Context) -> Iterator[Operation]:
+    """Yields the rewinds that are not undone, newest first."""
+    for step in reversed(history(known_operations(context.store)).undo):
+        if step.operation.kind in (REWIND, FORK):
+            yield step.operation
 
 
 def _newest_event(ledger: Ledger, session: str) -> float | None:
@@ -65,8 +73,9 @@ class SessionEntry(Value):
     """What takeback did to the files that the session's conversation does not know of."""
 
 
-def sessions(context: Context, ledger: Ledger) -> list[SessionEntry]:
+def sessions(context: Context, ledger: Ledger, *, is_over: IsOver) -> list[SessionEntry]:
     """Returns every session of an agent, the one that was last active first."""
+    states = open_states(context, ledger, is_over)
     found = []
     log = list(operations_back(context.store))
     looked = Looked(context.store)
@@ -79,7 +88,7 @@ def sessions(context: Context, ledger: Ledger) -> list[SessionEntry]:
                 session,
                 questions.newest_number(ledger, session.id),
                 ledger.count_of(session.id, without=(UNDO,)),
-                questions.newest_turn(ledger, session.id),
+                as_it_stands(questions.newest_turn(ledger, session.id), states),
                 None if stale is None else stale.operation.about or stale.operation.target,
             )
         )
@@ -108,37 +117,47 @@ class Node(Value):
     """The interrupted operation in whose middle the checkpoint before the turn was taken."""
 
 
-def tree(context: Context, ledger: Ledger) -> list[Node]:
+class _Around(Value):
+    """What the nodes of a tree are made with: everybody, and how things stand now."""
+
+    everyone: Mapping[SessionId, Session]
+    here: Place | None
+    amid: Mapping[str, str]
+    states: Mapping[str, str]
+
+
+def tree(context: Context, ledger: Ledger, *, is_over: IsOver) -> list[Node]:
     """Returns the sessions as a tree: each with its turns, each turn with the forks before it."""
     everyone = {s.id: s for s in questions.sessions(ledger) if s.agent is not None}
-    count_lines(context.store, ledger, [turn.id for turn in questions.turns(ledger)])
-    place = current_place(context, ledger)
-    amid = questions.amid(ledger)
+    turns = questions.turns(ledger)
+    count_lines(context.store, ledger, [turn.id for turn in turns])
+    rows = [(turn.id, turn.before, turn.after) for turn in turns]
+    around = _Around(
+        everyone,
+        row_of(ledger, rows, current_place(context, ledger)),
+        questions.amid(ledger),
+        open_states(context, ledger, is_over),
+    )
     roots = [s for s in everyone.values() if s.parent not in everyone]
-    return [_node(ledger, everyone, s, place, amid) for s in sorted(roots, key=lambda s: s.began)]
+    return [_node(ledger, around, s) for s in sorted(roots, key=lambda s: s.began)]
 
 
-def _node(
-    ledger: Ledger,
-    everyone: dict[SessionId, Session],
-    session: Session,
-    place: str | None,
-    amid: dict[str, str],
-) -> Node:
+def _node(ledger: Ledger, around: _Around, session: Session) -> Node:
     below: list[Node] = []
-    children = [s for s in everyone.values() if s.parent == session.id]
+    children = [s for s in around.everyone.values() if s.parent == session.id]
     for turn in reversed(questions.turns(ledger, session=session.id)):
         forks = tuple(
-            _node(ledger, everyone, child, place, amid)
+            _node(ledger, around, child)
             for child in sorted(children, key=lambda s: s.began)
             if _origin_turn(ledger, child) == turn.id
         )
         changes = tuple(questions.turn_changes(ledger, turn.id))
-        here = place_of(turn, turn.id, place)
-        below.append(Node(session, turn, changes, here, forks, amid.get(turn.before)))
+        here = around.here[1] if around.here is not None and around.here[0] == turn.id else None
+        amid = around.amid.get(turn.before)
+        below.append(Node(session, as_it_stands(turn, around.states), changes, here, forks, amid))
     placed = {node.session.id for turn in below for node in turn.children}
     rest = [child for child in children if child.id not in placed]
-    below += [_node(ledger, everyone, child, place, amid) for child in rest]
+    below += [_node(ledger, around, child) for child in rest]
     return Node(session, None, (), None, tuple(below))
 
 
@@ -151,23 +170,6 @@ def _origin_turn(ledger: Ledger, child: Session) -> str | None:
         if turn.before == origin.id or turn.after == origin.id or turn.number == origin.turn:
             return turn.id
     return None
-
-
-def current_place(
-    context: Context, ledger: Ledger, log: list[Operation] | None = None
-) -> str | None:
-    """Returns the checkpoint that the files stand at: the newest, or where a rewind went.
-
-    A rewind counts while it is not undone and nothing has been captured since. ``log`` is the
-    operation log of who has read it already.
-    """
-    newest = ledger.checkpoints(without=(UNDO, FORKED), limit=1)
-    steps = history(known_operations(context.store) if log is None else log).undo
-    last = steps[-1].operation if steps else None
-    later = last is not None and (not newest or last.sequence > newest[0].sequence)
-    if last is not None and later and last.moves_files:
-        return last.target
-    return newest[0].id if newest else None
 
 
 def places(ledger: Ledger, session: str, entries: list[str]) -> dict[str, Checkpoint]:
@@ -185,17 +187,6 @@ def places(ledger: Ledger, session: str, entries: list[str]) -> dict[str, Checkp
             if checkpoint.kind == PROMPT and checkpoint.turn_id in wanted:
                 found.setdefault(checkpoint.turn_id, checkpoint)
     return found
-
-
-def place_of(turn: Turn | None, checkpoint: str, here: str | None) -> str | None:
-    """Says whether the files stand ``before`` a turn or ``after`` it, or at a checkpoint."""
-    if here is None:
-        return None
-    if turn is not None and here == turn.after and turn.after != turn.before:
-        return "after"
-    if here == checkpoint or (turn is not None and here == turn.before):
-        return "before" if turn is not None else "at"
-    return None
 
 
 class Found(Value):

@@ -7,7 +7,7 @@ from takeback.ledger import sessions as questions
 from takeback.model.value import Value
 from takeback.ops.capture import scan_into
 from takeback.ops.failures import Translated
-from takeback.ops.sessions import current_place, place_of
+from takeback.ops.here import current_place, word_of
 from takeback.store import trees
 from takeback.store.looking import Looking
 from takeback.worktree.ignore import IgnoreRaced
@@ -50,7 +50,7 @@ def standing(context: Context, ledger: Ledger) -> Standing | None:
     turn = None
     if found.agent is not None and found.turn:
         turn = questions.turn_numbered(ledger, found.session, found.turn)
-    where = "at" if turn is None else place_of(turn, found.id, found.id) or "in"
+    where = "at" if turn is None else word_of(turn.id, turn.before, turn.after, found.id) or "in"
     return Standing(found, where, turn, tuple(questions.sessions(ledger)))
 
 

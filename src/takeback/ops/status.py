@@ -92,7 +92,7 @@ def status(
         failures=tuple(failed),
         waiting=len(pending.read(store)),
         running=running_turns(context, ledger, is_over),
-        disagree=_disagreeing(sessions_of(context, ledger)),
+        disagree=_disagreeing(sessions_of(context, ledger, is_over=is_over)),
         snapshot_bytes=size.snapshots,
         standing=standing(context, ledger),
     )

@@ -6,25 +6,30 @@ from takeback.ledger import sessions as questions
 from takeback.ledger import steps
 from takeback.model.checkpoint import UNDO
 from takeback.model.timeline import OUTSIDE
-from takeback.model.turn import PROMPT, ROUND, SESSION_END, SESSION_START, STEER, TURN_END
+from takeback.model.turn import FOLDED, PROMPT, STEER
 from takeback.model.value import Value
 from takeback.ops.beyond import beyond
 from takeback.ops.counting import count_lines
+from takeback.ops.here import current_place, row_of
+from takeback.ops.offshoots import Offshoots, offshoots
+from takeback.ops.running import as_it_stands, open_states
 from takeback.store.checkpoints import read_coverage
 from takeback.store.operations import known_operations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.coverage import NotHeld
     from takeback.model.ids import CheckpointId
     from takeback.model.operation import Operation
-    from takeback.model.timeline import OwnedChange, Turn
+    from takeback.model.timeline import OwnedChange, Session, Turn
+    from takeback.ops.context import Context
+    from takeback.ops.here import Place
+    from takeback.ops.running import IsOver
     from takeback.store.store import Store
-    from takeback.worktree.workspace import Workspace
 
 
 class TimelineEntry(Value):
@@ -62,40 +67,101 @@ class TimelineEntry(Value):
         return sum(change.deleted or 0 for change in self.shown)
 
 
-FOLDED = (ROUND, TURN_END, SESSION_START, SESSION_END)
-"""Kinds that a list leaves out: they are parts of a turn, or no place to go back to."""
+class Listing(Value):
+    """A part of the timeline as a list shows it, newest first.
+
+    ``here`` is the entry that the files stand at, None if it is not among them. ``resumed`` are
+    the sessions that stand on an entry because nobody has gone on with them yet; ``more`` is how
+    many older entries there are.
+    """
+
+    entries: tuple[TimelineEntry, ...]
+    sessions: tuple[Session, ...]
+    here: Place | None
+    resumed: Mapping[str, tuple[str, ...]]
+    more: int = 0
+
+
+def listing(
+    context: Context,
+    ledger: Ledger,
+    *,
+    is_over: IsOver,
+    session: str | None = None,
+    everything: bool = False,
+    limit: int = -1,
+) -> Listing:
+    """Returns what a list of the timeline shows; sessions without a turn stand where they begin."""
+    unused = Offshoots() if everything else offshoots(ledger)
+    left_out = () if everything else (*FOLDED, UNDO)
+    found = ledger.checkpoints(
+        session=session, without=left_out, labelled=True, besides=unused.hidden, limit=limit
+    )
+    more = 0
+    if len(found) == limit:
+        there = ledger.amount(session=session, without=left_out, besides=unused.hidden)
+        more = there - len(found)
+    states = open_states(context, ledger, is_over)
+    shown = entries(context.store, ledger, found, states)
+    rows = [_row(entry) for entry in shown]
+    return Listing(
+        tuple(shown),
+        tuple(questions.sessions(ledger)),
+        row_of(ledger, rows, current_place(context, ledger)),
+        unused.on,
+        more,
+    )
+
+
+def _row(entry: TimelineEntry) -> tuple[str, str | None, str | None]:
+    turn = entry.turn
+    if turn is None:
+        return entry.checkpoint.id, None, None
+    return entry.checkpoint.id, turn.before, turn.after
 
 
 def timeline(
-    store: Store,
+    context: Context,
     ledger: Ledger,
     *,
+    is_over: IsOver,
     session: str | None = None,
     everything: bool = False,
     limit: int = -1,
 ) -> list[TimelineEntry]:
-    """Returns checkpoints, newest first; parts of turns and undo snapshots only if asked."""
+    """Returns checkpoints, newest first; parts of turns and undo snapshots only if asked.
+
+    A part of a turn that has a label is a place of its own.
+    """
     left_out = () if everything else (*FOLDED, UNDO)
-    found = ledger.checkpoints(session=session, without=left_out, limit=limit)
-    return entries(store, ledger, found)
+    found = ledger.checkpoints(session=session, without=left_out, labelled=True, limit=limit)
+    return entries(context.store, ledger, found, open_states(context, ledger, is_over))
 
 
-def entries(store: Store, ledger: Ledger, checkpoints: Sequence[Checkpoint]) -> list[TimelineEntry]:
-    """Returns checkpoints with their changes, the lines counted as far as that is quick."""
+def entries(
+    store: Store, ledger: Ledger, checkpoints: Sequence[Checkpoint], states: Mapping[str, str]
+) -> list[TimelineEntry]:
+    """Returns checkpoints with their changes, the lines counted as far as that is quick.
+
+    ``states`` are those of ``running.open_states``.
+    """
     caused = {c.id: steps.after_steer(ledger, c.id) for c in checkpoints if c.kind == STEER}
     ids = [id for c in checkpoints for id in (c.id, *caused.get(c.id, ()))]
     count_lines(store, ledger, ids)
-    return [_entry(ledger, checkpoint, caused.get(checkpoint.id)) for checkpoint in checkpoints]
+    return [_entry(ledger, one, caused.get(one.id), states) for one in checkpoints]
 
 
 def _entry(
-    ledger: Ledger, checkpoint: Checkpoint, caused: list[CheckpointId] | None
+    ledger: Ledger,
+    checkpoint: Checkpoint,
+    caused: list[CheckpointId] | None,
+    states: Mapping[str, str],
 ) -> TimelineEntry:
     """Returns a checkpoint with its changes and, where one begins, its turn."""
     if caused is not None:
         done = tuple(steps.changes_of(ledger, checkpoint, caused))
         return TimelineEntry(checkpoint, tuple(ledger.changes(checkpoint.id)), done=done)
-    turn = questions.turn_by_id(ledger, checkpoint.id)
+    turn = as_it_stands(questions.turn_by_id(ledger, checkpoint.id), states)
     return TimelineEntry(
         checkpoint,
         tuple(ledger.changes(checkpoint.id)),
@@ -123,16 +189,17 @@ class Shown(Value):
     """Files outside the workspace that edit tools of its turn changed, by absolute path."""
 
 
-def show(store: Store, workspace: Workspace, ledger: Ledger, checkpoint: Checkpoint) -> Shown:
+def show(context: Context, ledger: Ledger, checkpoint: Checkpoint, *, is_over: IsOver) -> Shown:
     """Returns a checkpoint with its changes, its turn, and all that it does not hold."""
-    (shown,) = entries(store, ledger, [checkpoint])
+    store, states = context.store, open_states(context, ledger, is_over)
+    (shown,) = entries(store, ledger, [checkpoint], states)
     parts = _steps(store, ledger, shown)
     counts: dict[str, int] = {}
     for step in (shown, *parts):
         for tool in step.checkpoint.tools:
             counts[tool.name] = counts.get(tool.name, 0) + 1
     not_held = read_coverage(store, checkpoint.commit).not_held
-    outside = beyond(workspace, [step.checkpoint for step in (shown, *parts)])
+    outside = beyond(context.workspace, [step.checkpoint for step in (shown, *parts)])
     return Shown(shown, not_held, tuple(counts.items()), parts, outside)
 
 
@@ -145,4 +212,4 @@ def _steps(store: Store, ledger: Ledger, shown: TimelineEntry) -> tuple[Timeline
             found.append(checkpoint)
         if checkpoint.id == shown.turn.after:
             break
-    return tuple(entries(store, ledger, found))
+    return tuple(entries(store, ledger, found, {}))

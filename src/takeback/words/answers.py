@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from takeback.words import documents, plans, render
+from takeback.words.listing import entry_words
 from takeback.words.paint import Paint
 from takeback.words.text import count
 
@@ -26,9 +27,8 @@ _PLAIN = Paint(on=False)
 
 def place(entry: TimelineEntry) -> Document:
     """Returns one checkpoint as a list shows it; its id is apart, so the line has none."""
-    line = render.entry_line(entry, _PLAIN, time.time())
-    words = line.removeprefix(entry.checkpoint.id).strip()
-    return {**documents.timeline_entry(entry), "line": words}
+    line = entry_words(entry, _PLAIN, time.time()).strip()
+    return {**documents.timeline_entry(entry), "line": line}
 
 
 def plan(kind: str, made: Plan, of: Operation | None, number: int) -> Document:

@@ -6,7 +6,8 @@ from takeback.model import coverage
 from takeback.model.ages import ago
 from takeback.model.checkpoint import AMID
 from takeback.visible import shown
-from takeback.words.render import place_name, short
+from takeback.words.listing import place_name
+from takeback.words.render import short
 from takeback.words.text import count, shown_path
 
 TYPE_CHECKING = False

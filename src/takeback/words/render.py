@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from takeback.model.ages import age, ago
 from takeback.model.checkpoint import AMID
-from takeback.ops.sessions import place_of
 from takeback.visible import shown
 from takeback.words.text import count, quoted, shown_path
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from takeback.model.operation import Operation
     from takeback.model.plan import LeftAlone, Outcome, Plan
     from takeback.model.timeline import OwnedChange, Turn
-    from takeback.ops.timeline import Shown, TimelineEntry
+    from takeback.ops.timeline import Shown
     from takeback.words.paint import Paint
 
 _NAMES = 3
@@ -141,60 +140,6 @@ def conversation_lines(outcome: Outcome) -> Iterator[str]:
         yield f"The conversation goes on as session {outcome.session}"
 
 
-def entry_line(entry: TimelineEntry, paint: Paint, now: float, here: str | None = None) -> str:
-    """Returns one line of the log; ``here`` is the checkpoint that the files stand at."""
-    checkpoint, turn = entry.checkpoint, entry.turn
-    words = [paint.id(checkpoint.id), f"{age(checkpoint.time, now):>4}", place_name(entry)]
-    if checkpoint.label is not None:
-        words.append(paint.strong(shown(checkpoint.label)))
-    if checkpoint.prompt is not None:
-        words.append(f'"{short(checkpoint.prompt)}"')
-    words.append(file_names([change.path for change in entry.shown]))
-    if entry.added or entry.deleted:
-        words.append(counts(entry.added, entry.deleted, paint))
-    if checkpoint.amid is not None:
-        words.append(paint.warning(AMID))
-    elif not checkpoint.complete:
-        words.append(paint.warning("incomplete"))
-    if checkpoint.late:
-        words.append(paint.warning("late"))
-    if turn is not None and turn.state != "ended":
-        words.append(paint.warning(turn.state))
-    return "  ".join(words) + here_mark(place_of(turn, checkpoint.id, here), paint)
-
-
-def entry_lines(
-    entry: TimelineEntry, paint: Paint, now: float, here: str | None = None
-) -> Iterator[str]:
-    """Yields the line of an entry and, under a turn, what the person changed before it."""
-    yield entry_line(entry, paint, now, here)
-    if entry.turn is not None and entry.outside:
-        yield f"{'':20}{outside_words(entry)}"
-
-
-def outside_words(entry: TimelineEntry) -> str:
-    """Returns what the person changed by their own hand before a turn."""
-    return f"outside edits before it: {file_names([change.path for change in entry.outside])}"
-
-
-def here_mark(place: str | None, paint: Paint) -> str:
-    """Returns the mark of the place that the files stand at, with blanks before it; or nothing."""
-    return "" if place is None else "  " + paint.strong(here_words(place))
-
-
-def here_words(place: str) -> str:
-    """Returns how the place that the files stand at is marked."""
-    return "<- here, before it" if place == "before" else "<- here"
-
-
-def place_name(entry: TimelineEntry) -> str:
-    """Returns ``turn 3`` for a turn, else the kind of the checkpoint."""
-    checkpoint = entry.checkpoint
-    if entry.turn is not None and entry.turn.number is not None:
-        return f"turn {entry.turn.number}"
-    return f"  {checkpoint.kind}" if checkpoint.kind == "steer" else checkpoint.kind
-
-
 def counts(added: int, deleted: int, paint: Paint) -> str:
     return f"{paint.added(f'+{added}')} {paint.deleted(f'-{deleted}')}"
 
@@ -240,7 +185,7 @@ def shown_lines(found: Shown, paint: Paint, now: float) -> Iterator[str]:
         ("head", checkpoint.head),
     ):
         if value is not None:
-            yield f"  {name:<9} {shown(value)}"
+            yield from _field(name, value)
     yield f"  session   {shown(checkpoint.session)}"
     yield f"  snapshot  {checkpoint.snapshot}"
     yield f"  files     {checkpoint.files:,}"
@@ -260,6 +205,14 @@ def shown_lines(found: Shown, paint: Paint, now: float) -> Iterator[str]:
         yield "not held:"
     for item in found.not_held:
         yield f"  {shown_path(item.path)}: {item.reason}"
+
+
+def _field(name: str, value: str) -> Iterator[str]:
+    """Yields a field; what has several lines, as a prompt often does, keeps them."""
+    first, *rest = value.expandtabs(4).splitlines() or [""]
+    yield f"  {name:<9} {shown(first)}"
+    for line in rest:
+        yield f"{'':<12}{shown(line)}".rstrip()
 
 
 def _turn_lines(found: Shown, turn: Turn, paint: Paint) -> Iterator[str]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from takeback.model.checkpoint import AMID
 from takeback.model.timeline import ENDED
 from takeback.model.turn import FORK, PROMPT
 from takeback.visible import shown
+from takeback.words.cells import cut_left, width
 from takeback.words.render import file_names
 from takeback.words.text import count, shown_path
 
@@ -46,17 +49,56 @@ def prompt(row: TimelineRow, entry: TimelineEntry | None) -> str:
 def session_names(sessions: Iterable[Session]) -> dict[str, str]:
     """Returns a short name for each session: its agent, and the beginning of its id if needed."""
     everyone = list(sessions)
-    agents = [session.agent for session in everyone]
+    short = short_ids(everyone)
+    several = Counter(session.agent for session in everyone)
     names: dict[str, str] = {}
     for session in everyone:
         if session.agent is None:
             names[session.id] = "by hand"
             continue
-        short = shown(session.agent)
-        if agents.count(session.agent) > 1:
-            short += f" {shown((session.native or session.id)[:_SHORT_ID])}"
-        names[session.id] = short
+        id = f" {short[session.id]}" if several[session.agent] > 1 else ""
+        names[session.id] = f"{shown(session.agent)}{id}"
     return names
+
+
+def short_ids(sessions: Iterable[Session]) -> dict[str, str]:
+    """Returns the beginning of each session's own id; no two of an agent have the same.
+
+    Where a child's id goes on from its parent's, so does the short one: ``s1.92af9a91`` of the
+    parent ``s1`` is ``s1.92af``.
+    """
+    everyone = list(sessions)
+    ids: dict[str | None, list[str]] = {}
+    for session in everyone:
+        ids.setdefault(session.agent, []).append(session.native or session.id)
+    short = {agent: _shortened(sorted(set(own))) for agent, own in ids.items()}
+    return {s.id: shown(short[s.agent][s.native or s.id]) for s in everyone}
+
+
+def _shortened(ids: Sequence[str]) -> dict[str, str]:
+    """Returns the short form of ids that are in order: each is compared with its neighbours."""
+    above: list[str] = []
+    siblings: dict[str, list[str]] = {}
+    for id in ids:
+        while above and not id.startswith(above[-1]):
+            above.pop()
+        siblings.setdefault(above[-1] if above else "", []).append(id)
+        above.append(id)
+    short: dict[str, str] = {"": ""}
+    for parent, children in sorted(siblings.items()):
+        head = parent if len(parent) <= 2 * _SHORT_ID else short[parent]
+        least = _SHORT_ID + 1 if parent else _SHORT_ID  # a child's begins with a dot
+        for before, id, after in zip(["", *children], children, [*children[1:], ""], strict=False):
+            common = max(_common(id, one) for one in (before, after))
+            length = max(least, common + 1 - len(parent))
+            short[id] = head + id[len(parent) :][:length]
+    return short
+
+
+def _common(one: str, other: str) -> int:
+    """Returns how many characters two texts begin with alike."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def origin(spot: Spot, names: Mapping[str, str]) -> str:
@@ -67,8 +109,11 @@ def origin(spot: Spot, names: Mapping[str, str]) -> str:
     return f"from {names.get(spot.session, shown(spot.session))}{where}"
 
 
-def marks(row: TimelineRow, entry: TimelineEntry | None, gone: str | None) -> list[str]:
-    """Returns what has to be said of a row besides: incomplete, amid, running, taken back."""
+def marks(state: str | None, entry: TimelineEntry | None, gone: str | None) -> list[str]:
+    """Returns what has to be said of a row besides: incomplete, amid, running, taken back.
+
+    ``state`` is that of the turn which begins there, if one does.
+    """
     words = []
     if entry is not None and entry.checkpoint.amid is not None:
         words.append(AMID)
@@ -76,30 +121,34 @@ def marks(row: TimelineRow, entry: TimelineEntry | None, gone: str | None) -> li
         words.append("incomplete")
     if entry is not None and entry.checkpoint.late:
         words.append("late")
-    if row.state is not None and row.state != ENDED:
-        words.append(row.state)
+    if state is not None and state != ENDED:
+        words.append(state)
     if gone is not None:
         words.append(gone)
     return words
 
 
-def files(paths: Sequence[bytes], width: int) -> str:
+def resumed(names: Sequence[str]) -> str:
+    """Names the sessions that begin at a row and that nobody has gone on with; or nothing."""
+    return f"↳ resumed as {', '.join(names)}" if names else ""
+
+
+def files(paths: Sequence[bytes], room: int) -> str:
     """Returns at most three file names and how many more there are, as they fit into a width.
 
     First the directories go, then names; a single name that is too long loses its beginning.
     """
     full = file_names(paths)
-    if len(full) <= width or not paths:
+    if width(full) <= room or not paths:
         return full
     bases = [shown_path(path.rpartition(b"/")[2] or path) for path in paths]
     for most in (3, 2, 1):
         names = ", ".join(bases[:most])
         more = f" +{len(bases) - most} more" if len(bases) > most else ""
-        if len(names) + len(more) <= width:
+        if width(names) + len(more) <= room:
             return names + more
     more = f" +{len(bases) - 1} more" if len(bases) > 1 else ""
-    room = max(1, width - len(more) - 1)
-    return f"…{bases[0][-room:]}{more}"
+    return cut_left(bases[0], max(2, room - len(more))) + more
 
 
 def about_fork(row: TimelineRow, origins: Mapping[str, Spot], names: Mapping[str, str]) -> str:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from takeback.model.ages import age
 from takeback.model.checkpoint import AMID
 from takeback.visible import shown
-from takeback.words.render import counts, here_mark, short
+from takeback.words import rows
+from takeback.words.listing import here_words
+from takeback.words.render import counts, short
 from takeback.words.text import count, shown_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from takeback.model.timeline import Turn
+    from takeback.model.timeline import Session, Turn
     from takeback.ops.sessions import Found, Node, SessionEntry
     from takeback.ops.whose import Candidate
     from takeback.words.paint import Paint
@@ -47,32 +49,57 @@ def session_line(entry: SessionEntry, paint: Paint, now: float) -> str:
 
 
 def tree_lines(roots: Sequence[Node], paint: Paint, now: float) -> Iterator[str]:
-    """Yields the tree, one line a session or turn."""
+    """Yields the tree, one line a session or turn.
+
+    A session that was cut from a turn and has none of its own stands on that turn's line.
+    """
+    tree = _Tree(rows.short_ids(_sessions(roots)), paint, now)
     for root in roots:
-        yield _label(root, paint, now)
-        yield from _below(root, "", paint, now)
+        yield tree.label(root)
+        yield from tree.below(root, "")
 
 
-def _below(node: Node, indent: str, paint: Paint, now: float) -> Iterator[str]:
-    for number, child in enumerate(node.children):
-        last = number == len(node.children) - 1
-        yield f"{indent}{'`-' if last else '|-'} {_label(child, paint, now)}"
-        yield from _below(child, indent + ("   " if last else "|  "), paint, now)
+def _sessions(nodes: Sequence[Node]) -> Iterator[Session]:
+    for node in nodes:
+        if node.turn is None:
+            yield node.session
+        yield from _sessions(node.children)
 
 
-def _label(node: Node, paint: Paint, now: float) -> str:
-    here = here_mark(node.here, paint)
-    if node.turn is None:
-        return f"{paint.strong(node.session.id)}{here}"
-    words = [_turn_name(node.turn), f"{age(node.turn.began, now):>4}"]
-    if node.turn.prompt:
-        words.append(f'"{short(node.turn.prompt)}"')
-    words.append(_changed(node, paint))
-    if node.turn.state != "ended":
-        words.append(paint.warning(node.turn.state))
-    if node.amid is not None:
-        words.append(paint.warning(f"its beginning {AMID}"))
-    return "  ".join([*words, paint.id(node.turn.id)]) + here
+def _is_unused(node: Node) -> bool:
+    return node.turn is None and not node.children
+
+
+class _Tree:
+    def __init__(self, names: Mapping[str, str], paint: Paint, now: float) -> None:
+        self._names = names
+        self._paint = paint
+        self._now = now
+
+    def below(self, node: Node, indent: str) -> Iterator[str]:
+        shown_below = [c for c in node.children if node.turn is None or not _is_unused(c)]
+        for number, child in enumerate(shown_below):
+            last = number == len(shown_below) - 1
+            yield f"{indent}{'`-' if last else '|-'} {self.label(child)}"
+            yield from self.below(child, indent + ("   " if last else "|  "))
+
+    def label(self, node: Node) -> str:
+        paint, turn = self._paint, node.turn
+        if turn is None:
+            return paint.strong(node.session.id)
+        words = [_turn_name(turn), f"{age(turn.began, self._now):>4}"]
+        if turn.prompt:
+            words.append(f'"{short(turn.prompt)}"')
+        words.append(_changed(node, paint))
+        if turn.state != "ended":
+            words.append(paint.warning(turn.state))
+        if node.amid is not None:
+            words.append(paint.warning(f"its beginning {AMID}"))
+        words.append(paint.id(turn.id))
+        if node.here is not None:
+            words.append(paint.strong(here_words(node.here)))
+        unused = [self._names[child.session.id] for child in node.children if _is_unused(child)]
+        return "  ".join(filter(None, [*words, rows.resumed(unused)]))
 
 
 def _turn_name(turn: Turn) -> str:

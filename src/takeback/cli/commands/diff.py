@@ -7,6 +7,7 @@ import sys
 import click
 
 from takeback.cli.options import Call, completed_by, name_text, verb
+from takeback.cli.pager import paged
 from takeback.words import documents
 from takeback.words.patch import patch_lines
 from takeback.words.text import shown_path
@@ -41,9 +42,11 @@ def command(call: Call, old: str, new: str | None, stat: bool, paths: tuple[str,
                 fields["patch"] = patch.decode("utf-8", "replace")
             output.document("diff", fields)
         elif stat:
-            output.lines(_stat_lines(tb.compare(a, b, paths)[0], output.paint))
+            with paged(call, tb):
+                output.lines(_stat_lines(tb.compare(a, b, paths)[0], output.paint))
         elif sys.stdout.isatty():  # coloured here: what else steers a terminal is the file's own
-            output.lines(patch_lines(tb.diff(a, b, paths, color=False), output.paint))
+            with paged(call, tb):
+                output.lines(patch_lines(tb.diff(a, b, paths, color=False), output.paint))
         else:
             output.raw(tb.diff(a, b, paths, color=output.paint.on))
     return 0

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 import click
 
 from takeback.cli.earlier import mention
 from takeback.cli.options import Call, completed_by, name_text, verb
+from takeback.cli.pager import paged
+from takeback.cli.terminal import terminal_width
 from takeback.words import documents, render
+from takeback.words.listing import Columns, older
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.app import Takeback
+    from takeback.ops.timeline import Listing
+
+NEWEST = 30
+"""Entries that a person is shown who says no number."""
 
 
 @verb("log")
@@ -23,24 +31,49 @@ if TYPE_CHECKING:
     help="Only the checkpoints of one session.",
     shell_complete=completed_by("sessions"),
 )
-@click.option("--all", "everything", is_flag=True, help="Rounds, ends and undo snapshots too.")
-@click.option("-n", "number", type=click.IntRange(min=0), metavar="N", help="At most N lines.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Everything: rounds, ends and undo snapshots, too."
+)
+@click.option(
+    "-n",
+    "number",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help=f"At most N of them. For people {NEWEST} without it, for --json and --all no limit.",
+)
 @click.option("--operations", is_flag=True, help="The operation log instead: rewinds, undos.")
 def command(
     call: Call, session: str | None, everything: bool, number: int | None, operations: bool
 ) -> int:
-    """List turns and checkpoints with what changed, newest first."""
+    """List turns and checkpoints with what changed, newest first.
+
+    A session that a rewind made and nobody has gone on with stands below the turn that it was
+    cut from. On a terminal the lines are as wide as it is, and a pager shows them: TAKEBACK_PAGER,
+    else PAGER, else less, none of them from a workspace.
+    """
     with call.open("log") as tb:
         limit = -1 if number is None else number
         if operations:
             return _operations(call, tb, session, limit)
-        output, now = call.output, time.time()
-        here = tb.current_place()
-        for entry in tb.checkpoints(session=session, everything=everything, limit=limit):
-            output.document("checkpoint", documents.timeline_entry(entry))
-            output.lines(render.entry_lines(entry, output.paint, now, here))
+        if number is None and not call.json and not everything:
+            limit = NEWEST
+        if call.json:
+            for entry in tb.checkpoints(session=session, everything=everything, limit=limit):
+                call.output.document("checkpoint", documents.timeline_entry(entry))
+        else:
+            found = tb.listing(session=session, everything=everything, limit=limit)
+            _print(call, tb, found)
+            if number is None and found.more:
+                call.output.note(older(found.more, limit))
         mention(call, tb)
     return 0
+
+
+def _print(call: Call, tb: Takeback, found: Listing) -> None:
+    output, now = call.output, time.time()
+    columns = Columns(found, output.paint, now, room=terminal_width(sys.stdout))
+    with paged(call, tb):
+        output.lines(columns.all_lines())
 
 
 def _operations(call: Call, tb: Takeback, session: str | None, limit: int) -> int:
@@ -48,7 +81,9 @@ def _operations(call: Call, tb: Takeback, session: str | None, limit: int) -> in
     one = None if session is None else tb.session_meant(session)
     found = [done for done in tb.operations() if one in (None, done.session)]
     found.reverse()
-    for done in found if limit < 0 else found[:limit]:
-        output.document("operation", documents.operation(done))
-        output.line(render.operation_line(done, output.paint, now))
+    some = found if limit < 0 else found[:limit]
+    with paged(call, tb):
+        for done in some:
+            output.document("operation", documents.operation(done))
+            output.line(render.operation_line(done, output.paint, now))
     return 0

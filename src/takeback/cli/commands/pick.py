@@ -8,7 +8,7 @@ import time
 
 from takeback.cli.earlier import mention, open_or_offer
 from takeback.cli.options import Call, verb
-from takeback.cli.terminal import ask, is_terminal
+from takeback.cli.terminal import ask, is_terminal, terminal_width
 from takeback.errors import UsageError
 
 
@@ -60,4 +60,6 @@ def _numbered_list(call: Call) -> int:
 
     with open_or_offer(lambda: call.open("pick", note=False), can_ask=call.can_ask) as tb:
         mention(call, tb)
-        return pick_plain(tb, ask=ask, say=call.output.line, now=time.time())
+        return pick_plain(
+            tb, ask=ask, say=call.output.line, now=time.time(), room=terminal_width(sys.stdout)
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from takeback.cli.options import Call, verb
+from takeback.cli.pager import paged
 from takeback.words import documents
 from takeback.words.sessions import session_line
 
@@ -14,10 +15,11 @@ def command(call: Call) -> int:
     """List the sessions of the agents, the latest first."""
     with call.open("sessions") as tb:
         found = tb.sessions()
-    output, now = call.output, time.time()
-    for entry in found:
-        output.document("session", documents.session(entry))
-        output.line(session_line(entry, output.paint, now))
+        output, now = call.output, time.time()
+        with paged(call, tb):
+            for entry in found:
+                output.document("session", documents.session(entry))
+                output.line(session_line(entry, output.paint, now))
     if not found and not call.json:
         output.line("No agent has worked here yet.")
     return 0

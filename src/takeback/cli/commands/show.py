@@ -7,6 +7,7 @@ import time
 import click
 
 from takeback.cli.options import Call, completed_by, name_text, session_option, verb
+from takeback.cli.pager import paged
 from takeback.words import documents, render
 
 
@@ -27,7 +28,8 @@ def command(call: Call, checkpoint: str, session: str | None) -> int:
     """
     with call.open("show") as tb:
         found = tb.show(call.look_up(tb, checkpoint, session))
-    output = call.output
-    output.document("checkpoint", documents.shown_checkpoint(found))
-    output.lines(render.shown_lines(found, output.paint, time.time()))
+        output = call.output
+        output.document("checkpoint", documents.shown_checkpoint(found))
+        with paged(call, tb):
+            output.lines(render.shown_lines(found, output.paint, time.time()))
     return 0

@@ -9,14 +9,16 @@ from __future__ import annotations
 from rich.cells import cell_len, set_cell_size
 
 from takeback.model.ages import age
+from takeback.tui.timeline.rows import SIGNS
 from takeback.visible import shown
 from takeback.words import rows as words
+from takeback.words.listing import here_words, outside_words
 from takeback.words.paint import Paint
-from takeback.words.render import counts, here_words, outside_words
+from takeback.words.render import counts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from takeback.model.row import Spot, TimelineRow
     from takeback.ops.timeline import TimelineEntry
@@ -43,6 +45,7 @@ class Surroundings:
         gone: Mapping[str, str],
         now: float,
         sought: str = "",
+        resumed: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.names = names
         self.origins = origins
@@ -50,6 +53,7 @@ class Surroundings:
         self.gone = gone
         self.now = now
         self.sought = sought
+        self.resumed = resumed or {}
 
 
 def draw_line(
@@ -74,11 +78,17 @@ def draw_line(
 
 
 def _graph(row: Row, line: int) -> Piece:
-    width = min(max(map(len, row.graph)), _WIDEST_GRAPH)
-    graph = row.graph[line]
-    if len(graph) > width:
-        graph = graph[: width - 1] + "…"
-    return f"{graph:<{width}} ", "lane"
+    longest = max(map(len, row.graph))
+    graph, width = row.graph[line], min(longest, _WIDEST_GRAPH)
+    # A row's own sign is always in sight, however many lanes are beside it.
+    sign = next((at for at, one in enumerate(row.graph[0]) if one in SIGNS), 0)
+    start = max(0, sign + 2 - width) if longest > width else 0
+    cells = graph[start : start + width]
+    if start and cells:
+        cells = f"…{cells[1:]}"
+    if graph[start + width :]:
+        cells = f"{cells[:-1]}…"
+    return f"{cells:<{width}} ", "lane"
 
 
 def _first(
@@ -120,8 +130,12 @@ def _second(
     """Who did it, which files, and how much."""
     left = [(f"  {around.names.get(item.session, item.session)}", "agent")]
     right: list[Piece] = []
-    for word in words.marks(item, entry, around.gone.get(item.id)):
-        right.append((f"  {word}", "gone-word" if word in around.gone.values() else "warning"))
+    gone = around.gone.get(item.id)
+    for word in words.marks(item.state, entry, gone):
+        right.append((f"  {word}", "gone-word" if word == gone else "warning"))
+    resumed = words.resumed(around.resumed.get(item.id, ()))
+    if resumed:
+        right.append((f"  {resumed}", "resumed"))
     if entry is None:
         return _filled(left, [], right, room)
     if entry.added or entry.deleted:

@@ -5,6 +5,9 @@
 │ ●   turn 3 of b, a fork of a
 ├─╯
 ●     turn 2 of a                b was forked from the end of turn 2, or before turn 3
+
+Lanes that only wait for one and the same place become one, so ten attempts at one turn are no
+wider than two.
 """
 
 from __future__ import annotations
@@ -79,6 +82,7 @@ class _Lanes:
         if not stop.loose:
             self._leave(stop, column)
         lines += [self._line()] * (stop.height - 1)
+        self._gather(stop, column, lines)
         below = [s for s in self._forks.get((stop.id, BELOW), ()) if s in self._columns]
         if below:
             lines[-1] = self._joined(lines[-1], column, below)
@@ -108,6 +112,23 @@ class _Lanes:
         self._left[stop.session] -= 1
         if not self._left[stop.session] and stop.session not in self._joins:
             self._take(column, None)
+
+    def _gather(self, stop: Stop, column: int, lines: list[str]) -> None:
+        """Lets a lane whose last row this was join another one that waits for the same place."""
+        place = self._joins.get(stop.session)
+        if stop.loose or place is None or self._left[stop.session]:
+            return
+        for other, taken in enumerate(self._columns):
+            if taken is None or taken == stop.session or self._left[taken]:
+                continue
+            first, last = sorted((column, other))
+            between = self._columns[first + 1 : last]
+            leaver = self._columns[last]
+            if self._joins.get(taken) != place or leaver is None or any(between):
+                continue  # an arm over the lanes of others would be harder to read than a lane
+            lines[-1] = self._joined(lines[-1], first, [leaver])
+            self._forks[place].remove(leaver)
+            return
 
     def _line(self) -> str:
         """Returns the lanes between two rows; the same text while no lane comes or goes."""

@@ -46,10 +46,11 @@ _INKS = {
     "deleted": ("error", _PLAIN),
     "gone": ("muted", Style(dim=True)),
     "gone-word": ("warning", _PLAIN),
+    "resumed": ("agent", _PLAIN),
     "outside": ("muted", Style(italic=True)),
 }
 """The styles of the pieces of a row: a colour of the theme, and how it is written."""
-_NEVER_DIM = ("cursor-sign", "lane", "gone-word", "here", "label")
+_NEVER_DIM = ("cursor-sign", "lane", "gone-word", "here", "label", "resumed")
 _CURSOR, _CURSOR_BLURRED = "cursor", "cursor-blurred"
 _KEPT = 2_000
 """Entries that are remembered; more than anybody scrolls through in a minute."""
@@ -124,8 +125,12 @@ class TimelineList(ScrollView, can_focus=True):
         self._rows = Rows()
         self._browsed: Browsed | None = None
         self._names: Mapping[str, str] = {}
+        self._resumed: Mapping[str, Sequence[str]] = {}
         self._entries: dict[str, TimelineEntry] = {}
         self._cursor = 0
+        self._arrived = False
+        """Whether the cursor has been put to where the files stand, or was moved."""
+        self._moved = False
         self._sought = ""
         self._instead: Sequence[str] = (words.READING,)
         self._inks: dict[tuple[str, str], Style] = {}
@@ -142,18 +147,31 @@ class TimelineList(ScrollView, can_focus=True):
     ) -> None:
         """Shows rows. The cursor stays at its row, and the row where it is on the screen.
 
-        ``instead`` is said if there are none. If the row is gone the cursor goes to the next.
+        ``instead`` is said if there are none. If the row is gone the cursor goes to the next. It
+        begins where the files stand.
         """
         before, offset = self.chosen, self._cursor_line - self.scroll_offset.y
         at_top = self.scroll_offset.y == 0
+        arrives = not self._arrived and browsed.here is not None
         self._forget_changed(browsed)
         self._browsed, self._rows, self._sought, self._instead = browsed, rows, sought, instead
         self._names = words.session_names(browsed.sessions)
+        short = words.short_ids(browsed.sessions)
+        self._resumed = {
+            row: [short[one] for one in children if one in short]
+            for row, children in browsed.resumed.items()
+        }
         self._cursor = self._found(before, rows)
+        if arrives and browsed.here is not None and browsed.here[0] in rows.places:
+            self._cursor = rows.places[browsed.here[0]]
+            self._arrived = True
+        self._arrived = self._arrived or browsed.whole
         self.virtual_size = Size(self._width, rows.height)
         self._refresh_scrollbars()
         stays = at_top and self._cursor_line + 1 < self.size.height
         self.scroll_to(y=0 if stays else self._cursor_line - offset, animate=False, immediate=True)
+        if arrives:
+            self._center()
         self.refresh()
         self._ask_for_entries()
         if self.chosen != before:
@@ -256,10 +274,16 @@ class TimelineList(ScrollView, can_focus=True):
         if to == self._cursor:
             return
         self._cursor = to
+        self._arrived = self._moved = True
         top, height = self._cursor_line, len(self._rows.rows[to].graph)
         self.scroll_to_region(Region(0, top, 1, height), animate=False, immediate=True, force=True)
         self.refresh()
         self.post_message(self.Chosen(self.chosen))
+
+    def _center(self) -> None:
+        """Shows what is around the cursor, newer and older."""
+        top = max(0, self._cursor_line - self.size.height // 2)
+        self.scroll_to(y=top, animate=False, immediate=True)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
@@ -267,9 +291,11 @@ class TimelineList(ScrollView, can_focus=True):
 
     def on_resize(self) -> None:
         self.virtual_size = Size(self._width, self._rows.height)
-        if len(self._rows):
+        if len(self._rows) and self._moved:
             height = len(self._rows.rows[self._cursor].graph)
             self.scroll_to_region(Region(0, self._cursor_line, 1, height), animate=False)
+        elif len(self._rows):
+            self._center()
         self._ask_for_entries()
 
     # -- drawing
@@ -326,6 +352,7 @@ class TimelineList(ScrollView, can_focus=True):
             gone=browsed.gone,
             now=self._now(),
             sought=self._sought,
+            resumed=self._resumed,
         )
 
     def _said_instead(self, y: int, width: int, base: Style) -> Strip:

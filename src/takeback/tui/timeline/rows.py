@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from takeback.model.row import Spot, TimelineRow
     from takeback.ops.browse import Browsed
 
-TURN, GONE, HERE, PLACE, STEP, OUTSIDE = "●", "○", "◆", "◇", "·", "┊"
+TURN, GONE, HERE, PLACE, STEP, OUTSIDE = SIGNS = ("●", "○", "◆", "◇", "·", "┊")
 _STEER = "steer"
 _TALL = ("prompt", "shell", "manual")
 """Kinds that have a second line: what was changed."""

@@ -1,0 +1,66 @@
+"""Here: the place that the files stand at, and the one row of a list that shows it."""
+
+from __future__ import annotations
+
+from takeback.ledger import browse as questions
+from takeback.model.operation import history
+from takeback.store.operations import known_operations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from takeback.ledger.ledger import Ledger
+    from takeback.model.operation import Operation
+    from takeback.ops.context import Context
+
+    Place = tuple[str, str]
+    """The id of a row, and whether the files stand ``before`` it, ``after`` it, or ``at`` it."""
+
+BEFORE, AFTER, AT = "before", "after", "at"
+
+
+def current_place(
+    context: Context, ledger: Ledger, log: list[Operation] | None = None
+) -> str | None:
+    """Returns the checkpoint that the files stand at: the newest, or where a rewind went.
+
+    A rewind of the whole workspace counts while it is not undone and nothing has been captured
+    since; one of some paths, or of the conversation alone, leaves the files where they were.
+    ``log`` is the operation log of who has read it already.
+    """
+    newest = questions.newest_state(ledger)
+    steps = history(known_operations(context.store) if log is None else log).undo
+    moved = (step.operation for step in reversed(steps))
+    last = next((one for one in moved if one.moves_files and not one.paths), None)
+    if last is not None and (newest is None or last.sequence > newest[1]):
+        return last.target
+    return None if newest is None else newest[0]
+
+
+def row_of(
+    ledger: Ledger, rows: Sequence[tuple[str, str | None, str | None]], place: str | None
+) -> Place | None:
+    """Returns the row that shows a place, None if it is not in the list. There is never a second.
+
+    ``rows`` are newest first: id, and of a turn the checkpoints before and after it. A checkpoint
+    can be the end of one turn and the beginning of the next; the one that made it is meant.
+    """
+    if place is None:
+        return None
+    for exactly in (True, False):
+        for id, before, after in rows:
+            word = word_of(id, before, after, place)
+            if word is not None and (not exactly or place in (id, after)):
+                return id, word
+    turn = questions.turn_around(ledger, place)
+    return (turn, AFTER) if turn is not None and any(id == turn for id, *_ in rows) else None
+
+
+def word_of(id: str, before: str | None, after: str | None, place: str) -> str | None:
+    """Says how a place stands to a row, whose turn has checkpoints before and after it."""
+    if id == place:
+        return AT if before is None else BEFORE
+    if after == place and after != before:
+        return AFTER
+    return BEFORE if before == place else None

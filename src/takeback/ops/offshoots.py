@@ -1,0 +1,47 @@
+"""Offshoots: sessions that were cut from another and that nobody has gone on with yet.
+
+Each step back makes one. A list that gave each a row would bury the timeline under them, so an
+offshoot stands on the row that it was cut from; with its first turn it gets rows of its own.
+"""
+
+from __future__ import annotations
+
+from takeback.ledger import browse as questions
+from takeback.model.checkpoint import UNDO
+from takeback.model.turn import FOLDED
+from takeback.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from takeback.ledger.ledger import Ledger
+
+
+class Offshoots(Value):
+    """``hidden`` are the rows that are left out, ``on`` says which sessions stand on which row."""
+
+    hidden: frozenset[str] = frozenset()
+    on: Mapping[str, tuple[str, ...]] = {}
+
+
+def offshoots(ledger: Ledger) -> Offshoots:
+    """Returns the sessions that have nothing to show but where they come from, newest first."""
+    unused = questions.unused_forks(ledger, (*FOLDED, UNDO))
+    if not unused:
+        return Offshoots()
+    origins = {id: origin for id, _, origin in unused}
+    hosts = questions.shown_by(ledger, sorted(set(origins.values())), FOLDED)
+    found: dict[str, tuple[str, ...]] = {}
+    hidden = set()
+    for id, session, origin in unused:
+        host = hosts.get(origin)
+        seen = {id}
+        while host in origins and host not in seen:  # an offshoot of an offshoot
+            seen.add(host)
+            host = hosts.get(origins[host])
+        if host is None or host in origins:
+            continue  # nothing shows where it comes from, so it has its own row
+        hidden.add(id)
+        found[host] = (*found.get(host, ()), session)
+    return Offshoots(frozenset(hidden), found)

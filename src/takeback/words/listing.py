@@ -1,0 +1,193 @@
+"""The timeline as lines of text, in columns that fit the terminal.
+
+    ID            5m  claude 2a8f  turn 3  "fix the login bug"  login.py +1 more  +12 -3  <- here
+    outside edits before it, and the sessions that nobody has gone on with, stand below
+
+Without a width nothing is cut but long prompts: a program or a pager reads it.
+"""
+
+from __future__ import annotations
+
+from takeback.model.ages import age
+from takeback.visible import shown
+from takeback.words import rows
+from takeback.words.cells import MORE, cut, filled, width
+from takeback.words.render import file_names, short
+from takeback.words.text import count
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from takeback.ops.timeline import Listing, TimelineEntry
+    from takeback.words.paint import Paint
+
+    Piece = tuple[str, str]
+    """Text, and the name of its colour; empty for none."""
+
+_GAP = 2
+_AGE = 4
+_WIDEST_NAME = 24
+_LEAST = 12
+"""Cells that a prompt has at least; else how many lines changed is left out."""
+_LEAST_FILES = len("9 files")
+_BELOW = " " * 20
+
+
+class Columns:
+    """Draws the entries of a listing, each in one line and what has to be said below it."""
+
+    def __init__(
+        self, found: Listing, paint: Paint, now: float, *, room: int | None = None
+    ) -> None:
+        self._found = found
+        self._paint = paint
+        self._now = now
+        self._room = room
+        names = rows.session_names(found.sessions)
+        self._names = {session: cut(name, _WIDEST_NAME) for session, name in names.items()}
+        self._short = rows.short_ids(found.sessions)
+        self._who = max((width(self._whose(entry)) for entry in found.entries), default=0)
+        self._place = max((width(place_name(entry)) for entry in found.entries), default=0)
+
+    def _whose(self, entry: TimelineEntry) -> str:
+        session = entry.checkpoint.session
+        return self._names.get(session, shown(session))
+
+    def all_lines(self) -> Iterator[str]:
+        """Yields the lines of all entries."""
+        for entry in self._found.entries:
+            yield from self.lines(entry)
+
+    def lines(self, entry: TimelineEntry) -> Iterator[str]:
+        """Yields the line of one entry and those below it."""
+        checkpoint, here = entry.checkpoint, self._found.here
+        left = [
+            (checkpoint.id, "id"),
+            (f"{age(checkpoint.time, self._now):>{_AGE}}", ""),
+            (filled(self._whose(entry), self._who), ""),
+            (filled(place_name(entry), self._place), ""),
+        ]
+        place = here[1] if here is not None and here[0] == checkpoint.id else None
+        yield _line(left, entry, place, self._paint, self._room)
+        below = [outside_words(entry)] if entry.turn is not None and entry.outside else []
+        children = self._found.resumed.get(checkpoint.id, ())
+        below += [rows.resumed([self._short[one] for one in children if one in self._short])]
+        for text in filter(None, below):
+            yield _BELOW + text if self._room is None else cut(_BELOW + text, self._room)
+
+
+def entry_words(entry: TimelineEntry, paint: Paint, now: float) -> str:
+    """Returns one entry as a menu shows it, without its id."""
+    left = [(f"{age(entry.checkpoint.time, now):>{_AGE}}", ""), (place_name(entry), "")]
+    return _line(left, entry, None, paint, None)
+
+
+def _line(
+    left: Sequence[Piece], entry: TimelineEntry, place: str | None, paint: Paint, room: int | None
+) -> str:
+    """Returns one line; with ``room`` it is not wider than that."""
+    right = _right(entry, place)
+    if room is None:
+        return _joined([*left, *_middle(entry, None), *right], paint)
+    while True:
+        rest = room - sum(width(text) + _GAP for text, _ in (*left, *right))
+        if rest >= _LEAST or not right or right[0][1] != _COUNTS:
+            break
+        right = right[1:]  # the prompt says more than how many lines
+    middle = _middle(entry, max(0, rest))
+    return _joined(_fitting([*left, *middle, *right], room), paint)
+
+
+_COUNTS = "counts"
+
+
+def _right(entry: TimelineEntry, place: str | None) -> list[Piece]:
+    pieces = [(f"+{entry.added} -{entry.deleted}", _COUNTS)] if entry.added or entry.deleted else []
+    state = None if entry.turn is None else entry.turn.state
+    pieces += [(word, "warning") for word in rows.marks(state, entry, None)]
+    if place is not None:
+        pieces.append((here_words(place), "strong"))
+    return pieces
+
+
+def _middle(entry: TimelineEntry, room: int | None) -> list[Piece]:
+    """Returns label, prompt and files, in that order of importance."""
+    label, prompt = entry.checkpoint.label, entry.checkpoint.prompt
+    paths = [change.path for change in entry.shown]
+    said = None if prompt is None else shown(" ".join(prompt.split()))
+    if room is None:
+        named = [(shown(label), "strong")] if label is not None else []
+        asked = [(f'"{short(prompt)}"', "")] if prompt is not None else []
+        return [*named, *asked, (file_names(paths), "")]
+    pieces: list[Piece] = []
+    if label is not None:
+        pieces.append((cut(shown(label), min(room, _WIDEST_NAME)), "strong"))
+        room -= width(pieces[0][0]) + _GAP
+    if said is not None:
+        third = room // 3
+        fit = bool(paths) and third >= _LEAST_FILES
+        for_files = min(width(file_names(paths)), third) + _GAP if fit else 0
+        said = cut(said, max(0, room - for_files - len('""')))
+        pieces.append((f'"{said}"' if said else "", ""))
+        room -= width(pieces[-1][0]) + _GAP
+    pieces.append((_files(paths, room), ""))
+    return [piece for piece in pieces if piece[0]]
+
+
+def _files(paths: Sequence[bytes], room: int) -> str:
+    """Returns names as far as they fit, else how many there are, else nothing."""
+    names = rows.files(paths, room)
+    if width(names) <= room and not names.startswith(MORE):
+        return names
+    number = count(paths, "file") if paths else ""
+    return number if width(number) <= room else ""
+
+
+def _fitting(pieces: Sequence[Piece], room: int) -> list[Piece]:
+    """Cuts what is beyond the width, on a terminal that is too narrow for the columns."""
+    found = []
+    for text, style in pieces:
+        if room < 1:
+            break
+        text = cut(text, room)
+        found.append((text, style))
+        room -= width(text) + _GAP
+    return found
+
+
+def _joined(pieces: Sequence[Piece], paint: Paint) -> str:
+    *others, (last, style) = pieces
+    painted = [_painted(text, colour, paint) for text, colour in others]
+    return (" " * _GAP).join([*painted, _painted(last.rstrip(), style, paint)])
+
+
+def _painted(text: str, style: str, paint: Paint) -> str:
+    if style == _COUNTS and text.startswith("+"):
+        added, _, deleted = text.partition(" ")
+        return " ".join(filter(None, (paint.added(added), paint.deleted(deleted))))
+    colours = {"id": paint.id, "warning": paint.warning, "strong": paint.strong}
+    return colours[style](text) if style in colours else text
+
+
+def place_name(entry: TimelineEntry) -> str:
+    """Returns ``turn 3`` for a turn, else the kind of the checkpoint."""
+    checkpoint = entry.checkpoint
+    if entry.turn is not None and entry.turn.number is not None:
+        return f"turn {entry.turn.number}"
+    return f"  {checkpoint.kind}" if checkpoint.kind == "steer" else checkpoint.kind
+
+
+def outside_words(entry: TimelineEntry) -> str:
+    """Returns what the person changed by their own hand before a turn."""
+    return f"outside edits before it: {file_names([change.path for change in entry.outside])}"
+
+
+def here_words(place: str) -> str:
+    """Returns how the place that the files stand at is marked."""
+    return "<- here, before it" if place == "before" else "<- here"
+
+
+def older(more: int, limit: int) -> str:
+    """Says how many entries were not shown, and how they are."""
+    return f"{more:,} older: takeback log -n {limit + more}"
