@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -146,3 +147,54 @@ def test_a_time_moves_the_files_alone(workspace: Path) -> None:
         shown = answer(tb, session.id, ["0s"], command="/takeback")
         assert "conversation" not in shown
         assert "conversation" in answer(tb, session.id, ["2"], command="/takeback")
+
+
+LONG = "first line of what was asked, which goes on for more than sixty characters\n\nthen\x1b[2J"
+
+
+@pytest.fixture
+def long_prompt(workspace: Path, tmp_path: Path) -> Iterator[Takeback]:
+    """Three turns of an agent with a transcript; the prompt of the last has several lines."""
+    transcript = tmp_path / "s1.jsonl"
+    with Takeback.open(workspace) as tb:
+        session = tb.session(agent="mine", native="s1")
+        told = {"transcript": str(transcript), "resume": ("mine", "--resume", "{session}")}
+        for number, prompt in enumerate(("one", "two", LONG), 1):
+            session.tell("prompt", prompt=prompt, turn=f"t{number}", **told)
+            with transcript.open("a") as file:
+                file.write(json.dumps({"text": prompt}) + "\n")
+            write_files(workspace, {"a.txt": b"%d\n" % number})
+            session.tell("turn_end", turn=f"t{number}", **told)
+        yield tb
+
+
+def inside(tb: Takeback, text: str, session: str = "mine-s1") -> list[str]:
+    return answer(tb, session, text.split(), command="/takeback").splitlines()
+
+
+def test_the_prompt_that_was_taken_back_is_printed_whole(long_prompt: Takeback) -> None:
+    lines = inside(long_prompt, "3 yes")
+    at = lines.index("The prompt was:")
+    assert lines[at + 1 : at + 4] == [f"  {LONG.splitlines()[0]}", "  ", "  then\\x1b[2J"]
+    assert inside(long_prompt, "2 yes").count('The prompt was: "two"') == 1
+
+
+def test_the_way_back_is_what_can_be_typed_here(long_prompt: Takeback) -> None:
+    assert inside(long_prompt, "3 yes")[-1] == "Take it back: /takeback undo yes"
+    assert inside(long_prompt, "undo yes")[-1] == "Take it back: /takeback redo yes"
+
+
+def test_a_session_that_a_rewind_made_lists_its_parents_turns_too(
+    long_prompt: Takeback, workspace: Path
+) -> None:
+    tb = long_prompt
+    child = tb.rewind("mine-s1/turn:3", scope="both").session
+    assert child is not None
+    native = child.removeprefix("mine-")
+    with tb.session(agent="mine", native=native).turn("three again"):
+        write_files(workspace, {"a.txt": b"3 again\n"})
+    rows = inside(tb, "", child)
+    expected = ("turn 3", "turn 2", "turn 1")
+    assert all(name in row for name, row in zip(expected, rows, strict=False))
+    assert len(rows) == 4
+    assert not any("first line" in row for row in rows), "it was taken back"

@@ -39,6 +39,7 @@ _PLAIN = Paint(on=False)
 class _Typed(Value):
     """What the person typed: the words for takeback, whether it is agreed to, what is waived."""
 
+    command: str
     line: str
     wanted: tuple[str, ...]
     agreed: bool
@@ -55,6 +56,7 @@ def answer(tb: Takeback, session: str, words: list[str], *, command: str) -> str
     line = " ".join([command, *words])
     try:
         typed = _Typed(
+            command,
             line,
             tuple(word for word in words if word not in (_YES, *_SCOPES, *FLAGS)),
             _YES in words,
@@ -97,9 +99,7 @@ def _usage(command: str) -> list[str]:
 
 
 def _turns(tb: Takeback, session: str, command: str) -> list[str]:
-    found = tb.listing(session=session, limit=_NEWEST * 3)
-    newest = [e for e in found.entries if e.turn is not None or e.checkpoint.label][:_NEWEST]
-    columns = Columns(found.replace(entries=tuple(newest)), _PLAIN, time.time())
+    columns = Columns(tb.turns_behind(session, limit=_NEWEST), _PLAIN, time.time())
     lines = list(columns.all_lines())
     return [*(lines or ["No turn yet."]), f"Go back to before one: {command} N"]
 
@@ -109,7 +109,7 @@ def _rewind(tb: Takeback, session: str, name: str, typed: _Typed) -> Iterable[st
     moved = typed.scope or tb.default_scope(name, target, session=session)
     if typed.agreed:
         done = tb.rewind(target, scope=moved, overrides=typed.overrides)
-        return render.outcome_lines(done, None)
+        return render.outcome_lines(done, None, command=typed.command, agreed=_YES)
     plan = tb.plan(target, scope=moved, overrides=typed.overrides)
     question = render.question("rewind", plan, None).rstrip("?")
     return _planned(plan, question, typed)
@@ -131,7 +131,8 @@ def _step(tb: Takeback, kind: str, typed: _Typed) -> Iterable[str]:
     step = tb.next_undo() if kind == "undo" else tb.next_redo()
     if typed.agreed:
         go = tb.undo if kind == "undo" else tb.redo
-        return render.outcome_lines(go(overrides=typed.overrides), step.operation)
+        done = go(overrides=typed.overrides)
+        return render.outcome_lines(done, step.operation, command=typed.command, agreed=_YES)
     look = tb.plan_undo if kind == "undo" else tb.plan_redo
     plan = look(overrides=typed.overrides)
     title = render.question(kind, plan, step.operation).rstrip("?")

@@ -76,6 +76,17 @@ class Reading(Browsing):
 
         return self._ask(question)
 
+    def turns_behind(self, session: str, *, limit: int) -> Listing:
+        """Returns the newest turns that a session can go back to, those of its parents too."""
+
+        def question(ledger: Ledger) -> Listing:
+            one = self._meant(ledger, session) or session
+            return ops.timeline.behind(
+                self._context, ledger, one, is_over=turn_is_over, limit=limit
+            )
+
+        return self._ask(question)
+
     def show(self, checkpoint: CheckpointLike) -> Shown:
         """Returns one checkpoint in full, with what it does not hold."""
         found = self.find(checkpoint)

@@ -6,7 +6,7 @@ from takeback.ledger import sessions as questions
 from takeback.ledger import steps
 from takeback.model.checkpoint import UNDO
 from takeback.model.timeline import OUTSIDE
-from takeback.model.turn import FOLDED, PROMPT, STEER
+from takeback.model.turn import FOLDED, PROMPT, SHELL, STEER
 from takeback.model.value import Value
 from takeback.ops.beyond import beyond
 from takeback.ops.counting import count_lines
@@ -101,15 +101,18 @@ def listing(
     if len(found) == limit:
         there = ledger.amount(session=session, without=left_out, besides=unused.hidden)
         more = there - len(found)
-    states = open_states(context, ledger, is_over)
-    shown = entries(context.store, ledger, found, states)
-    rows = [_row(entry) for entry in shown]
+    return _listed(context, ledger, found, is_over).replace(resumed=unused.on, more=more)
+
+
+def _listed(
+    context: Context, ledger: Ledger, found: Sequence[Checkpoint], is_over: IsOver
+) -> Listing:
+    shown = entries(context.store, ledger, found, open_states(context, ledger, is_over))
     return Listing(
         tuple(shown),
         tuple(questions.sessions(ledger)),
-        row_of(ledger, rows, current_place(context, ledger)),
-        unused.on,
-        more,
+        row_of(ledger, [_row(entry) for entry in shown], current_place(context, ledger)),
+        {},
     )
 
 
@@ -136,6 +139,36 @@ def timeline(
     left_out = () if everything else (*FOLDED, UNDO)
     found = ledger.checkpoints(session=session, without=left_out, labelled=True, limit=limit)
     return entries(context.store, ledger, found, open_states(context, ledger, is_over))
+
+
+def behind(
+    context: Context, ledger: Ledger, session: str, *, is_over: IsOver, limit: int
+) -> Listing:
+    """Returns the newest turns and labelled places of a session's line: its own, its parents'.
+
+    Of a parent those that the child has behind it: they are what ``turn:N`` means there.
+    """
+    found: list[Checkpoint] = []
+    origin: Checkpoint | None = None
+    for one in questions.line(ledger, session):
+        for checkpoint in ledger.checkpoints(session=one, without=(*FOLDED, UNDO), labelled=True):
+            if len(found) == limit:
+                break
+            is_turn = checkpoint.kind in (PROMPT, SHELL) or checkpoint.label is not None
+            if is_turn and _is_behind(checkpoint, origin):
+                found.append(checkpoint)
+        row = questions.session_by_id(ledger, one)
+        origin = ledger.by_id(row.origin) if row is not None and row.origin else None
+        if origin is None:
+            break
+    return _listed(context, ledger, found, is_over)
+
+
+def _is_behind(checkpoint: Checkpoint, origin: Checkpoint | None) -> bool:
+    """Tells whether a checkpoint comes before the place that a child was cut at."""
+    if origin is None or checkpoint.sequence < origin.sequence:
+        return True
+    return checkpoint.id == origin.id and origin.kind != PROMPT
 
 
 def entries(

@@ -58,7 +58,7 @@ def outcome(done: Outcome, of: Operation | None, transcript: str | None) -> Docu
     return {
         **documents.outcome(done),
         "whole": done.whole,
-        "lines": list(render.outcome_lines(done.replace(resume=None), of)),
+        "lines": list(render.outcome_lines(done.replace(resume=None, prompt=None), of)),
         "transcript": transcript,
         "fresh": transcript is None and done.session is None and done.resume is not None,
     }

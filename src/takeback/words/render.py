@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _NAMES = 3
 _PROMPT = 60
+_PROMPT_LINES = 100
+_PROMPT_WIDTH = 4000
 _DONE = {"rewind": "Rewound", "undo": "Undid", "redo": "Redid", "fork": "Forked"}
 
 
@@ -67,8 +69,13 @@ def _step(of: Operation, files: str) -> str:
     return f"the {of.kind} {way} {shown(of.about or of.target)} ({what})"
 
 
-def outcome_lines(outcome: Outcome, of: Operation | None) -> Iterator[str]:
-    """Yields what was done and how it is taken back."""
+def outcome_lines(
+    outcome: Outcome, of: Operation | None, *, command: str = "takeback", agreed: str = ""
+) -> Iterator[str]:
+    """Yields what was done and how it is taken back.
+
+    ``command`` is how takeback is called here, ``agreed`` a word that says yes to it at once.
+    """
     if outcome.operation is None:
         yield from _nothing_done(outcome)
         yield from left_alone_lines(outcome.left_alone, "Left alone")
@@ -91,7 +98,7 @@ def outcome_lines(outcome: Outcome, of: Operation | None) -> Iterator[str]:
         yield "The files are not exactly at the target: something changed them meanwhile."
     back = way_back(outcome)
     if back is not None:
-        yield f"Take it back: takeback {back}"
+        yield " ".join(["Take it back:", command, back, *([agreed] if agreed else [])])
 
 
 def _nothing_done(outcome: Outcome) -> Iterator[str]:
@@ -130,7 +137,7 @@ def conversation_lines(outcome: Outcome) -> Iterator[str]:
     if outcome.conversation_error is not None:
         yield f"The conversation was not moved: {shown(outcome.conversation_error)}"
     if outcome.prompt is not None:
-        yield f'The prompt was: "{short(outcome.prompt)}"'
+        yield from _prompt_lines(outcome.prompt)
     if outcome.resume is not None and outcome.resume.argv:
         line = " ".join(quoted(word) for word in outcome.resume.argv)
         yield f"Go on with it: cd {quoted(outcome.resume.cwd)} && {line}"
@@ -138,6 +145,19 @@ def conversation_lines(outcome: Outcome) -> Iterator[str]:
             yield f"or, inside it: {shown(outcome.resume.in_tui)}"
     elif outcome.session is not None and outcome.scope != "files":
         yield f"The conversation goes on as session {outcome.session}"
+
+
+def _prompt_lines(prompt: str) -> Iterator[str]:
+    """Yields a prompt so that it can be typed again: whole, unless it is a book."""
+    lines = prompt.strip().split("\n")
+    if len(lines) == 1 and len(lines[0]) <= _PROMPT:
+        yield f'The prompt was: "{shown(lines[0])}"'
+        return
+    yield "The prompt was:"
+    for line in lines[:_PROMPT_LINES]:
+        yield f"  {shown(line[:_PROMPT_WIDTH])}" + (" ..." if len(line) > _PROMPT_WIDTH else "")
+    if len(lines) > _PROMPT_LINES:
+        yield f"  ... and {len(lines) - _PROMPT_LINES} lines more: takeback show"
 
 
 def counts(added: int, deleted: int, paint: Paint) -> str:
