@@ -17,7 +17,7 @@ def main() -> "NoReturn":
     words = sys.argv[1:]
     if words[:1] == ["hook"] and not {"-h", "--help"} & set(words):
         hook(words[1:])
-    from takeback.cli import main as command_line
+    from takeback.cli import command_line
 
     command_line()
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
-def main() -> NoReturn:
+def command_line() -> NoReturn:
     """Runs the command line with the words of this process and ends it."""
     if sys.platform == "win32":
         # Before any import of ours: the core needs POSIX modules that Windows does not have.
