@@ -199,7 +199,11 @@ class Packs:
         The last are worth a try: a pack that lost its end still holds its beginning.
         """
         damaged = []
+        first = oid[0]
         for pack in tuple(self._list.packs()):
+            index = pack.index or self._list.index(pack)
+            if index is None or index.fan_out[first] == index.fan_out[first + 1]:
+                continue  # as in _located
             offset = self._list.offset(pack, oid)
             if offset is not None:
                 if pack.sound and oid not in pack.bad:
