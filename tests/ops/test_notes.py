@@ -109,6 +109,32 @@ def test_pi_s_fork_for_the_files_alone_is_told(tb: Takeback, talk: Talk) -> None
     assert '"a.txt"' in talk.prompt()
 
 
+def test_a_conversation_that_went_with_the_files_to_an_earlier_leaf_is_told_nothing(
+    tb: Takeback, workspace: Path
+) -> None:
+    """As by pi's /tree, which leaves the later turns on a branch of their own."""
+
+    def go(leaf: str) -> str | None:
+        session = tb.session(agent="mine", native=leaf)
+        for number in (1, 2, 3):
+            with session.turn(f"turn {number}") as turn:
+                (workspace / "a.txt").write_text(f"{leaf} {number}")
+                session.tell("round_end", turn=turn.id, leaf=f"end {number}")
+            session.tell("turn_end", turn=turn.id, leaf=f"end {number}")
+        session.tell("before_tree", leaf="end 3")
+        tb.rewind(f"{session.id}/turn:2", scope="files")
+        session.tell("tree", leaf=leaf)
+        disagrees = session.id in told_of(tb)
+        note = session.tell("prompt", turn="next", prompt="go on", leaf=leaf).note
+        session.tell("turn_end", turn="next", leaf="end next")
+        assert disagrees == (note is not None)
+        return note
+
+    assert go("end 1") is None
+    assert '"a.txt"' in (go("end 2") or "")
+    assert '"a.txt"' in (go("a summary") or "")
+
+
 def test_several_operations_are_one_note(tb: Takeback, talk: Talk) -> None:
     tb.rewind("turn:3", scope="files")
     tb.rewind("turn:2", scope="files")

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from takeback.errors import StoreDamaged
 from takeback.model.path_text import to_text
-from takeback.model.turn import COMPACTION, PROMPT, ROUND, SHELL, STEER, TURN_END
+from takeback.model.turn import BRANCH, COMPACTION, PROMPT, ROUND, SHELL, STEER, TURN_END
 from takeback.model.value import Value
 from takeback.store import trees
 from takeback.store.checkpoints import checkpoints_back
@@ -142,14 +142,36 @@ def _since(log: Iterable[Operation], noted: str | None) -> list[Operation]:
 def _places(
     store: Store, tip: bytes, first: Operation
 ) -> tuple[Checkpoint | None, Checkpoint | None]:
-    """Returns where a session's conversation stands, and where it stood before an operation."""
+    """Returns where a session's conversation stands, and where it stood before an operation.
+
+    A person who went to another leaf of the agent's tree since has it stand there.
+    """
+    leaf = _leaf(store, tip)
     latest = None
     for one in checkpoints_back(store, tip):
-        if one.kind in _KNOWS or one.unfinished:
+        if _is_known(one) and leaf in (None, one.leaf):
             latest = latest or one
             if one.sequence < first.sequence:
                 return latest, one
     return latest, None
+
+
+def _leaf(store: Store, tip: bytes) -> str | None:
+    """Returns the leaf that the person went to after the model last worked; None if to none.
+
+    Nor is it one if nothing was kept there: the conversation holds a summary of what it left.
+    """
+    leaf = None
+    for one in checkpoints_back(store, tip):
+        if _is_known(one) and leaf in (None, one.leaf):
+            return leaf
+        if one.kind == BRANCH and leaf is None:
+            leaf = one.leaf
+    return None
+
+
+def _is_known(one: Checkpoint) -> bool:
+    return one.kind in _KNOWS or one.unfinished
 
 
 def _folded(
