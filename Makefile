@@ -54,11 +54,13 @@ docs: $(INSTALLED) ## write the generated parts of the docs again
 # The environment. It is cleared when it was left half-made, and installed into again when
 # pyproject.toml or constraints.txt changed. Wheels only, each checked against its hash.
 $(MADE):
+	@echo "setting up .venv, once; it takes about half a minute ..."
 	@sh scripts/prerequisites.sh $(PYTHON)
 	@$(PYTHON) -m venv --clear .venv
 	@touch $@
 
 $(INSTALLED): $(MADE) pyproject.toml constraints.txt
+	@echo "installing what constraints.txt pins into .venv ..."
 	@$(PIP) install --no-compile --no-deps --only-binary :all: --require-hashes -r constraints.txt
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@

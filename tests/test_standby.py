@@ -249,8 +249,8 @@ def test_a_directory_that_takes_no_socket_is_told(agent: Agent) -> None:
 
 def test_uninstalling_ends_it(attended: Agent) -> None:
     standby = attended.standby()
-    launcher.remove_launcher(str(attended.home))
-    assert not (attended.home / "bin").exists()
+    launcher.retire_launcher(str(attended.home))
+    assert [path.name for path in (attended.home / "bin").iterdir()] == ["hook"]
     wait_for(lambda: not alive(standby))
 
 

@@ -117,12 +117,24 @@ def test_a_log_that_cannot_be_written_stops_no_agent(
     assert silent(called(path, "claude", b"{}", workspace))
 
 
-def test_removing_it_leaves_the_rest(path: Path, home: Path) -> None:
+def test_after_uninstalling_agents_that_run_still_find_it_and_it_does_nothing(
+    path: Path, home: Path, workspace: Path
+) -> None:
     (home / "workspaces").mkdir()
-    launcher.remove_launcher(str(home))
-    launcher.remove_launcher(str(home))
-    assert not launcher.is_sound(str(home))
-    assert list(home.rglob("*")) == [home / "workspaces"]
+    for _ in range(2):
+        launcher.retire_launcher(str(home))
+        assert not launcher.is_sound(str(home))
+        assert sorted(home.rglob("*")) == [home / "bin", path, home / "workspaces"]
+        assert silent(called(path, "claude", b'{"hook_event_name": "Stop"}', workspace))
+    assert not (home / "log").exists()
+    assert launcher.is_command(launcher.command_for("claude", str(home)), "claude", "/elsewhere")
+    launcher.write_launcher(str(home))
+    assert launcher.is_sound(str(home))
+
+
+def test_where_there_was_none_none_is_left(tmp_path: Path) -> None:
+    launcher.retire_launcher(str(tmp_path / "nothing"))
+    assert not (tmp_path / "nothing").exists()
 
 
 def test_a_command_of_ours_is_known_and_another_is_not(path: Path, home: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 from tests.cli.typing_person import at_a_terminal
@@ -24,11 +25,16 @@ def test_it_reads_well_and_its_own_advice_works(cli: Cli, tmp_path: Path) -> Non
     assert text.count("type, mode and every byte the same") == 6
     assert "\x1b" not in text
     assert answer.stderr == ""
-    there = Cli(tmp_path / "demo" / "project", {"TAKEBACK_HOME": str(tmp_path / "demo" / "store")})
-    advice = [line.split()[1:] for line in text.splitlines() if line.startswith("  takeback ")]
-    assert len(advice) == 5
-    for words in advice:
-        there.ok(*words, *(["--yes"] if words == ["undo"] else []))
+    advice = text.partition("Look around:\n")[2].partition("Remove it all: ")
+    typed = advice[0].replace("takeback undo", "takeback undo --yes")
+    assert typed.count("  takeback ") == 5
+    environ = {**os.environ, "PATH": "/usr/bin:/bin"}  # as after `make demo`: nothing installed
+    seen = subprocess.run(
+        ["sh", "-e", "-c", typed], env=environ, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert seen.returncode == 0, seen.stderr
+    subprocess.run(["sh", "-c", advice[2]], check=True)
+    assert not (tmp_path / "demo").exists()
 
 
 def test_it_shows_sessions_a_fork_and_the_tree(cli: Cli, tmp_path: Path) -> None:

@@ -92,8 +92,7 @@ $ takeback init codex --yes
 takeback keeps the files of each project that an agent works in, and the transcripts,
 in OURS, readable by you alone; nothing leaves this machine.
 It is kept until you delete it: takeback forget DIR. Opt out: takeback off.
-Codex: HOME/.codex/hooks.json
-  @@ -0,0 +1,31 @@
+  Codex: HOME/.codex/hooks.json: a new file of 31 lines
 Codex: connected. Say "Trust all" when codex asks about hooks: until then none runs.
 $ takeback init codex
 takeback keeps the files of each project that an agent works in, and the transcripts,
@@ -104,8 +103,7 @@ $ takeback uninstall codex --dry-run
 Codex: HOME/.codex/hooks.json
   @@ -1,31 +0,0 @@
 $ takeback uninstall codex --yes
-Codex: HOME/.codex/hooks.json
-  @@ -1,31 +0,0 @@
+  Codex: HOME/.codex/hooks.json: goes
 Disconnected Codex. Every checkpoint is kept.
 $ takeback uninstall
 No agent was connected. Every checkpoint is kept.\
@@ -290,6 +288,17 @@ def test_a_machine_without_agents_is_left_alone(cli: Cli, ours: Path) -> None:
     assert not ours.exists()
 
 
+def test_the_question_comes_with_everything_on_one_screen(cli: Cli, home: Path) -> None:
+    seen = at_a_terminal(cli, "init", answers=("d\n", "n\n"), env={"NO_COLOR": "1"})
+    assert seen.status == 1
+    first, _, then = seen.screen.partition("[y/N] d\n")
+    assert len(first.splitlines()) <= 10, first
+    assert f"  Codex: {home}/.codex/hooks.json: a new file of 31 lines" in first.splitlines()
+    assert "UserPromptSubmit" not in first
+    assert "UserPromptSubmit" in then
+    assert then.endswith("[y/N] n\nNothing was changed.\n")
+
+
 # -- uninstall
 
 
@@ -305,7 +314,7 @@ def test_uninstall_leaves_every_byte_as_it_was_and_keeps_checkpoints(
     answer = cli.ok("uninstall", "--yes")
     assert "Disconnected Claude Code, Codex, Gemini CLI." in answer.stdout
     assert tree_state(home) == before
-    assert not (ours / "bin").exists()
+    assert [path.name for path in (ours / "bin").iterdir()] == ["hook"]
     assert list((ours / "connected").iterdir()) == []
     assert [line["id"] for line in cli.ok("--json", "log").json_lines] == [held]
 

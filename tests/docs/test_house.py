@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
@@ -135,3 +136,16 @@ def test_what_builds_takeback_is_pinned_and_what_it_runs_on_has_a_ceiling() -> N
         assert re.search(r",<[0-9]+$", dependency), dependency
     pinned = text_of(ROOT / "scripts" / "uv.txt")
     assert pinned.count("--hash=sha256:") >= 4
+
+
+def test_make_says_that_it_sets_itself_up(tmp_path: Path) -> None:
+    """What takes half a minute must not be silent."""
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    for target in ("demo", "test"):
+        done = subprocess.run(
+            ["make", "--dry-run", target], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        first, *rest = done.stdout.splitlines()
+        assert first.startswith('echo "setting up .venv'), done.stdout
+        assert any("-m venv" in line for line in rest)

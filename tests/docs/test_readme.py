@@ -12,6 +12,8 @@ from tests.support.cli import Cli
 from tests.support.host import Host
 from tests.support.journey import write_files
 
+# The alphabet of ids has no i, l, o and u: no word of the transcript has twelve letters of it.
+_ID = re.compile(r"\b[a-hjkmnp-tv-z][a-hjkmnp-tv-z2-9]{11}\b")
 _README = (Path(__file__).parents[2] / "README.md").read_text()
 
 
@@ -33,10 +35,15 @@ def _transcript() -> list[tuple[str, list[str]]]:
 
 
 def _matches(expected: list[str], printed: list[str]) -> bool:
-    """``...`` stands for any text in a line, and alone on a line for any lines."""
+    """``...`` stands for any text in a line, and alone on a line for any lines.
+
+    Ids are new in each run: one stands for any other.
+    """
     pattern = "\n".join(
         ".*" if line == "..." else re.escape(line).replace(r"\.\.\.", ".+") for line in expected
     )
+    pattern = _ID.sub("[a-z2-9]{12}", pattern)
+    pattern = re.sub(r"s1\\\.[0-9a-f]{8}", r"s1\\.[0-9a-f]{8}", pattern)
     return re.fullmatch(pattern, "\n".join(printed), re.DOTALL) is not None
 
 
@@ -69,7 +76,7 @@ def test_the_transcript_shows_what_the_commands_print(workspace: Path, tmp_path:
             timeout=60,
             check=False,
         )
-        printed = done.stdout.splitlines()
+        printed = done.stdout.replace(str(workspace), "~/project").splitlines()
         assert _matches(expected, printed), f"$ {command}\n{done.stdout}{done.stderr}"
 
 

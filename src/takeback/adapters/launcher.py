@@ -44,6 +44,11 @@ gone="the takeback that was set up is gone; run: takeback init"
 { echo "$(date -u +%Y-%m-%dT%H:%M:%SZ) hook $1: $gone" >> "$home/log"; } 2>/dev/null
 exit 0
 """
+_RETIRED = f"""\
+#!/bin/sh
+{_MARK}it was disconnected. Agents that were started before still call this; it does nothing.
+exit 0
+"""
 
 
 def launcher_path(home: str) -> str:
@@ -106,18 +111,22 @@ def standby_sockets(home: str) -> list[str]:
     return [os.path.join(place, name) for name in names if name.startswith(handover.PREFIX)]
 
 
-def remove_launcher(home: str) -> None:
-    """Takes the launcher away; what is kept stays."""
-    ours = [os.path.join(home, "bin", name) for name in _OURS]
-    for path in (*ours, *standby_sockets(home)):
+def retire_launcher(home: str) -> None:
+    """Makes the launcher one that does nothing; what is kept stays.
+
+    Agents that run read their settings when they start: they go on calling it, and show an error
+    at each event if it is gone.
+    """
+    path = launcher_path(home)
+    if _read(path) is None:
+        return
+    durable.replace_file(path, _RETIRED.encode(), mode=0o755)
+    records = [os.path.join(home, "bin", name) for name in _OURS if name != "hook"]
+    for left in (*records, *standby_sockets(home)):
         try:
-            durable.unlink(path)
+            durable.unlink(left)
         except FileNotFoundError:
             continue
-    try:
-        durable.rmdir(os.path.join(home, "bin"))
-    except OSError:  # not there, or not ours alone
-        return
 
 
 def _read(path: str) -> str | None:

@@ -17,7 +17,7 @@ import os
 import time
 
 from takeback import adapters
-from takeback.adapters.launcher import launcher_path
+from takeback.adapters import launcher
 from takeback.app.endings import turn_is_over
 from takeback.errors import Refused
 from takeback.model.session import session_id
@@ -71,7 +71,7 @@ def refuse_pretence(event: AgentEvent, environ: Mapping[str, str]) -> None:
     sessions = {session for one in known for session in adapters.calling_sessions(one)}
     agents = {agent for one in known for agent in adapters.calling_agents(one)}
     mine = session_id(event.agent, event.session) in sessions or event.agent in agents
-    if mine and os.path.exists(launcher_path(takeback_home(environ))):
+    if mine and launcher.recorded(takeback_home(environ)) is not None:
         raise Refused(
             f"an event of {event.agent} came from inside its own session, not through its settings",
             hint="if it is your own setting: takeback init",

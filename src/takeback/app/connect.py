@@ -147,13 +147,13 @@ def plan_disconnecting(
 def disconnect(planned: Sequence[Connecting], environ: Mapping[str, str]) -> None:
     """Takes our entries out of the settings; every checkpoint stays.
 
-    The launcher goes when no agent is connected any more.
+    When no agent is connected any more the launcher does nothing from then on.
     """
     home = takeback_home(environ)
     for one in planned:
         connecting.withdraw(one.edits, home, one.connection.name)
     if not any(_calls_launcher(connection_of(agent), environ, home) for agent in AGENTS):
-        launcher.remove_launcher(home)
+        launcher.retire_launcher(home)
 
 
 def _calls_launcher(connection: Connection, environ: Mapping[str, str], home: str) -> bool:

@@ -42,6 +42,27 @@ def edit_lines(one: Connecting, paint: Paint) -> Iterator[str]:
             )
 
 
+def summary_lines(one: Connecting, paint: Paint) -> Iterator[str]:
+    """Yields one line for each file that would be written: how much of it changes."""
+    from difflib import ndiff
+
+    for edit in one.edits:
+        if not edit.changes:
+            continue
+        old = (edit.before or b"").decode(errors="replace").splitlines()
+        new = (edit.after or b"").decode(errors="replace").splitlines()
+        if edit.before is None:
+            what = f"a new file of {count(new, 'line')}"
+        elif edit.after is None:
+            what = "goes"
+        else:
+            signs = [line[0] for line in ndiff(old, new)]
+            what = f"{count(signs.count('+'), 'line')} more, {signs.count('-')} less"
+        leads_to = "" if edit.real == edit.path else f" -> {shown(edit.real)}"
+        title = paint.strong(one.connection.title)
+        yield f"  {title}: {shown(edit.path)}{leads_to}: {what}"
+
+
 def connected_line(one: Connecting, hindrance: str | None) -> str:
     """Says that an agent is connected, or why that is of no use yet."""
     title = one.connection.title

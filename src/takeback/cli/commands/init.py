@@ -7,12 +7,12 @@ import sys
 
 import click
 
+from takeback.cli import edits
 from takeback.cli.options import Call, completed_by, verb
 from takeback.cli.terminal import Unanswered, agrees
-from takeback.cli.travel import require_yes
 from takeback.paths import takeback_home
 from takeback.visible import shown
-from takeback.words.connections import connected_line, edit_lines, edits_document
+from takeback.words.connections import connected_line, edits_document
 
 DECLINED = 1
 
@@ -36,18 +36,15 @@ def command(call: Call, agents: tuple[str, ...], here: bool) -> int:
     changing = [one for one in planned if one.changes]
     if not call.json:
         output.aside(_about(takeback_home(environ)))
-        for one in changing:
-            output.aside(edit_lines(one, output.paint_stderr))
+    edits.show(call, changing)
     if not planned:
         output.line("No agent was found on this machine; name one: takeback init claude")
     if call.dry_run:
         output.document("init", edits_document(planned, done=False))
         return 0
-    if changing:
-        require_yes(call, "init")
-        if not call.yes and not agrees("Make these edits?"):
-            output.note("Nothing was changed.")
-            return DECLINED
+    if not edits.agreed(call, changing, "init"):
+        output.note("Nothing was changed.")
+        return DECLINED
     connect.connect(planned, environ)
     output.document("init", edits_document(planned, done=True))
     for one in planned:

@@ -6,10 +6,9 @@ import os
 
 import click
 
+from takeback.cli import edits
 from takeback.cli.options import Call, completed_by, verb
-from takeback.cli.terminal import agrees
-from takeback.cli.travel import require_yes
-from takeback.words.connections import edit_lines, edits_document
+from takeback.words.connections import edits_document
 
 DECLINED = 1
 
@@ -28,17 +27,13 @@ def command(call: Call, agents: tuple[str, ...], here: bool) -> int:
     output, environ = call.output, os.environ
     planned = connect.plan_disconnecting(agents, environ, here=os.getcwd() if here else None)
     changing = [one for one in planned if one.changes]
-    if not call.json:
-        for one in changing:
-            output.aside(edit_lines(one, output.paint_stderr))
+    edits.show(call, changing)
     if call.dry_run:
         output.document("uninstall", edits_document(planned, done=False))
         return 0
-    if changing:
-        require_yes(call, "uninstall")
-        if not call.yes and not agrees("Make these edits?"):
-            output.note("Nothing was changed.")
-            return DECLINED
+    if not edits.agreed(call, changing, "uninstall"):
+        output.note("Nothing was changed.")
+        return DECLINED
     connect.disconnect(planned, environ)
     output.document("uninstall", edits_document(planned, done=True))
     names = ", ".join(one.connection.title for one in changing)

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import tempfile
 import time
+from shutil import which
 
 from takeback.app import Takeback
 from takeback.cli.demo.agent import OTHERWISE, TURNS, Session, set_the_stage
@@ -211,6 +213,7 @@ class Performance:
             f"{size(self.project_bytes)} of files, {size(self.store_bytes)} in the store.",
             "",
             "Look around:",
+            *self._on_path(),
             f"  cd {quoted(self.project)}",
             f"  export TAKEBACK_HOME={quoted(self.store_home)}",
             "  takeback tree",
@@ -220,3 +223,12 @@ class Performance:
             "  takeback undo",
             f"Remove it all: rm -r {quoted(self._base)}",
         ]
+
+    def _on_path(self) -> list[str]:
+        """Returns the line after which a shell finds this takeback; none if it finds it already."""
+        folder = os.path.dirname(sys.executable)
+        ours = os.path.join(folder, "takeback")
+        found = which("takeback", path=os.environ.get("PATH"))
+        if found is not None and os.path.realpath(found) == os.path.realpath(ours):
+            return []
+        return [f"  export PATH={quoted(folder)}:$PATH"] if os.path.exists(ours) else []
