@@ -111,6 +111,18 @@ def turn_by_id(ledger: Ledger, id: str) -> Turn | None:
     return found[0] if found else None
 
 
+def turn_of(ledger: Ledger, checkpoint: Checkpoint) -> Turn | None:
+    """Returns the turn that a checkpoint begins, ends or stands in."""
+    found = _turns(
+        ledger,
+        "session = ?1 and (before = ?2 or after = ?2 or number = ?3) order by place desc limit 1",
+        checkpoint.session,
+        checkpoint.id,
+        checkpoint.turn,
+    )
+    return found[0] if found else None
+
+
 def turn_numbered(ledger: Ledger, session: str, number: int) -> Turn | None:
     """Returns a turn of the session's line: its own, else one it has from its ancestors."""
     for here in line(ledger, session):

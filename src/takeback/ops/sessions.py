@@ -117,10 +117,16 @@ class Node(Value):
     """The interrupted operation in whose middle the checkpoint before the turn was taken."""
 
 
-class _Around(Value):
-    """What the nodes of a tree are made with: everybody, and how things stand now."""
+_DEEPEST = 40
+"""Of sessions in a tree that descend from one another; what lies deeper stands beside it.
 
-    everyone: Mapping[SessionId, Session]
+An agent that takes itself back all day makes a line of hundreds: nobody could read that, and
+whoever reads the document would run out of stack."""
+
+
+class _Around(Value):
+    """How things stand now, for the nodes of a tree."""
+
     here: Place | None
     amid: Mapping[str, str]
     states: Mapping[str, str]
@@ -133,43 +139,54 @@ def tree(context: Context, ledger: Ledger, *, is_over: IsOver) -> list[Node]:
     count_lines(context.store, ledger, [turn.id for turn in turns])
     rows = [(turn.id, turn.before, turn.after) for turn in turns]
     around = _Around(
-        everyone,
         row_of(ledger, rows, current_place(context, ledger)),
         questions.amid(ledger),
         open_states(context, ledger, is_over),
     )
-    roots = [s for s in everyone.values() if s.parent not in everyone]
-    return [_node(ledger, around, s) for s in sorted(roots, key=lambda s: s.began)]
+    below: dict[SessionId | str, list[Session]] = {}
+    roots = []
+    for session in sorted(everyone.values(), key=lambda s: s.began):
+        if session.parent is None or _depth(everyone, session) % _DEEPEST == 0:
+            roots.append(session)
+            continue
+        origin = ledger.by_id(session.origin) if session.origin else None
+        turn = None if origin is None else questions.turn_of(ledger, origin)
+        on_parent = turn is not None and turn.session == session.parent
+        below.setdefault(turn.id if turn and on_parent else session.parent, []).append(session)
+    return [_node(ledger, around, below, root) for root in roots]
 
 
-def _node(ledger: Ledger, around: _Around, session: Session) -> Node:
-    below: list[Node] = []
-    children = [s for s in around.everyone.values() if s.parent == session.id]
+def _depth(everyone: Mapping[SessionId, Session], session: Session) -> int:
+    """Returns how many ancestors of a session are known."""
+    depth, seen = 0, {session.id}
+    while session.parent is not None and session.parent not in seen:
+        above = everyone.get(session.parent)
+        if above is None:
+            break
+        session = above
+        seen.add(session.id)
+        depth += 1
+    return depth
+
+
+def _node(
+    ledger: Ledger,
+    around: _Around,
+    below: Mapping[SessionId | str, list[Session]],
+    session: Session,
+) -> Node:
+    """Makes the node of a session; ``below`` are those that descend from a turn or a session."""
+
+    def nodes(of: SessionId | str) -> tuple[Node, ...]:
+        return tuple(_node(ledger, around, below, child) for child in below.get(of, ()))
+
+    turns = []
     for turn in reversed(questions.turns(ledger, session=session.id)):
-        forks = tuple(
-            _node(ledger, around, child)
-            for child in sorted(children, key=lambda s: s.began)
-            if _origin_turn(ledger, child) == turn.id
-        )
         changes = tuple(questions.turn_changes(ledger, turn.id))
         here = around.here[1] if around.here is not None and around.here[0] == turn.id else None
-        amid = around.amid.get(turn.before)
-        below.append(Node(session, as_it_stands(turn, around.states), changes, here, forks, amid))
-    placed = {node.session.id for turn in below for node in turn.children}
-    rest = [child for child in children if child.id not in placed]
-    below += [_node(ledger, around, child) for child in rest]
-    return Node(session, None, (), None, tuple(below))
-
-
-def _origin_turn(ledger: Ledger, child: Session) -> str | None:
-    """Returns the id of the turn that a child descends from the beginning or the end of."""
-    origin = ledger.by_id(child.origin) if child.origin else None
-    if origin is None:
-        return None
-    for turn in questions.turns(ledger, session=origin.session):
-        if turn.before == origin.id or turn.after == origin.id or turn.number == origin.turn:
-            return turn.id
-    return None
+        amid, stands = around.amid.get(turn.before), as_it_stands(turn, around.states)
+        turns.append(Node(session, stands, changes, here, nodes(turn.id), amid))
+    return Node(session, None, (), None, (*turns, *nodes(session.id)))
 
 
 def places(ledger: Ledger, session: str, entries: list[str]) -> dict[str, Checkpoint]:

@@ -223,7 +223,13 @@ def session(entry: SessionEntry) -> Document:
 def node(found: Node) -> Document:
     """Returns a session or a turn of the tree with all below it."""
     turn = found.turn
-    about: Document = {"node": "session", "id": found.session.id, "agent": found.session.agent}
+    session = found.session
+    about: Document = {
+        "node": "session",
+        "id": session.id,
+        "agent": session.agent,
+        "parent": session.parent,
+    }
     if turn is not None:
         about = {
             "node": "turn",

@@ -55,7 +55,8 @@ def tree_lines(roots: Sequence[Node], paint: Paint, now: float) -> Iterator[str]
     """
     tree = _Tree(rows.short_ids(_sessions(roots)), paint, now)
     for root in roots:
-        yield tree.label(root)
+        above = root.session.parent
+        yield tree.label(root) + (f"  from {shown(above)}" if above is not None else "")
         yield from tree.below(root, "")
 
 
