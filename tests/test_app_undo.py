@@ -10,6 +10,7 @@ import pytest
 from takeback import Takeback
 from takeback.app.session import AgentSession
 from takeback.errors import Refused
+from takeback.model.event import AgentEvent
 from takeback.model.operation import CONVERSATION
 from takeback.model.policy import Overrides
 from takeback.words.paint import Paint
@@ -258,3 +259,32 @@ def test_what_a_running_turn_did_since_the_last_look_is_no_own_edit(
         plan = tb.plan(f"{talk.session.id}/turn:5")
         assert [change.path for change in plan.deletes] == [b"f5"]
         assert plan.outside == ()
+
+
+def test_a_turn_whose_end_still_waits_is_another_sessions_too(
+    tb: Takeback, talk: Talk, workspace: Path
+) -> None:
+    """Its hook did not get the lock in time, as while another operation runs."""
+    tb.rewind(f"{talk.session.id}/turn:4")
+    prompt = AgentEvent("prompt", "mine", "other", str(workspace), turn="t", prompt="me too")
+    for go in (tb.undo, tb.redo):
+        tb.receive(prompt)
+        (workspace / "x.txt").write_text(f"theirs {go}")
+        tb.leave(prompt.replace(kind="turn_end"), came=tb.now)
+        with pytest.raises(Refused, match=r"x\.txt"):
+            go()
+        go(overrides=Overrides(keep_others=True))
+        assert (workspace / "x.txt").exists()
+
+
+def test_two_undos_at_once_do_not_take_back_one_operation_twice(
+    tb: Takeback, talk: Talk, workspace: Path
+) -> None:
+    tb.rewind(f"{talk.session.id}/turn:4", scope="files")
+    tb.rewind(f"{talk.session.id}/turn:3", scope="files")
+    shown = tb.plan_undo()
+    with Takeback.open(workspace) as another:
+        another.undo()
+    with pytest.raises(Refused, match="changed since the plan was shown"):
+        tb.undo(shown=shown)
+    assert names(workspace) == ["a.txt", "f1", "f2", "f3"]

@@ -70,16 +70,18 @@ class Steps(Travel):
 
     def _step(self, kind: str, overrides: Overrides, shown: Plan | None) -> Outcome:
         self.recover_instead_of(kind)
-        step = ops.undo.next_step(self._context, kind)
-        outcome = ops.undo.take_step(
-            self._context,
-            kind,
-            step,
-            self._by_id,
-            overrides,
-            shown=shown,
-            facts=self._facts(self._by_id(step.goes_to)),
-        )
+        with self._context.locked():  # from what is decided on until it is done
+            self._take_in()
+            step = ops.undo.next_step(self._context, kind)
+            outcome = ops.undo.take_step(
+                self._context,
+                kind,
+                step,
+                self._by_id,
+                overrides,
+                shown=shown,
+                facts=self._facts(self._by_id(step.goes_to)),
+            )
         return self._with_session(outcome, step.operation)
 
     def _with_session(self, outcome: Outcome, operation: Operation) -> Outcome:

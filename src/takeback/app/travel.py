@@ -162,17 +162,19 @@ class Travel(Reading):
         """Goes to a checkpoint. ``shown`` is the plan a person agreed to."""
         self._recover_and_say()
         target, moved = self._destination(checkpoint, paths, scope, ignored)
-        cut = self._cut(target) if moved != "files" else None
-        outcome = ops.rewind.rewind(
-            self._context,
-            target,
-            self._scope(paths, ignored, files=moved != "conversation"),
-            overrides,
-            shown=shown,
-            facts=self._facts(target),
-            cut=cut,
-            about=self._about(target),
-        )
+        with self._context.locked():  # from what is decided on until it is done
+            self._take_in()
+            cut = self._cut(target) if moved != "files" else None
+            outcome = ops.rewind.rewind(
+                self._context,
+                target,
+                self._scope(paths, ignored, files=moved != "conversation"),
+                overrides,
+                shown=shown,
+                facts=self._facts(target),
+                cut=cut,
+                about=self._about(target),
+            )
         return self._delivered(outcome, cut)
 
     def fork(
@@ -192,19 +194,25 @@ class Travel(Reading):
         target = self.find(checkpoint)
         if worktree is not None:
             worktree = self._directory_to_fill(worktree)
-        cut = self._cut(target, worktree)
-        outcome = ops.rewind.rewind(
-            self._context,
-            target,
-            self._scope((), False, files=files and worktree is None),
-            overrides,
-            shown=shown,
-            facts=self._facts(target) if files and worktree is None else ops.facts.NO_FACTS,
-            kind="fork",
-            cut=cut,
-            about=self._about(target),
-        )
+        with self._context.locked():  # from what is decided on until it is done
+            self._take_in()
+            cut = self._cut(target, worktree)
+            outcome = ops.rewind.rewind(
+                self._context,
+                target,
+                self._scope((), False, files=files and worktree is None),
+                overrides,
+                shown=shown,
+                facts=self._facts(target) if files and worktree is None else ops.facts.NO_FACTS,
+                kind="fork",
+                cut=cut,
+                about=self._about(target),
+            )
         return self._delivered(outcome, cut).replace(directory=worktree)
+
+    def _take_in(self) -> None:
+        """Records the events that wait, so that what is decided on is all. Holds the lock."""
+        ops.receive.record_waiting(self._context)
 
     def _delivered(self, outcome: Outcome, cut: Cut | None) -> Outcome:
         """Gives a new session to its agent, where that does not read the file itself."""
