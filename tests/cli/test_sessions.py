@@ -56,6 +56,13 @@ ID   now  mine  turn 1  "write a parser"  parser.py, test.py  +3 -0
     ]
 
 
+def test_show_without_a_name_shows_the_newest_turn_in_full(host: Host) -> None:
+    assert host.cli.ok("--json", "show").json == host.cli.ok("--json", "show", "turn:3").json
+    assert host.cli.ok("--json", "show", "@").json["kind"] == "turn end"
+    host.cli.ok("checkpoint", "-m", "mine")
+    assert host.cli.ok("--json", "show").json["prompt"] == "clean up"  # it is of no session
+
+
 def test_everything_in_the_log(host: Host) -> None:
     assert said(host, "log", "--all") == snapshot("""\
 ID   now  mine  turn end       no changes  <- here

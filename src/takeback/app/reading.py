@@ -102,6 +102,11 @@ class Reading(Browsing):
         )
         return shown.replace(entry=named)
 
+    def beginning_of(self, checkpoint: CheckpointLike) -> Checkpoint:
+        """Returns the place before the turn that a checkpoint stands in, itself if it is in none."""
+        found = self.find(checkpoint)
+        return self._ask(lambda ledger: ops.sessions.beginning_of(ledger, found))
+
     def _words_of_a_command(self, end: Checkpoint) -> str | None:
         """Returns the words of a ``!command``: an agent may write them after it told of its end."""
         then = ops.child.conversation_of(self._context, end)

@@ -62,6 +62,14 @@ def _newest_event(ledger: Ledger, session: str) -> float | None:
     return None if found is None else found.last_event
 
 
+def beginning_of(ledger: Ledger, checkpoint: Checkpoint) -> Checkpoint:
+    """Returns the place before the turn that a checkpoint stands in, itself if it is in none."""
+    turn = None
+    if checkpoint.agent is not None and checkpoint.turn:
+        turn = questions.turn_of(ledger, checkpoint)
+    return checkpoint if turn is None else ledger.by_id(turn.before) or checkpoint
+
+
 class SessionEntry(Value):
     """A session as a list shows it."""
 

@@ -16,18 +16,19 @@ from takeback.words import documents, render
     "checkpoint",
     metavar="[CP]",
     type=name_text,
-    default="@",
+    required=False,
     shell_complete=completed_by("checkpoints"),
 )
 @session_option
-def command(call: Call, checkpoint: str, session: str | None) -> int:
-    """Show one checkpoint or turn in full, by default the newest.
+def command(call: Call, checkpoint: str | None, session: str | None) -> int:
+    """Show one checkpoint or turn in full, by default the newest turn.
 
     What changed in it and who did it, the tools that were used, what was checked out then, and
     what it does not hold.
     """
     with call.open("show") as tb:
-        found = tb.show(call.look_up(tb, checkpoint, session))
+        place = call.look_up(tb, checkpoint or "@", session)
+        found = tb.show(place if checkpoint is not None else tb.beginning_of(place))
         output = call.output
         output.document("checkpoint", documents.shown_checkpoint(found))
         with paged(call, tb):
