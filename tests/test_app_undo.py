@@ -288,3 +288,29 @@ def test_two_undos_at_once_do_not_take_back_one_operation_twice(
     with pytest.raises(Refused, match="changed since the plan was shown"):
         tb.undo(shown=shown)
     assert names(workspace) == ["a.txt", "f1", "f2", "f3"]
+
+
+def test_what_another_session_is_just_writing_is_not_taken_back_unasked(
+    tb: Takeback, talk: Talk, workspace: Path
+) -> None:
+    tb.rewind(f"{talk.session.id}/turn:4")
+    with tb.session(agent="mine", native="other").turn("at work"):
+        (workspace / "x.txt").write_text("half of it")
+        plan = tb.plan_undo()
+        assert [refusal.code for refusal in plan.refused] == ["during_turn", "others"]
+        assert (plan.others, plan.outside) == ((b"x.txt",), ())
+        with pytest.raises(Refused, match=r"x\.txt"):
+            tb.undo(overrides=Overrides(during_turn=True))
+        tb.undo(overrides=Overrides(during_turn=True, keep_others=True))
+        assert (workspace / "x.txt").exists()
+        assert names(workspace) == ["a.txt", "f1", "f2", "f3", "f4", "x.txt"]
+
+
+def test_going_to_a_checkpoint_made_by_hand_takes_back_the_one_that_works(
+    tb: Takeback, workspace: Path
+) -> None:
+    start = tb.checkpoint().checkpoint
+    with tb.session(agent="mine", native="other").turn("at work"):
+        (workspace / "x.txt").write_text("half of it")
+        tb.rewind(start, overrides=Overrides(during_turn=True))
+        assert not (workspace / "x.txt").exists()

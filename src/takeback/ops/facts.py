@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SessionId, SnapshotId
     from takeback.model.timeline import OwnedChange, Turn
+    from takeback.ops.capture import Captured
     from takeback.ops.context import Context
 
 
@@ -38,8 +39,8 @@ class Facts(Value):
     """
 
     last_seen: SnapshotId | None = None
-    is_worked_on: bool = False
-    """A turn is open: what changed since the last look is its doing, not the person's."""
+    at_work: frozenset[str] = frozenset()
+    """The sessions that have an open turn: what changed since the last look is their doing."""
     running: tuple[RunningTurn, ...] = ()
     inside: RunningTurn | None = None
     others: Mapping[bytes, str] = {}
@@ -75,7 +76,7 @@ def facts(
     later = [one for one in ledger.after(target, everywhere=True) if one.session in family]
     return Facts(
         last_seen=last_seen(ledger),
-        is_worked_on=bool(questions.open_turns(ledger)),
+        at_work=frozenset(turn.session for turn in questions.open_turns(ledger)),
         running=running_turns(context, ledger, is_over),
         inside=inside,
         others=_others(changes, target, family),
@@ -86,6 +87,26 @@ def facts(
         family=family,
         current=current_session(context, ledger, target.session),
     )
+
+
+def until_now(context: Context, captured: Captured, known: Facts) -> Facts:
+    """Adds what changed since the last look, as the next checkpoint would have it.
+
+    It is the person's if no agent is at work, and another session's if that one alone is.
+    """
+    if known.last_seen is None:
+        return known
+    seen = bytes.fromhex(known.last_seen)
+    found = trees.diff(context.store, seen, captured.tree, on_damage=lambda path, error: None)
+    changed = frozenset(change.path for change in found)
+    if not known.at_work:
+        return known.replace(own=known.own | changed)
+    others = known.at_work - known.family
+    by_hand = WORKSPACE_SESSION in known.family and not known.others  # one worker: it is meant
+    if len(known.at_work) == len(others) == 1 and not by_hand:
+        (session,) = others
+        return known.replace(others={**dict.fromkeys(changed, session), **known.others})
+    return known
 
 
 def last_seen(ledger: Ledger) -> SnapshotId | None:

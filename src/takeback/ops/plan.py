@@ -5,11 +5,10 @@ from __future__ import annotations
 from takeback.model.path_text import to_text
 from takeback.model.plan import Plan
 from takeback.ops.capture import capture
-from takeback.ops.facts import NO_FACTS, Facts
+from takeback.ops.facts import NO_FACTS, Facts, until_now
 from takeback.ops.failures import Translated
 from takeback.ops.preconditions import others, refusals, warnings
 from takeback.ops.prepare import Preparation
-from takeback.store import trees
 from takeback.visible import shown
 
 TYPE_CHECKING = False
@@ -39,6 +38,7 @@ def plan(
         captured = capture(context)
         captured.keep()
         with Translated("the plan"):
+            facts = until_now(context, captured, facts)
             changes = prepare(context, captured, target, scope, overrides, facts, save=False)
             made = describe(context, captured, target, scope, changes, overrides, facts)
     return _counted(context, captured, made)
@@ -83,7 +83,7 @@ def describe(
         writes=tuple(sorted(changes.writes, key=lambda c: c.path)),
         deletes=tuple(sorted(changes.deletes, key=lambda c: c.path)),
         left_alone=changes.named(),
-        outside=_outside(context, captured, changes, facts),
+        outside=_outside(changes, facts),
         others=others(changes, facts),
         warnings=tuple(
             shown(line) for line in (*unnamed, *warnings(context, target, files=scope.files))
@@ -97,20 +97,10 @@ def describe(
     )
 
 
-def _outside(
-    context: Context, captured: Captured, changes: Preparation, facts: Facts
-) -> tuple[bytes, ...]:
-    """Returns the planned paths that the person changed since the target, by their own hand.
-
-    Up to the last look the ledger says so; since then it is theirs if no agent is at work.
-    """
-    own = set(facts.own)
-    if facts.last_seen is not None and not facts.is_worked_on:
-        seen = bytes.fromhex(facts.last_seen)
-        found = trees.diff(context.store, seen, captured.tree, on_damage=lambda path, error: None)
-        own.update(change.path for change in found)
+def _outside(changes: Preparation, facts: Facts) -> tuple[bytes, ...]:
+    """Returns the planned paths that the person changed since the target, by their own hand."""
     planned = {change.path for change in (*changes.writes, *changes.deletes)}
-    return tuple(sorted(planned & own))
+    return tuple(sorted(planned & facts.own))
 
 
 def _turns(changes: Preparation, facts: Facts) -> tuple[Turn, ...]:

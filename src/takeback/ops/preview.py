@@ -11,6 +11,7 @@ from takeback.model.policy import NO_OVERRIDES
 from takeback.ops.capture import capture
 from takeback.ops.compare import counted
 from takeback.ops.counting import lines_between
+from takeback.ops.facts import until_now
 from takeback.ops.failures import Translated
 from takeback.ops.plan import describe, prepare
 from takeback.store import trees
@@ -49,6 +50,7 @@ def preview(context: Context, target: Checkpoint, scope: Scope, facts: Facts) ->
         captured = capture(context)
         captured.keep()
         with Translated("the plan"):
+            facts = until_now(context, captured, facts)
             changes = prepare(context, captured, target, scope, NO_OVERRIDES, facts, save=False)
             plan = describe(context, captured, target, scope, changes, NO_OVERRIDES, facts)
     tree = bytes.fromhex(target.snapshot)

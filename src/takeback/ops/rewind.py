@@ -23,7 +23,7 @@ from takeback.ops.capture import capture, draft, record
 from takeback.ops.child import encode as encode_child
 from takeback.ops.child import write_child
 from takeback.ops.closing import close_gone
-from takeback.ops.facts import NO_FACTS, Facts
+from takeback.ops.facts import NO_FACTS, Facts, until_now
 from takeback.ops.failures import Translated
 from takeback.ops.plan import describe, prepare
 from takeback.ops.receive import record_waiting
@@ -98,6 +98,7 @@ def rewind(
         record_waiting(context, captured)
         close_gone(context, captured)
         with Translated(f"the {kind}", undo=captured.sink.discard):
+            facts = until_now(context, captured, facts)
             changes = prepare(context, captured, target, scope, overrides, facts, save=True)
             made = describe(context, captured, target, scope, changes, overrides, facts)
         if shown is not None and not made.same_changes(shown):
