@@ -119,6 +119,7 @@ def test_log_options(story: Story) -> None:
         "child": None,
         "about": '"start"',
         "directory": None,
+        "next": "undo",
     }
 
 

@@ -15,6 +15,8 @@ from takeback.tui.after import AfterScreen
 from takeback.tui.asking import AskScreen
 from takeback.tui.choices import ActionsScreen
 from takeback.tui.doing import DoingScreen
+from takeback.tui.journey import operations as operations_journey
+from takeback.tui.operations import OperationsScreen
 from takeback.tui.plan import PlanScreen, RefusalScreen
 from tests.support.claude_session import NATIVE, play_claude_turn
 from tests.support.git import git
@@ -217,6 +219,31 @@ def test_undo_and_redo_from_the_timeline(story: Path) -> None:
             assert files_of(story) == files
             await pilot.press("escape")
             await at_timeline(stage, pilot)
+
+    play(story, keys)
+
+
+def test_going_before_an_operation_from_the_list_of_them(story: Path) -> None:
+    with Takeback.open(story) as tb:
+        tb.rewind("turn:3", scope="files")
+        tb.rewind("turn:2", scope="files")
+
+    async def keys(stage: Stage, pilot: Pilot[None]) -> None:
+        stage.begin(operations_journey(stage.picker, stage.desk))
+        await shows(pilot, OperationsScreen)
+        text = said(screen_text(stage))
+        assert "<- undo takes this back" in text
+        await pilot.press("down", "b")
+        await shows(pilot, PlanScreen)
+        await pilot.press("escape")
+        await shows(pilot, OperationsScreen)
+        await pilot.press("down", "enter")
+        await shows(pilot, PlanScreen)
+        await pilot.press("y")
+        await shows(pilot, AfterScreen)
+        assert files_of(story) == NOW
+        await pilot.press("escape")
+        await at_timeline(stage, pilot)
 
     play(story, keys)
 

@@ -167,7 +167,11 @@ class Opened:
         now = self._context.clock.now()
         return self._ask(
             lambda ledger: ops.names.find(
-                ledger, name, now=now, meant=lambda: self._meant(ledger, session)
+                ledger,
+                name,
+                now=now,
+                meant=lambda: self._meant(ledger, session),
+                log=lambda: ops.timeline.operations(self._context.store),
             )
         )
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.comparison import Between, FileDiff
     from takeback.model.operation import Operation
+    from takeback.ops.operation_log import Logged
     from takeback.ops.sessions import Found, Node, SessionEntry
     from takeback.ops.status import Status
     from takeback.ops.timeline import Listing, Shown, TimelineEntry
@@ -116,6 +117,14 @@ class Reading(Browsing):
     def operations(self) -> list[Operation]:
         """Returns the operation log, oldest first."""
         return ops.timeline.operations(self._context.store)
+
+    def operation_log(self) -> list[Logged]:
+        """Returns the operation log, oldest first, each line with what it was about."""
+        return ops.operation_log.logged(self.operations())
+
+    def operation(self, name: str) -> Operation:
+        """Returns the operation of that id, or of that beginning of one."""
+        return ops.operation_log.find_operation(self.operations(), name)
 
     def cat(self, checkpoint: CheckpointLike, path: str | bytes) -> bytes:
         """Returns the bytes of one file as a checkpoint has them."""

@@ -81,6 +81,8 @@ class Travel(Reading):
 
         now = self._context.clock.now()
         is_time = isinstance(name, str) and ops.names.parse_time(name.strip(), now) is not None
+        if isinstance(name, str) and ops.operation_log.is_state_name(name):
+            return FILES  # a state of the files, whatever was said there
         if tuple(paths) or ignored or is_time or target.agent is None:
             return FILES
         if not self._context.policy.conversation:
@@ -294,6 +296,8 @@ class Travel(Reading):
         """Says in words where a checkpoint is, fit to be shown anywhere."""
         if target.label:
             return visible(f'"{target.label}"')
+        if target.kind == "undo" and target.prompt:
+            return visible(target.prompt)
         if not target.turn or target.agent is None:
             return target.id
         line = visible((target.prompt or "").strip().split("\n")[0][:60])

@@ -115,6 +115,18 @@ def sessions(context: click.Context, parameter: click.Parameter, incomplete: str
     return _offered(context, incomplete, found)
 
 
+def operations(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
+    """Offers the operations of the log, the newest first."""
+    return _offered(
+        context,
+        incomplete,
+        lambda tb: (
+            (one.operation.id, f"{one.operation.kind} {one.about}")
+            for one in reversed(tb.operation_log())
+        ),
+    )
+
+
 def paths(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
     """Offers the paths that the checkpoint holds, one directory at a time."""
     folder = incomplete.rpartition("/")[0]

@@ -188,6 +188,11 @@ class Ledger(LedgerFile):
         )
         return found[0] if found else None
 
+    def with_snapshot(self, snapshot: SnapshotId) -> Checkpoint | None:
+        """Returns the newest checkpoint of exactly that state, of whatever kind."""
+        found = self._select("snapshot = ?1", snapshot, limit=1)
+        return found[0] if found else None
+
     def changes(self, checkpoint: CheckpointId) -> list[OwnedChange]:
         """Returns what changed between the state before and this checkpoint."""
         rows = self.rows(

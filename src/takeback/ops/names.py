@@ -1,8 +1,9 @@
 """Finds the checkpoint that a person means.
 
-In this order: exact id, label, ``turn:N`` (before turn N) and ``turn:N.end``, ``@`` and
-``@~N``, a time, the beginning of an id (four characters at least). ``SESSION/CP`` looks in one
-session only; without it, turns and ``@`` are those of the session that is meant.
+In this order: exact id, label, ``OP.before`` and ``OP.after`` (the states around an operation),
+``turn:N`` (before turn N) and ``turn:N.end``, ``@`` and ``@~N``, a time, the beginning of an id
+(four characters at least). ``SESSION/CP`` looks in one session only; without it, turns and ``@``
+are those of the session that is meant.
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ from takeback.errors import NoSuchCheckpoint, UsageError
 from takeback.ledger import sessions as questions
 from takeback.model.checkpoint import UNDO
 from takeback.model.ids import ID_LENGTH, looks_like_id
+from takeback.ops.operation_log import hint_for, is_state_name, state_named
 from takeback.ops.whose import find_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SessionId
+    from takeback.model.operation import Operation
     from takeback.model.timeline import Session
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -32,11 +35,17 @@ _NEAR = 5
 
 
 def find(
-    ledger: Ledger, text: str, *, now: float, meant: Callable[[], str | None] = lambda: None
+    ledger: Ledger,
+    text: str,
+    *,
+    now: float,
+    meant: Callable[[], str | None] = lambda: None,
+    log: Callable[[], Sequence[Operation]] = lambda: (),
 ) -> Checkpoint:
     """Returns the checkpoint named by ``text``; raises NoSuchCheckpoint with near ones.
 
-    ``meant`` says which session is meant, and is asked only where that matters.
+    ``meant`` says which session is meant, ``log`` gives the operation log; both are asked only
+    where that matters.
     """
     before, slash, wanted = text.rpartition("/")  # no place has a slash, a session's id may
     wanted = wanted.strip()
@@ -51,6 +60,10 @@ def find(
         return labelled[0]
     if len(labelled) > 1:
         raise _ambiguous(text, labelled)
+    if is_state_name(wanted):
+        state = state_named(ledger, log(), wanted)
+        if state is not None:
+            return state
     if wanted.startswith("turn:"):
         return _turn(ledger, wanted, session or meant())
     if wanted.startswith("@"):
@@ -61,7 +74,7 @@ def find(
         if found is None:
             raise NoSuchCheckpoint(f"there is no checkpoint at or before {text}", hint=_LIST)
         return found
-    return _by_prefix(ledger, wanted, session)
+    return _by_prefix(ledger, wanted, session, log)
 
 
 def session_named(ledger: Ledger, session: str) -> Session | None:
@@ -125,7 +138,9 @@ def _from_newest(ledger: Ledger, text: str, session: str | None) -> Checkpoint:
     return found[back]
 
 
-def _by_prefix(ledger: Ledger, text: str, session: str | None) -> Checkpoint:
+def _by_prefix(
+    ledger: Ledger, text: str, session: str | None, log: Callable[[], Sequence[Operation]]
+) -> Checkpoint:
     if looks_like_id(text) and len(text) >= _SHORTEST_PREFIX:
         found = [c for c in ledger.by_prefix(text) if session in (None, c.session)]
         if len(found) == 1:
@@ -140,6 +155,7 @@ def _by_prefix(ledger: Ledger, text: str, session: str | None) -> Checkpoint:
         hint = f"a turn is written turn:3 or turn:3.end; {_LIST}"
     elif not near and (text[0].isdigit() or text.lower() in _DAYS):
         hint = f"a time is written 10m, 2h, 3d, 14:05 or 2026-11-15T14:05; {_LIST}"
+    hint = hint_for(log(), text) or hint
     raise NoSuchCheckpoint(f"there is no checkpoint {text!r}", hint=hint)
 
 

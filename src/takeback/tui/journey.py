@@ -19,6 +19,7 @@ from takeback.tui.after import RESUME, TAKE_BACK, AfterScreen
 from takeback.tui.asking import AskScreen
 from takeback.tui.choices import ActionsScreen
 from takeback.tui.doing import working
+from takeback.tui.operations import OperationsScreen
 from takeback.tui.plan import PlanScreen, RefusalScreen
 from takeback.tui.trouble import SaidScreen, TroubleScreen, trouble
 from takeback.words import choices as words
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from takeback.app import Takeback
     from takeback.app.errand import Errand
+    from takeback.model.checkpoint import Checkpoint
     from takeback.model.plan import Outcome, Plan
     from takeback.model.policy import Overrides
     from takeback.ops.choices import Choices
@@ -51,6 +53,11 @@ async def travel(
 async def step(app: PickerApp, desk: Desk, kind: str) -> Outcome | None:
     """Undoes or redoes the last operation, through the plan like everything else."""
     return await _guarded(app, desk, _step(app, desk, kind))
+
+
+async def operations(app: PickerApp, desk: Desk) -> Outcome | None:
+    """Shows the operation log, and goes to before or after an operation that is chosen there."""
+    return await _guarded(app, desk, _operations(app, desk))
 
 
 async def label(app: PickerApp, desk: Desk, entry: TimelineEntry) -> None:
@@ -234,6 +241,26 @@ async def _step(app: PickerApp, desk: Desk, kind: str) -> Outcome | None:
     errand = await _next_step(desk, kind)
     outcome = await _agree_and_go(app, desk, errand)
     return None if outcome is None else await _arrive(app, desk, errand, outcome)
+
+
+async def _operations(app: PickerApp, desk: Desk) -> Outcome | None:
+    from takeback.app import errand as errands
+
+    if not await _is_whole(app, desk):
+        return None
+    while True:
+        log, now = await desk.ask(lambda tb: (tb.operation_log(), tb.now))
+        name = await app.push_screen_wait(OperationsScreen(log, now))
+        if name is None:
+            return None
+        errand = errands.rewind(await desk.ask(_finding(name)), scope="files")
+        outcome = await _agree_and_go(app, desk, errand)
+        if outcome is not None:
+            return await _arrive(app, desk, errand, outcome)
+
+
+def _finding(name: str) -> Callable[[Takeback], Checkpoint]:
+    return lambda tb: tb.find(name)
 
 
 # -- when something goes wrong

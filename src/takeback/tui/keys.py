@@ -58,6 +58,7 @@ SEARCH = (
 JUMPS = (
     Key("", "", "", "PageUp, PageDown", "a page"),
     Key("", "", "", "Home, End, g, G", "the newest, the oldest"),
+    Key("", "", "", "o", "the operations: go to before or after one"),
     Key("", "", "", "Ctrl-Z", "to the shell; fg comes back"),
 )
 """Keys that only the help names."""

@@ -49,6 +49,7 @@ class MainScreen(Screen[None]):
         Binding("f", "filter", "filter", show=False, priority=True),
         Binding("u", "step('undo')", "undo", show=False),
         Binding("r", "step('redo')", "redo", show=False),
+        Binding("o", "operations", "operations", show=False),
         Binding("l", "label", "label", show=False),
         Binding("v", "detail('view')", "view", show=False),
         Binding("y", "copy", "copy id", show=False),
@@ -249,3 +250,11 @@ class MainScreen(Screen[None]):
         from takeback.tui.journey import step
 
         await step(self.picker, self._desk, kind)
+
+    def action_operations(self) -> None:
+        self._journey(self._operations)
+
+    async def _operations(self) -> None:
+        from takeback.tui.journey import operations
+
+        await operations(self.picker, self._desk)

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from takeback.app.connect import AgentState
     from takeback.model.change import Change, CountedChange
     from takeback.model.coverage import NotHeld
-    from takeback.model.operation import Operation
     from takeback.model.plan import LeftAlone, Outcome, Plan
     from takeback.model.session import Resume
     from takeback.model.timeline import OwnedChange, Turn
+    from takeback.ops.operation_log import Logged
     from takeback.ops.sessions import Found, Node, SessionEntry
     from takeback.ops.standing import Dirty, Standing
     from takeback.ops.status import Status
@@ -120,7 +120,9 @@ def shown_checkpoint(shown: Shown) -> Document:
     }
 
 
-def operation(done: Operation) -> Document:
+def operation(entry: Logged) -> Document:
+    """Returns one line of the operation log."""
+    done = entry.operation
     return {
         "id": done.id,
         "kind": done.kind,
@@ -139,6 +141,7 @@ def operation(done: Operation) -> Document:
         "child": done.child,
         "about": done.about,
         "directory": done.directory,
+        "next": entry.next,
     }
 
 

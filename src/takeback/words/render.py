@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.model.ages import age, ago
+from takeback.model.ages import ago
 from takeback.model.checkpoint import AMID
 from takeback.visible import shown
 from takeback.words.text import count, quoted, shown_path
@@ -170,26 +170,6 @@ def file_names(paths: Sequence[bytes]) -> str:
         return "no changes"
     names = ", ".join(shown_path(path) for path in paths[:_NAMES])
     return names + (f" +{len(paths) - _NAMES} more" if len(paths) > _NAMES else "")
-
-
-def operation_line(operation: Operation, paint: Paint, now: float) -> str:
-    """Returns one line of the operation log."""
-    words = [
-        paint.id(operation.id),
-        f"{age(operation.time, now):>4}",
-        operation.kind,
-        f"to {shown(operation.about or operation.target)}",
-        f"{operation.written} written, {operation.deleted} deleted",
-    ]
-    if operation.left_alone:
-        words.append(f"{operation.left_alone} left alone")
-    if operation.paths:
-        words.append("only " + " ".join(shown_path(path) for path in operation.paths))
-    if operation.child is not None:
-        words.append(f"-> session {operation.child}")
-    if operation.recovered:
-        words.append("recovered")
-    return "  ".join(words)
 
 
 def shown_lines(found: Shown, paint: Paint, now: float) -> Iterator[str]:

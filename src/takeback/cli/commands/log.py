@@ -11,8 +11,9 @@ from takeback.cli.earlier import mention
 from takeback.cli.options import Call, completed_by, name_text, verb
 from takeback.cli.pager import paged
 from takeback.cli.terminal import terminal_width
-from takeback.words import documents, render
+from takeback.words import documents
 from takeback.words.listing import Columns, older
+from takeback.words.operations import operation_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,11 +80,11 @@ def _print(call: Call, tb: Takeback, found: Listing) -> None:
 def _operations(call: Call, tb: Takeback, session: str | None, limit: int) -> int:
     output, now = call.output, time.time()
     one = None if session is None else tb.session_meant(session)
-    found = [done for done in tb.operations() if one in (None, done.session)]
+    found = [done for done in tb.operation_log() if one in (None, done.operation.session)]
     found.reverse()
     some = found if limit < 0 else found[:limit]
     with paged(call, tb):
         for done in some:
             output.document("operation", documents.operation(done))
-            output.line(render.operation_line(done, output.paint, now))
+            output.line(operation_line(done, output.paint, now))
     return 0

@@ -1,0 +1,116 @@
+"""The operation log as people use it: each line with what it was about, and the states around it.
+
+    OP.before   the files as they were before the operation: its undo snapshot
+    OP.after    the files as it left them
+
+Ids of operations look like those of checkpoints; only with one of these endings do they name one.
+"""
+
+from __future__ import annotations
+
+from takeback.errors import NoSuchCheckpoint
+from takeback.model.operation import FORK, REDO, UNDO, history
+from takeback.model.value import Value
+from takeback.visible import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from takeback.ledger.ledger import Ledger
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.operation import History, Operation, Step
+
+BEFORE, AFTER = "before", "after"
+_SHORTEST = 4
+_LIST = "the operations: takeback log --operations"
+
+
+class Logged(Value):
+    """One line of the log. ``of`` is what an undo or redo was about.
+
+    ``next`` is ``undo`` or ``redo`` for the operation that the command of that name would take.
+    """
+
+    operation: Operation
+    of: Operation | None = None
+    next: str | None = None
+
+    @property
+    def about(self) -> str:
+        """Says in words what it did; fit to be shown anywhere."""
+        done = self.operation
+        if done.kind in (UNDO, REDO):
+            return "of an operation that is lost" if self.of is None else f"of {named(self.of)}"
+        where = f", into {shown(done.directory)}" if done.directory is not None else ""
+        return f"{'from' if done.kind == FORK else 'to'} {shown(done.about or done.target)}{where}"
+
+
+def named(operation: Operation) -> str:
+    """Returns an operation as part of a sentence: ``the rewind to before turn 3``."""
+    way = "from" if operation.kind == FORK else "to"
+    return f"the {operation.kind} {way} {shown(operation.about or operation.target)}"
+
+
+def logged(operations: Sequence[Operation]) -> list[Logged]:
+    """Returns the log, oldest first, each line with what it was about."""
+    by_id = {operation.id: operation for operation in operations}
+    stacks = history(operations)
+    marks = {steps[-1].operation.id: kind for kind, steps in _stacks(stacks) if steps}
+    return [
+        Logged(one, None if one.of is None else by_id.get(one.of), marks.get(one.id))
+        for one in operations
+    ]
+
+
+def _stacks(stacks: History) -> tuple[tuple[str, tuple[Step, ...]], ...]:
+    return ((REDO, stacks.redo), (UNDO, stacks.undo))
+
+
+def find_operation(operations: Sequence[Operation], text: str) -> Operation:
+    """Returns the operation of that id, or of that beginning of one; raises NoSuchCheckpoint."""
+    found = [one for one in operations if one.id == text]
+    if not found and len(text) >= _SHORTEST:
+        found = [one for one in operations if one.id.startswith(text)]
+    if len(found) == 1:
+        return found[0]
+    many = f"{text!r} could be {len(found)} operations"
+    raise NoSuchCheckpoint(many if found else f"there is no operation {text!r}", hint=_LIST)
+
+
+def state_named(ledger: Ledger, operations: Sequence[Operation], text: str) -> Checkpoint | None:
+    """Returns the checkpoint that ``OP.before`` or ``OP.after`` means; None for any other name.
+
+    Raises NoSuchCheckpoint if the state after an operation is in no checkpoint.
+    """
+    name, dot, side = text.rpartition(".")
+    if not dot or side not in (BEFORE, AFTER):
+        return None
+    operation = find_operation(operations, name)
+    words = f"{side} {named(operation)}"
+    if side == BEFORE:
+        found = ledger.by_id(operation.before)
+    else:
+        target = ledger.by_id(operation.target)
+        exact = target is not None and target.snapshot == operation.after
+        found = target if exact else ledger.with_snapshot(operation.after)
+    if found is None:
+        raise NoSuchCheckpoint(
+            f"the state {words} is in no checkpoint",
+            hint=f"what was there before it: {operation.id}.before; {_LIST}",
+        )
+    return found.replace(prompt=words) if side == BEFORE else found
+
+
+def is_state_name(text: str) -> bool:
+    """Tells whether a name is of the form ``OP.before`` or ``OP.after``."""
+    return text.endswith((f".{BEFORE}", f".{AFTER}"))
+
+
+def hint_for(operations: Sequence[Operation], text: str) -> str:
+    """Returns what somebody may have meant who named an operation as if it were a checkpoint."""
+    name = text.partition(".")[0]
+    for one in operations:
+        if len(name) >= _SHORTEST and one.id.startswith(name):
+            return f"that is an operation; its states are {one.id}.before and {one.id}.after"
+    return ""

@@ -1,0 +1,42 @@
+"""The operation log as lines of text."""
+
+from __future__ import annotations
+
+from takeback.model.ages import age
+from takeback.words.text import shown_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.ops.operation_log import Logged
+    from takeback.words.paint import Paint
+
+WHERE_TO = "To before which operation (Enter, b), or after which (a)?"
+NONE_YET = "Nothing was rewound, undone or forked here yet."
+_NEXT = {"undo": "<- undo takes this back", "redo": "<- redo does this again"}
+
+
+def operation_line(entry: Logged, paint: Paint, now: float) -> str:
+    """Returns one line of the operation log; the id stands first."""
+    return f"{paint.id(entry.operation.id)}  {operation_words(entry, paint, now)}"
+
+
+def operation_words(entry: Logged, paint: Paint, now: float) -> str:
+    """Returns when an operation was done, what it was about, and what it did."""
+    done = entry.operation
+    words = [
+        f"{age(done.time, now):>4}",
+        done.kind,
+        entry.about,
+        f"{done.written} written, {done.deleted} deleted",
+    ]
+    if done.left_alone:
+        words.append(f"{done.left_alone} left alone")
+    if done.paths:
+        words.append("only " + " ".join(shown_path(path) for path in done.paths))
+    if done.child is not None:
+        words.append(f"-> session {done.child}")
+    if done.recovered:
+        words.append("recovered")
+    if entry.next is not None:
+        words.append(paint.strong(_NEXT[entry.next]))
+    return "  ".join(words)
