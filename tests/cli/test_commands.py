@@ -222,7 +222,7 @@ Nothing changed since.
 N KB in the store: snapshots N KB (last day: all), index N KB
 workspace WORKSPACE
 store     $TAKEBACK_HOME/workspaces/STORE
-newest    SECOND, now
+newest    SECOND, now (made by hand, HH:MM)
 1 to undo, 0 to redo
 """)
     found = story.cli.ok("--json", "status").json

@@ -67,7 +67,7 @@ Go back to before turn 3: tidy up
   create c.txt  +1 -0
 The conversation goes on as a new session; the one that it comes from stays.
 The prompt is offered again: "tidy up"
-Rewound 2 files and the conversation to ID (before "tidy up").
+Rewound 2 files and the conversation to ID (before turn 3: tidy up).
 The prompt was: "tidy up"
 Go on with it: cd $WORKSPACE && mine --resume NEW
 Take it back: takeback undo
@@ -77,7 +77,7 @@ Written:
 """)
     assert settled(answer.stderr) == snapshot(
         "number, m for more, or q: what to do, b to step back, or q: "
-        'Rewind 2 files and the conversation to ID (before "tidy up")? [y/N] '
+        "Rewind 2 files and the conversation to ID (before turn 3: tidy up)? [y/N] "
     )
     assert files_of(workspace) == BEFORE_TIDYING
     answer = pick(host.cli, "2", "10", "y")

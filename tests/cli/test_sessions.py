@@ -172,12 +172,12 @@ mine-s1   now  3 turns  8 checkpoints  "clean up"
 
 def test_what_fork_says(host: Host) -> None:
     assert said(host, "fork", "turn:3") == snapshot("""\
-Forked from ID (before "clean up").
+Forked from ID (before turn 3: clean up).
 The prompt was: "clean up"
 Go on with it: cd WORKSPACE && mine --resume s1.NEW
 """)
     assert said(host, "fork", "turn:3", "--dry-run") == snapshot(
-        'Plan: fork the conversation from ID (before "clean up").\n'
+        "Plan: fork the conversation from ID (before turn 3: clean up).\n"
     )
 
 
@@ -235,13 +235,13 @@ ID   now  turn 1  prompt  "write a parser"
 def test_a_rewind_of_files_and_conversation(host: Host) -> None:
     text = said(host, "rewind", "turn:2", "--dry-run") + said(host, "rewind", "turn:2", "--yes")
     assert text == snapshot("""\
-Plan: rewind 3 files and the conversation to ID (before "make it faster").
+Plan: rewind 3 files and the conversation to ID (before turn 2: make it faster).
   write notes  +1 -1  your own edit
   write parser.py  +1 -0
   create test.py  +1 -0
 1 of these is your own edit since then, taken back too
 (undo brings it back; `takeback checkpoint` first keeps it)
-Rewound 3 files and the conversation to ID (before "make it faster").
+Rewound 3 files and the conversation to ID (before turn 2: make it faster).
 The prompt was: "make it faster"
 Go on with it: cd WORKSPACE && mine --resume s1.NEW
 Take it back: takeback undo

@@ -37,7 +37,7 @@ def test_a_transcript(story: Story) -> None:
         text += f"$ takeback {' '.join(words)}\n{answer.stdout}{answer.stderr}"
     assert settled(text, first=story.first, second=story.second) == snapshot("""\
 $ takeback rewind start --dry-run
-Plan: rewind 4 files to FIRST (start).
+Plan: rewind 4 files to FIRST ("start").
   write a  +1 -1
   create b  +1 -0
   delete c  +0 -1
@@ -45,10 +45,10 @@ Plan: rewind 4 files to FIRST (start).
 all of these are your own edits since then, taken back too
 (undo brings them back; `takeback checkpoint` first keeps them)
 $ takeback rewind start --yes
-Rewound 4 files to FIRST (start).
+Rewound 4 files to FIRST ("start").
 Take it back: takeback undo
 $ takeback rewind start --yes
-Nothing to do: the files are already at FIRST.
+Nothing to do: the files are already at FIRST ("start").
 $ takeback undo --yes
 Undid the rewind to "start" (4 files).
 Take it back: takeback redo
@@ -59,10 +59,10 @@ $ takeback undo --yes
 Undid the rewind to "start" (4 files).
 Take it back: takeback redo
 $ takeback rewind --yes
-Rewound 1 file to SECOND.
+Rewound 1 file to SECOND (made by hand, HH:MM).
 Take it back: takeback undo
 $ takeback log --operations
-ID   now  rewind  to SECOND  0 written, 1 deleted
+ID   now  rewind  to made by hand, HH:MM  0 written, 1 deleted
 ID   now  undo  to ID  3 written, 1 deleted
 ID   now  redo  to ID  2 written, 2 deleted
 ID   now  undo  to ID  3 written, 1 deleted
@@ -290,8 +290,8 @@ def test_yes_at_a_terminal(story: Story) -> None:
   delete d  +0 -1
 all of these are your own edits since then, taken back too
 (undo brings them back; `takeback checkpoint` first keeps them)
-Rewind 4 files to FIRST (start)? [y/N] y
-Rewound 4 files to FIRST (start).
+Rewind 4 files to FIRST ("start")? [y/N] y
+Rewound 4 files to FIRST ("start").
 Take it back: takeback undo
 """)
     assert story.files() == FIRST
@@ -383,8 +383,8 @@ Another branch is checked out: BRANCHES.
 The files of then come onto the branch of now; branch and commits stay as they are.
    1  Go on all the same
 number, or q: 1
-Rewind 1 file to EMPTY (empty)? [y/N] y
-Rewound 1 file to EMPTY (empty).
+Rewind 1 file to EMPTY ("empty")? [y/N] y
+Rewound 1 file to EMPTY ("empty").
 Take it back: takeback undo
 """)
     )
@@ -413,9 +413,10 @@ def test_yes_at_a_terminal_waives_no_refusal(refused: Cli, workspace: Path) -> N
 def test_nothing_to_do_is_not_asked(story: Story) -> None:
     (story.workspace / "d").unlink()
     seen = at_a_terminal(story.cli, "rewind", "@")
-    assert (seen.status, seen.screen) == (
+    said = settled(seen.screen, second=story.second)
+    assert (seen.status, said) == (
         0,
-        f"Nothing to do: the files are already at {story.second}.\n",
+        "Nothing to do: the files are already at SECOND (made by hand, HH:MM).\n",
     )
 
 

@@ -142,7 +142,7 @@ def test_to_the_end_of_a_turn(story: Path) -> None:
         await stage.travel(2)
         await shows(pilot, ActionsScreen)
         await pilot.press("e")
-        await until(pilot, lambda: "the end of turn 1" in said(screen_text(stage)))
+        await until(pilot, lambda: "after turn 1, " in said(screen_text(stage)))
         await pilot.press("f")
         await shows(pilot, PlanScreen)
         await pilot.press("y")

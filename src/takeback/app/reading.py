@@ -104,7 +104,7 @@ class Reading(Browsing):
         return shown.replace(entry=named)
 
     def beginning_of(self, checkpoint: CheckpointLike) -> Checkpoint:
-        """Returns the place before the turn that a checkpoint stands in, itself if it is in none."""
+        """Returns the place before the turn that a checkpoint is in, itself if it is in none."""
         found = self.find(checkpoint)
         return self._ask(lambda ledger: ops.sessions.beginning_of(ledger, found))
 

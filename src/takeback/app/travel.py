@@ -12,7 +12,6 @@ from takeback.app.reading import Reading
 from takeback.errors import NoSuchCheckpoint, UsageError, WhichSession
 from takeback.model.path_text import to_text
 from takeback.model.policy import NO_OVERRIDES, Overrides
-from takeback.visible import shown as visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -294,18 +293,9 @@ class Travel(Reading):
 
     def _about(self, target: Checkpoint) -> str:
         """Says in words where a checkpoint is, fit to be shown anywhere."""
-        if target.label:
-            return visible(f'"{target.label}"')
-        if target.kind == "undo" and target.prompt:
-            return visible(target.prompt)
-        if not target.turn or target.agent is None:
-            return target.id
-        line = visible((target.prompt or "").strip().split("\n")[0][:60])
-        if target.kind == "prompt":
-            return f"before turn {target.turn}" + (f": {line}" if line else "")
-        if target.kind == "turn end":
-            return f"the end of turn {target.turn}"
-        return f"{target.kind} in turn {target.turn}"
+        from takeback.model.address import address
+
+        return address(target, self._context.clock.now())
 
     def _facts(self, target: Checkpoint) -> Facts:
         return self._ask(

@@ -179,9 +179,12 @@ class Ledger(LedgerFile):
         return self._select("id in (select checkpoint from labels where name = ?1)", name)
 
     def at_or_before(self, time: float, *, session: str | None = None) -> Checkpoint | None:
-        """Returns the newest checkpoint that is not younger than ``time``."""
+        """Returns the newest checkpoint that is not younger than ``time``.
+
+        The beginning of a session that was cut from another is a copy of an earlier state.
+        """
         found = self._select(
-            "time <= ?1 and kind != 'undo' and (?2 is null or session = ?2)",
+            f"time <= ?1 and kind != 'undo' and not ({_COPY}) and (?2 is null or session = ?2)",
             time,
             session,
             limit=1,

@@ -123,6 +123,8 @@ class Outcome(Value):
     """Why the conversation was not moved although the files were."""
     directory: str | None = None
     """Where a fork put its files."""
+    about: str | None = None
+    """Where it went, in words."""
 
     @property
     def files(self) -> int:

@@ -14,7 +14,7 @@ from takeback.errors import NoSuchCheckpoint, UsageError
 from takeback.ledger import sessions as questions
 from takeback.model.checkpoint import UNDO
 from takeback.model.ids import ID_LENGTH, looks_like_id
-from takeback.ops.operation_log import hint_for, is_state_name, state_named
+from takeback.ops.operation_log import hint_for, is_state_name, state_after, state_named
 from takeback.ops.whose import find_session
 
 TYPE_CHECKING = False
@@ -71,10 +71,30 @@ def find(
     moment = parse_time(wanted, now)
     if moment is not None:
         found = ledger.at_or_before(moment, session=session)
+        if session is None:
+            found = _left_by_operation(ledger, text, moment, found, log())
         if found is None:
             raise NoSuchCheckpoint(f"there is no checkpoint at or before {text}", hint=_LIST)
         return found
     return _by_prefix(ledger, wanted, session, log)
+
+
+def _left_by_operation(
+    ledger: Ledger,
+    text: str,
+    moment: float,
+    newest: Checkpoint | None,
+    log: Sequence[Operation],
+) -> Checkpoint | None:
+    """Returns the files of a moment: those of the newest checkpoint, or what an operation left.
+
+    turn 6 ends ── rewind to before turn 3 ── (the moment) ── turn 7
+                   from here on the files are those before turn 3
+    """
+    done = [one for one in log if one.moves_files and one.time <= moment]
+    if not done or (newest is not None and newest.sequence > done[-1].sequence):
+        return newest
+    return state_after(ledger, done[-1], f"that the files were in at {text}")
 
 
 def session_named(ledger: Ledger, session: str) -> Session | None:

@@ -88,18 +88,28 @@ def state_named(ledger: Ledger, operations: Sequence[Operation], text: str) -> C
         return None
     operation = find_operation(operations, name)
     words = f"{side} {named(operation)}"
-    if side == BEFORE:
-        found = ledger.by_id(operation.before)
-    else:
-        target = ledger.by_id(operation.target)
-        exact = target is not None and target.snapshot == operation.after
-        found = target if exact else ledger.with_snapshot(operation.after)
+    if side == AFTER:
+        return state_after(ledger, operation, words)
+    found = ledger.by_id(operation.before)
+    if found is None:
+        raise NoSuchCheckpoint(f"the state {words} is in no checkpoint", hint=_LIST)
+    return found.replace(prompt=words)
+
+
+def state_after(ledger: Ledger, operation: Operation, words: str) -> Checkpoint:
+    """Returns the checkpoint of the state that an operation left; raises NoSuchCheckpoint.
+
+    One of some paths, or that left some alone, may have left one that is in no checkpoint.
+    """
+    target = ledger.by_id(operation.target)
+    exact = target is not None and target.snapshot == operation.after
+    found = target if exact else ledger.with_snapshot(operation.after)
     if found is None:
         raise NoSuchCheckpoint(
             f"the state {words} is in no checkpoint",
             hint=f"what was there before it: {operation.id}.before; {_LIST}",
         )
-    return found.replace(prompt=words) if side == BEFORE else found
+    return found
 
 
 def is_state_name(text: str) -> bool:

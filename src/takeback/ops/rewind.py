@@ -112,6 +112,7 @@ def rewind(
             raise refused(made)
         if made.is_empty and kind == REWIND and _is_there(cut, facts):
             nothing = _nothing_done(kind, target, made.left_alone, scope=_moved(scope, cut))
+            nothing = nothing.replace(about=about)
             return nothing if cut is None else _with_cut(nothing, cut)
         if target.amid is not None and shown is None:  # a plan that was shown has said it
             context.reporter.note(made.warnings[-1])
@@ -263,7 +264,8 @@ def finish(
     if operation.kind == REWIND and nothing and not operation.moves_conversation:
         with Translated(f"the {operation.kind}"):
             journal.remove(context.store)
-        return _nothing_done(operation.kind, target, named, verified=verified)
+        idle = _nothing_done(operation.kind, target, named, verified=verified)
+        return idle.replace(about=operation.about)
     asked, failure = operation.scope, _new_session(context, child, target)
     if failure is not None:  # the log says what was done: the conversation is where it was
         operation = operation.replace(child=None, scope=FILES)
@@ -294,6 +296,7 @@ def finish(
         directories=applied.directories,
         scope=asked,
         conversation_error=failure,
+        about=operation.about,
     )
 
 

@@ -25,15 +25,9 @@ _PROMPT_WIDTH = 4000
 _DONE = {"rewind": "Rewound", "undo": "Undid", "redo": "Redid", "fork": "Forked"}
 
 
-def about(checkpoint: Checkpoint) -> str:
-    """Returns what a checkpoint was taken for, in parentheses, with a blank before; or nothing."""
-    if checkpoint.label is not None:
-        return f" ({shown(checkpoint.label)})"
-    if checkpoint.prompt is not None and checkpoint.kind == "undo":
-        return f" ({shown(checkpoint.prompt)})"
-    if checkpoint.prompt is not None:
-        return f' (before "{short(checkpoint.prompt)}")'
-    return ""
+def about(words: str | None) -> str:
+    """Returns where something is in parentheses, with a blank before; or nothing."""
+    return f" ({shown(words)})" if words else ""
 
 
 def short(text: str) -> str:
@@ -59,7 +53,7 @@ def question(kind: str, plan: Plan, of: Operation | None) -> str:
         plan.scope, f"{files} and the conversation"
     )
     way = "from" if kind == "fork" else "to"
-    return f"{kind.capitalize()} {what} {way} {plan.target.id}{about(plan.target)}?"
+    return f"{kind.capitalize()} {what} {way} {plan.target.id}{about(plan.about)}?"
 
 
 def _step(of: Operation, files: str) -> str:
@@ -85,11 +79,11 @@ def outcome_lines(
     if of is not None:
         yield f"{_DONE[outcome.kind]} {_step(of, files)}."
     elif outcome.kind == "fork":
-        yield f"Forked from {outcome.target.id}{about(outcome.target)}."
+        yield f"Forked from {outcome.target.id}{about(outcome.about)}."
     else:
         what = "the conversation" if outcome.scope == "conversation" else files
         what += " and the conversation" if outcome.scope == "both" else ""
-        yield f"{_DONE[outcome.kind]} {what} to {outcome.target.id}{about(outcome.target)}."
+        yield f"{_DONE[outcome.kind]} {what} to {outcome.target.id}{about(outcome.about)}."
     if outcome.directory is not None:
         yield f"The files are in {shown(outcome.directory)}, a plain directory without .git"
     yield from left_alone_lines(outcome.left_alone, "Left alone")
@@ -104,7 +98,7 @@ def outcome_lines(
 def _nothing_done(outcome: Outcome) -> Iterator[str]:
     """Says that nothing had to be done, of what was asked for."""
     if outcome.scope != "conversation":
-        yield _nothing(outcome.target, possible=outcome.verified)
+        yield _nothing(outcome.target, outcome.about, possible=outcome.verified)
     if outcome.scope != "files":
         named = f": {outcome.session}" if outcome.session is not None else ""
         yield f"The conversation is already at that place, its session is there{named}"
@@ -112,15 +106,16 @@ def _nothing_done(outcome: Outcome) -> Iterator[str]:
 
 def nothing_to_do(plan: Plan) -> str:
     """Says that a plan is empty, and whether that is as it should be."""
-    return _nothing(plan.target, possible=plan.is_possible)
+    return _nothing(plan.target, plan.about, possible=plan.is_possible)
 
 
-def _nothing(target: Checkpoint, *, possible: bool) -> str:
+def _nothing(target: Checkpoint, words: str | None, *, possible: bool) -> str:
+    place = f"{target.id}{about(words)}"
     if not possible:
-        return f"Nothing can be changed: what is left alone cannot go to {target.id}."
+        return f"Nothing can be changed: what is left alone cannot go to {place}."
     if not target.complete:  # it does not vouch for every path
-        return f"Nothing to do: all that {target.id} holds is here; it does not hold everything."
-    return f"Nothing to do: the files are already at {target.id}."
+        return f"Nothing to do: all that {place} holds is here; it does not hold everything."
+    return f"Nothing to do: the files are already at {place}."
 
 
 def way_back(outcome: Outcome) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from takeback.model.address import address
 from takeback.model.ages import ago, time_of_day
 from takeback.visible import shown
 from takeback.words.render import about, file_names, short
@@ -86,7 +87,8 @@ def _kept_lines(found: Status, paint: Paint, now: float) -> Iterator[str]:
     yield f"store     {shown(found.store)}"
     if found.newest is not None:
         newest = found.newest
-        yield f"newest    {paint.id(newest.id)}, {ago(newest.time, now)}{about(newest)}"
+        where = about(address(newest, now))
+        yield f"newest    {paint.id(newest.id)}, {ago(newest.time, now)}{where}"
     if found.can_undo or found.can_redo:
         yield f"{found.can_undo} to undo, {found.can_redo} to redo"
 
