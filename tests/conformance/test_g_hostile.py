@@ -138,7 +138,7 @@ def in_a_terminal(place: Path, calls: list[list[str]], tmp_path: Path) -> str:
     listed = tmp_path / "takeback" / "calls"
     listed.write_text(json.dumps(calls))
     ours, theirs = pty.openpty()
-    environ = {**os.environ, "TERM": "xterm", "NO_COLOR": "1", "COLUMNS": "100"}
+    environ = {**os.environ, "TERM": "xterm", "NO_COLOR": "1", "COLUMNS": "100", "PAGER": "cat"}
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, listed],
         cwd=place,
