@@ -163,6 +163,16 @@ def test_a_model_destroys_nothing_from_inside_its_turn(host: Host) -> None:
     assert refused >= {name for name, how in FROM_INSIDE.items() if how == REFUSED}
 
 
+def test_a_background_task_of_a_model_destroys_nothing_after_its_turn(host: Host) -> None:
+    host.end(background=True)
+    before = state(host.cli)
+    calls = [["rewind", "turn:1", "--files", "--yes", "--force"], ["off"]]
+    assert statuses(host.cli, calls, **WORDS) == [13, 13]
+    assert state(host.cli) == before
+    host.end()  # of the tasks
+    assert statuses(host.cli, calls[:1], **WORDS) == [0]
+
+
 def test_a_model_looks_and_adds_from_inside_its_turn(host: Host) -> None:
     beside = host.cli.directory.parent / f"{host.cli.directory.name}-2"
     calls = [
@@ -260,7 +270,7 @@ def test_a_model_cannot_say_that_its_own_turn_is_over(cli: Cli) -> None:
     asked = event("UserPromptSubmit", prompt="/takeback 1 files yes")
     assert cli.ok("hook", "claude", stdin=asked, env=env).stdout == ""
     assert cli.run("off", env=env).status == 13
-    assert len(cli.ok("--json", "status").json["failures"]) == 4
+    assert len(cli.ok("--json", "status").json["failures"]) == 5
     told([launcher, "claude"], event("Stop"))
     assert cli.run("off", env=env).status == 0
 

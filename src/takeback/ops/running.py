@@ -133,9 +133,13 @@ def calling_turn(
     for store in _stores(home, environ):
         try:
             for newest in _newest(store, caller):
-                runs = caller.is_in(newest) and newest.moment.phase == moments.RUNNING
-                if runs and _works(newest, newest.time, now) and not is_over(newest):
-                    return RunningTurn(newest.session, newest.agent or "", _prompt(store, newest))
+                phase = newest.moment.phase
+                if phase == moments.IDLE or not caller.is_in(newest):
+                    continue
+                background = phase == moments.BACKGROUND  # its tasks are the model's still
+                if _works(newest, newest.time, now) and (background or not is_over(newest)):
+                    prompt = _prompt(store, newest)
+                    return RunningTurn(newest.session, newest.agent or "", prompt, background)
         except (TakebackError, OSError):  # one store that does not read hides no other
             continue
         finally:
