@@ -145,8 +145,11 @@ if TYPE_CHECKING:
             ``native`` and ``transcript`` are the old session's id and file. Writes nothing.
             """
 
-        def resume(self, native: str, directory: str) -> Resume:
-            """Returns how a person goes on with a session."""
+        def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
+            """Returns how a person goes on with a session.
+
+            ``moved`` is the file of one that was made for another directory than it came from.
+            """
 
         def start(self, directory: str) -> Resume:
             """Returns how a person begins a new, empty session."""

@@ -52,3 +52,18 @@ def test_a_line_starts_the_agent_itself_and_nothing_is_read_by_a_shell(agent: st
         assert words[:1] == (() if agent == "generic" else (agent,))
         for word in words:
             assert shlex.quote(word) == word, "a word that a shell would take apart"
+
+
+MOVED = {
+    "claude": ["claude", f"--resume={OWN['claude']}"],
+    "codex": ["codex", "resume", "-C", "/new", OWN["codex"]],
+    "gemini": ["gemini", "--session-file=/home/dev/.gemini/chat.jsonl"],
+    "opencode": ["opencode", f"--session={OWN['opencode']}"],
+    "pi": ["pi", "--fork", OWN["pi"]],
+}
+
+
+@pytest.mark.parametrize("agent", MOVED)
+def test_a_session_made_for_another_directory_goes_on_there_without_a_question(agent: str) -> None:
+    resume = adapter_named(agent).resume(OWN[agent], "/new", "/home/dev/.gemini/chat.jsonl")
+    assert (list(resume.argv), resume.cwd, resume.in_tui) == (MOVED[agent], "/new", None)

@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.agents.claude import Claude
-from tests.agents.flow import connect_one_project, take_back_the_second_turn, tell_the_model
+from tests.agents.flow import (
+    connect_one_project,
+    go_on_elsewhere,
+    take_back_the_second_turn,
+    tell_the_model,
+)
 from tests.agents.world import World
 
 
@@ -27,3 +32,7 @@ def test_a_turn_is_taken_back_with_its_files_and_its_conversation(claude: Claude
 
 def test_one_project_alone_is_connected(claude: Claude) -> None:
     connect_one_project(claude)
+
+
+def test_the_line_of_a_fork_goes_on_in_its_directory(claude: Claude) -> None:
+    go_on_elsewhere(claude)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -71,3 +72,21 @@ def test_a_terminal_takes_the_printed_line_and_answers_takeback(codex: Codex) ->
         terminal.end("C-c")
     assert world.model.first_of(AGAIN).humans == (ONE, AGAIN)
     assert [turn["prompt"] for turn in world.log()] == [ONE, TWO, AGAIN]
+
+
+def test_the_line_of_a_fork_goes_on_in_its_directory(codex: Codex) -> None:
+    need_tmux()
+    world = codex.world
+    world.model.script = codex.script()
+    world.cli.ok("init", "codex", "--yes")
+    codex.go_on(codex.resume_line(codex.begin(ONE)), TWO)
+    there = world.repo.parent / f"{world.repo.name}-2"
+    done = world.cli.ok("--json", "fork", "turn:2", "--worktree", str(there)).json
+    codex.world = replace(world, repo=there)
+    with codex.at_a_terminal(done["resume"]["argv"]) as terminal:
+        terminal.shows("Created a.txt and b.txt.")
+        terminal.say(AGAIN)
+        terminal.until(lambda: terminal.screen.count("Worked for") == 2, "see the end")
+        terminal.end("C-c")
+    assert world.model.first_of(AGAIN).humans == (ONE, AGAIN)
+    assert [turn["prompt"] for turn in codex.world.log()] == [AGAIN]

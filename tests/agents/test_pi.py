@@ -13,7 +13,15 @@ from pathlib import Path
 import pytest
 
 import takeback
-from tests.agents.flow import AGAIN, LATER, ONE, THREE, TWO, take_back_the_second_turn
+from tests.agents.flow import (
+    AGAIN,
+    LATER,
+    ONE,
+    THREE,
+    TWO,
+    go_on_elsewhere,
+    take_back_the_second_turn,
+)
 from tests.agents.pi import Pi, shell, write
 from tests.agents.pi_rpc import EXTENSION, Rpc
 from tests.agents.script import Step
@@ -506,3 +514,7 @@ def desks(pi: Pi) -> list[int]:
         except OSError:
             continue
     return found
+
+
+def test_the_line_of_a_fork_goes_on_in_its_directory(pi: Pi) -> None:
+    go_on_elsewhere(pi)

@@ -83,7 +83,7 @@ class Generic:
             name = f"{random}{ending}"
         return NewSession(new, os.path.join(folder, name), history)
 
-    def resume(self, native: str, directory: str) -> Resume:
+    def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
         return Resume((), directory)
 
     def start(self, directory: str) -> Resume:

@@ -189,7 +189,8 @@ def plan_cut(
     if not history and not adapter.starts_by_id:
         return Cut(child, resume_line(target, adapter.start(where)), prompt)
     made = target.replace(native=new.native)
-    return Cut(child, resume_of(made, adapter, where), prompt)
+    moved = None if worktree is None else berth.path
+    return Cut(child, resume_of(made, adapter, where, moved), prompt)
 
 
 def berth_for(context: Context, adapter: Adapter, target: Checkpoint, path: str) -> Berth:
@@ -245,14 +246,22 @@ def _without(data: bytes, native: str) -> int:
     return len(data.replace(to_bytes(native), b""))
 
 
-def resume_of(checkpoint: Checkpoint, adapter: Adapter, directory: str | None = None) -> Resume:
-    """Returns how to go on with a session: in the host's own words, else in the adapter's."""
+def resume_of(
+    checkpoint: Checkpoint,
+    adapter: Adapter,
+    directory: str | None = None,
+    moved: str | None = None,
+) -> Resume:
+    """Returns how to go on with a session: in the host's own words, else in the adapter's.
+
+    ``moved`` is its file, if it goes on in another directory than it came from.
+    """
     native = checkpoint.native or ""
     where = directory or checkpoint.directory or ""
     if checkpoint.resume:
         words = tuple(word.replace("{session}", native) for word in checkpoint.resume)
         return Resume(words, where, from_event=True)
-    return adapter.resume(native, where)
+    return adapter.resume(native, where, moved)
 
 
 def resume_line(checkpoint: Checkpoint, start: Resume) -> Resume | None:

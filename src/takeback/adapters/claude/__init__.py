@@ -116,10 +116,11 @@ class Claude:
 
         return new_session(history, native=native, transcript=transcript, title=title)
 
-    def resume(self, native: str, directory: str) -> Resume:
+    def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
         if not fields.is_uuid(native):
             return Resume((), directory)
-        return Resume(("claude", f"--resume={native}"), directory, f"/resume {native}")
+        inside = None if moved else f"/resume {native}"  # it stays in the directory that it is in
+        return Resume(("claude", f"--resume={native}"), directory, inside)
 
     def start(self, directory: str) -> Resume:
         return Resume(("claude",), directory)

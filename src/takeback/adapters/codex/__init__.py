@@ -80,8 +80,11 @@ class Codex:
 
         return conversation.new_session(history, native=native, transcript=transcript, now=now)
 
-    def resume(self, native: str, directory: str) -> Resume:
-        return Resume(("codex", "resume", native) if fields.is_uuid(native) else (), directory)
+    def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
+        if not fields.is_uuid(native):
+            return Resume((), directory)
+        where = ("-C", directory) if moved else ()  # else it asks, and takes the old one for a yes
+        return Resume(("codex", "resume", *where, native), directory)
 
     def start(self, directory: str) -> Resume:
         return Resume(("codex",), directory)

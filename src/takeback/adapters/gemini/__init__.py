@@ -102,9 +102,12 @@ class Gemini:
 
         return conversation.new_session(history, transcript=transcript, title=title, now=now)
 
-    def resume(self, native: str, directory: str) -> Resume:
-        known = fields.is_uuid(native)
-        return Resume(("gemini", f"--resume={native}") if known else (), directory)
+    def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
+        if not fields.is_uuid(native):
+            return Resume((), directory)
+        if moved:  # it finds sessions by their project
+            return Resume(("gemini", f"--session-file={moved}"), directory)
+        return Resume(("gemini", f"--resume={native}"), directory)
 
     def start(self, directory: str) -> Resume:
         return Resume(("gemini",), directory)

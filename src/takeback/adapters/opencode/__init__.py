@@ -90,7 +90,7 @@ class OpenCode:
         data = conversation.exported(history, new=new, title=title, now=now)
         return NewSession(new, "", data)
 
-    def resume(self, native: str, directory: str) -> Resume:
+    def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
         known = fields.is_prefixed(native, "ses_")
         return Resume((_NAME, f"--session={native}") if known else (), directory)
 

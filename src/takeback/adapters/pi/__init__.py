@@ -102,8 +102,9 @@ class Pi:
 
         return new_session(history, transcript=transcript, title=title, now=now)
 
-    def resume(self, native: str, directory: str) -> Resume:
-        return Resume(("pi", "--session", native) if fields.is_uuid(native) else (), directory)
+    def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
+        how = "--fork" if moved else "--session"  # which asks in another directory
+        return Resume(("pi", how, native) if fields.is_uuid(native) else (), directory)
 
     def start(self, directory: str) -> Resume:
         return Resume(("pi",), directory)
