@@ -436,6 +436,9 @@ def test_how_to_go_on() -> None:
     new = "0f1e2d3c-4b5a-4678-9abc-def012345678"
     resume = adapter.resume(new, "/p")
     assert (resume.argv, resume.cwd) == (("gemini", f"--resume={new}"), "/p")
+    assert resume.in_tui == "/resume", "its list has the new session at once"
+    answer = json.loads(adapter.answer("two\nlines"))
+    assert answer == {"continue": False, "stopReason": "takeback\ntwo\nlines"}
     assert adapter.start("/p").argv == ("gemini",)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.agents.script import Script, Step, Tool
+from tests.agents.terminal import Terminal
 from tests.agents.world import World
 
 # Retention is off because Gemini deletes chats that were resumed in a later minute.
@@ -20,6 +21,8 @@ SETTINGS = b"""{
   "privacy": {"usageStatisticsEnabled": false}
 }
 """
+
+_MODEL = ("--model", "gemini-2.5-pro", "--approval-mode", "yolo")
 
 
 class Gemini:
@@ -46,11 +49,15 @@ class Gemini:
 
     def go_on(self, argv: Sequence[str], prompt: str) -> str:
         """Sends one prompt to the session of a resume line."""
-        mode = ["--model", "gemini-2.5-pro", "--approval-mode", "yolo", "--output-format", "json"]
-        done = self.world.run([*argv, *mode, "-p", prompt], self.env)
+        done = self.world.run([*argv, *_MODEL, "--output-format", "json", "-p", prompt], self.env)
         session = json.loads(done.stdout[done.stdout.index("{") :])["session_id"]
         assert isinstance(session, str)
         return session
+
+    def at_a_terminal(self, argv: Sequence[str] = ("gemini",)) -> Terminal:
+        """Starts it as a person does."""
+        env = self.world.environment(self.env)
+        return Terminal([*argv, *_MODEL], cwd=self.world.repo, env=env)
 
     def resume_line(self, session: str) -> list[str]:
         return ["gemini", "--resume", session]

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.agents.flow import (
+    ONE,
+    TWO,
     connect_one_project,
     go_on_elsewhere,
     take_back_the_second_turn,
     tell_the_model,
 )
 from tests.agents.gemini import Gemini
+from tests.agents.terminal import need_tmux
 from tests.agents.world import World
 
 
@@ -36,3 +40,28 @@ def test_one_project_alone_is_connected(gemini: Gemini) -> None:
 
 def test_the_line_of_a_fork_goes_on_in_its_directory(gemini: Gemini) -> None:
     go_on_elsewhere(gemini)
+
+
+def test_takeback_is_answered_without_a_model(gemini: Gemini) -> None:
+    need_tmux()
+    world = gemini.world
+    world.model.script = gemini.script()
+    world.cli.ok("init", "gemini", "--yes")
+    session = gemini.begin(ONE)
+    gemini.go_on(gemini.resume_line(session), TWO)
+    asked = len(world.model.requests)
+    with gemini.at_a_terminal(gemini.resume_line(session)) as terminal:
+        terminal.shows("? for shortcuts")
+        for words, answer in (
+            ("/takeback", "Go back to before one: /takeback N"),
+            ("/takeback 2 yes", "Take it back: /takeback undo yes"),
+        ):
+            time.sleep(2)  # Gemini drops keys while it draws, and offers commands while one types
+            terminal.type(words)
+            time.sleep(2)
+            terminal.press("Enter")
+            terminal.shows(answer)
+        terminal.end("C-c")
+    assert not (world.repo / "c.txt").exists()
+    assert len(world.model.requests) == asked
+    assert [turn["prompt"] for turn in world.log()] == [ONE, TWO]

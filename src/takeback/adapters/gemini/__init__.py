@@ -59,7 +59,7 @@ class Gemini:
     starts_by_id = False
     mute_on_esc = True
     importer = None
-    command = None
+    command = "/takeback"
 
     def parse(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> AgentEvent | None:
         read = _EVENTS.get(fields.required(payload, "hook_event_name"))
@@ -107,7 +107,7 @@ class Gemini:
             return Resume((), directory)
         if moved:  # it finds sessions by their project
             return Resume(("gemini", f"--session-file={moved}"), directory)
-        return Resume(("gemini", f"--resume={native}"), directory)
+        return Resume(("gemini", f"--resume={native}"), directory, "/resume")
 
     def start(self, directory: str) -> Resume:
         return Resume(("gemini",), directory)
@@ -118,7 +118,8 @@ class Gemini:
         return conversation.is_over(tail)
 
     def answer(self, text: str) -> str:
-        return json_text.dumps({"decision": "deny", "reason": text})
+        # Shown as "Agent execution stopped: ..."; on lines of its own it can be read.
+        return json_text.dumps({"continue": False, "stopReason": f"takeback\n{text}"})
 
     def command_in(self, tail: bytes, turn: str | None) -> str | None:
         """Returns None: nothing tells of a command."""

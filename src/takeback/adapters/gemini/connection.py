@@ -29,7 +29,7 @@ class GeminiConnection:
     title = "Gemini CLI"
     program = "gemini"
     capabilities = Capabilities(
-        inside="`!takeback ...`",
+        inside="`/takeback`",
         resumes="`gemini --resume=NEW`",
         tested="0.61.0",
     )
