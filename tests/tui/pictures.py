@@ -58,3 +58,12 @@ async def assert_picture(
     other = path.with_name(f"{name}.new.svg")
     other.write_text(seen)
     raise AssertionError(f"the screen is not as in {path.name}; it is in {other.name}")
+
+
+def assert_text(svg: str, name: str) -> None:
+    """Fails unless a picture that was made of others is as it is in ``docs/pictures/NAME.svg``."""
+    path = PICTURES / f"{name}.svg"
+    if _WRITE:
+        path.write_text(svg)
+    assert path.exists(), f"there is no picture {name}; write it with TAKEBACK_PICTURES=write"
+    assert path.read_text() == svg, f"{path.name} is not made of the pictures of now"

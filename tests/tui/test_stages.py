@@ -17,8 +17,8 @@ from takeback.tui.choices import ActionsScreen
 from takeback.tui.picker import PickerApp
 from takeback.tui.plan import PlanScreen, RefusalScreen
 from takeback.tui.trouble import TroubleScreen
-from tests.tui import pictures, talk, world
-from tests.tui.stage import said, shows, until
+from tests.tui import pictures, recording, talk, world
+from tests.tui.stage import said, screen_text, shows, until
 from tests.tui.test_trouble import FailingFrom
 
 
@@ -56,6 +56,7 @@ async def choose(app: PickerApp, pilot: Pilot[Any], *keys: str) -> None:
 
 def test_actions_plan_and_what_was_done(root: Path, claude: None) -> None:
     async def keys(app: PickerApp, pilot: Pilot[None]) -> None:
+        await assert_picture(app, "before")
         await choose(app, pilot)
         await assert_picture(app, "actions")
         await pilot.press("b")
@@ -64,8 +65,26 @@ def test_actions_plan_and_what_was_done(root: Path, claude: None) -> None:
         await pilot.press("y")
         assert "Resume the agent (r)" in said(await shows(pilot, AfterScreen))
         await assert_picture(app, "after")
+        await pilot.press("escape")
+        await until(pilot, lambda: "taken back" in screen_text(app))
+        await assert_picture(app, "taken-back")
 
     play(root, keys)
+
+
+def test_the_recording_is_made_of_these_pictures() -> None:
+    shots = (
+        ("before", "turn 3 went wrong", 3.0),
+        ("actions", "Enter: what can be done there", 3.0),
+        ("plan", "b: the plan, before anything happens", 4.0),
+        ("after", "y: done, and how it goes on", 4.0),
+        ("taken-back", "Esc: the turn is taken back; u brings it back", 3.0),
+    )
+    frames = [
+        recording.Frame((pictures.PICTURES / f"{name}.svg").read_text(), caption, seconds)
+        for name, caption, seconds in shots
+    ]
+    pictures.assert_text(recording.film(frames), "recording")
 
 
 def test_refusals(root: Path) -> None:
