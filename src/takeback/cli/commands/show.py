@@ -21,7 +21,7 @@ from takeback.words import documents, render
 )
 @session_option
 def command(call: Call, checkpoint: str | None, session: str | None) -> int:
-    """Show one checkpoint or turn in full, by default the newest turn.
+    """Show one checkpoint or turn in full; by default the newest.
 
     What changed in it and who did it, the tools that were used, what was checked out then, and
     what it does not hold.
