@@ -27,7 +27,7 @@ def command(call: Call, checkpoint: str | None, session: str | None) -> int:
     what it does not hold.
     """
     with call.open("show") as tb:
-        place = call.look_up(tb, checkpoint or "@", session)
+        place = call.look_up(tb, "@" if checkpoint is None else checkpoint, session)
         found = tb.show(place if checkpoint is not None else tb.beginning_of(place))
         output = call.output
         output.document("checkpoint", documents.shown_checkpoint(found))
