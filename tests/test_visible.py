@@ -50,9 +50,7 @@ def test_plans_and_refusals_are_fit_to_be_shown(workspace: Path) -> None:
         head.write_bytes(b"ref: refs/heads/\x1b[2J\xe2\x80\xae\n")
         two.tell("prompt", turn="t", prompt="\x1b]0;x\x07 running")
         plan = tb.plan(turn.before, scope="files")
-        tb.label(turn.before, "a\x1b[2J\u202e")
-        labelled = tb.plan(tb.find(turn.before.id), scope="files")
-    said = [*plan.warnings, *(one.message for one in plan.refused), plan.about, labelled.about]
+    said = [*plan.warnings, *(one.message for one in plan.refused), plan.about]
     assert {one.code for one in plan.refused} >= {"during_turn", "others", "other_branch"}
     assert len(plan.warnings) == 1
     for sentence in said:

@@ -66,12 +66,16 @@ def old(cli: Cli, workspace: Path) -> str:
 def test_what_was_kept_of_the_same_path_is_offered_and_comes_back(
     cli: Cli, workspace: Path, old: str, anew: Callable[[Path], None]
 ) -> None:
-    """Exit 10 says that there is something, and how it is had; a rewind takes it over."""
+    """Exit 10 says that there is something, and how it is had, and so does the status of it."""
     was = tree_state(workspace)
     anew(workspace)
     write_files(workspace, {"c.txt": b"of the new directory\n"})
     now = tree_state(workspace)
-    for words in (("log",), ("status",), (), ("undo", "--yes"), ("show", "one")):
+    for words in (("status",), ()):
+        said = cli.ok(*words).stdout
+        assert "1 earlier checkpoint" in said
+        assert "takeback doctor --adopt" in said
+    for words in (("log",), ("undo", "--yes"), ("show", "one")):
         answer = cli.run(*words)
         assert answer.status == 10, str(answer)
         assert "1 earlier checkpoint" in answer.stderr

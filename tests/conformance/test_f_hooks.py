@@ -36,10 +36,12 @@ def test_64_a_hook_prints_nothing_but_the_note_and_never_fails(
         b"{broken",
         b"[]",
         b'{"event": "unheard of", "session": "s"}',
-        json.dumps({"event": "prompt", "session": "s", "cwd": "/nowhere/at/all"}).encode(),
-        json.dumps({"event": "prompt", "session": "s", "cwd": "/"}).encode(),
     )
-    for stdin in mistakes:
+    elsewhere = [
+        json.dumps({"event": "prompt", "session": "s", "cwd": cwd}).encode()
+        for cwd in ("/nowhere/at/all", "/")
+    ]
+    for stdin in (*mistakes, *elsewhere):
         answer = cli.run("hook", "generic", stdin=stdin)
         assert (answer.status, answer.stdout, answer.stderr) == (0, "", "")
     assert cli.run("hook", "nobody", stdin=b"{}").status == 0
@@ -192,9 +194,14 @@ def test_72_an_agent_that_worked_without_takeback_is_named(
     assert "Claude Code worked here (now) without takeback" in said
     assert "takeback init claude" in said
     cli.ok("init", "claude", "--yes")
+    [claude] = cli.ok("--json", "status").json["agents"]
+    assert claude["missed_since"] is None, "that was before it was connected"
+    cli.ok("doctor")
+    later = time.time() + 600
+    os.utime(folder / "x.jsonl", (later, later))
     assert "not trusted, or its settings were written anew" in cli.ok("status").stdout
     broken = [f for f in cli.run("--json", "doctor").json_lines if f["state"] == "broken"]
-    assert broken == []
+    assert [f["about"] for f in broken] == ["Claude Code"]
     (Path(os.environ["HOME"]) / ".claude" / "settings.json").write_text("{}\n")
     broken = [f for f in cli.run("--json", "doctor").json_lines if f["state"] == "broken"]
     assert [f["about"] for f in broken] == ["Claude Code"]

@@ -181,6 +181,14 @@ def remembered(home: str, agent: str) -> dict[str, Kept]:
         return {}
 
 
+def connected_at(home: str, agent: str) -> float:
+    """Returns when settings were last written for an agent; 0 if not by ``init``."""
+    try:
+        return os.stat(_list_path(home, agent)).st_mtime
+    except OSError:
+        return 0.0
+
+
 def take_back(edits: Sequence[FileEdit], home: str, agent: str) -> tuple[FileEdit, ...]:
     """Returns edits that leave each file as it was, where nobody has touched it since."""
     known = remembered(home, agent)

@@ -184,7 +184,8 @@ def agent_states(
     """Returns the state of every agent that is there, or that has spoken in this workspace.
 
     ``missed_since`` is when an agent wrote a transcript here after it last spoke to us: its
-    hooks are not trusted, or its settings were written anew.
+    hooks are not trusted, or its settings were written anew. What it did before it was connected
+    says nothing of that.
     """
     home = takeback_home(environ)
     states = []
@@ -194,7 +195,8 @@ def agent_states(
             continue
         where = [here for here in (None, root) if _is_connected(connection, environ, home, here)]
         newest = connection.newest_transcript(environ, root)
-        missed = newest is not None and newest > (last or 0.0) + _GRACE
+        since = connecting.connected_at(home, connection.name) if where else 0.0
+        missed = newest is not None and newest > max(last or 0.0, since) + _GRACE
         hindered = [connection.hindrance(environ, here) for here in where]
         states.append(
             AgentState(
