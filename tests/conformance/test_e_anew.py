@@ -71,8 +71,8 @@ def test_what_was_kept_of_the_same_path_is_offered_and_comes_back(
     anew(workspace)
     write_files(workspace, {"c.txt": b"of the new directory\n"})
     now = tree_state(workspace)
-    for words in (("status",), ()):
-        said = cli.ok(*words).stdout
+    for command in (["status"], []):
+        said = cli.ok(*command).stdout
         assert "1 earlier checkpoint" in said
         assert "takeback doctor --adopt" in said
     for words in (("log",), ("undo", "--yes"), ("show", "one")):
