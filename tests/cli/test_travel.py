@@ -14,6 +14,7 @@ from inline_snapshot import snapshot
 from tests.cli.conftest import FIRST, NOW, SECOND, Story
 from tests.cli.transcript import settled
 from tests.cli.typing_person import at_a_terminal
+from tests.support.called import done
 from tests.support.cli import Cli
 from tests.support.git import git
 
@@ -62,10 +63,10 @@ $ takeback rewind --yes
 Rewound 1 file to SECOND (made by hand, HH:MM).
 Take it back: takeback undo
 $ takeback log --operations
-ID   now  rewind  to made by hand, HH:MM  0 written, 1 deleted
-ID   now  undo  to ID  3 written, 1 deleted
-ID   now  redo  to ID  2 written, 2 deleted
-ID   now  undo  to ID  3 written, 1 deleted
+ID   now  rewind  to made by hand, HH:MM  0 written, 1 deleted  <- undo takes this back
+ID   now  undo  of the rewind to "start"  3 written, 1 deleted
+ID   now  redo  of the rewind to "start"  2 written, 2 deleted
+ID   now  undo  of the rewind to "start"  3 written, 1 deleted
 ID   now  rewind  to "start"  2 written, 2 deleted
 """)
 
@@ -423,3 +424,12 @@ def test_nothing_to_do_is_not_asked(story: Story) -> None:
 def test_json_never_asks(story: Story) -> None:
     seen = at_a_terminal(story.cli, "--json", "rewind", "start")
     assert (seen.status, "[y/N]" in seen.screen) == (13, False)
+
+
+def test_a_file_for_a_file_is_no_mass_deletion(workspace: Path) -> None:
+    (workspace / "notes").write_text("mine\n")
+    done(workspace, "checkpoint", "-m", "start")
+    (workspace / "notes").unlink()
+    (workspace / "junk").write_text("x\n")
+    done(workspace, "rewind", "start", "--yes")
+    assert [path.name for path in workspace.iterdir() if path.is_file()] == ["notes"]

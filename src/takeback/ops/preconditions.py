@@ -118,7 +118,8 @@ def _mass_deletion(
         for change in changes.deletes
         if change.old is not None and not change.old.is_directory and change.path not in ignored
     )
-    everything = gone > 0 and gone >= captured.files
+    made = any(change.old is None and not _is_directory(change) for change in changes.writes)
+    everything = gone > 0 and gone >= captured.files and not made
     most = gone > _A_FEW and gone * 2 > captured.files
     if (everything or most) and not overrides.mass_delete:
         yield Refusal(
@@ -126,6 +127,10 @@ def _mass_deletion(
             f"this would delete {gone} of {captured.files} files",
             "--allow-mass-delete",
         )
+
+
+def _is_directory(change: Change) -> bool:
+    return change.new is not None and change.new.is_directory
 
 
 def _git_busy(context: Context, overrides: Overrides) -> Iterator[Refusal]:
