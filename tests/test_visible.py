@@ -68,3 +68,19 @@ def test_a_quoted_text_cannot_leave_its_quotes() -> None:
     assert quoted("\u201cyes\u201d") == r'"\u201cyes\u201d"'
     assert quoted("d" * 500 + "/end").endswith('d/end"')
     assert len(quoted("\u202e" * 500)) < 130
+
+
+def test_what_joins_symbols_stays_and_between_letters_it_is_seen() -> None:
+    family = "\U0001f469\u200d\U0001f469\u200d\U0001f467"
+    assert (
+        shown(f"{family} \u2764\ufe0f\u200d\U0001f525") == f"{family} \u2764\ufe0f\u200d\U0001f525"
+    )
+    for hidden in (
+        "a\u200db",
+        "\u200d",
+        "\U0001f469\u200d",
+        "\u200d\U0001f469",
+        "a\u200d\U0001f469",
+    ):
+        assert "\\u200d" in shown(hidden)
+    assert shown("\u2190\u202e\u2190") == "\u2190\\u202e\u2190"

@@ -11,9 +11,21 @@ def shown(text: str) -> str:
     """Returns text on one line: what would steer a terminal, or is no character, as ``\\xNN``."""
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() else _escaped(c) for c in text)
+    return "".join(
+        c if c.isprintable() or _joins(text, at) else _escaped(c) for at, c in enumerate(text)
+    )
 
 
+def _joins(text: str, at: int) -> bool:
+    """Tells whether a character joins two symbols into one, as in the emoji of a family.
+
+    Between letters it would only hide that two names are not the same.
+    """
+    beside = text[at - 1 : at] + text[at + 1 : at + 2]
+    return text[at] == _JOINER and len(beside) == 2 and min(beside) >= _SYMBOLS
+
+
+_JOINER, _SYMBOLS = "\u200d", "\u2190"
 _LONGEST = 120
 _ORDINARY = frozenset(" ./_-+@=,~()[]{}#%!$^:;'&*?|")
 

@@ -68,6 +68,11 @@ def test_a_fork_names_its_directory(workspace: Path, tmp_path: Path) -> None:
     transcript = tmp_path / "home" / ".claude" / "projects" / "p" / f"{NATIVE}.jsonl"
     play_claude_turn(workspace, transcript, "ruin it all", workspace / "a")
     done(workspace, "fork", "turn:1", "--worktree", str(tmp_path / "race"))
+    tree = done(workspace, "tree").stdout
+    assert f"fork in {tmp_path / 'race'} as claude-" in tree, tree
+    [root] = done(workspace, "--json", "tree").json["sessions"]
+    [fork] = root["children"][0]["elsewhere"]
+    assert fork["directory"] == str(tmp_path / "race")
     [line] = lines(workspace)
     assert line.startswith(f"fork  from before turn 1: ruin it all, into {tmp_path / 'race'}  "), (
         line

@@ -113,6 +113,13 @@ def _stale(
     return untold(context.store, newest.commit, newest.noted, log=log, looked=looked)
 
 
+class Elsewhere(Value):
+    """A fork into a directory of its own: it goes on in another workspace."""
+
+    directory: str
+    session: str | None
+
+
 class Node(Value):
     """A turn or a session's beginning in the tree, with what descends from it."""
 
@@ -123,6 +130,7 @@ class Node(Value):
     children: tuple[Node, ...]
     amid: str | None = None
     """The interrupted operation in whose middle the checkpoint before the turn was taken."""
+    elsewhere: tuple[Elsewhere, ...] = ()
 
 
 _DEEPEST = 40
@@ -138,6 +146,7 @@ class _Around(Value):
     here: Place | None
     amid: Mapping[str, str]
     states: Mapping[str, str]
+    elsewhere: Mapping[str, list[Elsewhere]]
 
 
 def tree(context: Context, ledger: Ledger, *, is_over: IsOver) -> list[Node]:
@@ -150,6 +159,7 @@ def tree(context: Context, ledger: Ledger, *, is_over: IsOver) -> list[Node]:
         row_of(ledger, rows, current_place(context, ledger)),
         questions.amid(ledger),
         open_states(context, ledger, is_over),
+        _elsewhere(ledger, known_operations(context.store)),
     )
     below: dict[SessionId | str, list[Session]] = {}
     roots = []
@@ -162,6 +172,19 @@ def tree(context: Context, ledger: Ledger, *, is_over: IsOver) -> list[Node]:
         on_parent = turn is not None and turn.session == session.parent
         below.setdefault(turn.id if turn and on_parent else session.parent, []).append(session)
     return [_node(ledger, around, below, root) for root in roots]
+
+
+def _elsewhere(ledger: Ledger, log: list[Operation]) -> dict[str, list[Elsewhere]]:
+    """Returns the forks into other directories, by the turn or session that each came from."""
+    found: dict[str, list[Elsewhere]] = {}
+    for operation in log:
+        target = ledger.by_id(operation.target)
+        if operation.directory is None or target is None:
+            continue
+        turn = questions.turn_of(ledger, target)
+        of = turn.id if turn is not None else target.session
+        found.setdefault(of, []).append(Elsewhere(operation.directory, operation.child))
+    return found
 
 
 def _depth(everyone: Mapping[SessionId, Session], session: Session) -> int:
@@ -193,8 +216,10 @@ def _node(
         changes = tuple(questions.turn_changes(ledger, turn.id))
         here = around.here[1] if around.here is not None and around.here[0] == turn.id else None
         amid, stands = around.amid.get(turn.before), as_it_stands(turn, around.states)
-        turns.append(Node(session, stands, changes, here, nodes(turn.id), amid))
-    return Node(session, None, (), None, (*turns, *nodes(session.id)))
+        beside = tuple(around.elsewhere.get(turn.id, ()))
+        turns.append(Node(session, stands, changes, here, nodes(turn.id), amid, beside))
+    beside = tuple(around.elsewhere.get(session.id, ()))
+    return Node(session, None, (), None, (*turns, *nodes(session.id)), elsewhere=beside)
 
 
 def places(ledger: Ledger, session: str, entries: list[str]) -> dict[str, Checkpoint]:

@@ -23,7 +23,7 @@ class AskScreen(Dialog[str | None]):
     be changed.
     """
 
-    NAME = "A line of text"
+    NAME = "Type it"
     BINDINGS = [Binding("enter", "submit", "take it")]  # noqa: RUF012 - as Textual has it
 
     def __init__(self, question: str, about: str, *, value: str = "") -> None:

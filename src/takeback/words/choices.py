@@ -237,7 +237,8 @@ def progress(what: str, step: tuple[str, int, int] | None, *, leaving: bool = Fa
 
 def step_title(kind: str, of: Operation) -> str:
     """Names the operation that an undo or redo is about."""
-    return f"{kind.capitalize()} the last {of.kind}, to {shown(of.about or of.target)}"
+    way = "from" if of.kind == "fork" else "to"
+    return f"{kind.capitalize()} the last {of.kind}, {way} {shown(of.about or of.target)}"
 
 
 def labelled(before: Checkpoint, after: Checkpoint) -> str:

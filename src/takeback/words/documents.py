@@ -245,7 +245,12 @@ def node(found: Node) -> Document:
             "changed": owned(found.changes),
             "amid": found.amid,
         }
-    return {**about, "here": found.here, "children": [node(child) for child in found.children]}
+    return {
+        **about,
+        "here": found.here,
+        "elsewhere": [{"directory": f.directory, "session": f.session} for f in found.elsewhere],
+        "children": [node(child) for child in found.children],
+    }
 
 
 def found(item: Found) -> Document:

@@ -79,6 +79,10 @@ class _Tree:
 
     def below(self, node: Node, indent: str) -> Iterator[str]:
         shown_below = [c for c in node.children if node.turn is None or not _is_unused(c)]
+        for number, fork in enumerate(node.elsewhere):
+            last = not shown_below and number == len(node.elsewhere) - 1
+            whose = f" as {shown(fork.session)}" if fork.session is not None else ""
+            yield f"{indent}{'`-' if last else '|-'} fork in {shown(fork.directory)}{whose}"
         for number, child in enumerate(shown_below):
             last = number == len(shown_below) - 1
             yield f"{indent}{'`-' if last else '|-'} {self.label(child)}"

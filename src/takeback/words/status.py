@@ -104,8 +104,8 @@ def _sizes(found: Status) -> str:
 def _trouble_lines(found: Status, paint: Paint) -> Iterator[str]:
     for entry in found.disagree:
         yield paint.warning(
-            f"The files are at {shown(entry.disagrees or '')}, "
-            f"{entry.session.id} is still at turn {entry.turns}; its model will be told."
+            f"The files went to {shown(entry.disagrees or '')}; "
+            f"{entry.session.id} is still at turn {entry.turns}, and its model will be told."
         )
     if found.waiting:
         waiting = count(found.waiting, "event")
