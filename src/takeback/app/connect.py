@@ -196,7 +196,8 @@ def agent_states(
         where = [here for here in (None, root) if _is_connected(connection, environ, home, here)]
         newest = connection.newest_transcript(environ, root)
         since = connecting.connected_at(home, connection.name) if where else 0.0
-        missed = newest is not None and newest > max(last or 0.0, since) + _GRACE
+        heard = last + _GRACE if last is not None else 0.0
+        missed = newest is not None and newest > max(heard, since)
         hindered = [connection.hindrance(environ, here) for here in where]
         states.append(
             AgentState(
