@@ -13,6 +13,7 @@ from takeback.errors import Refused
 from takeback.model.event import EDIT, ToolCall
 from takeback.model.plan import Plan
 from takeback.model.policy import Overrides
+from takeback.words.coverage import used_lines
 from takeback.words.paint import Paint
 from takeback.words.plans import plan_lines
 from tests.support.git import git
@@ -130,6 +131,7 @@ def test_files_outside_the_workspace_that_a_tool_changed_are_named(
         second.round([call, ToolCall("read", "read", ("/etc/hosts",))])
     expected = tuple(sorted(os.fsencode(tmp_path / name) for name in ("profile", "beside")))
     assert tb.show(second.before).beyond == expected
+    assert any(str(outside) in line for line in used_lines(tb.show(second.before)))
     assert tb.show(first.before).beyond == ()
     plan = tb.plan(first.before, scope="files")
     assert plan.beyond == expected

@@ -7,7 +7,7 @@ from takeback.model.ages import ago
 from takeback.model.checkpoint import AMID
 from takeback.visible import shown
 from takeback.words.listing import place_name
-from takeback.words.render import short
+from takeback.words.render import file_names, short
 from takeback.words.text import count, shown_path
 
 TYPE_CHECKING = False
@@ -69,6 +69,8 @@ def used_lines(found: Shown) -> Iterator[str]:
     for step in found.steps:
         if step.checkpoint.kind == "steer":
             yield f'meanwhile: "{short(step.checkpoint.prompt or "")}"'
+    if found.beyond:
+        yield f"outside the workspace: {file_names(found.beyond)}"
 
 
 def badge(checkpoint: Checkpoint) -> str:
