@@ -39,6 +39,9 @@ class Claude:
         """Esc: a mark in the transcript, and no event."""
         self._write("user", "[Request interrupted by user]")
 
+    def answer(self, words: str) -> None:
+        self._write("assistant", words)
+
     def _write(self, role: str, words: str) -> None:
         self._number += 1
         parent = f"u{self._number - 1}" if self._number > 1 else None
@@ -115,3 +118,28 @@ def test_an_end_that_was_waiting_to_be_recorded_is_the_end(
     claude.escape()
     assert state(tb) == ("ended", [b"a.txt"])
     assert [one.checkpoint.kind for one in tb.checkpoints(everything=True)].count("turn end") == 1
+
+
+def test_a_turn_that_goes_on_after_all_is_open_again(
+    tb: Takeback, claude: Claude, workspace: Path
+) -> None:
+    """Whoever wrote that mark: the agent itself says that it works."""
+    claude.prompt()
+    claude.escape()
+    assert state(tb)[0] == "unfinished"
+    (workspace / "a.txt").write_text("1\n")
+    claude.answer("I go on")
+    claude.tell("round_end")
+    assert state(tb) == ("running", [b"a.txt"])
+    assert [refusal.code for refusal in tb.plan("turn:1", scope="files").refused] == ["during_turn"]
+    (workspace / "b.txt").write_text("1\n")
+    claude.tell("turn_end")
+    assert state(tb) == ("ended", [b"a.txt", b"b.txt"])
+
+
+def test_an_end_that_is_told_after_all_is_no_command(tb: Takeback, claude: Claude) -> None:
+    claude.prompt()
+    claude.escape()
+    assert state(tb)[0] == "unfinished"
+    claude.tell("turn_end")
+    assert state(tb)[0] == "ended"

@@ -12,7 +12,7 @@ from takeback.ops.context import Context
 from takeback.ops.open import locate, open_store, open_workspace
 from takeback.paths import config_file
 from takeback.ports import SilentReporter, SystemClock
-from takeback.store import journal
+from takeback.store import journal, open_turns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -151,6 +151,8 @@ class Opened:
 
     def _close_ended(self) -> None:
         """Ends the turns that are over and whose agents do not say so, before anybody looks."""
+        if not open_turns.sessions(self._context.store):
+            return  # nearly always, and what captures need not be imported
         if self._stops is None:
             from takeback.app.endings import Stops
 

@@ -78,13 +78,19 @@ def _prompt(last: Moment, event: AgentEvent) -> Moment:
 
 
 def _round_end(last: Moment, event: AgentEvent) -> Moment:
-    return last.replace(kind=ROUND, unfinished=False)
+    phase = RUNNING if _was_closed(last, event) else last.phase
+    return last.replace(kind=ROUND, phase=phase, unfinished=False)
+
+
+def _was_closed(last: Moment, event: AgentEvent) -> bool:
+    """Tells whether the turn of an event was taken for over, by others than its agent."""
+    return last.kind == TURN_END and last.unfinished and event.turn in (None, last.turn_id)
 
 
 def _turn_end(last: Moment, event: AgentEvent) -> Moment:
     phase = BACKGROUND if event.background else IDLE
     known = event.turn is None or last.turn_id is None or event.turn == last.turn_id
-    if last.phase == RUNNING and known:
+    if (last.phase == RUNNING and known) or _was_closed(last, event):
         return last.replace(kind=TURN_END, phase=phase, unfinished=False)
     if last.turn and known and (last.phase == BACKGROUND or event.continues):
         return last.replace(kind=TURN_END, phase=phase, unfinished=False)

@@ -61,6 +61,7 @@ class Fold:
 
     def add(self, checkpoint: Checkpoint, place: int, changes: Sequence[CountedChange]) -> None:
         """Indexes a checkpoint with its changes and moves its session's turn on."""
+        self._reopen(checkpoint)
         named = self._named(checkpoint)
         owned = self._owned(checkpoint, changes, named)
         before = questions.session_by_id(self._ledger, checkpoint.session)
@@ -73,6 +74,15 @@ class Fold:
                 mine = OwnedChange(path, "", None, None, tool, checkpoint.session, turn.id)
                 lost = questions.claim(self._ledger, mine, since=since)
                 self.touched.update(dict.fromkeys(lost))
+
+    def _reopen(self, checkpoint: Checkpoint) -> None:
+        """Opens the turn again that was taken for over, if its agent goes on with it."""
+        if checkpoint.kind not in (moments.ROUND, moments.TURN_END) or checkpoint.unfinished:
+            return
+        newest = questions.newest_turn(self._ledger, checkpoint.session)
+        left = newest is not None and newest.state == LEFT_UNFINISHED
+        if newest is not None and left and newest.native == checkpoint.turn_id:
+            self._write(newest.replace(state=RUNNING, ended=None))
 
     def add_bare(self, checkpoint: Checkpoint, place: int) -> None:
         """Indexes a checkpoint with nothing but what it says of itself."""
