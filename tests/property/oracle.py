@@ -35,6 +35,8 @@ class Recording(NamedTuple):
     tracked: frozenset[bytes]
     root_mode: int
     before: frozenset[tuple[bytes, bool]] = frozenset()
+    replaced: frozenset[bytes] = frozenset()
+    """Special files in ignored places, where a file is that git tracks."""
 
     def lasting(self) -> frozenset[tuple[bytes, bool]]:
         """Returns what later snapshots hold whatever rule appears, for as long as it is there."""
@@ -77,6 +79,8 @@ class Recording(NamedTuple):
         """Yields what a snapshot of this moment names as not held; of a directory, only itself."""
         for path, entry in self.state.items():
             if any(place in self.ignored for place in ancestors(path)):
+                if path in self.replaced:
+                    yield path
                 continue
             is_left_out = path in self.ignored and path not in self.tracked
             if is_left_out or is_special(entry) or self.is_oversized(path):
@@ -135,8 +139,11 @@ def record(
         for path in ignored
         if state[path].kind in ("file", "link") and (path in tracked or (path, False) in before)
     )
+    replaced = (path for path in ignored if is_special(state[path]) and path in tracked)
     root_mode = os.stat(root).st_mode & 0o7777
-    return Recording(state, ignored, repositories, frozenset(kept), root_mode, before)
+    return Recording(
+        state, ignored, repositories, frozenset(kept), root_mode, before, frozenset(replaced)
+    )
 
 
 class Task(NamedTuple):

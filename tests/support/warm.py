@@ -121,7 +121,7 @@ class Warm:
 
 
 def _of_python(environ: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
-    return {k: v for k, v in environ.items() if k.startswith((b"PYTHON", b"LC_", b"LANG"))}
+    return {k: v for k, v in environ.items() if k.startswith((b"PYTHON", b"LC_", b"LANG", b"LD_"))}
 
 
 def _talk(ends: Sequence[int], stdin: bytes, until: float) -> tuple[bytes, bytes, bytes]:
