@@ -136,6 +136,8 @@ def destroying(cli: Cli) -> list[list[str]]:
         ["label", "turn:1"],
         ["label", "turn:1", "renamed"],
         ["doctor", "--adopt"],
+        ["status", "--seen"],
+        ["config", "--unset", "exclude"],
         ["fork", "turn:1", "--files", "--yes", "--force"],
         ["fork", "turn:1", "--worktree", str(beside / "autostart")],
         ["fork", "turn:1", "--worktree", str(beside / f"{cli.directory.name}x")],
