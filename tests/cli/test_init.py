@@ -289,11 +289,14 @@ def test_a_machine_without_agents_is_left_alone(cli: Cli, ours: Path) -> None:
 
 
 def test_the_question_comes_with_everything_on_one_screen(cli: Cli, home: Path) -> None:
+    (home / ".pi" / "agent").mkdir(parents=True)
+    (home / ".config" / "opencode").mkdir(parents=True)
     seen = at_a_terminal(cli, "init", answers=("d\n", "n\n"), env={"NO_COLOR": "1"})
     assert seen.status == 1
     first, _, then = seen.screen.partition("[y/N] d\n")
     assert len(first.splitlines()) <= 10, first
     assert f"  Codex: {home}/.codex/hooks.json: a new file of 31 lines" in first.splitlines()
+    assert f"  pi: {home}/.pi/agent/extensions/takeback: 4 new files of " in first
     assert "UserPromptSubmit" not in first
     assert "UserPromptSubmit" in then
     assert then.endswith("[y/N] n\nNothing was changed.\n")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from takeback.model.ages import ago
 from takeback.visible import shown
 from takeback.words.text import count
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
+    from takeback.adapters.connecting import FileEdit
     from takeback.app.connect import AgentState, Connecting
     from takeback.words.paint import Paint
 
@@ -25,8 +28,7 @@ def edit_lines(one: Connecting, paint: Paint) -> Iterator[str]:
     for edit in one.edits:
         if not edit.changes:
             continue
-        old = (edit.before or b"").decode(errors="replace").splitlines()
-        new = (edit.after or b"").decode(errors="replace").splitlines()
+        old, new = _lines(edit.before), _lines(edit.after)
         leads_to = "" if edit.real == edit.path else f" -> {shown(edit.real)}"
         yield paint.strong(f"{one.connection.title}: {shown(edit.path)}{leads_to}")
         if (edit.before is None or edit.after is None) and len(old) + len(new) > _MOST_SHOWN:
@@ -43,24 +45,42 @@ def edit_lines(one: Connecting, paint: Paint) -> Iterator[str]:
 
 
 def summary_lines(one: Connecting, paint: Paint) -> Iterator[str]:
-    """Yields one line for each file that would be written: how much of it changes."""
+    """Yields a line for each file that would be written, or for each directory of new ones."""
+    title = paint.strong(one.connection.title)
+    new: dict[str, list[FileEdit]] = {}
+    for edit in one.edits:
+        if edit.changes and edit.before is None:
+            new.setdefault(os.path.dirname(edit.path), []).append(edit)
+    for edit in one.edits:
+        beside = new.get(os.path.dirname(edit.path), []) if edit.before is None else []
+        if not edit.changes or (beside and edit is not beside[0]):
+            continue
+        where = edit if len(beside) < 2 else _folder(edit)
+        leads_to = "" if where.real == where.path else f" -> {shown(where.real)}"
+        yield f"  {title}: {shown(where.path)}{leads_to}: {_amount(edit, beside)}"
+
+
+def _folder(edit: FileEdit) -> FileEdit:
+    folder, real = os.path.dirname(edit.path), os.path.dirname(edit.real)
+    return edit.replace(path=folder, real=real)
+
+
+def _amount(edit: FileEdit, beside: Sequence[FileEdit]) -> str:
+    """Says how much of a file changes; of new files beside one another, how long they all are."""
+    if beside:
+        lines = sum(len(_lines(one.after)) for one in beside)
+        files = "a new file" if len(beside) == 1 else f"{len(beside)} new files"
+        return f"{files} of {count(lines, 'line')}"
+    if edit.after is None:
+        return "goes"
     from difflib import ndiff
 
-    for edit in one.edits:
-        if not edit.changes:
-            continue
-        old = (edit.before or b"").decode(errors="replace").splitlines()
-        new = (edit.after or b"").decode(errors="replace").splitlines()
-        if edit.before is None:
-            what = f"a new file of {count(new, 'line')}"
-        elif edit.after is None:
-            what = "goes"
-        else:
-            signs = [line[0] for line in ndiff(old, new)]
-            what = f"{count(signs.count('+'), 'line')} more, {signs.count('-')} less"
-        leads_to = "" if edit.real == edit.path else f" -> {shown(edit.real)}"
-        title = paint.strong(one.connection.title)
-        yield f"  {title}: {shown(edit.path)}{leads_to}: {what}"
+    signs = [line[0] for line in ndiff(_lines(edit.before), _lines(edit.after))]
+    return f"{count(signs.count('+'), 'line')} more, {signs.count('-')} less"
+
+
+def _lines(data: bytes | None) -> list[str]:
+    return (data or b"").decode(errors="replace").splitlines()
 
 
 def connected_line(one: Connecting, hindrance: str | None) -> str:
