@@ -85,9 +85,9 @@ def test_51_newest_first_with_all_that_tells_a_turn(workspace: Path) -> None:
         assert target is not None
         tb.rewind(target, scope="files", overrides=Overrides.all())
     there = seen()
-    assert there[0] == "❯ ○ ! turn 1 just now 20s"
+    assert there[0] == "○ ! turn 1 just now 20s"
     assert there[1] == "codex · a.txt incomplete taken back +1 -2"
-    assert there[2] == "◆ ✓ turn 3 five minutes ago <- here, before it 5m"
+    assert there[2] == "❯ ◆ ✓ turn 3 five minutes ago <- here, before it 5m", "it opens there"
     assert there[3] == "│ claude · a.txt taken back +1 -0"
 
 
