@@ -210,12 +210,21 @@ def test_the_place_of_the_files_is_marked_wherever_they_went(host: Host) -> None
 
 def test_search(host: Host) -> None:
     assert said(host, "search", "parser") == snapshot("""\
-ID   now  turn 2  path  parser.py
-ID   now  turn 1  path  parser.py
-ID   now  turn 1  prompt  "write a parser"
+ID   now  mine  turn 2  changed  parser.py
+      takeback rewind ID -- parser.py
+ID   now  mine  turn 1  created  parser.py
+      takeback rewind ID -- parser.py
+ID   now  mine  turn 1  prompt  "write a parser"
+      takeback rewind ID
 """)
     assert len(host.cli.ok("--json", "search", "parser", "-n", "1").json_lines) == 1
-    found = host.cli.ok("--json", "search", "PARSER").json_lines[-1]
+    assert said(host, "search", "test.py") == snapshot("""\
+ID   now  mine  turn 3  deleted  test.py
+      takeback rewind ID -- test.py
+ID   now  mine  turn 1  created  test.py
+      takeback rewind ID -- test.py
+""")
+    found = host.cli.ok("--json", "search", "PARSER", "Write").json
     assert found == {
         "type": "found",
         "v": 1,
@@ -227,6 +236,9 @@ ID   now  turn 1  prompt  "write a parser"
         "time": found["time"],
         "what": "prompt",
         "text": "write a parser",
+        "place": found["id"],
+        "change": None,
+        "command": ["takeback", "rewind", found["id"]],
     }
     nothing = host.cli.run("search", "no such thing")
     assert (nothing.status, nothing.stdout, nothing.stderr) == (1, "", "")

@@ -302,8 +302,8 @@ def index(ledger: Ledger, *texts: str) -> None:
         questions.index_words(ledger, checkpoint.id, "prompt", text)
 
 
-def hits(ledger: Ledger, text: str) -> list[str]:
-    return [id for id, _, _ in questions.search(ledger, text)]
+def hits(ledger: Ledger, *words: str) -> list[str]:
+    return [id for id, _, _ in questions.search(ledger, words)]
 
 
 def test_what_holds_the_text_is_found_newest_first(ledger: Ledger) -> None:
@@ -311,15 +311,28 @@ def test_what_holds_the_text_is_found_newest_first(ledger: Ledger) -> None:
     assert hits(ledger, "login") == ["c2", "c0"]
     assert hits(ledger, "ogin bu") == ["c0"]
     assert hits(ledger, "logout") == []
-    assert questions.search(ledger, "test") == [("c1", "prompt", "add a test")]
-    assert len(questions.search(ledger, "login", limit=1)) == 1
-    assert questions.search(ledger, "login", limit=0) == []
+    assert questions.search(ledger, ["test"]) == [("c1", "prompt", "add a test")]
+
+
+def test_all_words_have_to_be_there_in_any_order(ledger: Ledger) -> None:
+    index(ledger, "Fix the login bug", "fix a bug", "login page", "a bug: fix the LOGIN")
+    assert hits(ledger, "fix", "login") == hits(ledger, "LOGIN", "fix") == ["c3", "c0"]
+    assert hits(ledger, "a", "bug") == ["c3", "c1"]
+    assert hits(ledger, "fix the") == ["c3", "c0"]
+    assert hits(ledger, "fix", "nothing") == []
+
+
+def test_capital_letters_of_every_alphabet_are_the_same(ledger: Ledger) -> None:
+    index(ledger, "Ärger mit Öl", "исправь ОШИБКУ", "ΛΌΓΟΣ")
+    assert hits(ledger, "ärger") == hits(ledger, "ÄRGER") == hits(ledger, "öl") == ["c0"]
+    assert hits(ledger, "ошибку") == hits(ledger, "ПРА") == hits(ledger, "ши") == ["c1"]
+    assert hits(ledger, "λόγ") == ["c2"]
 
 
 def test_a_path_and_a_prompt_of_one_checkpoint_are_two_finds(ledger: Ledger) -> None:
     index(ledger, "change login.py")
     questions.index_words(ledger, CheckpointId("c0"), "path", "src/login.py")
-    assert questions.search(ledger, "login.py") == [
+    assert questions.search(ledger, ["login.py"]) == [
         ("c0", "path", "src/login.py"),
         ("c0", "prompt", "change login.py"),
     ]
@@ -355,7 +368,7 @@ def test_a_path_and_a_prompt_of_one_checkpoint_are_two_finds(ledger: Ledger) -> 
 def test_signs_that_mean_something_to_the_index_are_only_signs(ledger: Ledger, odd: str) -> None:
     index(ledger, "something else", f"before {odd} after")
     assert hits(ledger, odd) == ["c1"]
-    assert questions.search(ledger, odd)[0][2] == f"before {odd} after"
+    assert questions.search(ledger, [odd])[0][2] == f"before {odd} after"
 
 
 @pytest.mark.parametrize("short", ["a", "ab", "é", "漢", "%", "_", '"', "*", " "])

@@ -44,6 +44,6 @@ class Browsing(Opened):
         found = self.find(checkpoint)
         return ops.cat.names_in(self._context, found, self.path(directory))
 
-    def matching(self, text: str, *, only_paths: bool = False) -> frozenset[str]:
-        """Returns the rows whose prompt or changed paths hold a text."""
-        return self._ask(lambda ledger: ops.browse.matching(ledger, text, only_paths=only_paths))
+    def matching(self, *words: str, only_paths: bool = False) -> frozenset[str]:
+        """Returns the rows that have a prompt or a changed path with all words."""
+        return self._ask(lambda ledger: ops.browse.matching(ledger, words, only_paths=only_paths))

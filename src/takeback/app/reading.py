@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.comparison import Between, FileDiff
     from takeback.model.operation import Operation
+    from takeback.model.timeline import Session
     from takeback.ops.operation_log import Logged
-    from takeback.ops.sessions import Found, Node, SessionEntry
+    from takeback.ops.search import Found
+    from takeback.ops.sessions import Node, SessionEntry
     from takeback.ops.status import Status
     from takeback.ops.timeline import Listing, Shown, TimelineEntry
     from takeback.ops.verify import Verified
@@ -246,9 +248,19 @@ class Reading(Browsing):
             lambda ledger: ops.sessions.tree(self._context, ledger, is_over=turn_is_over)
         )
 
-    def search(self, text: str, *, limit: int = -1) -> list[Found]:
-        """Returns the checkpoints whose prompt or changed paths hold a text, newest first."""
-        return self._ask(lambda ledger: ops.sessions.search(ledger, text, limit=limit))
+    def search(self, *words: str, limit: int = -1, content: bool = False) -> list[Found]:
+        """Returns the prompts and changed paths that hold all words, newest first.
+
+        With ``content`` the lines of the files in all snapshots instead.
+        """
+        if not all(words) or not words:
+            raise UsageError("there is nothing to look for", hint="takeback search TEXT")
+        look = ops.search.search_contents if content else ops.search.search
+        return self._ask(lambda ledger: look(self._context, ledger, words, limit=limit))
+
+    def known_sessions(self) -> list[Session]:
+        """Returns every session, that of checkpoints made by hand too."""
+        return self._ask(ops.whose.everyone)
 
     def places(self, session: str, entries: Iterable[str]) -> dict[str, Checkpoint]:
         """Returns the checkpoints that stand at entries of an agent's transcript, by entry."""

@@ -156,11 +156,11 @@ def shown_by(ledger: Ledger, ids: Sequence[str], folded: Sequence[str]) -> dict[
     return found
 
 
-def checkpoints_with(ledger: Ledger, text: str, *, only_paths: bool) -> set[str]:
-    """Returns the ids of the checkpoints whose prompt or changed paths hold a text."""
-    where, value = matches(text)
+def checkpoints_with(ledger: Ledger, words: Sequence[str], *, only_paths: bool) -> set[str]:
+    """Returns the ids of the checkpoints that have a prompt or changed path with all words."""
+    where, values = matches(words)
     only = " and what = 'path'" if only_paths else ""
-    rows = ledger.columns(f"select distinct checkpoint from words where {where}{only}", value)
+    rows = ledger.columns(f"select distinct checkpoint from words where {where}{only}", *values)
     return {str(id) for (id,) in rows}
 
 

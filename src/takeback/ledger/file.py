@@ -42,6 +42,11 @@ def _translated(
     return (LedgerUnwritable if code in unwritable else LedgerDamaged)(str(error))
 
 
+def _casefold(text: str | bytes | float | None) -> str | bytes | float | None:
+    """Lets SQL compare as people do; its own ``lower`` knows ASCII alone."""
+    return text.casefold() if isinstance(text, str) else text
+
+
 class LedgerFile:
     """One SQLite file, opened and brought up to the newest tables.
 
@@ -54,6 +59,7 @@ class LedgerFile:
             self._db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
         except sqlite3.DatabaseError as error:
             raise _translated(error) from error
+        self._db.create_function("casefold", 1, _casefold, deterministic=True)
         try:
             self._prepare()
         except BaseException:

@@ -191,6 +191,16 @@ class Ledger(LedgerFile):
         )
         return found[0] if found else None
 
+    def previous(self, checkpoint: Checkpoint) -> Checkpoint | None:
+        """Returns the checkpoint that came before one, of whatever session."""
+        found = self._select(
+            "place < (select place from checkpoints where id = ?1) and kind != 'undo' "
+            f"and not ({_COPY})",
+            checkpoint.id,
+            limit=1,
+        )
+        return found[0] if found else None
+
     def with_snapshot(self, snapshot: SnapshotId) -> Checkpoint | None:
         """Returns the newest checkpoint of exactly that state, of whatever kind."""
         found = self._select("snapshot = ?1", snapshot, limit=1)

@@ -8,7 +8,7 @@ from takeback.model.turn import forked_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
@@ -281,22 +281,27 @@ def index_words(ledger: Ledger, checkpoint: CheckpointId, what: str, *texts: str
     ledger.many("insert into words values (?,?,?)", [(text, checkpoint, what) for text in texts])
 
 
-def search(ledger: Ledger, text: str, *, limit: int = -1) -> list[tuple[CheckpointId, str, str]]:
-    """Returns (checkpoint, what was found in, the text) of all that holds ``text``, newest first.
+def search(ledger: Ledger, words: Sequence[str]) -> list[tuple[CheckpointId, str, str]]:
+    """Returns (checkpoint, what was found in, the text) of all that holds the words, newest first.
 
     What a person types is looked for as it stands; signs that mean something to the index do not.
     """
-    order = "(select place from checkpoints where id = checkpoint) desc, what limit " + f"{limit:d}"
-    where, value = matches(text)
+    order = "(select place from checkpoints where id = checkpoint) desc, what"
+    where, values = matches(words)
     rows = ledger.rows(
-        f"select checkpoint, what, text from words where {where} order by {order}", value
+        f"select checkpoint, what, text from words where {where} order by {order}", *values
     )
     return [(CheckpointId(str(id)), str(what), str(found)) for id, what, found in rows]
 
 
-def matches(text: str) -> tuple[str, str]:
-    """Returns what a row of ``words`` has to fulfil to hold ``text``: the clause and its value."""
-    if len(text) < _SHORTEST_WORD:  # the index knows pieces of three characters
-        return "instr(lower(text), lower(?))", text
-    quoted = '"' + text.replace('"', '""') + '"'
-    return "words match ?", f"text : {quoted}"
+def matches(words: Sequence[str]) -> tuple[str, list[str]]:
+    """Returns what a row of the index has to fulfil to hold all words: a clause, its values."""
+    long = [word for word in words if len(word) >= _SHORTEST_WORD]
+    short = [word for word in words if len(word) < _SHORTEST_WORD]
+    clauses = ["instr(casefold(text), ?)"] * len(short)  # the index knows pieces of three
+    values = [word.casefold() for word in short]
+    if long:
+        quoted = " AND ".join('"' + word.replace('"', '""') + '"' for word in long)
+        clauses.append("words match ?")
+        values.append(f"text : ({quoted})")
+    return " and ".join(clauses) or "true", values

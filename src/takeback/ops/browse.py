@@ -106,12 +106,12 @@ def entries(
     return {entry.checkpoint.id: entry for entry in shown}
 
 
-def matching(ledger: Ledger, text: str, *, only_paths: bool = False) -> frozenset[str]:
-    """Returns the rows whose prompt or changed paths hold a text.
+def matching(ledger: Ledger, words: Sequence[str], *, only_paths: bool = False) -> frozenset[str]:
+    """Returns the rows that have a prompt or a changed path with all words.
 
     What was found in a part of a turn (a round, its end) counts for the turn.
     """
-    found = questions.checkpoints_with(ledger, text, only_paths=only_paths)
+    found = questions.checkpoints_with(ledger, words, only_paths=only_paths)
     turns = questions.turns_by_number(ledger)
     rows = set()
     for id, spot in questions.spots(ledger, sorted(found)).items():

@@ -237,21 +237,3 @@ def places(ledger: Ledger, session: str, entries: list[str]) -> dict[str, Checkp
             if checkpoint.kind == PROMPT and checkpoint.turn_id in wanted:
                 found.setdefault(checkpoint.turn_id, checkpoint)
     return found
-
-
-class Found(Value):
-    """One thing that a search found: a checkpoint, and where in it the text stands."""
-
-    checkpoint: Checkpoint
-    what: str
-    text: str
-
-
-def search(ledger: Ledger, text: str, *, limit: int = -1) -> list[Found]:
-    """Returns the checkpoints whose prompt or changed paths hold ``text``, newest first."""
-    found = []
-    for id, what, words in questions.search(ledger, text, limit=limit):
-        checkpoint = ledger.by_id(id)
-        if checkpoint is not None:
-            found.append(Found(checkpoint, what, words))
-    return found

@@ -110,6 +110,11 @@ def meant(ledger: Ledger, *, now: float, callers: tuple[SessionId, ...] = ()) ->
     return None
 
 
+def everyone(ledger: Ledger) -> list[Session]:
+    """Returns every session, the one that was last active first."""
+    return questions.sessions(ledger)
+
+
 def newest(ledger: Ledger) -> Candidate:
     """Returns whose the newest checkpoint is; raises NoSuchCheckpoint where there is none."""
     found = ledger.checkpoints(without=(UNDO, FORK), limit=1)

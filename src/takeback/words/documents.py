@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from takeback.model.session import Resume
     from takeback.model.timeline import OwnedChange, Turn
     from takeback.ops.operation_log import Logged
-    from takeback.ops.sessions import Found, Node, SessionEntry
+    from takeback.ops.search import Found
+    from takeback.ops.sessions import Node, SessionEntry
     from takeback.ops.standing import Dirty, Standing
     from takeback.ops.status import Status
     from takeback.ops.timeline import Shown, TimelineEntry
@@ -253,7 +254,7 @@ def node(found: Node) -> Document:
     }
 
 
-def found(item: Found) -> Document:
+def found(item: Found, command: list[str] | None) -> Document:
     """Returns one line of ``search``."""
     checkpoint = item.checkpoint
     return {
@@ -265,6 +266,10 @@ def found(item: Found) -> Document:
         "time": timestamp(checkpoint.time),
         "what": item.what,
         "text": item.text,
+        "place": item.place.id,
+        "change": item.change,
+        **({} if item.path is None else path_fields(item.path)),
+        "command": command,
     }
 
 

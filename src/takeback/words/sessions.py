@@ -1,4 +1,4 @@
-"""Sessions, the tree and what a search found, as lines of text."""
+"""Sessions and the tree that they form, as lines of text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from takeback.model.timeline import Session, Turn
-    from takeback.ops.sessions import Found, Node, SessionEntry
+    from takeback.ops.sessions import Node, SessionEntry
     from takeback.ops.whose import Candidate
     from takeback.words.paint import Paint
 
@@ -120,12 +120,3 @@ def _changed(node: Node, paint: Paint) -> str:
     deleted = sum(change.deleted or 0 for change in node.changes)
     lines = f"  {counts(added, deleted, paint)}" if added or deleted else ""
     return f"{names}{more}{lines}"
-
-
-def found_line(item: Found, paint: Paint, now: float) -> str:
-    """Returns one line of ``search``."""
-    checkpoint = item.checkpoint
-    place = f"turn {checkpoint.turn}" if checkpoint.turn else checkpoint.kind
-    text = f'"{short(item.text)}"' if item.what == "prompt" else shown(item.text)
-    words = [paint.id(checkpoint.id), f"{age(checkpoint.time, now):>4}", place, item.what, text]
-    return "  ".join(words)

@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 import click
 
 from takeback.cli.options import Call, name_text, verb
+from takeback.cli.pager import paged
+from takeback.cli.terminal import terminal_width
 from takeback.words import documents
-from takeback.words.sessions import found_line
+from takeback.words.search import command as command_for
+from takeback.words.search import found_lines
 
 NOTHING_FOUND = 1
 
 
 @verb("search")
-@click.argument("text", metavar="TEXT", type=name_text)
-@click.option("-n", "number", type=click.IntRange(min=0), metavar="N", help="At most N lines.")
-def command(call: Call, text: str, number: int | None) -> int:
+@click.argument("words", metavar="TEXT...", type=name_text, nargs=-1, required=True)
+@click.option("--content", is_flag=True, help="In the files of all snapshots instead.")
+@click.option("-n", "number", type=click.IntRange(min=0), metavar="N", help="At most N of them.")
+def command(call: Call, words: tuple[str, ...], content: bool, number: int | None) -> int:
     """Find checkpoints by what was asked or which files changed.
 
-    The newest comes first. The exit status is 1 if nothing was found.
+    All words have to be in one prompt, path or, with --content, line of a file, in any order;
+    capital letters do not matter. The newest comes first, each with what became of it and the
+    command that goes back to the place before it. The exit status is 1 if nothing was found.
     """
     with call.open("search") as tb:
-        found = tb.search(text, limit=-1 if number is None else number)
-    output, now = call.output, time.time()
-    for item in found:
-        output.document("found", documents.found(item))
-        output.line(found_line(item, output.paint, now))
+        limit = -1 if number is None else number
+        found = tb.search(*words, limit=limit, content=content)
+        output = call.output
+        for item in found:
+            output.document("found", documents.found(item, command_for(item, tb.root)))
+        with paged(call, tb):
+            output.lines(
+                found_lines(
+                    found,
+                    tb.known_sessions() if found else (),
+                    output.paint,
+                    time.time(),
+                    root=tb.root,
+                    room=terminal_width(sys.stdout),
+                )
+            )
     return 0 if found else NOTHING_FOUND

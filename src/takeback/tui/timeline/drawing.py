@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from rich.cells import cell_len, set_cell_size
 
 from takeback.model.ages import age
@@ -116,12 +118,19 @@ def _badge(item: TimelineRow, entry: TimelineEntry | None) -> Piece:
 
 
 def _sought(text: str, sought: str) -> list[Piece]:
-    """Returns a prompt with what was searched for marked in it."""
-    at = text.lower().find(sought.lower()) if sought else -1
-    if at < 0:
-        return [(text, "prompt")]
-    end = at + len(sought)
-    return [(text[:at], "prompt"), (text[at:end], "found"), (text[end:], "prompt")]
+    """Returns a prompt with the words that were searched for marked in it."""
+    low = text.lower()
+    marked = [False] * len(text)
+    for word in sought.lower().split() if len(low) == len(text) else ():
+        at = low.find(word)
+        if at >= 0:
+            marked[at : at + len(word)] = [True] * len(word)
+    pieces, start = [], 0
+    for found, run in groupby(marked):
+        end = start + len(list(run))
+        pieces.append((text[start:end], "found" if found else "prompt"))
+        start = end
+    return pieces or [("", "prompt")]
 
 
 def _second(

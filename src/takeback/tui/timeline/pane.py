@@ -243,7 +243,7 @@ class TimelinePane(Vertical):
             self._work("search", self._seek, event.text)
 
     async def _seek(self, text: str) -> None:
-        found = await self._desk.ask(lambda tb: tb.matching(text)) if text else None
+        found = await self._desk.ask(lambda tb: tb.matching(*text.split())) if text else None
         await self._narrow(self._narrowing.replace(sought=text, found=found))
 
     def on_search_line_moved(self, event: SearchLine.Moved) -> None:
