@@ -7,7 +7,8 @@ from pathlib import Path
 from tests.cli.typing_person import at_a_terminal
 from tests.support.cli import Cli
 
-LONG = {"NO_COLOR": "1", "COLUMNS": "60"}
+LONG = {"NO_COLOR": "1", "COLUMNS": "60", "LINES": "1"}
+"""So small a screen that every answer is long."""
 
 
 def planted(path: Path, text: str = 'echo PAGED "$@"; cat; echo END') -> str:
@@ -21,6 +22,7 @@ def test_a_pager_shows_long_answers_on_a_terminal_alone(
     cli: Cli, workspace: Path, tmp_path: Path
 ) -> None:
     cli.ok("checkpoint", "-m", "one")
+    (workspace / "new").write_text("x\n")
     pager = planted(tmp_path / "bin" / "my-pager")
 
     def shown(*words: str, **env: str) -> str:
@@ -30,10 +32,11 @@ def test_a_pager_shows_long_answers_on_a_terminal_alone(
         assert seen.status == 0, seen.screen
         return seen.screen
 
-    for words in (("log",), ("log", "--operations"), ("show",), ("tree",), ("sessions",)):
+    for words in (("log",), ("show",), ("diff", "one")):
         assert shown(*words).startswith("PAGED -x a b\n"), words
         assert "END" in shown(*words)
     assert "one" in shown("log")
+    assert "PAGED" not in shown("log", LINES="24"), "it fits on the screen"
     for words in (("--no-pager", "log"), ("log", "--no-pager"), ("log", "--json"), ("status",)):
         assert "PAGED" not in shown(*words), words
     for env in ({"TAKEBACK_PAGER": ""}, {"TAKEBACK_PAGER": "cat"}, {"TERM": "dumb"},

@@ -1,6 +1,6 @@
-"""The pager: long answers at a terminal are read page by page, as git's are.
+"""The pager: answers that do not fit on the screen are read page by page, as git's are.
 
-``$TAKEBACK_PAGER``, else ``$PAGER``, else ``less``, which ends by itself if all fits on the screen.
+``$TAKEBACK_PAGER``, else ``$PAGER``, else ``less``; none is started for what fits on the screen.
 Each is a program with its arguments, no line for a shell; ``cat`` or nothing means no pager. One
 that lies in a workspace is not run: an agent could have put it there.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import signal
 import sys
 from contextlib import contextmanager
@@ -18,6 +19,10 @@ from takeback.cli.terminal import is_terminal
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from subprocess import Popen
+    from typing import Any, TextIO
+
+    from _typeshed import ReadableBuffer as Buffer
 
     from takeback.app import Takeback
     from takeback.cli.options import Call
@@ -27,25 +32,17 @@ _NONE = ("", "cat")
 
 @contextmanager
 def paged(call: Call, tb: Takeback) -> Iterator[None]:
-    """Lets what is written to stdout meanwhile be read through the pager, where there is one."""
+    """Lets what is written to stdout meanwhile be read through the pager, if it is too long."""
     argv = _pager(call, tb)
     if not argv:
         yield
         return
-    from subprocess import PIPE, Popen
-
-    environ = {"LESS": "FRX", "LV": "-c", **os.environ, "PATH": tb.trusted_path}
     screen = sys.stdout
     screen.flush()
-    try:
-        pager = Popen(argv, stdin=PIPE, env=environ)
-    except OSError as error:
-        call.output.note(f"{argv[0]} could not be started: {os.strerror(error.errno or 0)}")
-        yield
-        return
-    assert pager.stdin is not None
-    page = io.TextIOWrapper(pager.stdin, encoding="utf-8", errors="backslashreplace")
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the pager's: it stops a search, say
+    sheet = _Sheet(screen, argv, {"LESS": "FRX", "LV": "-c", **os.environ, "PATH": tb.trusted_path})
+    page = io.TextIOWrapper(
+        io.BufferedWriter(sheet), encoding="utf-8", errors="backslashreplace", write_through=True
+    )
     sys.stdout = page
     try:
         yield
@@ -54,9 +51,10 @@ def paged(call: Call, tb: Takeback) -> Iterator[None]:
         pass
     finally:
         sys.stdout = screen
+        failure = sheet.end()
         _close(page)
-        pager.wait()
-        signal.signal(signal.SIGINT, before)
+        if failure is not None:
+            call.output.note(f"{argv[0]} could not be started: {failure}")
 
 
 def _close(page: io.TextIOWrapper) -> None:
@@ -64,6 +62,63 @@ def _close(page: io.TextIOWrapper) -> None:
         page.close()
     except BrokenPipeError:
         pass
+
+
+class _Sheet(io.RawIOBase):
+    """Bytes for a terminal: kept while they fit on its screen, else given to the pager."""
+
+    def __init__(self, screen: TextIO, argv: list[str], environ: Mapping[str, str]) -> None:
+        self._screen = screen
+        self._argv = argv
+        self._environ = environ
+        self._size = shutil.get_terminal_size()
+        self._kept = bytearray()
+        self._pager: Popen[bytes] | None = None
+        self._failure: str | None = None
+        self._interrupt: Any = None
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Buffer) -> int:
+        self._kept += data
+        if self._pager is None and self._failure is None and self._is_full():
+            self._start()
+        if self._pager is not None:
+            assert self._pager.stdin is not None
+            self._pager.stdin.write(self._kept)
+            self._kept.clear()
+        return len(memoryview(data))
+
+    def _is_full(self) -> bool:
+        rows = sum(1 + len(line) // self._size.columns for line in self._kept.split(b"\n"))
+        return rows > self._size.lines
+
+    def _start(self) -> None:
+        from subprocess import PIPE, Popen
+
+        try:
+            self._pager = Popen(self._argv, stdin=PIPE, env=self._environ)
+        except OSError as error:
+            self._failure = os.strerror(error.errno or 0)
+            return
+        # Ctrl-C is the pager's: it stops a search, say.
+        self._interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def end(self) -> str | None:
+        """Waits until it was read, or writes what is kept; returns why there was no pager."""
+        if self._pager is None:
+            self._screen.buffer.write(self._kept)
+            self._screen.flush()
+            return self._failure
+        assert self._pager.stdin is not None
+        try:
+            self._pager.stdin.close()
+        except BrokenPipeError:
+            pass
+        self._pager.wait()
+        signal.signal(signal.SIGINT, self._interrupt)
+        return None
 
 
 def _pager(call: Call, tb: Takeback) -> list[str]:
