@@ -8,10 +8,13 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+from rich.text import Text
 from textual.app import App
 
 PICTURES = Path(__file__).resolve().parents[2] / "docs" / "pictures"
@@ -32,6 +35,27 @@ def picture(app: App[Any], settle: Callable[[str], str] = lambda svg: svg) -> st
     # First what the test knows of: a part of another kind of id may look like one of ours.
     svg = settle(_FONT.sub("", app.export_screenshot(title="takeback")))
     return _ID.sub(_ANY_ID, _UNIQUE.sub("terminal-", svg))
+
+
+def assert_printed(lines: Iterable[str], name: str, width: int) -> None:
+    """Fails unless lines with colours look as in ``docs/pictures/NAME.svg`` on a terminal."""
+    console = Console(
+        record=True,
+        width=width,
+        height=48,  # without it a dumb terminal is 80 wide, whatever is said
+        file=StringIO(),
+        force_terminal=True,
+        color_system="truecolor",
+    )
+    for line in lines:
+        console.print(Text.from_ansi(line), no_wrap=True, crop=False, overflow="ignore")
+    svg = _FONT.sub("", console.export_svg(title="takeback", unique_id="terminal"))
+    svg = _ID.sub(_ANY_ID, svg)
+    path = PICTURES / f"{name}.svg"
+    if _WRITE:
+        path.write_text(svg)
+    assert path.exists(), f"there is no picture {name}; write it with TAKEBACK_PICTURES=write"
+    assert path.read_text() == svg, f"what is printed is not as in {path.name}"
 
 
 async def assert_picture(

@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from takeback import Takeback
 from takeback.tui.detail.pane import DiffPane
 from takeback.tui.picker import PickerApp
 from takeback.tui.timeline.filters import FilterScreen
+from takeback.words.listing import Columns
+from takeback.words.paint import Paint
 from tests.support.engine import TestClock
-from tests.tui.pictures import assert_picture
+from tests.tui.pictures import assert_picture, assert_printed
 from tests.tui.stage import until
 from tests.tui.world import (
     main,
@@ -84,6 +87,14 @@ def test_a_search_and_a_filter(workspace: Path, clock: TestClock) -> None:
         await assert_picture(app, "picker-filter")
 
     play(open_app(workspace, clock, theme="textual-dark"), story, size=(80, 24))
+
+
+def test_the_log(workspace: Path, clock: TestClock) -> None:
+    with Takeback.open(workspace, clock=clock) as tb:
+        found = tb.listing(limit=30)
+    for width, name in ((80, "log-80x24"), (160, "log-160x48")):
+        columns = Columns(found, Paint(on=True), clock.now(), room=width)
+        assert_printed(columns.all_lines(), name, width)
 
 
 def settled(svg: str) -> str:
