@@ -10,6 +10,9 @@ import pytest
 from takeback import Takeback
 from takeback.app.session import AgentSession
 from takeback.ops.timeline import TimelineEntry
+from takeback.words.changes import views
+from takeback.words.paint import Paint
+from takeback.words.render import shown_lines
 
 
 @pytest.fixture
@@ -49,6 +52,10 @@ def test_a_steer_shows_what_it_caused(tb: Takeback, session: AgentSession, works
     assert paths(row(tb, "and that")) == [(b"l1.txt", "modified", 1, 1)]
     assert [path for path, *_ in paths(row(tb, "work"))] == [b"l1.txt", b"m.txt"]
     assert [one.path for one in tb.show(row(tb, "and that").checkpoint).entry.done] == [b"l1.txt"]
+    this = row(tb, "and this")
+    found = tb.file_diff(tb.states(this.checkpoint), b"m.txt")
+    assert (found.old, found.new is not None) == (None, True), "the picker's diff is of the same"
+    assert views(this)[0] == "what it changed"
     with session.turn("later"):
         (workspace / "z.txt").write_text("1\n")
     assert paths(row(tb, "and that")) == [(b"l1.txt", "modified", 1, 1)]
@@ -68,6 +75,9 @@ def test_own_edits_before_a_resumed_session_stand_at_its_first_turn(
     two = row(tb, "two")
     assert [one.path for one in two.outside] == [b"mine.txt", b"more.txt"]
     assert [one.path for one in two.done] == [b"b.txt"]
+    lines = list(shown_lines(tb.show(two.checkpoint), Paint(on=False), 0.0))
+    at = lines.index("changed before it:")
+    assert [line.split()[1] for line in lines[at + 1 : at + 3]] == ["mine.txt", "more.txt"]
     browsed = {one.prompt: one.outside for one in tb.browse().rows}
     assert browsed == {"one": 0, "two": 2}
     with session.turn("three"):

@@ -5,9 +5,11 @@ from __future__ import annotations
 from takeback.errors import NoSuchCheckpoint, StoreDamaged
 from takeback.git.diff import unified
 from takeback.ledger import sessions as questions
+from takeback.ledger import steps
 from takeback.model.comparison import Between, FileDiff, Preview, Side
 from takeback.model.path_text import to_text
 from takeback.model.policy import NO_OVERRIDES
+from takeback.model.turn import STEER
 from takeback.ops.capture import capture
 from takeback.ops.compare import counted
 from takeback.ops.counting import lines_between
@@ -30,11 +32,15 @@ LARGEST = 8 << 20
 
 
 def states(ledger: Ledger, checkpoint: Checkpoint) -> Between:
-    """Returns what a turn led from and to; for a plain checkpoint, the state before it and its own.
+    """Returns what a prompt led from and to; of a plain checkpoint the state before it and its own.
 
     Raises NoSuchCheckpoint if one of them is not kept any more.
     """
     turn = questions.turn_by_id(ledger, checkpoint.id)
+    if checkpoint.kind == STEER:
+        caused = steps.after_steer(ledger, checkpoint.id)
+        last = ledger.by_id(caused[-1]) if caused else None
+        return Between(checkpoint.snapshot, (last or checkpoint).snapshot)
     if turn is None:
         before = ledger.state_before(checkpoint)
         return Between(before or checkpoint.snapshot, checkpoint.snapshot)

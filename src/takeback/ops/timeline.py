@@ -49,14 +49,23 @@ class TimelineEntry(Value):
     @property
     def shown(self) -> tuple[OwnedChange, ...]:
         """What a line about it shows: what the prompt caused, else what was found changed."""
-        prompted = self.turn is not None or self.checkpoint.kind == STEER
-        return self.done if prompted else self.changes
+        return self.done if self.is_prompted else self.changes
+
+    @property
+    def is_prompted(self) -> bool:
+        """True for a turn's beginning, and for a prompt typed into a running one."""
+        return self.turn is not None or self.checkpoint.kind == STEER
 
     @property
     def outside(self) -> tuple[OwnedChange, ...]:
         """What the person changed by their own hand before it."""
+        return tuple(one for one in self.before if one.who == OUTSIDE)
+
+    @property
+    def before(self) -> tuple[OwnedChange, ...]:
+        """What was found changed when a turn began, and when its session had started again."""
         found = {change.path: change for change in (*self.earlier, *self.changes)}
-        return tuple(one for _, one in sorted(found.items()) if one.who == OUTSIDE)
+        return tuple(one for _, one in sorted(found.items()))
 
     @property
     def added(self) -> int:

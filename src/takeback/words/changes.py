@@ -32,9 +32,9 @@ _MANY = 10_000
 def views(entry: TimelineEntry) -> tuple[str, str]:
     """Returns the names of the two views: what it changed, and what going there would change."""
     turn = entry.turn
-    if turn is None:
+    if not entry.is_prompted:
         changed = "what changed before it"
-    elif turn.number is None:
+    elif turn is None or turn.number is None:
         changed = "what it changed"
     else:
         changed = f"what turn {turn.number} changed"
@@ -51,7 +51,7 @@ def views_line(names: tuple[str, str], chosen: int, width: int) -> tuple[str, st
 
 def nothing(entry: TimelineEntry) -> str:
     """Says that there is no file to list."""
-    return "It changed nothing." if entry.turn is not None else "Nothing changed before it."
+    return "It changed nothing." if entry.is_prompted else "Nothing changed before it."
 
 
 def who(change: OwnedChange, session: str | None) -> str:

@@ -190,7 +190,7 @@ def shown_lines(found: Shown, paint: Paint, now: float) -> Iterator[str]:
     turn = found.entry.turn
     if turn is not None:
         yield from _turn_lines(found, turn, paint)
-        yield from _changed("changed before it:", found.entry.changes, paint)
+        yield from _changed("changed before it:", found.entry.before, paint)
     else:
         yield from _changed("changed by it:", found.entry.done, paint)
         yield from _changed("changed since the state before:", found.entry.changes, paint)
