@@ -12,6 +12,7 @@ from takeback import Takeback
 from takeback.model.operation import CONVERSATION
 from takeback.model.policy import Overrides
 from takeback.ops.timeline import Listing
+from takeback.words.listing import stand_elsewhere
 from tests.support.journey import write_files
 
 ALL = Overrides.all()
@@ -135,6 +136,29 @@ def test_there_is_one_place_where_the_files_stand(mine: Mine) -> None:
     assert here(tb.listing()) == ("now", "at")
     assert here(tb.listing(limit=1)) == ("now", "at")
     assert here(tb.listing(session="mine")) is None
+
+
+def test_where_the_files_stand_is_known_though_it_is_not_in_the_list(mine: Mine) -> None:
+    tb = mine.tb
+    assert tb.listing(limit=1).elsewhere is None
+    tb.rewind("turn:2", scope="files")
+    found = tb.listing(limit=2)
+    assert found.here is None
+    assert found.elsewhere is not None
+    assert found.elsewhere.prompt == "do 2"
+    assert stand_elsewhere(found.elsewhere, 0.0) == (
+        f"The files stand at {found.elsewhere.id} (before turn 2: do 2)"
+    )
+
+
+def test_a_rewind_to_where_an_unused_session_begins_stands_at_its_row(mine: Mine) -> None:
+    tb = mine.tb
+    for place, stands in (("turn:3", (3, "before")), ("turn:2.end", (2, "after"))):
+        child = tb.rewind(f"mine-s1/{place}", scope="both").session
+        tb.rewind("mine-s1/turn:4.end", scope="files")
+        tb.rewind(f"{child}/@", scope="files")
+        assert here(tb.listing()) == stands
+        assert tb.browse().here == tb.listing().here
 
 
 def test_a_command_after_a_turn_does_not_mark_the_place_twice(mine: Mine) -> None:

@@ -78,7 +78,7 @@ def browse(context: Context, ledger: Ledger, *, is_over: IsOver, limit: int = -1
         here=row_of(
             ledger,
             [(r.id, r.before if r.is_turn else None, r.after) for r in rows],
-            current_place(context, ledger, log),
+            unused.shown_as(current_place(context, ledger, log)),
         ),
         gone=_gone(ledger, rows, sessions, log),
         mark=seen,

@@ -19,21 +19,33 @@ if TYPE_CHECKING:
 
 
 class Offshoots(Value):
-    """``hidden`` are the rows that are left out, ``on`` says which sessions stand on which row."""
+    """``hidden`` are the rows that are left out, each with the checkpoint that it is a copy of.
 
-    hidden: frozenset[str] = frozenset()
+    ``on`` says which sessions stand on which row.
+    """
+
+    hidden: Mapping[str, str] = {}
     on: Mapping[str, tuple[str, ...]] = {}
+
+    def shown_as(self, place: str | None) -> str | None:
+        """Returns a place, or what it is a copy of if its own row is left out."""
+        while place is not None and place in self.hidden:
+            place = self.hidden[place]
+        return place
+
+
+NO_OFFSHOOTS = Offshoots()
 
 
 def offshoots(ledger: Ledger) -> Offshoots:
     """Returns the sessions that have nothing to show but where they come from, newest first."""
     unused = questions.unused_forks(ledger, (*FOLDED, UNDO))
     if not unused:
-        return Offshoots()
+        return NO_OFFSHOOTS
     origins = {id: origin for id, _, origin in unused}
     hosts = questions.shown_by(ledger, sorted(set(origins.values())), FOLDED)
     found: dict[str, tuple[str, ...]] = {}
-    hidden = set()
+    hidden: dict[str, str] = {}
     for id, session, origin in unused:
         host = hosts.get(origin)
         seen = {id}
@@ -42,6 +54,6 @@ def offshoots(ledger: Ledger) -> Offshoots:
             host = hosts.get(origins[host])
         if host is None or host in origins:
             continue  # nothing shows where it comes from, so it has its own row
-        hidden.add(id)
+        hidden[id] = origin
         found[host] = (*found.get(host, ()), session)
-    return Offshoots(frozenset(hidden), found)
+    return Offshoots(hidden, found)

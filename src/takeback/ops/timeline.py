@@ -11,7 +11,7 @@ from takeback.model.value import Value
 from takeback.ops.beyond import beyond
 from takeback.ops.counting import count_lines
 from takeback.ops.here import current_place, row_of
-from takeback.ops.offshoots import Offshoots, offshoots
+from takeback.ops.offshoots import NO_OFFSHOOTS, Offshoots, offshoots
 from takeback.ops.running import as_it_stands, open_states
 from takeback.store.checkpoints import read_coverage
 from takeback.store.operations import known_operations
@@ -81,7 +81,8 @@ class Listing(Value):
 
     ``here`` is the entry that the files stand at, None if it is not among them. ``resumed`` are
     the sessions that stand on an entry because nobody has gone on with them yet; ``more`` is how
-    many older entries there are.
+    many older entries there are; ``elsewhere`` the place where the files stand if that is
+    none of the entries.
     """
 
     entries: tuple[TimelineEntry, ...]
@@ -89,6 +90,7 @@ class Listing(Value):
     here: Place | None
     resumed: Mapping[str, tuple[str, ...]]
     more: int = 0
+    elsewhere: Checkpoint | None = None
 
 
 def listing(
@@ -101,7 +103,7 @@ def listing(
     limit: int = -1,
 ) -> Listing:
     """Returns what a list of the timeline shows; sessions without a turn stand where they begin."""
-    unused = Offshoots() if everything else offshoots(ledger)
+    unused = NO_OFFSHOOTS if everything else offshoots(ledger)
     left_out = () if everything else (*FOLDED, UNDO)
     found = ledger.checkpoints(
         session=session, without=left_out, labelled=True, besides=unused.hidden, limit=limit
@@ -110,18 +112,25 @@ def listing(
     if len(found) == limit:
         there = ledger.amount(session=session, without=left_out, besides=unused.hidden)
         more = there - len(found)
-    return _listed(context, ledger, found, is_over).replace(resumed=unused.on, more=more)
+    return _listed(context, ledger, found, is_over, unused).replace(more=more)
 
 
 def _listed(
-    context: Context, ledger: Ledger, found: Sequence[Checkpoint], is_over: IsOver
+    context: Context,
+    ledger: Ledger,
+    found: Sequence[Checkpoint],
+    is_over: IsOver,
+    unused: Offshoots = NO_OFFSHOOTS,
 ) -> Listing:
     shown = entries(context.store, ledger, found, open_states(context, ledger, is_over))
+    place = unused.shown_as(current_place(context, ledger))
+    here = row_of(ledger, [_row(entry) for entry in shown], place)
     return Listing(
         tuple(shown),
         tuple(questions.sessions(ledger)),
-        row_of(ledger, [_row(entry) for entry in shown], current_place(context, ledger)),
-        {},
+        here,
+        unused.on,
+        elsewhere=ledger.by_id(place) if place is not None and here is None else None,
     )
 
 

@@ -8,6 +8,7 @@ Without a width nothing is cut but long prompts: a program or a pager reads it.
 
 from __future__ import annotations
 
+from takeback.model.address import address
 from takeback.model.ages import age
 from takeback.visible import shown
 from takeback.words import rows
@@ -19,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from takeback.model.checkpoint import Checkpoint
     from takeback.ops.timeline import Listing, TimelineEntry
     from takeback.words.paint import Paint
 
@@ -186,6 +188,11 @@ def outside_words(entry: TimelineEntry) -> str:
 def here_words(place: str) -> str:
     """Returns how the place that the files stand at is marked."""
     return "<- here, before it" if place == "before" else "<- here"
+
+
+def stand_elsewhere(place: Checkpoint, now: float) -> str:
+    """Says where the files stand, if that is none of the entries."""
+    return f"The files stand at {place.id} ({address(place, now)})"
 
 
 def older(more: int, limit: int) -> str:

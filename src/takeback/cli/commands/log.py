@@ -12,7 +12,7 @@ from takeback.cli.options import Call, completed_by, name_text, verb
 from takeback.cli.pager import paged
 from takeback.cli.terminal import terminal_width
 from takeback.words import documents
-from takeback.words.listing import Columns, older
+from takeback.words.listing import Columns, older, stand_elsewhere
 from takeback.words.operations import operation_line
 
 TYPE_CHECKING = False
@@ -64,6 +64,8 @@ def command(
         else:
             found = tb.listing(session=session, everything=everything, limit=limit)
             _print(call, tb, found)
+            if found.elsewhere is not None:
+                call.output.note(stand_elsewhere(found.elsewhere, time.time()))
             if number is None and found.more:
                 call.output.note(older(found.more, limit))
         mention(call, tb)
