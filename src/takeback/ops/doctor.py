@@ -51,14 +51,26 @@ def doctor(context: Context, recover: Callable[[], Recovered | None]) -> list[Fi
         found.append(_leftovers(context))
     found.append(_packs(context))
     found += offers(earlier(context.store.place, context.environ))
-    home, root = takeback_home(context.environ), context.workspace.root
-    failed = failures.unseen(context.store, home, root)
-    if failed:
-        message = f"{len(failed)} failures, the last: {failed[-1].line}"
-        found.append(
-            Finding("log", BROKEN, message, "once you have read it: takeback status --seen")
+    return [*found, *_failures(context)]
+
+
+def _failures(context: Context) -> list[Finding]:
+    """Names failures that nobody has seen; that a hook once failed is nothing broken now."""
+    store, home = context.store, takeback_home(context.environ)
+    heard = failures.of_hooks(store, home, context.workspace.root)
+    return [
+        Finding(
+            about,
+            state,
+            f"{len(failed)} failures, the last: {failed[-1].line}",
+            "once you have read it: takeback status --seen",
         )
-    return found
+        for about, state, failed in (
+            ("log", BROKEN, failures.of_store(store)),
+            ("log of hooks", OFFER, heard),
+        )
+        if failed
+    ]
 
 
 def check_git(find: Callable[[], str]) -> Finding:

@@ -36,15 +36,24 @@ def unseen(store: Store | None, home: str, root: bytes) -> list[Failure]:
 
     Before the first checkpoint there is no store, and nothing that could have been seen.
     """
-    seen = ["", ""] if store is None else _seen(store)
-    own = [] if store is None else _after(log.read(store), seen[0])
+    own = [] if store is None else of_store(store)
+    return sorted([*own, *of_hooks(store, home, root)], key=lambda failure: failure.stamp)
+
+
+def of_store(store: Store) -> list[Failure]:
+    """Returns what the store's own log has that was not seen."""
+    return [_failure(line) for line in _after(log.read(store), _seen(store)[0])]
+
+
+def of_hooks(store: Store | None, home: str, root: bytes) -> list[Failure]:
+    """Returns what the log of all hooks has of this workspace, or of none, that was not seen."""
+    seen = "" if store is None else _seen(store)[1]
     shared = [
         line.partition("\t")[0]
-        for line in _after(log.read_from(_shared(home), last=_MANY), seen[1])
+        for line in _after(log.read_from(_shared(home), last=_MANY), seen)
         if _concerns(line, shown(os.fsdecode(root)))
     ]
-    found = [_failure(line) for line in (*own, *shared[-_MOST:])]
-    return sorted(found, key=lambda failure: failure.stamp)
+    return [_failure(line) for line in shared[-_MOST:]]
 
 
 def see(store: Store, home: str) -> None:
