@@ -15,7 +15,7 @@ from takeback.errors import LedgerDamaged, LedgerUnwritable
 from takeback.ledger import gaps
 from takeback.ledger.file import IN_MEMORY, PATIENCE, LedgerRefused, remove
 from takeback.ledger.ledger import Ledger, Point
-from takeback.ledger.schema import TABLES
+from takeback.ledger.schema import MIGRATIONS, TABLES
 from takeback.ledger.sessions import add_turn, index_words, note_session, set_turn_changes
 from takeback.model.checkpoint import MANUAL, UNDO, Checkpoint
 from takeback.model.event import EDIT, ToolCall
@@ -314,6 +314,11 @@ def test_a_ledger_that_another_process_keeps_to_itself_is_not_waited_for_long(pa
 def test_a_ledger_without_its_tables_is_damaged(path: str) -> None:
     database = sqlite3.connect(path)
     database.execute("pragma user_version = 1")
+    database.close()
+    with pytest.raises(LedgerDamaged):  # what came since is built on them
+        Ledger(path)
+    database = sqlite3.connect(path)
+    database.execute(f"pragma user_version = {len(MIGRATIONS)}")
     database.close()
     ledger = Ledger(path)
     with pytest.raises(LedgerDamaged):

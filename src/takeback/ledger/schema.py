@@ -104,6 +104,9 @@ MIGRATIONS = (
         reason text not null
     );
     """,
+    """
+    create index if not exists checkpoints_by_kind on checkpoints (kind, id);
+    """,
 )
 TABLES = (
     "uncounted",
