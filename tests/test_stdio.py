@@ -110,7 +110,8 @@ def test_plan_rewind_undo_redo(played: Talk, workspace: Path) -> None:
     assert done["verified"]
     assert (workspace / "a.txt").read_bytes() == b"1\n"
     assert played.ok("plan_undo")["written"]
-    played.ok("undo")
+    undone = played.ok("undo", command="/takeback")
+    assert undone["lines"][-1] == "Take it back: /takeback redo"
     assert (workspace / "a.txt").read_bytes() == b"2\n"
     played.ok("redo")
     assert (workspace / "a.txt").read_bytes() == b"1\n"

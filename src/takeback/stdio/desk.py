@@ -176,16 +176,12 @@ class Desk:
         session = self._session(request)
         limit = request.get("limit")
         most = limit if isinstance(limit, int) else _TURNS
-        found = []
         with self._at(request) as tb:
-            newest = next((s.turns for s in tb.sessions() if s.session.id == session), 0)
-            for number in range(newest, max(0, newest - most), -1):
-                try:
-                    checkpoint = tb.find(f"{session}/turn:{number}")
-                except NoSuchCheckpoint:
-                    continue
-                found.append(answers.place(tb.show(checkpoint).entry))
-        return {"turns": found}
+            try:
+                found = tb.turns_behind(session or "", limit=most).entries
+            except NoSuchCheckpoint:  # it has no turn yet
+                found = ()
+        return {"turns": [answers.place(one) for one in found if one.turn is not None]}
 
     def _place(self, request: Document) -> Document:
         """Finds the checkpoint at an entry of the agent's own tree, or the nearest before it.
@@ -256,7 +252,7 @@ class Desk:
                 overrides=requests.overrides(request),
                 shown=self._shown(request, "rewind", target.id),
             )
-            return _done(tb, done, None)
+            return _done(tb, request, done)
 
     def _fork(self, request: Document) -> Document:
         with self._at(request) as tb:
@@ -267,7 +263,7 @@ class Desk:
                 overrides=requests.overrides(request),
                 shown=self._shown(request, "rewind", target.id),
             )
-            return _done(tb, done, None)
+            return _done(tb, request, done)
 
     def _step(self, request: Document, kind: str) -> Document:
         overrides = requests.overrides(request)
@@ -275,7 +271,7 @@ class Desk:
             step = tb.next_undo() if kind == "undo" else tb.next_redo()
             shown = self._shown(request, kind, step.goes_to)
             go = tb.undo if kind == "undo" else tb.redo
-            return _done(tb, go(overrides=overrides, shown=shown), step.operation)
+            return _done(tb, request, go(overrides=overrides, shown=shown), step.operation)
 
     def _shown(self, request: Document, kind: str, target: str) -> Plan | None:
         """Returns the plan that the person has agreed to, if the request names one.
@@ -346,10 +342,13 @@ def _by_ids(
     return found.get(entry), next((found[n] for n in (entry, *before) if n in found), None)
 
 
-def _done(tb: Takeback, outcome: Outcome, of: Operation | None) -> Document:
+def _done(
+    tb: Takeback, request: Document, outcome: Outcome, of: Operation | None = None
+) -> Document:
     wanted = outcome.session
     found = next((s.session for s in tb.sessions() if s.session.id == wanted), None)
-    return answers.outcome(outcome, of, None if found is None else found.transcript)
+    command = requests.text(request, "command") or "takeback"
+    return answers.outcome(outcome, of, None if found is None else found.transcript, command)
 
 
 def _pin_names(label: str | None, mark: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from takeback.visible import shown
 from takeback.words import documents, plans, render
 from takeback.words.listing import entry_words
 from takeback.words.paint import Paint
@@ -49,16 +50,20 @@ def _files(changes: Sequence[Change]) -> int:
     return sum(1 for entry in entries if entry is not None and not entry.is_directory)
 
 
-def outcome(done: Outcome, of: Operation | None, transcript: str | None) -> Document:
+def outcome(
+    done: Outcome, of: Operation | None, transcript: str | None, command: str = "takeback"
+) -> Document:
     """Returns what was done, and where the conversation goes on.
 
     ``transcript`` is the file of the session to go on with. ``fresh`` says that it is a new, empty
-    one; neither, if the conversation stays where it is.
+    one; neither, if the conversation stays where it is. ``command`` is how a person calls takeback
+    in the host.
     """
+    told = done.replace(resume=None, prompt=None)  # it goes there, and offers the prompt again
     return {
         **documents.outcome(done),
         "whole": done.whole,
-        "lines": list(render.outcome_lines(done.replace(resume=None, prompt=None), of)),
+        "lines": [shown(line) for line in render.outcome_lines(told, of, command=command)],
         "transcript": transcript,
         "fresh": transcript is None and done.session is None and done.resume is not None,
     }

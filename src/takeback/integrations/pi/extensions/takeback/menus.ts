@@ -196,7 +196,7 @@ export class Menus {
 			overrides.push(flag);
 			plan = await this.demand(ctx, call === "rewind" ? "plan" : `plan_${call}`, { ...fields, overrides });
 		}
-		return this.demand(ctx, call, { ...fields, overrides, plan: plan?.plan });
+		return this.demand(ctx, call, { ...fields, overrides, plan: plan?.plan, command: "/takeback" });
 	}
 
 	private async waive(ctx: ExtensionContext, refusal: Document): Promise<string | undefined> {
