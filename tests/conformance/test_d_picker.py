@@ -113,7 +113,7 @@ def test_52_long_lists_wrap_search_and_escape(workspace: Path) -> None:
         await pilot.press("down")
         await until(pilot, lambda: "turn 60" in at(app))
         await pilot.press("slash", *"step 3")
-        await until(pilot, lambda: "search: step 3 · 11 turns" in title_of(app))
+        await until(pilot, lambda: "search: step 3 · 15 turns" in title_of(app))
         await pilot.press(*"7")
         await until(pilot, lambda: "search: step 37 · 1 turn" in title_of(app))
         await pilot.press("enter", "enter")

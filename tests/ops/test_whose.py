@@ -111,6 +111,15 @@ def test_the_agents_name_can_be_said_again_after_each_rewind(world: World) -> No
         world.meant()
 
 
+def test_the_short_id_of_a_list_can_be_typed(world: World) -> None:
+    first = world.speaks("beta-b-22222222", HOUR)
+    world.cut("beta-b-22222222.590a77aa", MINUTE, first)
+    world.speaks("beta-b-33333333", HOUR)
+    for text in ("b-22.590a", "beta b-22.590a"):
+        assert world.named(text) == "beta-b-22222222.590a77aa"
+    assert world.named("beta b-33") == "beta-b-33333333"
+
+
 def test_a_grandchild_of_a_child_that_nobody_used_is_the_current_one(world: World) -> None:
     first = world.speaks("beta-s1", 3 * HOUR)
     child = world.cut("beta-x", 2 * HOUR, first)

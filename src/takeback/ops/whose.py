@@ -15,6 +15,7 @@ from takeback.errors import NoSuchCheckpoint, WhichSession
 from takeback.ledger import sessions as questions
 from takeback.model.ages import ago
 from takeback.model.checkpoint import UNDO
+from takeback.model.short_ids import short_ids
 from takeback.model.turn import FORK
 from takeback.model.value import Value
 from takeback.visible import shown
@@ -64,6 +65,9 @@ def find_session(ledger: Ledger, text: str, *, now: float) -> Session:
     ]
     if not found:
         found = [session for session in everyone if text and session.agent == text]
+    if not found:  # as lists have it: s1.92af, or with its agent
+        short = short_ids(everyone)
+        found = [s for s in everyone if text in (short[s.id], f"{s.agent} {short[s.id]}")]
     current = _current(everyone, found, now)
     if len(current) == 1:
         return current[0]

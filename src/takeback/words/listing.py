@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from takeback.model.address import address
 from takeback.model.ages import age
+from takeback.model.short_ids import short_ids
 from takeback.visible import shown
 from takeback.words import rows
 from takeback.words.cells import MORE, cut, filled, width
@@ -48,7 +49,7 @@ class Columns:
         self._room = room
         names = rows.session_names(found.sessions)
         self._names = {session: cut(name, _WIDEST_NAME) for session, name in names.items()}
-        self._short = rows.short_ids(found.sessions)
+        self._short = short_ids(found.sessions)
         self._who = max((width(self._whose(entry)) for entry in found.entries), default=0)
         self._place = max((width(place_name(entry)) for entry in found.entries), default=0)
 

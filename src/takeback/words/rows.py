@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from takeback.model.checkpoint import AMID
+from takeback.model.short_ids import short_ids
 from takeback.model.timeline import ENDED
 from takeback.model.turn import FORK, PROMPT
 from takeback.visible import shown
@@ -32,7 +33,6 @@ NO_CHECKPOINTS = (
 )
 NOTHING_FOUND = ("Nothing found.", "", "Esc shows everything again.")
 READING = "reading the timeline ..."
-_SHORT_ID = 4
 
 
 def name(row: TimelineRow) -> str:
@@ -59,46 +59,6 @@ def session_names(sessions: Iterable[Session]) -> dict[str, str]:
         id = f" {short[session.id]}" if several[session.agent] > 1 else ""
         names[session.id] = f"{shown(session.agent)}{id}"
     return names
-
-
-def short_ids(sessions: Iterable[Session]) -> dict[str, str]:
-    """Returns the beginning of each session's own id; no two of an agent have the same.
-
-    Where a child's id goes on from its parent's, so does the short one: ``s1.92af9a91`` of the
-    parent ``s1`` is ``s1.92af``.
-    """
-    everyone = list(sessions)
-    ids: dict[str | None, list[str]] = {}
-    for session in everyone:
-        ids.setdefault(session.agent, []).append(session.native or session.id)
-    short = {agent: _shortened(sorted(set(own))) for agent, own in ids.items()}
-    return {s.id: shown(short[s.agent][s.native or s.id]) for s in everyone}
-
-
-def _shortened(ids: Sequence[str]) -> dict[str, str]:
-    """Returns the short form of ids that are in order: each is compared with its neighbours."""
-    above: list[str] = []
-    siblings: dict[str, list[str]] = {}
-    for id in ids:
-        while above and not id.startswith(above[-1]):
-            above.pop()
-        siblings.setdefault(above[-1] if above else "", []).append(id)
-        above.append(id)
-    short: dict[str, str] = {"": ""}
-    for parent, children in sorted(siblings.items()):
-        head = parent if len(parent) <= 2 * _SHORT_ID else short[parent]
-        least = _SHORT_ID + 1 if parent else _SHORT_ID  # a child's begins with a dot
-        for before, id, after in zip(["", *children], children, [*children[1:], ""], strict=False):
-            common = max(_common(id, one) for one in (before, after))
-            length = max(least, common + 1 - len(parent))
-            short[id] = head + id[len(parent) :][:length]
-    return short
-
-
-def _common(one: str, other: str) -> int:
-    """Returns how many characters two texts begin with alike."""
-    pairs = zip(one, other, strict=False)
-    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def origin(spot: Spot, names: Mapping[str, str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from takeback.model.ages import age
 from takeback.model.checkpoint import AMID
+from takeback.model.short_ids import short_ids
 from takeback.visible import shown
 from takeback.words import rows
 from takeback.words.listing import here_words
@@ -53,7 +54,7 @@ def tree_lines(roots: Sequence[Node], paint: Paint, now: float) -> Iterator[str]
 
     A session that was cut from a turn and has none of its own stands on that turn's line.
     """
-    tree = _Tree(rows.short_ids(_sessions(roots)), paint, now)
+    tree = _Tree(short_ids(_sessions(roots)), paint, now)
     for root in roots:
         above = root.session.parent
         yield tree.label(root) + (f"  from {shown(above)}" if above is not None else "")

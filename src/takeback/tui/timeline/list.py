@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from takeback.model.short_ids import short_ids
 from takeback.tui.timeline.drawing import Surroundings, draw_line
 from takeback.tui.timeline.rows import Rows
 from takeback.visible import shown
@@ -156,7 +157,7 @@ class TimelineList(ScrollView, can_focus=True):
         self._forget_changed(browsed)
         self._browsed, self._rows, self._sought, self._instead = browsed, rows, sought, instead
         self._names = words.session_names(browsed.sessions)
-        short = words.short_ids(browsed.sessions)
+        short = short_ids(browsed.sessions)
         self._resumed = {
             row: [short[one] for one in children if one in short]
             for row, children in browsed.resumed.items()
