@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 _SHOWN = 5
 _OFF_BY = {
-    "off": "record again: takeback on",
-    "never": "the setting never names it: takeback config never",
-    "only": "the setting only does not name it: takeback config only",
+    "off": "takeback on",
+    "never": "the setting never names it (takeback config never)",
+    "only": "the setting only does not name it (takeback config only)",
     "TAKEBACK": "TAKEBACK=off is set in this shell",
 }
 
@@ -123,8 +123,8 @@ def _trouble_lines(found: Status, paint: Paint) -> Iterator[str]:
 def _failure_lines(failures: Sequence[Failure], paint: Paint, now: float) -> Iterator[str]:
     if not failures:
         return
-    number = count(failures, "failure")
-    yield paint.warning(f"{number}, newest last; once you have read this: takeback status --seen")
+    number = count(failures, "failure") + (", newest last" if len(failures) > 1 else "")
+    yield paint.warning(f"{number}; once you have read this: takeback status --seen")
     for failure in failures[-_SHOWN:]:
         yield f"  {_when(failure.stamp, now)}{shown(failure.text)}"
 
