@@ -75,7 +75,7 @@ def test_trouble_says_what_state_the_files_are_in() -> None:
     bug = list(choices.trouble_lines(KeyError("x\n"), interrupted=False))
     assert bug[0] == "This is a bug in takeback: KeyError: 'x\\n'"
     assert "No file was changed." not in bug, "nobody knows"
-    flags = Refused("no", hint="to do it all the same: --during-turn")
+    flags = Refused("no", hint="to do it all the same: --during-turn", flag="--during-turn")
     assert "--" not in "".join(choices.trouble_lines(flags, interrupted=False))
 
 

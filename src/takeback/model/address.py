@@ -65,6 +65,6 @@ _WORDS = {
 
 
 def _line(text: str) -> str:
-    """Returns the first line of a text, cut if it is long."""
-    line = shown(text.strip().split("\n")[0])
+    """Returns a text as one line, cut if it is long."""
+    line = shown(" ".join(text.split()))
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

@@ -121,11 +121,12 @@ def rewind(
 
 
 def refused(plan: Plan) -> Refused:
-    """Returns the error for the first refusal of a plan."""
-    first = plan.refused[0]
-    flags = " ".join(r.flag for r in plan.refused if r.flag)
-    hint = f"to do it all the same: {flags}" if first.flag else "nothing was changed"
-    return Refused(first.message, hint=hint, flag=first.flag)
+    """Returns the error that says everything that speaks against a plan, each once."""
+    reasons = "; and ".join(dict.fromkeys(one.message for one in plan.refused))
+    flags = list(dict.fromkeys(one.flag for one in plan.refused))
+    if not all(flags):
+        return Refused(reasons, hint="nothing was changed")
+    return Refused(reasons, hint=f"to do it all the same: {' '.join(flags)}", flag=flags[0])
 
 
 def _operation(

@@ -5,7 +5,7 @@ The picker and the numbered list say the same; the keys and colours are theirs.
 
 from __future__ import annotations
 
-from takeback.errors import RecoveredInstead, Refused, TakebackError, UsageError
+from takeback.errors import RecoveredInstead, Refused, TakebackError
 from takeback.model.value import Value
 from takeback.visible import shown
 from takeback.words import plans, render
@@ -323,7 +323,7 @@ def trouble_lines(error: Exception, *, interrupted: bool) -> Iterator[str]:
         yield INTERRUPTED
     elif isinstance(error, TakebackError) and not isinstance(error, RecoveredInstead):
         yield "No file was changed."
-    if isinstance(error, (Refused, UsageError)) and error.hint.startswith("to do it all the same"):
+    if isinstance(error, Refused) and error.flag:
         return  # an option of the command line; here the plan asks
     if isinstance(error, TakebackError):
         if error.hint:
