@@ -91,8 +91,22 @@ class Locked(TakebackError):
 
 
 class NoSuchCheckpoint(TakebackError):
+    """Where a name fits several sessions, ``sessions`` names them, ``about`` says what each is."""
+
     code = "no_such_checkpoint"
     exit_status = 12
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        sessions: Sequence[str] = (),
+        about: Sequence[str] = (),
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.sessions = tuple(sessions)
+        self.about = tuple(about)
 
 
 class Refused(TakebackError):

@@ -359,6 +359,16 @@ def test_where_several_could_be_meant_a_person_is_asked(two: Host) -> None:
     assert (seen.status, "none was chosen" in seen.screen) == (2, True)
 
 
+def test_a_name_that_fits_several_sessions_is_asked_about(two: Host) -> None:
+    Host(two.cli, two.folder, "s9", "yours").turn("write more", {"more.md": b"text\n"})
+    refused = two.cli.run("--json", "show", "turn:1", "--session", "yours")
+    assert (refused.status, refused.error["code"]) == (12, "no_such_checkpoint")
+    words = ("show", "turn:1", "--session", "yours")
+    seen = at_a_terminal(two.cli, *words, answers=("yours-s2\n",), env={"NO_COLOR": "1"})
+    assert (seen.status, "session   yours-s2" in seen.screen) == (0, True), seen.screen
+    assert '"write more"' in seen.screen
+
+
 def test_a_rewind_of_an_agents_session_can_be_repeated(two: Host) -> None:
     prompts = [
         two.cli.ok("--json", "rewind", "--session", "mine", "--yes", "--overwrite-others").json[

@@ -12,7 +12,7 @@ from takeback._version import __version__
 from takeback.cli.from_inside import FROM_INSIDE, REFUSED
 from takeback.cli.output import Output
 from takeback.cli.terminal import TerminalReporter, choose, is_terminal
-from takeback.errors import NotAWorkspace, UsageError, WhichSession
+from takeback.errors import NoSuchCheckpoint, NotAWorkspace, UsageError, WhichSession
 from takeback.visible import shown
 
 TYPE_CHECKING = False
@@ -78,19 +78,17 @@ class Call:
 
     def session_meant(self, tb: Takeback, session: str | None) -> str | None:
         """Returns the session that is meant; a person is asked if several could be."""
-        if session is not None:
-            return session
         try:
-            return tb.session_meant()
-        except WhichSession as error:
-            if not self.can_ask:
+            return tb.session_meant(session)
+        except (WhichSession, NoSuchCheckpoint) as error:
+            if not self.can_ask or not error.sessions:
                 raise
             return choose("Which session?", error.sessions, error.about)
 
     def find(self, tb: Takeback, name: str, session: str | None = None) -> Checkpoint:
         """Returns the checkpoint that a name means; a person is asked whose, where that matters."""
-        if session is None and _needs_session(name):
-            session = self.session_meant(tb, None)
+        if _needs_session(name):
+            session = self.session_meant(tb, session)
         return tb.find(name, session=session)
 
     def look_up(self, tb: Takeback, name: str, session: str | None = None) -> Checkpoint:

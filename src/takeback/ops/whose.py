@@ -73,11 +73,15 @@ def find_session(ledger: Ledger, text: str, *, now: float) -> Session:
         return current[0]
     known = [_candidate(ledger, session) for session in (current or everyone)]
     listed = ", ".join(f"{one.id} ({one.words(now)})" for one in known)
+    if not current:
+        raise NoSuchCheckpoint(
+            f"{text!r} does not name one session", hint=f"sessions: {listed or 'none yet'}"
+        )
     raise NoSuchCheckpoint(
-        f"{text!r} could be {len(current)} sessions"
-        if current
-        else f"{text!r} does not name one session",
-        hint=f"{'say which' if current else 'sessions'}: {listed or 'none yet'}",
+        f"{text!r} could be {len(current)} sessions",
+        hint=f"say which: {listed}",
+        sessions=[one.id for one in known],
+        about=[one.words(now) for one in known],
     )
 
 
