@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -314,3 +315,21 @@ def test_going_to_a_checkpoint_made_by_hand_takes_back_the_one_that_works(
         (workspace / "x.txt").write_text("half of it")
         tb.rewind(start, overrides=Overrides(during_turn=True))
         assert not (workspace / "x.txt").exists()
+
+
+def test_redo_of_what_undo_could_not_do_does_nothing_and_does_not_fail(
+    tb: Takeback, workspace: Path
+) -> None:
+    """The path is nowhere by then: it was not asked for now, but by the operation."""
+    start = tb.checkpoint().checkpoint
+    (workspace / "d").mkdir()
+    (workspace / "d" / "f").write_text("x")
+    tb.rewind(start, [str(workspace / "d" / "f")])
+    (workspace / "d").rmdir()
+    os.mkfifo(workspace / "d")
+    undone = tb.undo()
+    assert [left.path for left in undone.left_alone] == [b"d"]
+    (workspace / "d").unlink()
+    redone = tb.redo()
+    assert (redone.written, redone.deleted) == ((), ())
+    assert names(workspace) == ["a.txt"]

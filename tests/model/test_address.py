@@ -27,14 +27,14 @@ ONE = Checkpoint(
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"prompt": "fix the login bug\nand more"}, "before turn 3: fix the login bug"),
+        ({"prompt": "fix the bug\n and more"}, "before turn 3: fix the bug and more"),
         ({"prompt": "x" * 70}, f"before turn 3: {'x' * 59}…"),
         ({"prompt": None}, "before turn 3"),
         ({"label": "good\x07", "prompt": "p"}, '"good\\x07"'),
         ({"kind": kinds.TURN_END}, "after turn 3, 11:00"),
         ({"kind": kinds.TURN_END, "time": NOON - 86400}, "after turn 3, 2026-11-14 12:00"),
         ({"kind": kinds.ROUND}, "in turn 3, 11:00"),
-        ({"kind": kinds.STEER, "prompt": "and\tthat"}, "in turn 3, before: and\\x09that"),
+        ({"kind": kinds.STEER, "prompt": "and\x07that"}, "in turn 3, before: and\\x07that"),
         ({"kind": kinds.SHELL, "turn": 0}, "after a command that followed the first turn, 11:00"),
         ({"kind": kinds.COMPACTION}, "at a compaction in turn 3, 11:00"),
         ({"kind": kinds.BRANCH}, "branch turn 3, 11:00"),

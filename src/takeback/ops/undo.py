@@ -42,7 +42,8 @@ def _scope(context: Context, step: Step, goes_to: Checkpoint) -> Scope:
     """Keeps to the scope of the operation, and takes back all else that it touched."""
     changed = step.last.written + step.last.deleted + len(step.last.touched)
     if not step.operation.moves_files or not changed:
-        return Scope(step.operation.paths, files=False)  # what it left alone it leaves alone
+        # What it left alone is left alone.
+        return Scope(step.operation.paths, files=False, asked=False)
     touched = {change.path: change for change in _made(context, step, goes_to)}
     touched.update((change.path, change) for change in step.last.touched)
     return Scope(
