@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from takeback import kernel
 from takeback.model.checkpoint import Checkpoint
 from takeback.store import place as places
 from takeback.store import succession
@@ -148,17 +149,29 @@ def test_a_store_that_does_not_say_whose_it_is_is_passed_over(plain: Path, text:
     assert known_at(plain)
 
 
-def test_a_store_set_aside_keeps_everything_under_another_name(plain: Path) -> None:
+@pytest.mark.parametrize("exchanges", [True, False])
+def test_stores_that_change_places_keep_everything(
+    plain: Path, exchanges: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that was there is kept under another name, whether or not the system exchanges."""
+    if not exchanges:
+        monkeypatch.setattr(kernel, "exchange", _unsupported)
     one_checkpoint(plain)
-    [kept] = places.all_places(home())
-    succession.set_aside(kept)
-    assert not places.exists(kept)
-    assert [place.directory for place in succession.strangers(home(), kept)] == [
-        kept.directory + ".1"
-    ]
+    [first] = places.all_places(home())
+    os.rename(first.directory, f"{first.directory}.earlier")
     one_checkpoint(plain)
-    succession.set_aside(kept)
-    assert len(succession.strangers(home(), kept)) == 2
+    Path(first.directory, "second").touch()
+    old = first.replace(directory=f"{first.directory}.earlier")
+    succession.change_places(old, first)
+    assert places.exists(first)
+    assert not Path(first.directory, "second").exists()
+    [kept] = succession.strangers(home(), first)
+    assert kept.directory == f"{first.directory}.1"
+    assert Path(kept.directory, "second").exists()
+
+
+def _unsupported(*args: object) -> None:
+    raise kernel.Unsupported
 
 
 def test_looking_for_a_place_writes_nothing(plain: Path) -> None:

@@ -13,6 +13,7 @@ from takeback.model.checkpoint import UNDO
 from takeback.model.earlier import Earlier
 from takeback.ops.catch_up import Index
 from takeback.ops.failures import Translated
+from takeback.ops.open import Making
 from takeback.paths import takeback_home
 from takeback.ports import SilentReporter
 from takeback.store import place as places
@@ -87,7 +88,7 @@ def take_over(place: Place, directory: str, environ: Mapping[str, str]) -> None:
     old = places.read_place(directory)
     if old is None or not places.exists(old):
         raise UsageError("that store is not there any more", hint="takeback doctor")
-    with Translated("the take-over"):
+    with Translated("the take-over"), Making(takeback_home(environ)):
         present = Store.open(place, environ) if places.exists(place) else None
         store = Store.open(old, environ)
         try:
@@ -95,8 +96,9 @@ def take_over(place: Place, directory: str, environ: Mapping[str, str]) -> None:
                 present.lock.acquire("taking over an earlier workspace", wait=_WAIT)
             store.lock.acquire("taking over an earlier workspace", wait=_WAIT)
             if present is not None:
-                succession.set_aside(place)
-            succession.take_over(old, place)
+                succession.change_places(old, place)
+            else:
+                succession.take_over(old, place)
         finally:
             store.lock.release()
             store.close()

@@ -100,12 +100,8 @@ def _made(home: str, place: Place, environ: Mapping[str, str], reporter: Reporte
     """Makes the store. One process at a time, so that a directory at two paths gets one."""
     from takeback import durable
     from takeback.store import succession
-    from takeback.store.lock import Lock
 
-    durable.make_directories(home)
-    making = Lock(os.path.join(home, "making.lock"))
-    making.acquire("making a store", wait=_PATIENCE)
-    try:
+    with Making(home):
         place = _inherited(home, place, environ, reporter)
         if places.exists(place):
             return _opened(place, environ)
@@ -120,8 +116,23 @@ def _made(home: str, place: Place, environ: Mapping[str, str], reporter: Reporte
             durable.unlink(store.path("format"))  # a half-made store is made again
             raise
         return store
-    finally:
-        making.release()
+
+
+class Making:
+    """Lets one process at a time make a store, or move one to where another may be made."""
+
+    def __init__(self, home: str) -> None:
+        from takeback import durable
+        from takeback.store.lock import Lock
+
+        durable.make_directories(home)
+        self._lock = Lock(os.path.join(home, "making.lock"))
+
+    def __enter__(self) -> None:
+        self._lock.acquire("making a store", wait=_PATIENCE)
+
+    def __exit__(self, *exc: object) -> None:
+        self._lock.release()
 
 
 class _Held:

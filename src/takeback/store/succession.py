@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from takeback import durable
+from takeback import durable, kernel
 from takeback.store import place as places
 
 TYPE_CHECKING = False
@@ -106,14 +106,38 @@ def strangers(home: str, place: Place) -> list[Place]:
     return found
 
 
-def set_aside(place: Place) -> None:
-    """Keeps a store under another name, as one that stood at this path before."""
+def change_places(old: Place, new: Place) -> None:
+    """Makes the store of ``old`` that of ``new``, whose own is kept as one that stood there before.
+
+    The caller holds the locks of both. They are exchanged in one instant where the system can:
+    whoever leaves an event meanwhile finds one store or the other, and makes no third.
+    """
+    _forget_seen(new)
+    _forget_seen(old)
+    base = os.path.dirname(new.directory)
+    fd = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        durable.exchange(_name(old), _name(new), dir_fd=fd)
+    except kernel.Unsupported:
+        durable.rename(new.directory, _free_name(new))
+        durable.rename(old.directory, new.directory)
+    else:
+        durable.rename(old.directory, _free_name(new))
+    finally:
+        os.close(fd)
+    durable.sync_directory(base)
+    places.write_place(new)
+
+
+def _name(place: Place) -> bytes:
+    return os.fsencode(os.path.basename(place.directory))
+
+
+def _free_name(place: Place) -> str:
     number = 1
-    _forget_seen(place)
-    while os.path.exists(f"{place.directory}.{number}"):
+    while os.path.lexists(f"{place.directory}.{number}"):
         number += 1
-    durable.rename(place.directory, f"{place.directory}.{number}")
-    durable.sync_directory(os.path.dirname(place.directory))
+    return f"{place.directory}.{number}"
 
 
 def _forget_seen(place: Place) -> None:
