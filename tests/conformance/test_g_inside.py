@@ -141,6 +141,7 @@ def destroying(cli: Cli) -> list[list[str]]:
         ["fork", "turn:1", "--files", "--yes", "--force"],
         ["fork", "turn:1", "--worktree", str(beside / "autostart")],
         ["fork", "turn:1", "--worktree", str(beside / f"{cli.directory.name}x")],
+        ["fork", "turn:1", "--worktree", str(beside / f"{cli.directory.name}-x"), "--git"],
         ["demo", "--fast", "--dir", str(beside / "stage")],
         ["-C", str(beside), "uninstall", "--yes"],
     ]

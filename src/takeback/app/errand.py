@@ -78,15 +78,17 @@ def rewind(
     )
 
 
-def fork(target: Checkpoint, *, files: bool = False, worktree: str | None = None) -> Errand:
+def fork(
+    target: Checkpoint, *, files: bool = False, worktree: str | None = None, git: bool = False
+) -> Errand:
     """Returns the errand of beginning a new session from a checkpoint."""
     return Errand(
         FORK,
         lambda tb, overrides: tb.plan_fork(
-            target, files=files, worktree=worktree, overrides=overrides
+            target, files=files, worktree=worktree, git=git, overrides=overrides
         ),
         lambda tb, overrides, shown: tb.fork(
-            target, files=files, worktree=worktree, overrides=overrides, shown=shown
+            target, files=files, worktree=worktree, git=git, overrides=overrides, shown=shown
         ),
         directory=worktree,
     )

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from takeback.app.opened import CheckpointLike
+    from takeback.git.linked import LinkedWorktree
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.comparison import Preview
@@ -184,17 +185,21 @@ class Travel(Reading):
         *,
         files: bool = False,
         worktree: str | None = None,
+        git: bool = False,
         overrides: Overrides = NO_OVERRIDES,
         shown: Plan | None = None,
     ) -> Outcome:
         """Begins a new session from a checkpoint: its conversation and, if asked, its files.
 
-        With ``worktree`` the files go into a new directory, and those here stay.
+        With ``worktree`` the files go into a new directory, and those here stay; with ``git`` it
+        becomes a worktree of the project's git repository.
         """
         self._recover_and_say()
         target = self.find(checkpoint)
+        linked = None
         if worktree is not None:
             worktree = self._directory_to_fill(worktree)
+            linked = self._linked(target) if git else None
         with self._context.locked():  # from what is decided on until it is done
             self._take_in()
             cut = self._cut(target, worktree)
@@ -209,7 +214,14 @@ class Travel(Reading):
                 cut=cut,
                 about=self._about(target),
             )
+        if linked is not None and worktree is not None:
+            ops.elsewhere.link(linked, worktree)
+            outcome = outcome.replace(commit=linked.commit)
         return self._delivered(outcome, cut).replace(directory=worktree)
+
+    def _linked(self, target: Checkpoint) -> LinkedWorktree:
+        self._refuse_inside("a git worktree")
+        return ops.elsewhere.linked(self._context, target)
 
     def _take_in(self) -> None:
         """Records the events that wait, so that what is decided on is all. Holds the lock."""
@@ -250,11 +262,14 @@ class Travel(Reading):
         *,
         files: bool = True,
         worktree: str | None = None,
+        git: bool = False,
         overrides: Overrides = NO_OVERRIDES,
     ) -> Plan:
         """Returns what a fork would change; changes nothing. ``worktree`` is looked at, too."""
         if worktree is not None:
             self.new_directory(worktree)
+            if git:
+                ops.elsewhere.linked(self._context, self.find(checkpoint))
         elif files:
             return self.plan(checkpoint, scope="both", overrides=overrides)
         target = self.find(checkpoint)

@@ -123,6 +123,8 @@ class Outcome(Value):
     """Why the conversation was not moved although the files were."""
     directory: str | None = None
     """Where a fork put its files."""
+    commit: str | None = None
+    """The commit that the directory of a fork is at, where it is a git worktree."""
     about: str | None = None
     """Where it went, in words."""
 

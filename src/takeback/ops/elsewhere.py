@@ -9,7 +9,16 @@ from __future__ import annotations
 import os
 
 from takeback import durable
-from takeback.errors import Refused, StoreDamaged, TakebackError, UsageError, WriteFailed
+from takeback.errors import (
+    GitFailed,
+    Refused,
+    StoreDamaged,
+    TakebackError,
+    TimedOut,
+    UsageError,
+    WriteFailed,
+)
+from takeback.git.linked import LinkedWorktree
 from takeback.model.change import Change
 from takeback.model.ids import new_operation_id
 from takeback.model.path_text import is_inside_git, to_text
@@ -18,6 +27,7 @@ from takeback.model.turn import forked_from
 from takeback.ops.capture import capture, draft, record
 from takeback.ops.open import locate, open_store, open_workspace
 from takeback.store import trees
+from takeback.worktree import project
 from takeback.worktree.apply import Apply
 from takeback.worktree.removal import remove_tree, rename_to_free_name
 from takeback.worktree.unit import make_units
@@ -51,6 +61,36 @@ def new_directory(context: Context, path: str) -> str:
 def temporary_name(directory: str) -> str:
     """Returns a name beside a new directory that nobody has: what is there is ours, if any."""
     return f"{directory}.takeback-{new_operation_id()}"
+
+
+def linked(context: Context, target: Checkpoint) -> LinkedWorktree:
+    """Returns the git worktree that a fork's directory can become; raises UsageError.
+
+    It is at the commit that was checked out then, if the project still has it, else at the
+    present one.
+    """
+    git = project.git_directory(context.workspace.root)
+    found = None
+    if git is not None:
+        place = os.fsdecode(git.git_dir)
+        found = LinkedWorktree.at(context.store.find_git(), place, target.head, "HEAD")
+    if found is None:
+        raise UsageError(
+            f"{to_text(context.workspace.root)} has no commit for a git worktree to be at",
+            hint="without --git it is a plain directory",
+        )
+    return found
+
+
+def link(worktree: LinkedWorktree, directory: str) -> None:
+    """Makes a directory that a fork has filled a git worktree; raises WriteFailed."""
+    try:
+        worktree.attach(directory, temporary_name(directory))
+    except (OSError, GitFailed, TimedOut) as error:
+        raise WriteFailed(
+            f"the files are in {directory}, but it could not be made a git worktree: {error}",
+            hint="it is a plain directory; what git began: git worktree prune",
+        ) from error
 
 
 def fill(

@@ -186,6 +186,7 @@ def outcome(done: Outcome) -> Document:
         "scope": done.scope,
         "conversation_error": done.conversation_error,
         "directory": done.directory,
+        "commit": done.commit,
     }
 
 

@@ -85,7 +85,10 @@ def outcome_lines(
         what += " and the conversation" if outcome.scope == "both" else ""
         yield f"{_DONE[outcome.kind]} {what} to {outcome.target.id}{about(outcome.about)}."
     if outcome.directory is not None:
-        yield f"The files are in {shown(outcome.directory)}, a plain directory without .git"
+        kind = "a plain directory without .git"
+        if outcome.commit is not None:
+            kind = f"a git worktree at {outcome.commit[:7]}, on no branch"
+        yield f"The files are in {shown(outcome.directory)}, {kind}"
     yield from left_alone_lines(outcome.left_alone, "Left alone")
     yield from conversation_lines(outcome)
     if not outcome.verified and all(item.by_rule for item in outcome.left_alone):

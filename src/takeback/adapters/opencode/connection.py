@@ -23,7 +23,7 @@ class OpenCodeConnection:
     program = "opencode"
     capabilities = Capabilities(
         inside="`/takeback ...`, or `!takeback ...`",
-        resumes="the line that is printed: it imports the session and opens it",
+        resumes="at once inside it, or `opencode --session=NEW`",
         tested="1.18.33",
     )
 

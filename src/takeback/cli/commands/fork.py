@@ -18,6 +18,7 @@ from takeback.errors import UsageError
 @click.option(
     "--worktree", metavar="DIR", help="Put its files into a new, plain directory; those here stay."
 )
+@click.option("--git", is_flag=True, help="Make that directory a worktree of your git repository.")
 @session_option
 @override_options
 def command(
@@ -25,20 +26,24 @@ def command(
     checkpoint: str,
     files: bool,
     worktree: str | None,
+    git: bool,
     session: str | None,
     **waived: bool,
 ) -> int:
     """Begin a new session with the conversation of a checkpoint.
 
     The session it comes from stays as it is. With --worktree two approaches can race, each in
-    a directory of its own: plain files, no git worktree, since takeback never touches your .git.
+    a directory of its own: plain files, or with --git a worktree of your repository, detached at
+    the commit of then. Only with --git does takeback add to your .git: the record of that worktree.
     """
     if files and worktree is not None:
         raise UsageError("--files and --worktree exclude each other", hint="say one of them")
+    if git and worktree is None:
+        raise UsageError("--git goes with --worktree DIR", hint="say where the worktree is to be")
     allowed = overrides(**waived)
     with call.open("fork", note=call.dry_run) as tb:
         target = call.find(tb, checkpoint, session)
-        going = errand.fork(target, files=files, worktree=worktree)
+        going = errand.fork(target, files=files, worktree=worktree, git=git)
         journey = Journey(call, tb, going, allowed)
         if call.dry_run:
             return journey.show_plan()
