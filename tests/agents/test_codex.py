@@ -50,6 +50,7 @@ def test_hooks_that_nobody_trusts_record_nothing_and_status_says_so(codex: Codex
     assert [turn["prompt"] for turn in world.log()] == [TWO]
 
 
+@pytest.mark.long
 def test_one_project_alone_is_connected(codex: Codex) -> None:
     connect_one_project(codex)
 
@@ -74,6 +75,7 @@ def test_a_terminal_takes_the_printed_line_and_answers_takeback(codex: Codex) ->
     assert [turn["prompt"] for turn in world.log()] == [ONE, TWO, AGAIN]
 
 
+@pytest.mark.long
 def test_the_line_of_a_fork_goes_on_in_its_directory(codex: Codex) -> None:
     need_tmux()
     world = codex.world

@@ -34,10 +34,12 @@ def test_a_turn_is_taken_back_with_its_files_and_its_conversation(gemini: Gemini
     take_back_the_second_turn(gemini)
 
 
+@pytest.mark.long
 def test_one_project_alone_is_connected(gemini: Gemini) -> None:
     connect_one_project(gemini)
 
 
+@pytest.mark.long
 def test_the_line_of_a_fork_goes_on_in_its_directory(gemini: Gemini) -> None:
     go_on_elsewhere(gemini)
 

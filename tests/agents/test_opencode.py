@@ -77,6 +77,7 @@ def turn(world: World, terminal: Terminal, prompt: str) -> None:
     terminal.until(ended, f"hear the end of {prompt!r}")
 
 
+@pytest.mark.long
 def test_the_model_is_told_when_its_files_were_taken_back(opencode: OpenCode) -> None:
     world, cli = opencode.world, opencode.world.cli
     cli.ok("init", "opencode", "--yes")
@@ -90,6 +91,7 @@ def test_the_model_is_told_when_its_files_were_taken_back(opencode: OpenCode) ->
     assert [turn["prompt"] for turn in world.log()] == [ONE, AGAIN]
 
 
+@pytest.mark.long
 def test_a_fork_made_in_opencode_goes_on_from_its_parent(opencode: OpenCode) -> None:
     opencode.world.cli.ok("init", "opencode", "--yes")
     session = opencode.begin(ONE)
@@ -103,6 +105,7 @@ def test_a_fork_made_in_opencode_goes_on_from_its_parent(opencode: OpenCode) -> 
     assert (child["native"], child["parent"]) == (fork, f"opencode-{session}")
 
 
+@pytest.mark.long
 def test_opencode_goes_on_when_takeback_is_gone(opencode: OpenCode) -> None:
     world = opencode.world
     world.cli.ok("init", "opencode", "--yes")
