@@ -21,6 +21,7 @@ WRONG: list[tuple[str, int, str]] = [
     ("undo-all", 2, "takeback"),
     ("--nonsense", 2, "takeback --help"),
     ("log --nonsense", 2, "takeback log --help"),
+    ("fork start --git", 2, "where the worktree is to be"),
     ("rewind --foo", 2, "takeback rewind --help"),
     ("log --sesion x", 2, "--session"),
     ("rewind --file start", 2, "--files"),
