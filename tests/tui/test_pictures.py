@@ -14,6 +14,7 @@ from takeback.tui.picker import PickerApp
 from takeback.tui.timeline.filters import FilterScreen
 from takeback.words.listing import Columns
 from takeback.words.paint import Paint
+from takeback.words.status import status_lines
 from tests.support.engine import TestClock
 from tests.tui.pictures import assert_picture, assert_printed
 from tests.tui.stage import until
@@ -95,6 +96,18 @@ def test_the_log(workspace: Path, clock: TestClock) -> None:
     for width, name in ((80, "log-80x24"), (160, "log-160x48")):
         columns = Columns(found, Paint(on=True), clock.now(), room=width)
         assert_printed(columns.all_lines(), name, width)
+
+
+def test_the_status(workspace: Path, clock: TestClock) -> None:
+    (workspace / "notes.txt").write_text("by hand\n")
+    with Takeback.open(workspace, clock=clock) as tb:
+        found = tb.status(look=True)
+    # Where it is and how large differs from one machine to the next.
+    placed = found.replace(root=b"/home/dev/shop", store="/home/dev/.local/share/takeback/shop")
+    sized = placed.replace(bytes=3 << 19, snapshot_bytes=1 << 20, growth=1 << 18)
+    lines = list(status_lines(sized, Paint(on=True), clock.now()))
+    for width, name in ((80, "status-80x24"), (160, "status-160x48")):
+        assert_printed(lines, name, width)
 
 
 def settled(svg: str) -> str:
