@@ -1,7 +1,7 @@
 """Starts takeback without what a start costs: out of a process that has its modules in memory.
 
-    the test ── asks ──> the warm process ── fork ──> a keeper ── fork ──> takeback
-             <── its number, how it ended ──────────────┘
+    the test ── asks ──> the warm process ── fork ──> takeback
+             <── its number, how it ended ──┘
 
 It is a process of its own, with its own streams, environment and directory; what it does not
 have is a start of its own. Tests that are about that start one (``Cli.start``, ``Cli.cold``).
@@ -21,11 +21,10 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-_LONGEST = 1 << 16
 _PIECE = 1 << 16
 
 _WARM = """
-import gc, importlib, os, pickle, pkgutil, signal, socket, sys, time
+import gc, importlib, os, pickle, pkgutil, select, socket, sys, time
 import takeback
 for found in pkgutil.walk_packages(takeback.__path__, "takeback."):
     if not found.name.startswith(("takeback.tui", "takeback.__main__", "takeback.integrations")):
@@ -34,27 +33,35 @@ from takeback.__main__ import main
 gc.collect()
 gc.freeze()
 asked = socket.socket(fileno=int(sys.argv[1]))
-signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+ended = {}  # a process that runs: who is told how it ends
 while True:
+    ready, _, _ = select.select([asked, *ended], [], [])
+    for one in set(ready) - {asked}:
+        child, told = ended.pop(one)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        try:
+            os.write(told, b"%d\\n" % status)
+        except BrokenPipeError:  # nobody waits any more
+            pass
+        os.close(told)
+        os.close(one)
+    if asked not in ready:
+        continue
     said, given, _, _ = socket.recv_fds(asked, 1 << 17, 4)
     if not said:
         os._exit(0)
-    if os.fork():
-        for fd in given:
-            os.close(fd)
-        continue
-    break
-asked.close()
-signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-*streams, told = given
-child = os.fork()
-if child:
-    for fd in (0, 1, 2, *streams):
+    *streams, told = given
+    child = os.fork()
+    if not child:
+        break
+    for fd in streams:
         os.close(fd)
     os.write(told, b"%d\\n" % child)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    os.write(told, b"%d\\n" % status)
-    os._exit(0)
+    ended[os.pidfd_open(child)] = child, told
+asked.close()
+for one, (_, other) in ended.items():
+    os.close(one)
+    os.close(other)
 os.close(told)
 for number, fd in enumerate(streams):
     os.dup2(fd, number)
