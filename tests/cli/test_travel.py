@@ -90,6 +90,7 @@ def test_the_json_of_a_rewind(story: Story) -> None:
         "scope": "files",
         "conversation_error": None,
         "directory": None,
+        "commit": None,
     }
     assert story.files() == FIRST
     nothing = story.cli.ok("--json", "rewind", "start", "--yes").json
