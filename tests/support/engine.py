@@ -105,7 +105,13 @@ def settle() -> None:
 def packs_of(store: Store) -> list[Path]:
     """Returns the pack files of a store, oldest first."""
     found = Path(store.git_dir, "objects", "pack").glob("*.pack")
-    return sorted(found, key=lambda path: path.stat().st_mtime_ns)
+    times = {}
+    for path in found:
+        try:
+            times[path] = path.stat().st_mtime_ns
+        except FileNotFoundError:  # combined with others just now
+            continue
+    return sorted(times, key=times.__getitem__)
 
 
 def garble(store: Store, oid: bytes) -> None:
