@@ -109,3 +109,24 @@ def test_what_git_cannot_do_is_said_and_the_files_are_there(
         tb.fork(then, worktree=str(tmp_path / "race"), git=True)
     assert sorted(os.listdir(tmp_path / "race")) == ["a.txt", "b.txt"]
     assert [name for name in os.listdir(tmp_path) if "race." in name] == []
+
+
+@pytest.mark.parametrize("how", ["pointer", "link"])
+def test_a_repository_that_does_not_know_of_the_directory_gets_nothing(
+    tb: Takeback, then: Checkpoint, workspace: Path, tmp_path: Path, how: str
+) -> None:
+    """A model can plant a pointer to any repository; only its own worktrees are believed."""
+    (workspace / ".git").rename(tmp_path / "saved.git")
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "--quiet")
+    git(other, "commit", "--quiet", "--allow-empty", "--message", "theirs")
+    if how == "pointer":
+        (workspace / ".git").write_text(f"gitdir: {other}/.git\n")
+    else:
+        (workspace / ".git").symlink_to(other / ".git")
+    before = git_state(other)
+    with pytest.raises(UsageError, match="does not know of this directory"):
+        tb.fork(then, worktree=str(tmp_path / "race"), git=True)
+    assert git_state(other) == before
+    assert not (tmp_path / "race").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from takeback.ops.context import Context
@@ -38,3 +39,14 @@ def test_a_log_that_cannot_be_written_does_not_stop_the_work(context: Context) -
     Path(context.store.path("log")).mkdir()
     log.append(context.store, "lost")
     assert log.read(context.store) == []
+
+
+def test_what_is_no_file_holds_no_lines_and_keeps_nobody_waiting(
+    context: Context, tmp_path: Path
+) -> None:
+    place = tmp_path / "log"
+    os.mkfifo(place)
+    assert log.read_from(str(place)) == []
+    place.unlink()
+    place.mkdir()
+    assert log.read_from(str(place)) == []

@@ -70,6 +70,12 @@ def linked(context: Context, target: Checkpoint) -> LinkedWorktree:
     present one.
     """
     git = project.git_directory(context.workspace.root)
+    if git is not None and not project.is_own(git):
+        raise UsageError(
+            f"{to_text(context.workspace.root)}/.git leads to {to_text(git.git_dir)}, which does "
+            "not know of this directory",
+            hint="without --git it is a plain directory",
+        )
     found = None
     if git is not None:
         place = os.fsdecode(git.git_dir)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from stat import S_ISREG
 
 from takeback import durable
 from takeback.errors import Refused, UsageError
@@ -76,9 +77,18 @@ def read(store: Store, *, last: int = 20) -> list[str]:
 
 
 def read_from(path: str, *, last: int = 20) -> list[str]:
-    """Returns the newest lines of a log, oldest first; none if there is none."""
+    """Returns the newest lines of a log, oldest first; none if there is none, or it is no file."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read().splitlines()[-last:]
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return []
+    try:
+        status = os.fstat(fd)
+        if not S_ISREG(status.st_mode):
+            return []
+        data = os.pread(fd, _KEPT, max(0, status.st_size - _KEPT))
+    except OSError:
+        return []
+    finally:
+        os.close(fd)
+    return data.decode("utf-8", "replace").splitlines()[-last:]

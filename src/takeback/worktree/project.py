@@ -56,6 +56,19 @@ def git_directory(root: bytes) -> GitDirectory | None:
     return GitDirectory(git_dir, common_dir, pointer is not None, root)
 
 
+def is_own(git: GitDirectory) -> bool:
+    """Tells whether a git directory is that of its root by its own account, not by a pointer's.
+
+    A ``.git`` that is a file or a link can name any repository; one that has this worktree says
+    so itself.
+    """
+    dot_git = os.path.join(git.root, b".git")
+    if os.path.isdir(dot_git):
+        return not os.path.islink(dot_git)
+    back = _read(git.git_dir + b"/gitdir").rstrip(b"\r\n")
+    return bool(back) and b"\0" not in back and os.path.realpath(back) == os.path.realpath(dot_git)
+
+
 def enclosing(path: bytes) -> list[bytes]:
     """Returns ``path`` and its ancestors, as far as they are roots of git work trees."""
     found = []
