@@ -186,7 +186,7 @@ PROMISE = (
             62,
             64,
             "test_hook.py",
-            "test_hearing.py",
+            "test_events.py",
             "crash/test_many_sessions.py",
         ),
     ),

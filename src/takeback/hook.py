@@ -96,7 +96,7 @@ def _heard(agent: str, adapter: Adapter, event: AgentEvent, by_launcher: bool) -
     try:
         tb = Takeback.open(event.directory, holder=f"hook of {agent}", by_agent=True)
     except TakebackError as error:
-        from takeback.hearing import unheard
+        from takeback.events import unheard
 
         if words is not None:
             return adapter.answer(f"takeback: {error.message}")
@@ -104,14 +104,14 @@ def _heard(agent: str, adapter: Adapter, event: AgentEvent, by_launcher: bool) -
         return adapter.note("", warning) if warning else ""
     with tb:
         if words is not None:
-            from takeback.inside import answer
             from takeback.model.session import session_id
+            from takeback.prompt_command import answer
 
             session = session_id(event.agent, event.session)
             return adapter.answer(answer(tb, session, words, command=adapter.command or ""))
         if not tb.hears_agents:
             return ""
-        from takeback.hearing import hear
+        from takeback.events import hear
 
         received = hear(tb, event)
     if received.note or received.warning:

@@ -48,7 +48,7 @@ _LATER = (
     "takeback.app",
     "takeback.git.child",
     "takeback.git.process",
-    "takeback.hearing",
+    "takeback.events",
     "takeback.ops.notes",
     "takeback.ops.receive",
     "takeback.ops.save",

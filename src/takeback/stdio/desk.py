@@ -17,7 +17,7 @@ from takeback.errors import (
     TakebackError,
     UsageError,
 )
-from takeback.hearing import hear, unheard
+from takeback.events import hear, unheard
 from takeback.model.event import cleaned
 from takeback.model.session import session_id
 from takeback.stdio import requests

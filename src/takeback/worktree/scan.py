@@ -24,11 +24,11 @@ from takeback.worktree.belief import Belief
 from takeback.worktree.detect import changed_directories
 from takeback.worktree.directory import IGNORED_DIRECTORY
 from takeback.worktree.hashing import read_files
-from takeback.worktree.inside import TrackedInside
 from takeback.worktree.mounts import Mounts
 from takeback.worktree.statcache import StatCache
 from takeback.worktree.survey import Survey
 from takeback.worktree.times import Moment
+from takeback.worktree.tracked_in_ignored import TrackedInside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

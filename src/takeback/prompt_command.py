@@ -1,4 +1,4 @@
-"""Inside: what a person types to takeback in the agent itself.
+"""The command that a person types as a prompt, in the agent itself.
 
     /takeback              the newest turns
     /takeback 3            what going back to before turn 3 would do

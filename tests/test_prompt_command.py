@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from takeback import Takeback
-from takeback.inside import answer
+from takeback.prompt_command import answer
 from tests.support.cli import Cli
 from tests.support.journey import write_files
 

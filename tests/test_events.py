@@ -12,7 +12,7 @@ import pytest
 
 from takeback import Takeback
 from takeback.adapters import adapter_named
-from takeback.hearing import hear
+from takeback.events import hear
 from takeback.model import event as events
 from takeback.model.event import AgentEvent
 from takeback.ops.receive import Received

@@ -1,4 +1,4 @@
-"""Hearing: an agent's event is recorded within the time that an agent waits, or says why not.
+"""Events of agents: each is recorded within the time that an agent waits, or says why not.
 
 Hooks and extensions hear through here. Whatever goes wrong is one line in a log, which ``status``
 shows, and the first of it in a turn is said to the person by the agent itself, where it can.
