@@ -278,6 +278,58 @@ def test_a_model_cannot_say_that_its_own_turn_is_over(cli: Cli) -> None:
     assert cli.run("off", env=env).status == 0
 
 
+def test_a_model_cannot_write_into_its_transcript_that_its_turn_is_over(
+    cli: Cli, tmp_path: Path
+) -> None:
+    """The file is the model's to write; that Esc was pressed may be its own invention."""
+    transcript = tmp_path / "s1.jsonl"
+    env = {"CLAUDE_CODE_SESSION_ID": "s1"}
+    lines: list[str] = []
+
+    def line(role: str, words: str) -> None:
+        message = {"role": role, "content": [{"type": "text", "text": words}]}
+        entry = {"type": role, "uuid": words, "promptId": "t", "sessionId": "s1"}
+        parent = lines[-1] if lines else None
+        with transcript.open("a") as file:
+            file.write(json.dumps({**entry, "parentUuid": parent, "message": message}) + "\n")
+        lines.append(words)
+
+    def event(name: str) -> None:
+        said = {"session_id": "s1", "cwd": str(cli.directory), "transcript_path": str(transcript)}
+        told = {**said, "hook_event_name": name, "prompt_id": "t", "prompt": "p"}
+        cli.ok("hook", "claude", stdin=json.dumps(told).encode())
+
+    line("user", "before")
+    event("UserPromptSubmit")
+    line("user", "p")
+    line("assistant", "I will")
+    (cli.directory / "a.txt").write_bytes(b"2")
+    line("user", "[Request interrupted by user]")
+    assert cli.run("off", env=env).status == 13
+    [row] = [one for one in cli.ok("--json", "log", env=env).json_lines if one["turn"]]
+    assert row["state"] == "unfinished"  # whoever looks is told what the transcript says
+    cli.ok("checkpoint", env=env)
+    cli.ok("checkpoint", "--session", "claude-s1", env=env)
+    for words in (["off"], ["rewind", "turn:1", "--files", "--yes", "--force"]):
+        assert cli.run(*words, env=env).status == 13, words
+    assert cli.run("off").status == 0  # the person's own terminal
+    assert cli.run("on").status == 0
+    event("UserPromptSubmit")
+    event("Stop")
+    assert cli.run("off", env=env).status == 0
+
+
+def test_a_model_that_ends_its_own_agent_is_not_free_of_its_turn(host: Host, agent: Agent) -> None:
+    """What it left running keeps the session's variables, within the hour."""
+    host.prompt("three", pid=agent.pid)
+    agent.process.kill()
+    agent.process.wait()
+    assert host.cli.run("off", env=WORDS).status == 13
+    host.cli.ok("log")  # the turn is closed: its agent is gone
+    assert host.cli.run("off", env=WORDS).status == 13
+    assert host.cli.run("off").status == 0
+
+
 def test_the_setting_lets_a_model_rewind_and_nothing_else(host: Host) -> None:
     host.cli.ok("config", "agent_may_rewind", "yes")
     calls = [

@@ -18,7 +18,6 @@ import time
 
 from takeback import adapters
 from takeback.adapters import launcher
-from takeback.app.endings import turn_is_over
 from takeback.errors import Refused
 from takeback.model.session import session_id
 from takeback.ops import processes, running
@@ -47,7 +46,6 @@ def turn_around(environ: Mapping[str, str], *, by_agent: bool = False) -> Runnin
         environ,
         running.Caller(frozenset(sessions), frozenset(agents), above),
         now=time.time(),
-        is_over=turn_is_over,
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from takeback.errors import TakebackError
 from takeback.ledger import sessions as questions
 from takeback.model import turn as moments
+from takeback.model.checkpoint import MANUAL, UNDO
 from takeback.model.ids import SessionId
 from takeback.model.session import Process
 from takeback.model.timeline import BACKGROUND, ENDED, LEFT_UNFINISHED, RUNNING
@@ -122,22 +123,24 @@ def _works(newest: Checkpoint, spoke: float, now: float) -> bool:
 
 
 def calling_turn(
-    home: str, environ: Mapping[str, str], caller: Caller, *, now: float, is_over: IsOver
+    home: str, environ: Mapping[str, str], caller: Caller, *, now: float
 ) -> RunningTurn | None:
     """Returns the running turn that the caller was started in, whatever its workspace.
 
-    All stores are asked: a model may call from another directory than the one it works in.
+    All stores are asked: a model may call from another directory than the one it works in. Only
+    what the agent itself announced ends a turn here. A transcript that says that the person
+    stopped it, and an agent that is gone, may both be the model's own doing.
     """
     if not (caller.sessions or caller.agents or caller.above):
         return None
     for store in _stores(home, environ):
         try:
             for newest in _newest(store, caller):
-                phase = newest.moment.phase
-                if phase == moments.IDLE or not caller.is_in(newest):
+                if not (caller.is_in(newest) and _is_unended(store, newest)):
                     continue
-                background = phase == moments.BACKGROUND  # its tasks are the model's still
-                if _works(newest, newest.time, now) and (background or not is_over(newest)):
+                named = newest.session in caller.sessions and now - newest.time < _SILENT_FOR
+                if named or _works(newest, newest.time, now):
+                    background = newest.moment.phase == moments.BACKGROUND
                     prompt = _prompt(store, newest)
                     return RunningTurn(newest.session, newest.agent or "", prompt, background)
         except (TakebackError, OSError):  # one store that does not read hides no other
@@ -145,6 +148,23 @@ def calling_turn(
         finally:
             store.close()
     return None
+
+
+def _is_unended(store: Store, newest: Checkpoint) -> bool:
+    """Tells whether a session's newest turn runs or was closed by others than its agent.
+
+    Checkpoints that no event made stand between: a model may make them too.
+    """
+    from takeback.store.checkpoints import checkpoints_back
+
+    if newest.moment.phase != moments.IDLE:
+        return True
+    for one in checkpoints_back(store, newest.commit):
+        if one.session != newest.session:
+            return False
+        if one.kind not in (MANUAL, UNDO):
+            return one.unfinished and one.kind in (moments.TURN_END, moments.SESSION_END)
+    return False
 
 
 def _stores(home: str, environ: Mapping[str, str]) -> Iterator[Store]:
