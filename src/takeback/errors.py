@@ -5,7 +5,7 @@
     ├── PartlyDone                    3   done, except for the paths it names
     ├── RecoveredInstead              4   an interrupted operation was recovered, nothing else
     ├── NotAWorkspace                10   no workspace, or one that takeback will not protect
-    ├── Locked                       11   another process holds the workspace
+    ├── InUse                        11   another process holds the workspace
     ├── NoSuchCheckpoint             12   unknown or ambiguous name
     ├── Refused                      13   a precondition failed; says which flag overrides it
     │   └── WhichSession             13   several sessions could be meant
@@ -85,7 +85,7 @@ class NotAWorkspace(TakebackError):
         self.new = new
 
 
-class Locked(TakebackError):
+class InUse(TakebackError):
     code = "locked"
     exit_status = 11
 

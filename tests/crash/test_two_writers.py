@@ -77,7 +77,7 @@ def test_a_held_lock_is_an_error_that_names_the_holder(tmp_path: Path, operation
     holder = start_and_hold(world, 60)
     wait_only(world, 0.2)
     ran = start(getattr(world, operation)).wait()
-    assert ran.error == "Locked"
+    assert ran.error == "InUse"
     assert f"process {holder.pid} " in ran.text
     holder.kill()
     holder.wait()

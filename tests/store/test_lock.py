@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback.errors import Locked, TakebackError, WriteFailed
+from takeback.errors import InUse, TakebackError, WriteFailed
 from takeback.store.lock import Lock
 from tests.support.processes import lock_holder
 
@@ -23,7 +23,7 @@ def path(tmp_path: Path) -> str:
 
 
 def test_a_lock_that_is_taken_names_its_holder(path: str) -> None:
-    with lock_holder(path) as holder, pytest.raises(Locked) as raised:
+    with lock_holder(path) as holder, pytest.raises(InUse) as raised:
         Lock(path).acquire("me", wait=0)
     assert f"process {holder.pid} (somebody else)" in raised.value.message
 
@@ -32,7 +32,7 @@ def test_a_holder_with_a_short_name_is_named_and_nothing_more(path: str) -> None
     for holder in ("somebody with a very long name", "x"):
         lock = Lock(path)
         lock.acquire(holder, wait=0)
-        with pytest.raises(Locked, match=rf"process {os.getpid()} \({holder}\)$"):
+        with pytest.raises(InUse, match=rf"process {os.getpid()} \({holder}\)$"):
             Lock(path).acquire("me", wait=0)
         lock.release()
 
@@ -69,7 +69,7 @@ def test_waiting_ends_in_time(path: str) -> None:
     held, other = Lock(path), Lock(path)
     held.acquire("me", wait=0)
     start = time.monotonic()
-    with pytest.raises(Locked):
+    with pytest.raises(InUse):
         other.acquire("me too", wait=0.1)
     assert 0.1 <= time.monotonic() - start < 5
     held.release()
@@ -80,7 +80,7 @@ def test_a_holder_may_take_it_again_and_gives_it_back_as_often(path: str) -> Non
     lock.acquire("me", wait=0)
     lock.acquire("me", wait=0)
     lock.release()
-    with pytest.raises(Locked):
+    with pytest.raises(InUse):
         other.acquire("another", wait=0)
     lock.release()
     assert not lock.held
@@ -115,7 +115,7 @@ def test_a_forked_child_does_not_keep_the_lock(path: str) -> None:
         held, child = parent.stdout.readline().split()
         assert held == "False"
         try:
-            with pytest.raises(Locked, match="the parent"):
+            with pytest.raises(InUse, match="the parent"):
                 Lock(path).acquire("me", wait=0)
             parent.kill()
             parent.wait()
@@ -155,15 +155,15 @@ def test_a_lock_inside_another_is_shared_by_those_beside_and_kept_from_the_one_a
     one, other = (Lock(str(tmp_path / name), lambda: [outer]) for name in ("one", "other"))
     one.acquire("inside", wait=0)
     other.acquire("beside", wait=0)
-    with pytest.raises(Locked, match=r"\(beside\)"):
+    with pytest.raises(InUse, match=r"\(beside\)"):
         Lock(outer).acquire("around", wait=0)
     one.release()
-    with pytest.raises(Locked):
+    with pytest.raises(InUse):
         Lock(outer).acquire("around", wait=0)
     other.release()
     around = Lock(outer)
     around.acquire("around", wait=0)
-    with pytest.raises(Locked, match=r"\(around\)"):
+    with pytest.raises(InUse, match=r"\(around\)"):
         one.acquire("inside", wait=0)
     assert not one.held
     Lock(str(tmp_path / "one")).acquire("its own is free", wait=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from takeback.errors import Locked, RecoveredInstead, Refused, WriteFailed
+from takeback.errors import InUse, RecoveredInstead, Refused, WriteFailed
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
 from takeback.model.plan import LeftAlone, Plan, Refusal
@@ -70,7 +70,7 @@ def test_trouble_says_what_state_the_files_are_in() -> None:
     assert "No file was changed." not in lines
     recovered = RecoveredInstead("it was recovered", hint="")
     assert list(choices.trouble_lines(recovered, interrupted=False)) == ["It was recovered."]
-    locked = Locked("it is in use by \x1b[31mme", hint="wait")
+    locked = InUse("it is in use by \x1b[31mme", hint="wait")
     assert "\x1b" not in "".join(choices.trouble_lines(locked, interrupted=False))
     bug = list(choices.trouble_lines(KeyError("x\n"), interrupted=False))
     assert bug[0] == "This is a bug in takeback: KeyError: 'x\\n'"

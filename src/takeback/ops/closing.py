@@ -8,7 +8,7 @@ not. Where neither the process nor the transcript tells, a turn stays open.
 
 from __future__ import annotations
 
-from takeback.errors import Locked, TakebackError
+from takeback.errors import InUse, TakebackError
 from takeback.model.turn import IDLE, SESSION_END, TURN_END, ended
 from takeback.ops.capture import capture, draft, record
 from takeback.ops.processes import is_gone
@@ -85,7 +85,7 @@ def close_ended(context: Context, is_stopped: IsStopped) -> None:
         return
     try:
         store.lock.acquire(context.holder, wait=0.0)
-    except Locked:
+    except InUse:
         return
     try:
         if not journal.exists(store):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from takeback.errors import GitUnusable, Locked, StoreDamaged
+from takeback.errors import GitUnusable, InUse, StoreDamaged
 from takeback.git.pack import TEMPORARY
 from takeback.git.process import check_version
 from takeback.model.path_text import to_text
@@ -137,7 +137,7 @@ def _broken_packs(context: Context) -> dict[str, str]:
     lock = Lock(store.path("maintenance.lock"))
     try:  # or a pack would go while it is read
         lock.acquire("doctor", wait=0)
-    except Locked:
+    except InUse:
         return Trust(store).broken()
     try:
         found = Trust(store).broken()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from takeback.errors import Locked, NotAWorkspace
+from takeback.errors import InUse, NotAWorkspace
 from takeback.model.path_text import to_text
 from takeback.ops.failures import Translated
 from takeback.paths import takeback_home, user_home
@@ -112,7 +112,7 @@ def _made(home: str, place: Place, environ: Mapping[str, str], reporter: Reporte
                 inside = Store.open(inner, environ)
                 with _Held(inside, "looking for what goes on inside", wait=_INNER_PATIENCE):
                     pass
-        except Locked:
+        except InUse:
             durable.unlink(store.path("format"))  # a half-made store is made again
             raise
         return store

@@ -6,7 +6,7 @@ hook ── event ──> lock ──> events that wait ──> capture ──> 
 
 from __future__ import annotations
 
-from takeback.errors import Locked, TimedOut
+from takeback.errors import InUse, TimedOut
 from takeback.model import event as events
 from takeback.model.checkpoint import UNDO, Checkpoint
 from takeback.model.coverage import EXCLUDED
@@ -67,7 +67,7 @@ def receive(
     store = context.store
     try:
         store.lock.acquire(context.holder, wait=wait)
-    except Locked:
+    except InUse:
         pending.leave(store, event, came, transcript)
         take_waiting(context)
         return Received(waiting=True)
@@ -92,7 +92,7 @@ def take_waiting(context: Context, *, wait: float = 0.0) -> int:
     """
     try:
         context.store.lock.acquire(context.holder, wait=wait)
-    except Locked:
+    except InUse:
         return 0
     try:
         return record_waiting(context)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from itertools import islice
 
-from takeback.errors import Locked, StoreDamaged
+from takeback.errors import InUse, StoreDamaged
 from takeback.git.loose import loose_objects
 from takeback.git.repository import fsck
 from takeback.model.value import Value
@@ -47,7 +47,7 @@ def verify(context: Context, *, read_data: bool) -> Verified:
     combining = Lock(store.path("maintenance.lock"))
     try:  # or a pack would go while it is read
         combining.acquire("verify", wait=_COMBINING_TAKES)
-    except (OSError, Locked):
+    except (OSError, InUse):
         context.reporter.note("Packs may be combined meanwhile; what is gone then is not damage.")
     try:
         store.reopen_packs()
@@ -103,7 +103,7 @@ def _check_table(context: Context, *, well: bool) -> list[Problem]:
         return [Problem(f"pack {name}", why) for name, why in Trust(store).broken().items()]
     try:
         store.lock.acquire("verify", wait=0)
-    except (OSError, Locked):
+    except (OSError, InUse):
         return []
     try:
         Trust(store).forget(LOST)

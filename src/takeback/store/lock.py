@@ -14,7 +14,7 @@ import fcntl
 import os
 import time
 
-from takeback.errors import Locked, TakebackError, WriteFailed
+from takeback.errors import InUse, TakebackError, WriteFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Lock:
         return self._fd is not None
 
     def acquire(self, holder: str, *, wait: float) -> None:
-        """Takes the lock or raises Locked after ``wait`` seconds in all, naming the holder.
+        """Takes the lock or raises InUse after ``wait`` seconds in all, naming the holder.
 
         Raises WriteFailed where no file can be made or locked.
         """
@@ -114,7 +114,7 @@ def _wait_for(fd: int, how: int, deadline: float) -> None:
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 who = os.pread(fd, 200, 0).decode(errors="replace").strip()
-                raise Locked(
+                raise InUse(
                     f"the workspace is in use by {who or 'another process'}",
                     hint="wait for it to end, then run the command again",
                 ) from None

@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 
 from takeback import durable
-from takeback.errors import GitFailed, Locked, StoreDamaged, TimedOut
+from takeback.errors import GitFailed, InUse, StoreDamaged, TimedOut
 from takeback.git.repository import repack_geometric
 from takeback.store import detached, log
 from takeback.store.checksum import reads_whole
@@ -47,7 +47,7 @@ def combine_packs(store: Store) -> bool:
     lock = Lock(store.path("maintenance.lock"))
     try:
         lock.acquire("maintenance", wait=0)
-    except Locked:
+    except InUse:
         return False
     with lock:
         before = store.pack_names()
@@ -104,7 +104,7 @@ def main(directory: str) -> None:
     store = Store.open(place, os.environ)
     try:
         combine_packs(store)
-    except (GitFailed, TimedOut, Locked, OSError) as error:
+    except (GitFailed, TimedOut, InUse, OSError) as error:
         log.append(store, f"maintenance failed: {error}")
     finally:
         store.close()
