@@ -11,7 +11,7 @@ PIP       := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Snapshots are only compared here; to write them, call pytest with --inline-snapshot=fix.
 PYTEST    := $(BIN)/pytest -n $(WORKERS) --dist worksteal --inline-snapshot=disable
 SOURCES   := src tests scripts $(wildcard bench)
-COG_FILES  = $(shell grep -rlF '[[[cog' --include='*.md' README.md ARCHITECTURE.md docs 2>/dev/null)
+COG_FILES  = $(shell grep -rlF '[[[cog' --include='*.md' *.md docs tests/conformance 2>/dev/null)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -1,0 +1,58 @@
+"""The layers of the house, drawn: the order is that of the import contract in pyproject.toml.
+
+Each has a line that says what it is for; a layer without one cannot be drawn, and CI says so.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+ABOUT = {
+    "standby": "stays in memory and does what hooks hand over, each in a child of its own",
+    "doorkeeper": "lets in only who may do just what we may",
+    "cli": "the command line",
+    "hook": "what agents call at each event",
+    "stdio": "what extensions talk to",
+    "tui": "the picker: looks and asks; what it does are the operations of the command line",
+    "prompt_command": "what is answered inside an agent",
+    "events": "one event, heard within its time limit",
+    "words": "documents and sentences, the same in every face",
+    "app": "Takeback: wires everything, the public Python API",
+    "adapters": "what knows one agent: its events, its transcript, its resume line",
+    "ops": "one use case a file: capture plan rewind undo recover timeline ...",
+    "store": "snapshots' bytes",
+    "ledger": "index of the refs",
+    "worktree": "the user's files",
+    "git": "objects, packs, refs; the only code that starts git, and only on our store",
+    "handover": "a hook gives its event to the standby",
+    "durable": "the only code that writes: create write rename exchange unlink sync ...",
+    "kernel": "system calls that Python lacks: statx, openat2, renameat2, madvise",
+    "config": "settings with their origin",
+    "paths": "XDG places",
+    "programs": "git and agents, never from a workspace",
+    "ports": "what the core asks of its surroundings: Clock, Reporter, Adapter ...",
+    "model": "frozen values and pure functions",
+    "ownership": "whose a file is",
+    "errors": "every exception, drawn as a tree",
+    "visible": "control characters made visible",
+}
+
+
+def layers() -> list[list[str]]:
+    """Returns the layers from the top down, each with the modules that stand side by side."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    contracts = project["tool"]["importlinter"]["contracts"]
+    [rows] = [one["layers"] for one in contracts if one["id"] == "layers"]
+    return [[name.strip(" ()") for name in row.split("|")] for row in rows]
+
+
+def picture() -> str:
+    """Returns the drawing; modules side by side share a line, in the same order."""
+    lines = []
+    for names in layers():
+        said = " | ".join(ABOUT[name] for name in names)
+        lines.append(f"{' | '.join(names):<28} {said}")
+    return "\n".join(["```", *lines, "```"])
