@@ -20,11 +20,11 @@ from takeback.model.checkpoint import Checkpoint
 from takeback.model.coverage import Coverage
 from takeback.model.event import EDIT, ToolCall
 from takeback.model.ids import SnapshotId, new_checkpoint_id
-from takeback.model.session import Origin, session_id
+from takeback.model.session import Origin
 from takeback.model.snapshot import DIRECTORY, FILE, Entry
 from takeback.model.turn import IDLE, PROMPT, RUNNING, TURN_END
 from takeback.store import trees
-from takeback.store.checkpoints import SESSIONS
+from takeback.store.namespace import session_id, session_ref
 from takeback.store.records import write_record
 from takeback.store.sink import PackSink
 
@@ -78,7 +78,7 @@ def _make(project: Path, environ: dict[str, str], turns: int) -> None:
             maker.play(turns)
             maker.sink.publish()
             for session, tip in maker.tips.items():
-                store.refs.write(SESSIONS + session, tip, expect=None)
+                store.refs.write(session_ref(session), tip, expect=None)
             Path(store.path("sequence")).write_text(f"{maker.sequence}\n")
         finally:
             store.lock.release()

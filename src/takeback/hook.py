@@ -104,8 +104,8 @@ def _heard(agent: str, adapter: Adapter, event: AgentEvent, by_launcher: bool) -
         return adapter.note("", warning) if warning else ""
     with tb:
         if words is not None:
-            from takeback.model.session import session_id
             from takeback.prompt_command import answer
+            from takeback.store.namespace import session_id
 
             session = session_id(event.agent, event.session)
             return adapter.answer(answer(tb, session, words, command=adapter.command or ""))

@@ -24,8 +24,7 @@ from takeback.model.event import EDIT, AgentEvent, ToolCall
 from takeback.model.policy import Overrides
 from takeback.ops.catch_up import rebuild_ledger
 from takeback.store import trees
-from takeback.store.checkpoints import SESSIONS
-from takeback.store.labels import LABELS
+from takeback.store.namespace import LABELS, SESSIONS
 from takeback.store.records import META, chain, read_record
 from takeback.store.store import Store
 from tests.support.engine import Heard, garble

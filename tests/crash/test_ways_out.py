@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from takeback import handover
-from takeback.model.session import session_id
+from takeback.store.namespace import session_id
 from tests.support.cli import Cli
 from tests.support.git import git
 from tests.support.sandbox import closed, landlocked

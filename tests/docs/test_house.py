@@ -95,6 +95,12 @@ def test_source_modules_are_short() -> None:
     assert {name: lines for name, lines in lengths.items() if lines > LINES_AT_MOST} == {}
 
 
+def test_refs_are_spelt_in_one_module() -> None:
+    """Whoever needs the name of a ref asks ``store/namespace.py``, and so does who checks one."""
+    others = [path for path in source_modules() if path.name != "namespace.py"]
+    assert places(re.compile("refs/takeback"), others) == []
+
+
 @pytest.mark.parametrize("page", markdown_pages(), ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_resolve(page: Path) -> None:
     broken = []

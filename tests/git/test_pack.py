@@ -14,6 +14,7 @@ from takeback.git.pack import PackWriter, SourceFailed
 from takeback.git.packs import Packs
 from takeback.git.process import Git
 from takeback.git.refs import Refs
+from takeback.store.namespace import is_name
 
 
 def pack_dir(git: Git) -> str:
@@ -52,7 +53,7 @@ def test_git_accepts_a_pack_written_by_hand(git: Git):
     for size in (15, 16, 2047, 2048, 100_000):
         writer.add(BLOB, noise(size))
     (name,) = writer.finish()
-    Refs(git.git_dir).write("refs/takeback/one", commit, expect=None)
+    Refs(git.git_dir, is_name).write("refs/takeback/one", commit, expect=None)
     path = f"{pack_dir(git)}/{name}"
     git.run(["verify-pack", f"{path}.idx"])
     git.run(["index-pack", "--verify", f"{path}.pack"])

@@ -24,6 +24,7 @@ from takeback.git.pack import PackWriter
 from takeback.git.packs import Packs
 from takeback.git.process import Git
 from takeback.git.refs import Refs
+from takeback.store.namespace import is_name
 
 Objects = dict[ObjectId, tuple[int, bytes]]
 
@@ -68,7 +69,7 @@ def history(git: Git) -> Objects:
         tree = add(TREE, encode_tree([*entries, (0o100600, b"main", blob)]))
         parent = (add(COMMIT, encode_commit(Commit(tree, parent, version, f"v{version}"))),)
     writer.finish()
-    Refs(git.git_dir).write("refs/takeback/sessions/a", parent[0], expect=None)
+    Refs(git.git_dir, is_name).write("refs/takeback/sessions/a", parent[0], expect=None)
     return made
 
 

@@ -10,6 +10,7 @@ from takeback import durable, errors
 from takeback.git.objects import EMPTY_TREE
 from takeback.git.process import Git
 from takeback.git.refs import Refs
+from takeback.store.namespace import is_name
 
 A = b"\xaa" * 20
 B = b"\xbb" * 20
@@ -18,7 +19,7 @@ NAME = "refs/takeback/sessions/one"
 
 @pytest.fixture
 def refs(tmp_path: Path) -> Refs:
-    return Refs(str(tmp_path))
+    return Refs(str(tmp_path), is_name)
 
 
 def commit(git: Git, message: str) -> bytes:
@@ -54,7 +55,7 @@ def test_a_ref_that_moved_is_not_overwritten(refs: Refs):
 
 
 def test_git_sees_our_refs(git: Git):
-    refs = Refs(git.git_dir)
+    refs = Refs(git.git_dir, is_name)
     oid = commit(git, "one")
     refs.write(NAME, oid, expect=None)
     assert git.run(["for-each-ref", "--format=%(objectname) %(refname)"]).decode() == (
@@ -63,7 +64,7 @@ def test_git_sees_our_refs(git: Git):
 
 
 def test_refs_that_git_packed_are_found_and_a_loose_one_wins(git: Git):
-    refs = Refs(git.git_dir)
+    refs = Refs(git.git_dir, is_name)
     one, two = commit(git, "one"), commit(git, "two")
     refs.write(NAME, one, expect=None)
     refs.write("refs/takeback/sessions/two", one, expect=None)
@@ -76,7 +77,7 @@ def test_refs_that_git_packed_are_found_and_a_loose_one_wins(git: Git):
 
 
 def test_a_packed_ref_is_deleted_for_git_too(git: Git):
-    refs = Refs(git.git_dir)
+    refs = Refs(git.git_dir, is_name)
     one, two = commit(git, "one"), commit(git, "two")
     refs.write(NAME, one, expect=None)
     refs.write("refs/takeback/sessions/other", one, expect=None)

@@ -12,6 +12,7 @@ from takeback.git.pack import PackWriter
 from takeback.git.packs import Packs
 from takeback.git.process import Git
 from takeback.git.refs import Refs
+from takeback.store.namespace import is_name
 
 
 def snapshot(git: Git, number: int, files: dict[bytes, bytes]) -> bytes:
@@ -20,7 +21,7 @@ def snapshot(git: Git, number: int, files: dict[bytes, bytes]) -> bytes:
     commit = Commit(writer.add(TREE, tree), (), number, f"{number}")
     oid = writer.add(COMMIT, encode_commit(commit))
     writer.finish()
-    Refs(git.git_dir).write(f"refs/takeback/sessions/{number}", oid, expect=None)
+    Refs(git.git_dir, is_name).write(f"refs/takeback/sessions/{number}", oid, expect=None)
     return oid
 
 
@@ -42,7 +43,7 @@ def test_a_new_store_is_bare_private_and_has_no_hooks(git: Git):
 def test_making_a_store_again_keeps_what_is_in_it(git: Git):
     oid = snapshot(git, 1, {b"f": b"x"})
     repository.init(git, git.git_dir)
-    assert Refs(git.git_dir).read("refs/takeback/sessions/1") == oid
+    assert Refs(git.git_dir, is_name).read("refs/takeback/sessions/1") == oid
     assert repository.fsck(git) == []
 
 
@@ -74,7 +75,7 @@ def test_fsck_says_nothing_about_what_people_keep_in_their_files(git: Git):
         commit = Commit(writer.add(TREE, encode_tree(entries)), parents, number, "odd")
         parents = (writer.add(COMMIT, encode_commit(commit)),)
     writer.finish()
-    Refs(git.git_dir).write("refs/takeback/sessions/odd", parents[0], expect=None)
+    Refs(git.git_dir, is_name).write("refs/takeback/sessions/odd", parents[0], expect=None)
     outcome = git.outcome(["fsck", "--full", "--strict", "--no-dangling", "--no-progress"])
     assert (outcome.status, outcome.stdout) == (0, b"")
     said = outcome.stderr.decode().splitlines()

@@ -19,12 +19,12 @@ from takeback.ops.context import Context
 from takeback.ops.receive import receive
 from takeback.ops.rewind import rewind
 from takeback.ops.scope import Scope
-from takeback.store.checkpoints import SESSIONS
+from takeback.store.namespace import session_ref
 from takeback.store.records import META, read_record, write_record
 from takeback.store.sink import PackSink
 from tests.support.engine import Heard, Killed, checkpoint, clock_of, garble
 
-SESSION = SESSIONS + "workspace"
+SESSION = session_ref("workspace")
 
 
 @pytest.fixture

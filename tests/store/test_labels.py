@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from takeback.ops.context import Context
-from takeback.store.labels import LABELS, read_labels, remove_label, write_label
+from takeback.store.labels import read_labels, remove_label, write_label
+from takeback.store.namespace import LABELS, label_ref
 from takeback.store.sink import PackSink
 from tests.support.engine import NOON, checkpoint
 
@@ -22,5 +23,5 @@ def test_a_label_keeps_its_checkpoint_reachable_by_itself(context: Context) -> N
     made = checkpoint(context)
     write_label(context.store, PackSink(context.store), made, "pinned", NOON)
     [(ref, tip)] = context.store.refs.list(LABELS).items()
-    assert ref == LABELS + made.id
+    assert ref == label_ref(made.id)
     assert context.store.commit(tip).parents == (made.commit,)

@@ -7,12 +7,8 @@ from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
 from takeback.model.operation import BOTH, REWIND, UNDO, Operation
 from takeback.model.snapshot import DIRECTORY, FILE, LINK, Entry
 from takeback.ops.context import Context
-from takeback.store.operations import (
-    OPERATIONS,
-    newest_operation,
-    read_operations,
-    write_operation,
-)
+from takeback.store.namespace import OPERATIONS
+from takeback.store.operations import newest_operation, read_operations, write_operation
 from takeback.store.sink import PackSink
 from tests.support.engine import NOON
 

@@ -74,7 +74,7 @@ def calling_sessions(environ: Mapping[str, str]) -> tuple[SessionId, ...]:
     An agent tells it to its tools by an environment variable; a host of its own by
     ``TAKEBACK_SESSION_ID`` and ``TAKEBACK_AGENT``.
     """
-    from takeback.model.session import session_id
+    from takeback.store.namespace import session_id
 
     own = (environ.get("TAKEBACK_AGENT") or GENERIC, "TAKEBACK_SESSION_ID")
     return tuple(

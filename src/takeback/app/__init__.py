@@ -18,8 +18,8 @@ from takeback import ops
 from takeback.app.border import guarded
 from takeback.app.opened import place_of
 from takeback.app.steps import Steps
-from takeback.model.session import session_id
 from takeback.paths import takeback_home
+from takeback.store.namespace import session_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -19,10 +19,10 @@ import time
 from takeback import adapters
 from takeback.adapters import launcher
 from takeback.errors import Refused
-from takeback.model.session import session_id
 from takeback.ops import processes, running
 from takeback.ops.preconditions import called_from
 from takeback.paths import takeback_home
+from takeback.store.namespace import session_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from takeback.errors import CaptureFailed, TakebackError
 from takeback.model import event as events
 from takeback.model.event import AgentEvent, ToolCall
 from takeback.model.json_text import dumps
-from takeback.model.session import session_id
+from takeback.store.namespace import session_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

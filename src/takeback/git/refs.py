@@ -10,29 +10,33 @@ import os
 
 from takeback import durable, errors
 from takeback.git.objects import ObjectId, parse_hex
-from takeback.model.ids import is_ref_name
 
-
-def check_name(name: str) -> None:
-    """Raises ValueError unless every component of a ref's name is safe as a file name."""
-    components = name.split("/")
-    if len(components) < 2 or components[0] != "refs" or not all(map(is_ref_name, components)):
-        raise ValueError(f"not a name for a ref: {name!r}")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Refs:
     """The refs of one store. Whoever writes holds the workspace's lock."""
 
-    def __init__(self, git_dir: str) -> None:
+    def __init__(self, git_dir: str, is_name: Callable[[str], bool]) -> None:
+        """``is_name`` tells what may stand between two slashes: it has to be safe for a file."""
         self._git_dir = git_dir
+        self._is_name = is_name
         self._packed_path = f"{git_dir}/packed-refs"
+
+    def _check(self, name: str) -> None:
+        """Raises ValueError unless every part of a ref's name is safe as a file name."""
+        parts = name.split("/")
+        if len(parts) < 2 or parts[0] != "refs" or not all(map(self._is_name, parts)):
+            raise ValueError(f"not a name for a ref: {name!r}")
 
     def read(self, name: str) -> ObjectId | None:
         """Returns the commit that a ref names, None if there is no such ref.
 
         Raises StoreDamaged if its file does not hold an id.
         """
-        check_name(name)
+        self._check(name)
         found = self._read_loose(name)
         return self._read_packed().get(name) if found is None else found
 
@@ -43,7 +47,7 @@ class Refs:
         wrong) and left out instead, so that one bad file does not hide the others.
         """
         prefix = prefix.rstrip("/")
-        check_name(f"{prefix}/any")
+        self._check(f"{prefix}/any")
         found = {
             name: oid
             for name, oid in self._read_packed().items()
@@ -55,7 +59,7 @@ class Refs:
             try:
                 with os.scandir(f"{self._git_dir}/{name}") as entries:
                     # temporaries and git's lock files have no safe name
-                    waiting += [f"{name}/{e.name}" for e in entries if is_ref_name(e.name)]
+                    waiting += [f"{name}/{e.name}" for e in entries if self._is_name(e.name)]
                 continue
             except FileNotFoundError:
                 continue

@@ -19,12 +19,6 @@ ID_LENGTH = 12
 _LETTERS = "abcdefghjkmnpqrstvwxyz"
 _LETTERS_AND_DIGITS = _LETTERS + "23456789"
 
-_REF_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+")
-_MARK = "+"
-"""Stands in front of a hash, and in no name that is kept as it is."""
-_LONGEST_PLAIN = 100
-_LONGEST = 200
-
 WORKSPACE_SESSION = SessionId("workspace")
 """The session that checkpoints made by hand belong to."""
 
@@ -58,34 +52,6 @@ def looks_like_id(text: str) -> bool:
         and text[0] in _LETTERS
         and all(c in _LETTERS_AND_DIGITS for c in text)
     )
-
-
-def is_ref_name(text: str) -> bool:
-    """Tells whether ``text`` can be one part of a ref's name, and so the name of a file.
-
-    The one owner of the rule: whatever makes such a name, and whatever checks one, asks here.
-    """
-    return (
-        0 < len(text) <= _LONGEST
-        and _REF_LETTERS.issuperset(text)
-        and not text.startswith((".", "-"))
-        and not text.endswith((".", ".lock"))
-        and ".." not in text
-    )
-
-
-def is_plain_name(text: str) -> bool:
-    """Tells whether a name from elsewhere can be a ref's name as it is."""
-    return len(text) <= _LONGEST_PLAIN and _MARK not in text and is_ref_name(text)
-
-
-def marked_name(text: str, whole: str) -> str:
-    """Returns a ref's name for any text: what can be read of it, and a hash of ``whole``.
-
-    No plain name looks like one, so that nobody can take the name of another on purpose.
-    """
-    kept = "".join(c if c in _REF_LETTERS and c != _MARK else "_" for c in text[:_LONGEST_PLAIN])
-    return f"{kept.replace('..', '__').lstrip('.-')}{_MARK}{digest(whole)}"
 
 
 def digest(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.model.ids import CheckpointId, SessionId, is_plain_name, marked_name
+from takeback.model.ids import CheckpointId, SessionId
 from takeback.model.value import Value
 
 
@@ -70,15 +70,3 @@ class Resume(Value):
     cwd: str
     in_tui: str | None = None
     from_event: bool = False
-
-
-def session_id(agent: str, native: str) -> SessionId:
-    """Returns our name for an agent's session; fit to be a file's name and a git ref's.
-
-    Any two texts are an agent and its session, and no two pairs have one name. A dash in the
-    agent's name could stand in another's session as well, so such a name is marked too.
-    """
-    text = f"{agent}-{native}"
-    if "-" not in agent and is_plain_name(text):
-        return SessionId(text)
-    return SessionId(marked_name(text, f"{len(agent)}:{agent}{native}"))

@@ -15,8 +15,9 @@ from itertools import pairwise
 
 from takeback.ledger import gaps
 from takeback.ops.attempt import Spoilt, attempt
-from takeback.store.checkpoints import SESSIONS, checkpoint_of
-from takeback.store.operations import OPERATIONS, operation_of
+from takeback.store.checkpoints import checkpoint_of
+from takeback.store.namespace import is_log, session_ref
+from takeback.store.operations import operation_of
 from takeback.store.records import read_record
 
 TYPE_CHECKING = False
@@ -61,7 +62,7 @@ class Waiting:
 def decoded(store: Store, ref: str, commit: bytes) -> Checkpoint | Operation:
     """Reads what a commit of a session or of the operation log describes."""
     record = read_record(store, commit)
-    return operation_of(record) if ref == OPERATIONS else checkpoint_of(record)
+    return operation_of(record) if is_log(ref) else checkpoint_of(record)
 
 
 class Backlog:
@@ -122,13 +123,13 @@ class Backlog:
             point, parents = attempt(lambda: self._decode(ref, commit))
         except Spoilt as spoilt:
             return None, self._pass_over(ref, commit, str(spoilt)), False
-        is_other = ref != OPERATIONS and SESSIONS + point.session != ref
+        is_other = not is_log(ref) and session_ref(point.session) != ref
         parent = parents[0] if parents else None
         return Waiting(ref, commit, point), parent, is_other
 
     def _decode(self, ref: str, commit: bytes) -> tuple[Checkpoint | Operation, tuple[bytes, ...]]:
         record = read_record(self._store, commit)
-        point = operation_of(record) if ref == OPERATIONS else checkpoint_of(record)
+        point = operation_of(record) if is_log(ref) else checkpoint_of(record)
         return point, record.commit.parents
 
     def _pass_over(self, ref: str, commit: bytes, reason: str) -> bytes | None:

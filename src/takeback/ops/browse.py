@@ -16,6 +16,7 @@ from takeback.ops import timeline
 from takeback.ops.here import current_place, row_of
 from takeback.ops.offshoots import offshoots
 from takeback.ops.running import open_states
+from takeback.store import namespace
 from takeback.store.operations import known_operations
 
 TYPE_CHECKING = False
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from takeback.ops.running import IsOver
     from takeback.ops.timeline import TimelineEntry
     from takeback.store.store import Store
-
-_REFS = "refs/takeback/"
 
 
 class Browsed(Value):
@@ -92,7 +91,7 @@ def mark(store: Store) -> str:
 
     Costs a listing of the refs: cheap enough to be asked once a second.
     """
-    tips = store.refs.list(_REFS, damaged={})
+    tips = namespace.listed(store.refs, namespace.SHOWN, {})
     return " ".join(f"{ref}={tip.hex()}" for ref, tip in tips.items())
 
 

@@ -7,9 +7,8 @@ from takeback.ledger.file import IN_MEMORY, LedgerRefused, remove
 from takeback.ledger.ledger import Ledger
 from takeback.ops.backlog import BATCH, Backlog
 from takeback.ops.indexing import Indexing, reads_now
-from takeback.store.checkpoints import SESSIONS
-from takeback.store.labels import LABELS, read_labels
-from takeback.store.operations import OPERATIONS
+from takeback.store.labels import read_labels
+from takeback.store.namespace import LABELS, OPERATIONS, SESSIONS, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,12 +116,10 @@ def catch_up(store: Store, ledger: Ledger, reporter: Reporter, *, batch: int = B
     the others: what one of them does not give is noted in the ledger and told.
     """
     damaged: dict[str, str] = {}
-    sessions = store.refs.list(SESSIONS, damaged=damaged)
+    chains = listed(store.refs, (SESSIONS, OPERATIONS), damaged)
     labels = store.refs.list(LABELS, damaged=damaged)
     for ref, reason in damaged.items():
         reporter.note(f"{ref} cannot be read ({reason}); what it named is passed over.")
-    log = store.refs.read(OPERATIONS)
-    chains = sessions if log is None else {**sessions, OPERATIONS: log}
     wanted = {ref: tip.hex() for ref, tip in {**chains, **labels}.items()}
     if ledger.tips() == wanted:
         return

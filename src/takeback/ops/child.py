@@ -13,7 +13,7 @@ from takeback.errors import Refused, StoreDamaged
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.ids import SessionId, new_checkpoint_id
 from takeback.model.path_text import to_bytes
-from takeback.model.session import Anchor, Origin, Resume, TranscriptPart, session_id
+from takeback.model.session import Anchor, Origin, Resume, TranscriptPart
 from takeback.model.turn import PROMPT, STEER, forked_from
 from takeback.model.value import Value
 from takeback.ops import elsewhere
@@ -22,12 +22,12 @@ from takeback.ops.parcels import check_delivery, parcel_path
 from takeback.ops.session_file import Berth
 from takeback.ops.transcript import read_now
 from takeback.store.checkpoints import (
-    SESSIONS,
     conversation_tree,
     read_coverage,
     write_checkpoint,
 )
 from takeback.store.conversation import read_conversation, write_conversation
+from takeback.store.namespace import session_id, session_ref
 from takeback.store.records import read_record
 from takeback.store.sink import PackSink
 
@@ -283,7 +283,7 @@ def write_child(context: Context, child: Child, target: Checkpoint, blobs: BlobS
     if child.worktree is not None:
         elsewhere.begin(context, child, target, data, part)
         return
-    if context.store.refs.read(SESSIONS + child.id) is not None:
+    if context.store.refs.read(session_ref(child.id)) is not None:
         return
     moment = forked_from(target.moment)
     first = target.replace(

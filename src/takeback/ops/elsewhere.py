@@ -27,6 +27,7 @@ from takeback.model.turn import forked_from
 from takeback.ops.capture import capture, draft, record
 from takeback.ops.open import locate, open_store, open_workspace
 from takeback.store import trees
+from takeback.store.namespace import SESSIONS
 from takeback.worktree import project
 from takeback.worktree.apply import Apply
 from takeback.worktree.removal import remove_tree, rename_to_free_name
@@ -172,7 +173,7 @@ def begin(
     there = context.replace(workspace=open_workspace(place), store=store)
     try:
         with there.locked():
-            if store.refs.list("refs/takeback/sessions/"):
+            if store.refs.list(SESSIONS):
                 return  # done before a crash
             moment = forked_from(target.moment)
             captured = capture(there)

@@ -11,8 +11,7 @@ from takeback.ops.attempt import Spoilt, attempt
 from takeback.ops.attribute import Fold
 from takeback.ops.backlog import decoded
 from takeback.ops.compare import changed
-from takeback.store.checkpoints import SESSIONS
-from takeback.store.operations import OPERATIONS
+from takeback.store.namespace import is_log, session_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -187,8 +186,8 @@ def _is_copy(point: Checkpoint) -> bool:
 
 
 def _said(row: gaps.Unread) -> str:
-    session = row.ref.removeprefix(SESSIONS)
-    in_log = row.ref == OPERATIONS
+    session = session_of(row.ref)
+    in_log = is_log(row.ref)
     if row.stage == gaps.CHAIN:
         what = "The operation log" if in_log else f"Session {session}"
         return f"{what} cannot be read further back: {row.reason}."

@@ -9,7 +9,8 @@ from __future__ import annotations
 from takeback.errors import StoreDamaged
 from takeback.git.objects import is_tree
 from takeback.model.coverage import IGNORED, Coverage
-from takeback.store.checkpoints import SESSIONS, checkpoints_back, read_coverage
+from takeback.store.checkpoints import checkpoints_back, read_coverage
+from takeback.store.namespace import SESSIONS
 from takeback.worktree.directory import NEVER_TRUSTED, Directory, Files
 from takeback.worktree.statcache import StatCache
 

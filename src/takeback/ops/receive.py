@@ -11,7 +11,7 @@ from takeback.model import event as events
 from takeback.model.checkpoint import UNDO, Checkpoint
 from takeback.model.coverage import EXCLUDED
 from takeback.model.event import READ
-from takeback.model.session import Origin, session_id
+from takeback.model.session import Origin
 from takeback.model.turn import FORK, IDLE, PROMPT, ROUND, SESSION_START, STEER, follow, forked_from
 from takeback.model.value import Value
 from takeback.ops.capture import capture, draft, record
@@ -21,6 +21,7 @@ from takeback.ops.processes import seen
 from takeback.ops.transcript import read_part
 from takeback.store import log, open_turns, pending
 from takeback.store.checkpoints import checkpoints_back, newest_checkpoint
+from takeback.store.namespace import session_id
 from takeback.store.operations import newest_operation
 
 TYPE_CHECKING = False

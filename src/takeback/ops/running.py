@@ -17,7 +17,8 @@ from takeback.model.timeline import BACKGROUND, ENDED, LEFT_UNFINISHED, RUNNING
 from takeback.model.value import Value
 from takeback.ops.processes import can_be_seen, is_alive
 from takeback.store import place as places
-from takeback.store.checkpoints import SESSIONS, newest_checkpoint
+from takeback.store.checkpoints import newest_checkpoint
+from takeback.store.namespace import SESSIONS, session_of
 from takeback.store.store import Store
 
 TYPE_CHECKING = False
@@ -178,7 +179,7 @@ def _stores(home: str, environ: Mapping[str, str]) -> Iterator[Store]:
 def _newest(store: Store, caller: Caller) -> Iterator[Checkpoint]:
     """Yields the newest checkpoint of each session that may be the caller's."""
     for name in store.refs.list(SESSIONS, damaged={}):
-        session = SessionId(name.removeprefix(SESSIONS))
+        session = session_of(name)
         if session in caller.sessions or caller.agents or caller.above:
             newest = newest_checkpoint(store, session)
             if newest is not None and newest.agent is not None:

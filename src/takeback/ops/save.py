@@ -13,11 +13,11 @@ from takeback.errors import StoreDamaged
 from takeback.git.objects import EMPTY_TREE
 from takeback.model.event import EDIT
 from takeback.model.path_text import to_bytes
-from takeback.model.session import session_id
 from takeback.model.snapshot import DIRECTORY, Entry, entry_mode
 from takeback.ops.failures import Translated
 from takeback.store import log, trees
-from takeback.store.checkpoints import LOCAL, newest_checkpoint
+from takeback.store.checkpoints import newest_checkpoint
+from takeback.store.namespace import local_ref, session_id
 from takeback.store.records import chain, write_record
 from takeback.store.sink import PackSink
 from takeback.worktree.reading import Kept, keep
@@ -99,7 +99,7 @@ def _write(
     inside: dict[bytes, Entry],
     outside: dict[bytes, Entry],
 ) -> None:
-    ref = LOCAL + session_id(event.agent, event.session)
+    ref = local_ref(session_id(event.agent, event.session))
     tip = context.store.refs.read(ref)
     now = context.clock.now()
     trees_of = ((_INSIDE, inside), (_OUTSIDE, outside))
@@ -140,7 +140,7 @@ def saved_since(
     """
     found = []
     for session in {checkpoint.session, *family}:
-        tip = store.refs.read(LOCAL + session)
+        tip = store.refs.read(local_ref(session))
         try:
             for record in chain(store, tip, over_damage=True):
                 if record.meta.get("type") != BEFORE_TOOL:

@@ -10,11 +10,10 @@ from takeback.git.loose import loose_objects
 from takeback.git.repository import fsck
 from takeback.model.value import Value
 from takeback.store import trees
-from takeback.store.checkpoints import LOCAL, SESSIONS, checkpoint_of, read_coverage
+from takeback.store.checkpoints import checkpoint_of, read_coverage
 from takeback.store.checksum import checksum_holds, name_fits
-from takeback.store.labels import LABELS
 from takeback.store.lock import Lock
-from takeback.store.operations import OPERATIONS
+from takeback.store.namespace import LABELS, LOCAL, OPERATIONS, SESSIONS, listed, session_of
 from takeback.store.records import chain
 from takeback.store.trust import LOST, Trust
 
@@ -61,8 +60,7 @@ def _verify(context: Context, *, read_data: bool) -> Verified:
     problems: list[Problem] = []
     damaged: dict[str, str] = {}
     sessions = store.refs.list(SESSIONS, damaged=damaged)
-    others = {**store.refs.list(LOCAL, damaged=damaged), **store.refs.list(LABELS, damaged=damaged)}
-    others.update(store.refs.list(OPERATIONS, damaged=damaged))
+    others = listed(store.refs, (LOCAL, LABELS, OPERATIONS), damaged)
     problems += [Problem(ref, reason) for ref, reason in sorted(damaged.items())]
     checkpoints = 0
     seen: set[bytes] = set()
@@ -79,7 +77,7 @@ def _verify(context: Context, *, read_data: bool) -> Verified:
                     problems += _check_trees(context, checkpoint.id, checkpoint.saved, seen)
                 read_coverage(store, record.oid)
         except StoreDamaged as error:
-            problems.append(Problem(f"session {ref.removeprefix(SESSIONS)}", error.message))
+            problems.append(Problem(f"session {session_of(ref)}", error.message))
     problems += _check_other_refs(context, others, seen)
     objects = 0
     if read_data:

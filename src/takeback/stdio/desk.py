@@ -19,9 +19,9 @@ from takeback.errors import (
 )
 from takeback.events import hear, unheard
 from takeback.model.event import cleaned
-from takeback.model.session import session_id
 from takeback.stdio import requests
 from takeback.store.log import complain
+from takeback.store.namespace import session_id
 from takeback.words import answers, documents
 
 TYPE_CHECKING = False

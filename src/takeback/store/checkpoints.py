@@ -1,8 +1,8 @@
 """Checkpoints as commits: ``files/`` is the snapshot, ``coverage`` what it does not hold,
 ``conversation/`` the transcript at that moment.
 
-        refs/takeback/sessions/<session>  ->  newest checkpoint  ->  the one before  ->  ...
-        refs/takeback/local/<session>     ->  saved files of the newest  ->  ...
+        ref of the session     ->  newest checkpoint  ->  the one before  ->  ...
+        ref of what is local   ->  saved files of the newest  ->  ...
 
 Saved files (ignored ones) are commits of their own, written before the checkpoint that
 names their tree, so that whatever leaves this machine can leave them out.
@@ -16,6 +16,7 @@ from takeback.model.checkpoint import Checkpoint, decode
 from takeback.model.coverage import Coverage
 from takeback.model.ids import SnapshotId
 from takeback.model.snapshot import DIRECTORY
+from takeback.store.namespace import local_ref, session_ref
 from takeback.store.records import chain, read_record, write_record
 
 TYPE_CHECKING = False
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from takeback.store.records import Record
     from takeback.store.store import Store
 
-SESSIONS = "refs/takeback/sessions/"
-LOCAL = "refs/takeback/local/"
 _FILES = b"files"
 _COVERAGE = b"coverage"
 _CONVERSATION = b"conversation"
@@ -52,7 +51,7 @@ def write_checkpoint(
     commit point, the ref of the session. A crash before that leaves no checkpoint. The
     caller holds the lock and has added the snapshot's own objects to the same sink.
     """
-    ref = SESSIONS + checkpoint.session
+    ref = session_ref(checkpoint.session)
     tip = store.refs.read(ref)
     # a draft has the number of the one that it follows
     checkpoint = checkpoint.replace(sequence=store.next_sequence(above=checkpoint.sequence))
@@ -74,7 +73,7 @@ def write_checkpoint(
     )
     sink.publish()
     if local is not None:
-        store.refs.write(LOCAL + checkpoint.session, local, expect=local_tip)
+        store.refs.write(local_ref(checkpoint.session), local, expect=local_tip)
     store.refs.write(ref, commit, expect=tip)
     return checkpoint.replace(commit=commit)
 
@@ -83,7 +82,7 @@ def _write_saved(
     store: Store, sink: ObjectSink, checkpoint: Checkpoint
 ) -> tuple[bytes | None, bytes | None]:
     """Adds the commit that keeps the saved files; None when the newest one has them already."""
-    tip = store.refs.read(LOCAL + checkpoint.session)
+    tip = store.refs.read(local_ref(checkpoint.session))
     if checkpoint.saved is None:
         return tip, None
     tree = bytes.fromhex(checkpoint.saved)
@@ -145,7 +144,7 @@ def newest_checkpoint(store: Store, session: str) -> Checkpoint | None:
     One that does not read must not be the end of its session: what comes next goes on from the
     one before it, and ``verify`` names it.
     """
-    found = next(checkpoints_back(store, store.refs.read(SESSIONS + session)), None)
+    found = next(checkpoints_back(store, store.refs.read(session_ref(session))), None)
     return found if found is not None and found.session == session else None
 
 

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from takeback.errors import StoreDamaged
-from takeback.model.ids import CheckpointId
+from takeback.store.namespace import LABELS, label_ref, labelled_by
 from takeback.store.records import read_record, write_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.ids import CheckpointId
     from takeback.ports import ObjectSink
     from takeback.store.store import Store
-
-LABELS = "refs/takeback/labels/"
 
 
 def write_label(
     store: Store, sink: ObjectSink, checkpoint: Checkpoint, name: str, time: float
 ) -> None:
     """Names a checkpoint, replacing its former name. The caller holds the lock."""
-    ref = LABELS + checkpoint.id
+    ref = label_ref(checkpoint.id)
     commit = write_record(
         sink,
         {"type": "label", "checkpoint": checkpoint.id, "name": name},
@@ -33,7 +32,7 @@ def write_label(
 
 def remove_label(store: Store, checkpoint: CheckpointId) -> bool:
     """Takes the name off a checkpoint; False if it had none. The caller holds the lock."""
-    ref = LABELS + checkpoint
+    ref = label_ref(checkpoint)
     tip = store.refs.read(ref)
     if tip is None:
         return False
@@ -46,7 +45,7 @@ def read_labels(store: Store) -> dict[CheckpointId, str]:
     found = {}
     for ref, oid in store.refs.list(LABELS, damaged={}).items():
         try:
-            found[CheckpointId(ref.removeprefix(LABELS))] = read_record(store, oid).text("name")
+            found[labelled_by(ref)] = read_record(store, oid).text("name")
         except StoreDamaged:
             continue  # verify names it
     return found

@@ -1,9 +1,10 @@
-"""The operation log: one commit a line on ``refs/takeback/operations``."""
+"""The operation log: one commit a line."""
 
 from __future__ import annotations
 
 from takeback.errors import StoreDamaged
 from takeback.model.operation import Operation, decode
+from takeback.store.namespace import OPERATIONS
 from takeback.store.records import chain, read_record, write_record
 
 TYPE_CHECKING = False
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from takeback.ports import ObjectSink
     from takeback.store.records import Record
     from takeback.store.store import Store
-
-OPERATIONS = "refs/takeback/operations"
 
 
 def write_operation(store: Store, sink: ObjectSink, operation: Operation) -> None:

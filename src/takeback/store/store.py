@@ -18,6 +18,7 @@ from takeback.git.objects import (
 from takeback.git.packs import Packs
 from takeback.git.refs import Refs
 from takeback.paths import check_private
+from takeback.store import namespace
 from takeback.store import place as places
 from takeback.store.lock import Lock
 from takeback.store.place import Place
@@ -42,7 +43,7 @@ class Store:
         self.directory = place.directory
         self.git_dir = os.path.join(place.directory, "store.git")
         self.packs = self._open_packs()
-        self.refs = Refs(self.git_dir)
+        self.refs = Refs(self.git_dir, namespace.is_name)
         self.lock = Lock(os.path.join(place.directory, "lock"), lambda: places.locks_above(place))
         self._environ = environ
         self._git: Git | None = None
@@ -218,7 +219,7 @@ class Store:
         from takeback.store.records import read_record
 
         highest = 0
-        for tip in self.refs.list("refs/takeback/", damaged={}).values():
+        for tip in namespace.listed(self.refs, namespace.NUMBERED, {}).values():
             try:
                 number = read_record(self, tip).meta.get("sequence")
             except StoreDamaged:

@@ -1,4 +1,4 @@
-"""Our names for the agents' sessions: fit for a file and a ref, and never one name for two."""
+"""The names of refs: fit for a file and for git, never one name for two, and spelt in one place."""
 
 from __future__ import annotations
 
@@ -9,8 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from takeback.git.refs import check_name
-from takeback.model.session import session_id
+from takeback.git.refs import Refs
+from takeback.ops import browse
+from takeback.ops.context import Context
+from takeback.store.namespace import SESSIONS, is_name, session_id, session_of, session_ref
+from takeback.store.records import write_record
+from takeback.store.sink import PackSink
+from tests.support.engine import NOON, checkpoint
 from tests.support.git import git
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)
@@ -43,6 +48,14 @@ ODD = [
 ]
 
 
+def is_taken(ref: str) -> bool:
+    """Tells whether a store would read and write a ref of that name."""
+    try:
+        return Refs("/nowhere", is_name).read(ref) is None
+    except ValueError:
+        return False
+
+
 @pytest.mark.parametrize(
     "native",
     [
@@ -60,8 +73,8 @@ def test_an_ordinary_id_is_kept_as_it_is(native: str) -> None:
 @pytest.mark.parametrize("native", ODD)
 def test_an_odd_id_becomes_a_name_that_git_takes_for_a_ref(native: str) -> None:
     name = session_id("claude", native)
-    ref = f"refs/takeback/sessions/{name}"
-    check_name(ref)
+    ref = session_ref(name)
+    assert is_taken(ref)
     done = subprocess.run(["git", "check-ref-format", ref], check=False)
     assert done.returncode == 0, name
     assert name.startswith("claude-")
@@ -72,11 +85,11 @@ def test_what_the_store_takes_for_a_ref_git_takes_too(tmp_path: Path) -> None:
     names = sorted({session_id(agent, native) for agent in ODD for native in ODD})
     assert len(names) == len(ODD) ** 2
     for name in names:
-        check_name(f"refs/takeback/sessions/{name}")
+        assert is_taken(session_ref(name))
         assert len(name) <= 120
     git(tmp_path, "init", "-q", "--bare", ".")
     tree = git(tmp_path, "hash-object", "-w", "-t", "tree", "/dev/null").decode().strip()
-    lines = "".join(f"create refs/takeback/sessions/{name} {tree}\n" for name in names)
+    lines = "".join(f"create {session_ref(name)} {tree}\n" for name in names)
     git(tmp_path, "update-ref", "--stdin", stdin=lines.encode())
     assert len(git(tmp_path, "for-each-ref").splitlines()) == len(names)
 
@@ -98,7 +111,7 @@ def test_no_ordinary_id_has_the_name_of_an_odd_one() -> None:
 @given(ANY_TEXT, ANY_TEXT)
 def test_every_agent_and_id_has_a_name_that_the_store_takes(agent: str, native: str) -> None:
     name = session_id(agent, native)
-    check_name(f"refs/takeback/sessions/{name}")
+    assert is_taken(session_ref(name))
     assert session_id(agent, native) == name
 
 
@@ -115,3 +128,22 @@ def test_two_different_sessions_never_have_one_name(both: list[tuple[str, str]])
 
 def test_a_dash_in_an_agents_name_takes_no_session_of_another() -> None:
     assert session_id("my-agent", "7") != session_id("my", "agent-7")
+
+
+def test_what_else_is_kept_there_is_no_session_no_news_and_gives_no_number(
+    context: Context,
+) -> None:
+    """Say, what was pruned and can still be had back, or what a newer takeback keeps."""
+    store = context.store
+    made = checkpoint(context)
+    seen = browse.mark(store)
+    trash = session_ref(made.session).replace("sessions", "trash")
+    meta = {"type": "checkpoint", "sequence": 1000}
+    sink = PackSink(store)
+    commit = write_record(sink, meta, parents=(), time=NOON, message="pruned")
+    sink.publish()
+    store.refs.write(trash, commit, expect=None)
+    assert browse.mark(store) == seen
+    assert [session_of(ref) for ref in store.refs.list(SESSIONS)] == [made.session]
+    Path(store.path("sequence")).unlink()
+    assert store.next_sequence() == made.sequence + 1

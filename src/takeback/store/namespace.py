@@ -1,0 +1,107 @@
+"""The refs of a store: what each is called, what it is of, and what a name may hold.
+
+    refs/takeback/sessions/<session>     the newest checkpoint of a session; it leads to the rest
+    refs/takeback/local/<session>        its newest saved files, which stay on this machine
+    refs/takeback/labels/<checkpoint>    the name that a person gave to a checkpoint
+    refs/takeback/operations             the newest line of the operation log
+
+No other module spells a ref. Whatever asks what happened here lists the kinds that it means,
+never all of ``refs/takeback``: what else is kept there, by a newer takeback too, is nobody's
+session.
+"""
+
+from __future__ import annotations
+
+from takeback.model.ids import CheckpointId, SessionId, digest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.git.objects import ObjectId
+    from takeback.git.refs import Refs
+
+_ROOT = "refs/takeback/"
+SESSIONS = _ROOT + "sessions/"
+LOCAL = _ROOT + "local/"
+LABELS = _ROOT + "labels/"
+OPERATIONS = _ROOT + "operations"
+
+SHOWN = (SESSIONS, LABELS, OPERATIONS)
+"""What people see of a store: nothing changes on a screen unless one of these moves."""
+NUMBERED = (SESSIONS, LOCAL, OPERATIONS)
+"""Whose records have a sequence number."""
+
+_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+")
+_MARK = "+"
+"""Stands in front of a hash, and in no name that is kept as it is."""
+_LONGEST_PLAIN = 100
+_LONGEST = 200
+
+
+def is_name(text: str) -> bool:
+    """Tells whether ``text`` can be one part of a ref's name, and so the name of a file."""
+    return (
+        0 < len(text) <= _LONGEST
+        and _LETTERS.issuperset(text)
+        and not text.startswith((".", "-"))
+        and not text.endswith((".", ".lock"))
+        and ".." not in text
+    )
+
+
+def session_id(agent: str, native: str) -> SessionId:
+    """Returns our name for an agent's session; fit to be a file's name and a git ref's.
+
+    Any two texts are an agent and its session, and no two pairs have one name. A dash in the
+    agent's name could stand in another's session as well, so such a name is marked too.
+    """
+    text = f"{agent}-{native}"
+    is_plain = len(text) <= _LONGEST_PLAIN and _MARK not in text and is_name(text)
+    if "-" not in agent and is_plain:
+        return SessionId(text)
+    return SessionId(_marked(text, f"{len(agent)}:{agent}{native}"))
+
+
+def _marked(text: str, whole: str) -> str:
+    """Returns a name for any text: what can be read of it, and a hash of ``whole``.
+
+    No plain name looks like one, so that nobody can take the name of another on purpose.
+    """
+    kept = "".join(c if c in _LETTERS and c != _MARK else "_" for c in text[:_LONGEST_PLAIN])
+    return f"{kept.replace('..', '__').lstrip('.-')}{_MARK}{digest(whole)}"
+
+
+def session_ref(session: str) -> str:
+    """Returns the ref of a session's checkpoints."""
+    return SESSIONS + session
+
+
+def local_ref(session: str) -> str:
+    """Returns the ref of what a session saved for this machine alone."""
+    return LOCAL + session
+
+
+def label_ref(checkpoint: CheckpointId) -> str:
+    """Returns the ref of a checkpoint's label."""
+    return LABELS + checkpoint
+
+
+def session_of(ref: str) -> SessionId:
+    """Returns the session that a ref of ``SESSIONS`` is of."""
+    return SessionId(ref.removeprefix(SESSIONS))
+
+
+def labelled_by(ref: str) -> CheckpointId:
+    """Returns the checkpoint that a ref of ``LABELS`` names."""
+    return CheckpointId(ref.removeprefix(LABELS))
+
+
+def is_log(ref: str) -> bool:
+    """Tells whether a ref is of the operation log."""
+    return ref == OPERATIONS
+
+
+def listed(
+    refs: Refs, kinds: tuple[str, ...], damaged: dict[str, str] | None = None
+) -> dict[str, ObjectId]:
+    """Returns the refs of some kinds, by name; damaged ones as ``Refs.list`` treats them."""
+    return {ref: tip for kind in kinds for ref, tip in refs.list(kind, damaged=damaged).items()}
