@@ -4,8 +4,9 @@ A hook does not go through the command line: its parser would cost more than the
 its usage error is the exit status that stops an agent.
 """
 
-import posix
 import sys
+
+from takeback.c_modules import environment, posix
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def launched() -> "NoReturn":
         hook(words, by_launcher=True)
     from takeback import handover
 
-    place = posix.environ[b"TAKEBACK_HOME"].decode(errors="surrogateescape") + "/bin"
+    place = environment()[b"TAKEBACK_HOME"].decode(errors="surrogateescape") + "/bin"
     try:
         status = handover.hand_over(place, words)
     except handover.Lost as error:

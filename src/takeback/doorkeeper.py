@@ -21,13 +21,13 @@ the file and after it has sent it, so it was that one which sent it.
 
 from __future__ import annotations
 
-import _socket
 import fcntl
 import os
 import sys
 import time
 
 from takeback import handover
+from takeback.c_modules import socket
 
 _PATIENCE = 1.0
 _SO_PASSCRED = 16
@@ -50,13 +50,13 @@ class Handed:
         *self.streams, self.directory = fds
 
 
-def listen_for_names(door: _socket.socket) -> None:
+def listen_for_names(door: socket.socket) -> None:
     """Lets the kernel say with each message who sent it.
 
     It is asked for at the door, which whoever comes through it inherits: asked for afterwards,
     what a quick hook has said already would be nobody's.
     """
-    door.setsockopt(_socket.SOL_SOCKET, _SO_PASSCRED, 1)
+    door.setsockopt(socket.SOL_SOCKET, _SO_PASSCRED, 1)
 
 
 class Doorkeeper:
@@ -68,7 +68,7 @@ class Doorkeeper:
         self._places = handover.places(os.environb._data)  # type: ignore[attr-defined]
         self.is_comparable = _filters("self") == _filters("1")
 
-    def admit(self, visitor: _socket.socket) -> Handed:
+    def admit(self, visitor: socket.socket) -> Handed:
         """Takes over from a hook; raises NotAdmitted or OSError. Waits a second at most."""
         talk = Talk(visitor)
         word, environ = _understood(talk.request())
@@ -115,7 +115,7 @@ def _understood(request: bytes) -> tuple[str, dict[bytes, bytes]]:
 class Talk:
     """Hears one process, which the kernel names with all that it says."""
 
-    def __init__(self, visitor: _socket.socket) -> None:
+    def __init__(self, visitor: socket.socket) -> None:
         self._visitor = visitor
         self._end = time.monotonic() + _PATIENCE
         self.pid = 0
@@ -147,17 +147,17 @@ class Talk:
         if left <= 0:
             raise NotAdmitted("it takes too long")
         self._visitor.settimeout(left)
-        room = _socket.CMSG_SPACE(_CREDENTIALS) + _socket.CMSG_SPACE(
+        room = socket.CMSG_SPACE(_CREDENTIALS) + socket.CMSG_SPACE(
             handover.FD * (handover.STREAMS + 2)
         )
         data, ancillary, flags, _ = self._visitor.recvmsg(most, room)
         fds: list[int] = []
         for level, what, content in ancillary:
-            if (level, what) == (_socket.SOL_SOCKET, _SCM_CREDENTIALS):
+            if (level, what) == (socket.SOL_SOCKET, _SCM_CREDENTIALS):
                 self._same_process(int.from_bytes(content[: handover.FD], sys.byteorder))
-            elif (level, what) == (_socket.SOL_SOCKET, _socket.SCM_RIGHTS):
+            elif (level, what) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
                 fds += _descriptors(content)
-        if flags & _socket.MSG_CTRUNC or not self.pid:
+        if flags & socket.MSG_CTRUNC or not self.pid:
             raise NotAdmitted("it says more than it may, or not who it is")
         return data, fds
 

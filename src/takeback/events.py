@@ -84,15 +84,15 @@ class _Limit:
         self._seconds = tb.hook_seconds
 
     def __enter__(self) -> None:
-        import _signal  # type: ignore[import-not-found]  # `signal` imports enum: 3 ms
+        from takeback.c_modules import signal
 
-        _signal.signal(_SIGALRM, _ring)
-        _signal.setitimer(_ITIMER_REAL, self._seconds)
+        signal.signal(_SIGALRM, _ring)
+        signal.setitimer(_ITIMER_REAL, self._seconds)
 
     def __exit__(self, *exc: object) -> None:
-        import _signal
+        from takeback.c_modules import signal
 
-        _signal.setitimer(_ITIMER_REAL, 0)
+        signal.setitimer(_ITIMER_REAL, 0)
 
 
 def _ring(number: int, frame: FrameType | None) -> NoReturn:

@@ -12,13 +12,12 @@ the standby (``standby.py``) imports nothing more than this module:
 Only "!" hands the event over, and with it what keeps the agent waiting: a standby that hangs has
 neither, and finds later that nobody is there. Hooks of another kind (in a sandbox, under other
 limits, with other places) have a standby of their own, whose socket has another name. Nothing but
-builtins and ``ownership`` is imported here, not even ``__future__``.
+C modules and ``ownership`` is imported here, not even ``__future__``.
 """
 
-import _socket
-import posix
 import sys
 
+from takeback.c_modules import environment, posix, socket
 from takeback.ownership import why_not_private
 
 PREFIX = "standby-"
@@ -59,12 +58,12 @@ def hand_over(directory: str, words: list[str]) -> int | None:
     if why_not_private(directory):
         return None  # whoever listens there may be anybody
     try:
-        name = name_for(posix.environ)
+        name = name_for(environment())
     except OSError:
         return None
     if not posix.access(f"{directory}/{name}", posix.F_OK):
         return None
-    door = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         if not _taken(door, directory, name, words):
             return None
@@ -77,7 +76,7 @@ def hand_over(directory: str, words: list[str]) -> int | None:
     return answer[0]
 
 
-def _taken(door: _socket.socket, directory: str, name: str, words: list[str]) -> bool:
+def _taken(door: socket.socket, directory: str, name: str, words: list[str]) -> bool:
     fds: list[int] = []
     try:
         fds.append(posix.open(".", posix.O_RDONLY | posix.O_CLOEXEC))
@@ -87,7 +86,7 @@ def _taken(door: _socket.socket, directory: str, name: str, words: list[str]) ->
             door.connect(name)
         finally:
             posix.fchdir(fds[0])
-        asked = request(words, posix.environ)
+        asked = request(words, environment())
         if len(asked) > LONGEST:
             return False
         door.sendall(len(asked).to_bytes(LENGTH, "big") + asked)
@@ -98,7 +97,7 @@ def _taken(door: _socket.socket, directory: str, name: str, words: list[str]) ->
         proof = b"/proc/%b/fd/%b" % (pid, number)
         fds.append(posix.open(proof, posix.O_RDWR | posix.O_CLOEXEC))
         rights = b"".join(fd.to_bytes(FD, sys.byteorder) for fd in (*range(STREAMS), *fds))
-        door.sendmsg([GO], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
+        door.sendmsg([GO], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
     except OSError:
         return False
     finally:

@@ -1,9 +1,9 @@
 """Whose a file is: what others own or may write is not relied on.
 
-Like ``handover``, which asks it before anything else is loaded, this imports builtins only.
+Like ``handover``, which asks it before anything else is loaded, this imports C modules only.
 """
 
-import posix
+from takeback.c_modules import posix
 
 _SYSTEM_GROUPS = 100
 

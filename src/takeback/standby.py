@@ -14,7 +14,6 @@ away.
 
 from __future__ import annotations
 
-import _socket
 import gc
 import os
 import sys
@@ -23,6 +22,7 @@ from importlib import import_module
 from select import select
 
 from takeback import config, handover, hook, kernel
+from takeback.c_modules import socket
 from takeback.doorkeeper import Doorkeeper, NotAdmitted, listen_for_names
 from takeback.errors import TakebackError
 from takeback.ownership import why_not_private
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 # What hooks import on first use: each spare would have to do that again.
 _LATER = (
-    "_signal",
     "ctypes",
     "encodings.ascii",
     "takeback.adapters.claude",
@@ -177,7 +176,7 @@ def _wait(door: _Door, code: _Code, *, alive: int, tell: int) -> NoReturn:
         os._exit(status)
 
 
-def _serve(visitor: _socket.socket, keeper: Doorkeeper) -> None:
+def _serve(visitor: socket.socket, keeper: Doorkeeper) -> None:
     """Does what one hook hands over."""
     try:
         handed = keeper.admit(visitor)
@@ -208,7 +207,7 @@ class _Door:
     def __init__(self, keeper: Doorkeeper) -> None:
         self.keeper = keeper
         self._name = handover.name_for(os.environb._data)  # type: ignore[attr-defined]
-        self._socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         temporary = f".{self._name}.{os.getpid()}"
         os.umask(0o077)
         listen_for_names(self._socket)
@@ -236,9 +235,9 @@ class _Door:
     def fileno(self) -> int:
         return self._socket.fileno()
 
-    def accept(self) -> _socket.socket:
+    def accept(self) -> socket.socket:
         fd, _ = self._socket._accept()  # type: ignore[attr-defined]
-        return _socket.socket(fileno=fd)
+        return socket.socket(fileno=fd)
 
     def is_ours(self) -> bool:
         try:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from urllib.parse import unquote
@@ -86,6 +88,37 @@ def test_files_name_no_package_registry() -> None:
 
 def test_source_has_nothing_left_to_do() -> None:
     assert places(UNFINISHED, source_modules()) == []
+
+
+def imported(tree: ast.Module) -> set[str]:
+    """Returns the modules that a module imports, but for what only a type checker sees."""
+    unseen = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    found = set()
+    for node in ast.walk(tree):
+        if id(node) in unseen:
+            continue
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module)
+    return found
+
+
+def test_one_module_alone_imports_private_c_modules() -> None:
+    """Their names may change with any Python: c_modules.py has the public one for each."""
+    private = {"posix", *(n for n in sys.stdlib_module_names if n.startswith("_"))}
+    private.remove("__future__")
+    found = {
+        str(path.relative_to(ROOT)): names
+        for path in source_modules()
+        if (names := imported(ast.parse(text_of(path))) & private)
+    }
+    assert found == {}
 
 
 def test_source_modules_are_short() -> None:

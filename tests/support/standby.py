@@ -18,7 +18,7 @@ from tests.support.cli import Cli
 from tests.support.processes import wait_for
 
 # What a hook has to import before it can hand anything over.
-_CLIENT = ("__init__.py", "__main__.py", "handover.py", "ownership.py")
+_CLIENT = ("__init__.py", "__main__.py", "c_modules.py", "handover.py", "ownership.py")
 
 
 class Agent:

@@ -7,11 +7,12 @@ Trees differ from git's own in one point: the mode field carries all permission 
 from __future__ import annotations
 
 from takeback import errors
+from takeback.c_modules import small_sha1
 from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Protocol
 
     class Hasher(Protocol):
@@ -64,25 +65,7 @@ class _HashChoice:
 _choice = _HashChoice()
 
 
-def _load_small() -> type[Hasher]:
-    try:
-        from _sha1 import sha1  # type: ignore[import-not-found,unused-ignore]
-    except ImportError:  # a Python built with OpenSSL's hashes only
-        return _load_fast()
-    return sha1  # type: ignore[no-any-return,unused-ignore]
-
-
-def _load_fast() -> type[Hasher]:
-    try:
-        from _hashlib import openssl_sha1
-    except ImportError:  # a Python built without OpenSSL
-        from _sha1 import sha1
-
-        return sha1  # type: ignore[no-any-return,unused-ignore]
-    return openssl_sha1  # type: ignore[return-value]
-
-
-_sha1 = _load_small()
+_sha1: Callable[[], Hasher] = small_sha1
 
 
 def new_hasher(expected_bytes: int) -> Hasher:
@@ -92,7 +75,9 @@ def new_hasher(expected_bytes: int) -> Hasher:
         _choice.left -= expected_bytes
         if _choice.left < 0:
             _choice.fast = True
-            _sha1 = _load_fast()
+            from takeback.c_modules import fast_sha1
+
+            _sha1 = fast_sha1
     return _sha1()
 
 

@@ -7,22 +7,14 @@ itself uses are enough for both; where they are missing, ``json`` is used.
 
 from __future__ import annotations
 
+from takeback.c_modules import json_scanner, json_string
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
     Json = None | bool | int | float | str | list[Any] | tuple[Any, ...] | dict[str, Any]
-
-_quote: Callable[[str], str]
-_make_scanner: Callable[[Any], Callable[[str, int], tuple[Any, int]]] | None
-try:
-    from _json import encode_basestring_ascii as _quote
-    from _json import make_scanner as _make_scanner
-except ImportError:  # another Python than CPython
-    from json import dumps as _quote
-
-    _make_scanner = None
 
 _WHITESPACE = " \t\n\r"
 
@@ -57,7 +49,7 @@ def _pieces(value: Any) -> list[str]:
             items: list[Any] = []
             for key, item in pairs:
                 comma = ", " if items else ""
-                items += [_Text(comma if key is None else f"{comma}{_quote(key)}: "), item]
+                items += [_Text(comma if key is None else f"{comma}{json_string(key)}: "), item]
             opening, closing = "{}" if isinstance(one, dict) else "[]"
             done.append(opening)
             left += reversed([*items, _Text(closing), _End(id(one))])
@@ -85,11 +77,11 @@ def _dumps(value: Json) -> str:
     if value is False:
         return "false"
     if isinstance(value, str):
-        return _quote(value)
+        return json_string(value)
     if isinstance(value, (int, float)):
         return repr(value)
     if isinstance(value, dict):
-        return "{%s}" % ", ".join(f"{_quote(k)}: {_dumps(v)}" for k, v in value.items())
+        return "{%s}" % ", ".join(f"{json_string(k)}: {_dumps(v)}" for k, v in value.items())
     return "[%s]" % ", ".join(_dumps(item) for item in value)
 
 
@@ -99,20 +91,32 @@ class _Settings:
     strict = False
     object_hook = None
     object_pairs_hook = None
+    array_hook = None  # from Python 3.15 on
     parse_float = float
     parse_int = int
     parse_constant = float
 
 
+def _scanner() -> Callable[[str, int], tuple[Any, int]] | None:
+    """Returns the C scanner; None where there is none, or where it wants to know more."""
+    if json_scanner is None:
+        return None
+    try:
+        return json_scanner(_Settings)
+    except (AttributeError, TypeError):  # of a Python that is newer than this
+        return None
+
+
 def loads(text: str) -> Json:
     """Returns the one JSON value in ``text``; raises ValueError on anything else."""
-    if _make_scanner is None:
+    scan = _scanner()
+    if scan is None:
         from json import loads as decode
 
         return decode(text)  # type: ignore[no-any-return]
     start = len(text) - len(text.lstrip(_WHITESPACE))
     try:
-        value, end = _make_scanner(_Settings)(text, start)
+        value, end = scan(text, start)
     except StopIteration as stop:
         raise ValueError(f"not JSON at character {stop.value}") from None
     except SystemError:  # the scanner wanted to raise json's own error, and json is not loaded

@@ -17,8 +17,9 @@ entries and extensions meet the trailer exactly, so both are tried.
 
 from __future__ import annotations
 
-from _operator import eq
 from struct import Struct, error
+
+from takeback.c_modules import eq
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from, never by its number.
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]  # ``signal`` costs 3 ms
 import errno
 import fcntl
 import os
 import time
 from stat import S_ISLNK, S_ISREG
 
+from takeback.c_modules import signal
 from takeback.git.objects import BLOB, object_id
 from takeback.git.pack import SourceFailed
 from takeback.git.packs import Collision
@@ -35,7 +35,7 @@ _OF_A_PROCESS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _LEASE = getattr(fcntl, "F_SETLEASE", None)
 _SETSIG = getattr(fcntl, "F_SETSIG", 0)
 _RDLCK, _UNLCK = fcntl.F_RDLCK, fcntl.F_UNLCK
-_HARMLESS = _signal.SIGURG
+_HARMLESS = signal.SIGURG
 _control = fcntl.fcntl
 GONE = "gone"
 """The file vanished between the listing and the reading: it is absent, not missing."""

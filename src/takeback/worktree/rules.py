@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from _bisect import bisect_left
-
+from takeback.c_modules import bisect_left
 from takeback.git.objects import new_hasher
 from takeback.worktree import gitconfig, project
 from takeback.worktree.patterns import Patterns

@@ -13,9 +13,9 @@ from __future__ import annotations
 import gc
 import marshal
 import os
-from _bisect import bisect_right
 
 from takeback import durable
+from takeback.c_modules import bisect_right
 from takeback.worktree.directory import NEVER_TRUSTED, OIDS, PATH
 from takeback.worktree.known import Known
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import errno
 import os
-from _bisect import bisect_left
 from stat import S_ISDIR
 
 from takeback import kernel
+from takeback.c_modules import bisect_left
 from takeback.git.objects import TREE, encode_tree
 from takeback.model.coverage import UNREADABLE, NotHeld
 from takeback.model.snapshot import DIRECTORY, entry_mode
