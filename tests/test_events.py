@@ -16,7 +16,7 @@ from takeback.events import hear
 from takeback.model import event as events
 from takeback.model.event import AgentEvent
 from takeback.ops.receive import Received
-from takeback.stdio.desk import Desk
+from takeback.stdio.server import StdioServer
 from tests.support.cli import Cli
 from tests.support.journey import write_files
 
@@ -126,10 +126,10 @@ def test_an_event_that_takes_too_long_waits_and_that_is_told(workspace: Path) ->
     write_files(workspace, {"a": b"1"})
     cli = Cli(workspace)
     cli.ok("config", "hook_seconds", "0.000001")
-    desk = Desk(adapter_named("generic"), str(workspace))
+    server = StdioServer(adapter_named("generic"), str(workspace))
     told = {"event": "prompt", "session": "s1", "turn": "t", "prompt": "the first"}
     told["cwd"] = str(workspace)
-    answer = desk.answer(json.dumps({"id": 1, "call": "event", "event": told}).encode())
+    answer = server.answer(json.dumps({"id": 1, "call": "event", "event": told}).encode())
     assert answer["ok"], answer
     assert answer["result"]["waiting"] is True
     assert "goes on meanwhile" in answer["result"]["warning"]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from takeback.adapters import adapter_named
-from takeback.stdio.desk import Desk
+from takeback.stdio.server import StdioServer
 from tests.support.cli import Cli
 from tests.support.journey import write_files
 
@@ -245,54 +245,54 @@ def test_others_change_the_store_meanwhile(played: Talk, cli: Cli, workspace: Pa
     assert played.ok("counts")["can_redo"] == 1
 
 
-def ask(desk: Desk, call: str, **fields: Any) -> dict[str, Any]:
+def ask(server: StdioServer, call: str, **fields: Any) -> dict[str, Any]:
     """Asks in this process; returns the result, or the error."""
-    answer = desk.answer(json.dumps({"id": 1, "call": call, **fields}).encode())
+    answer = server.answer(json.dumps({"id": 1, "call": call, **fields}).encode())
     found = answer["result"] if answer["ok"] else answer["error"]
     assert isinstance(found, dict)
     return found
 
 
 @pytest.fixture
-def desk(workspace: Path) -> Desk:
-    """A desk of the host ``mine``, which has played two turns."""
+def server(workspace: Path) -> StdioServer:
+    """A server of the host ``mine``, which has played two turns."""
     write_files(workspace, {"a.txt": b"0\n"})
-    desk = Desk(adapter_named("generic"), str(workspace))
+    server = StdioServer(adapter_named("generic"), str(workspace))
     for number in (1, 2):
         event = {"session": "s1", "agent": "mine", "turn": f"t{number}", "cwd": str(workspace)}
-        ask(desk, "event", event={**event, "event": "prompt", "prompt": f"make it {number}"})
+        ask(server, "event", event={**event, "event": "prompt", "prompt": f"make it {number}"})
         write_files(workspace, {"a.txt": b"%d\n" % number})
-        ask(desk, "event", event={**event, "event": "turn_end"})
-    return desk
+        ask(server, "event", event={**event, "event": "turn_end"})
+    return server
 
 
-def test_a_plan_that_is_not_known_is_not_agreed_to(desk: Desk, workspace: Path) -> None:
-    first, second = (turn["id"] for turn in ask(desk, "turns", session="s1")["turns"][::-1])
-    shown = ask(desk, "plan", checkpoint=first, scope="files")["plan"]
+def test_a_plan_that_is_not_known_is_not_agreed_to(server: StdioServer, workspace: Path) -> None:
+    first, second = (turn["id"] for turn in ask(server, "turns", session="s1")["turns"][::-1])
+    shown = ask(server, "plan", checkpoint=first, scope="files")["plan"]
     for number in (shown + 7, "1", True, -1):
-        refused = ask(desk, "rewind", checkpoint=first, scope="files", plan=number)
+        refused = ask(server, "rewind", checkpoint=first, scope="files", plan=number)
         assert (refused["code"], "plan" in refused["message"]) == ("refused", True)
-    other = ask(desk, "rewind", checkpoint=second, scope="files", plan=shown)
+    other = ask(server, "rewind", checkpoint=second, scope="files", plan=shown)
     assert "is of something else" in other["message"]
     assert (workspace / "a.txt").read_bytes() == b"2\n"
-    assert ask(desk, "rewind", checkpoint=first, scope="files", plan=shown)["whole"]
-    undo = ask(desk, "plan_undo")["plan"]
-    assert "is of something else" in ask(desk, "rewind", checkpoint=first, plan=undo)["message"]
-    assert "is of something else" in ask(desk, "undo", plan=shown)["message"]
-    assert ask(desk, "undo", plan=undo)["whole"]
+    assert ask(server, "rewind", checkpoint=first, scope="files", plan=shown)["whole"]
+    undo = ask(server, "plan_undo")["plan"]
+    assert "is of something else" in ask(server, "rewind", checkpoint=first, plan=undo)["message"]
+    assert "is of something else" in ask(server, "undo", plan=shown)["message"]
+    assert ask(server, "undo", plan=undo)["whole"]
     assert (workspace / "a.txt").read_bytes() == b"2\n"
 
 
-def test_a_generic_host_is_known_by_its_own_name(desk: Desk, workspace: Path) -> None:
-    assert [turn["turn"] for turn in ask(desk, "turns", session="s1")["turns"]] == [2, 1]
-    assert len(ask(desk, "log", session="s1")["entries"]) == 2
-    assert ask(desk, "at", session="s1", entry="t2")["exact"]["turn"] == 2
-    anew = Desk(adapter_named("generic"), str(workspace))
+def test_a_generic_host_is_known_by_its_own_name(server: StdioServer, workspace: Path) -> None:
+    assert [turn["turn"] for turn in ask(server, "turns", session="s1")["turns"]] == [2, 1]
+    assert len(ask(server, "log", session="s1")["entries"]) == 2
+    assert ask(server, "at", session="s1", entry="t2")["exact"]["turn"] == 2
+    anew = StdioServer(adapter_named("generic"), str(workspace))
     assert ask(anew, "turns", session="s1")["turns"] == []
     assert len(ask(anew, "turns", session="s1", agent="mine")["turns"]) == 2
 
 
-def test_an_event_that_fails_is_a_line_of_status(desk: Desk, workspace: Path) -> None:
+def test_an_event_that_fails_is_a_line_of_status(server: StdioServer, workspace: Path) -> None:
     for event in ({"event": "prompt", "session": 7}, {"event": "no such event", "session": "s1"}):
-        assert ask(desk, "event", event={**event, "agent": "mine"})["code"] == "usage"
-    assert len([line for line in ask(desk, "status")["failures"] if "hook generic" in line]) == 2
+        assert ask(server, "event", event={**event, "agent": "mine"})["code"] == "usage"
+    assert len([line for line in ask(server, "status")["failures"] if "hook generic" in line]) == 2

@@ -81,7 +81,7 @@ def _spoken(agent: str, text: str) -> tuple[Adapter, AgentEvent | None]:
 def _heard(agent: str, adapter: Adapter, event: AgentEvent, by_launcher: bool) -> str:
     """Records the event and returns what to print."""
     if not by_launcher and event.agent in CONNECTED:
-        from takeback.app.asking import refuse_pretence
+        from takeback.app.caller import refuse_pretence
 
         refuse_pretence(event, os.environ)
     if not _concerns_files(event):

@@ -11,7 +11,7 @@ from takeback import Takeback
 from takeback.model.policy import Overrides
 from takeback.tui.after import AfterScreen
 from takeback.tui.choices import ActionsScreen
-from takeback.tui.detail.files import Files
+from takeback.tui.detail.files import FileList
 from takeback.tui.detail.lines import Lines
 from takeback.tui.detail.pane import DiffPane
 from takeback.tui.main import MainScreen
@@ -184,13 +184,13 @@ def test_54_a_diff_before_anything_is_done(workspace: Path) -> None:
 
     async def story(app: PickerApp, pilot: Pilot[None]) -> None:
         await pilot.press("down")  # from the running turn to the one before it
-        await until(pilot, lambda: "shop/sessions.py" in _seen(app, Files))
+        await until(pilot, lambda: "shop/sessions.py" in _seen(app, FileList))
         await until(pilot, lambda: "+ SESSIONS = {}" in _seen(app, DiffPane))
-        assert "tool Edit" in _seen(app, Files)
+        assert "tool Edit" in _seen(app, FileList)
         await pilot.press("tab", "space", "v")
         # written while a turn of another session runs: it counts as that one's
-        await until(pilot, lambda: "another session" in _seen(app, Files))
-        files = _seen(app, Files)
+        await until(pilot, lambda: "another session" in _seen(app, FileList))
+        files = _seen(app, FileList)
         assert "- shop/sessions.py" in files
         assert "~ shop/login.py" in files
         await pilot.press("home")

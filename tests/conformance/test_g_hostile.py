@@ -25,7 +25,7 @@ from takeback.errors import UsageError
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.event import cleaned
 from takeback.model.policy import Overrides
-from takeback.stdio.desk import Desk
+from takeback.stdio.server import StdioServer
 from takeback.tui.picker import PickerApp
 from tests.support.cli import Cli
 from tests.support.engine import TestClock
@@ -236,7 +236,7 @@ def _json(place: Path) -> None:
 def _stdio(place: Path, sessions: list[str]) -> None:
     with Takeback.open(place) as tb:
         newest = {str(entry.session.id): entry.session.newest for entry in tb.sessions()}
-    desk = Desk(adapter_named("pi"), str(place))
+    server = StdioServer(adapter_named("pi"), str(place))
     requests: list[dict[str, Any]] = [
         {"call": text} for text in (*STEERING, "status", "counts", "log", "plan_undo")
     ]
@@ -251,7 +251,7 @@ def _stdio(place: Path, sessions: list[str]) -> None:
         requests.append({"call": "plan", "checkpoint": newest[session], "scope": "files"})
         requests.append({"call": "rewind", "checkpoint": newest[session], "scope": "conversation"})
     for request in requests:
-        answer = desk.answer(json.dumps({"id": 1, **request}).encode())
+        answer = server.answer(json.dumps({"id": 1, **request}).encode())
         assert answer.get("error", {}).get("code") != "bug", (request, answer)
         check(sentences(answer), f"stdio, {request['call']!r}")
 

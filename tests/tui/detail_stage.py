@@ -12,14 +12,14 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from takeback import Takeback
+from takeback.app.workspace_thread import WorkspaceThread
 from takeback.model.event import EDIT, SHELL, ToolCall
 from takeback.ops.timeline import TimelineEntry
-from takeback.tui.desk import Desk
-from takeback.tui.detail.coverage import Coverage
-from takeback.tui.detail.files import Files
+from takeback.tui.detail.coverage import CoverageView
+from takeback.tui.detail.files import FileList
+from takeback.tui.detail.heading import Heading
 from takeback.tui.detail.lines import Lines
 from takeback.tui.detail.pane import DiffPane
-from takeback.tui.detail.place import Place
 from takeback.tui.detail.view import DetailView
 from tests.support.engine import NOON, TestClock
 
@@ -27,7 +27,7 @@ _PATIENCE = 500
 T = TypeVar("T")
 
 
-class CountingDesk(Desk):
+class CountingDesk(WorkspaceThread):
     """Counts what it is asked."""
 
     asked = 0
@@ -42,9 +42,9 @@ class Stage(App[None]):
 
     def __init__(self, root: Path, entry: TimelineEntry | None) -> None:
         super().__init__()
-        self.desk = CountingDesk(lambda: Takeback.open(root, clock=TestClock(NOON + 600)))
+        self.workspace = CountingDesk(lambda: Takeback.open(root, clock=TestClock(NOON + 600)))
         self._entry = entry
-        self.detail = DetailView(self.desk, now=lambda: NOON + 600)
+        self.detail = DetailView(self.workspace, now=lambda: NOON + 600)
 
     def compose(self) -> ComposeResult:
         yield self.detail
@@ -54,7 +54,7 @@ class Stage(App[None]):
         self.detail.focus()
 
     def on_unmount(self) -> None:
-        self.desk.close()
+        self.workspace.close()
 
     def lines(self, kind: type[Lines] | str) -> list[str]:
         """Returns the lines of a pane as they stand on the screen, its heading first."""
@@ -65,11 +65,11 @@ class Stage(App[None]):
 
     @property
     def place(self) -> list[str]:
-        return self.lines(Place)
+        return self.lines(Heading)
 
     @property
     def files(self) -> list[str]:
-        return self.lines(Files)
+        return self.lines(FileList)
 
     @property
     def diff(self) -> list[str]:
@@ -77,7 +77,7 @@ class Stage(App[None]):
 
     @property
     def coverage(self) -> list[str]:
-        return self.lines(Coverage)
+        return self.lines(CoverageView)
 
 
 async def settled(pilot: Pilot[None]) -> None:

@@ -16,11 +16,11 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from takeback import Takeback
+from takeback.app.polled_reporter import PolledReporter
+from takeback.app.workspace_thread import WorkspaceThread
 from takeback.model.session import Resume
 from takeback.ops.timeline import TimelineEntry
-from takeback.tui.desk import Desk
-from takeback.tui.hearing import Hearing
-from takeback.tui.journey import label, step, travel
+from takeback.tui.flow import Flow
 from tests.support.journey import write_files
 from tests.support.processes import lock_holder
 
@@ -31,13 +31,15 @@ PATIENCE = 30.0
 
 
 class Stage(App[None]):
-    """An app that a journey can be played in; its ``desk`` has the workspace."""
+    """An app that a flow can be played in; its ``workspace`` has the workspace."""
 
     def __init__(self, workspace: Path) -> None:
         super().__init__()
         self.resume_with: Resume | None = None
-        hearing = Hearing()
-        self.desk = Desk(lambda: Takeback.open(workspace, reporter=hearing), hearing)
+        reporter = PolledReporter()
+        self.workspace = WorkspaceThread(
+            lambda: Takeback.open(workspace, reporter=reporter), reporter
+        )
         self.answer: object = None
         self.told: list[str] = []
 
@@ -46,35 +48,39 @@ class Stage(App[None]):
 
     @property
     def picker(self) -> PickerApp:
-        """Itself, as journeys know it."""
+        """Itself, as flows know it."""
         return cast("PickerApp", self)
+
+    @property
+    def flow(self) -> Flow:
+        return Flow(self.picker, self.workspace)
 
     def note_done(self, lines: Iterable[str]) -> None:
         """Keeps what the picker would tell in the terminal when it has closed."""
         self.told += lines
 
-    def begin(self, journey: Coroutine[Any, Any, object]) -> None:
-        """Starts a journey in a worker, as the picker does."""
+    def begin(self, flow: Coroutine[Any, Any, object]) -> None:
+        """Starts a flow in a worker, as the picker does."""
 
         async def played() -> None:
-            self.answer = await journey
+            self.answer = await flow
 
         self.run_worker(played(), exit_on_error=True)
 
     async def entries(self) -> list[TimelineEntry]:
         """Returns the timeline, newest first."""
-        return await self.desk.ask(lambda tb: tb.checkpoints())
+        return await self.workspace.ask(lambda tb: tb.checkpoints())
 
     async def travel(self, number: int = 0, *ticked: bytes) -> None:
         """Presses Enter at an entry, the newest if none is named."""
         entry = (await self.entries())[number]
-        self.begin(travel(self.picker, self.desk, entry, frozenset(ticked)))
+        self.begin(self.flow.travel(entry, frozenset(ticked)))
 
     async def step(self, kind: str) -> None:
-        self.begin(step(self.picker, self.desk, kind))
+        self.begin(self.flow.step(kind))
 
     async def label(self, number: int = 0) -> None:
-        self.begin(label(self.picker, self.desk, (await self.entries())[number]))
+        self.begin(self.flow.label((await self.entries())[number]))
 
 
 def play(
@@ -92,7 +98,7 @@ def play(
     try:
         asyncio.run(played())
     finally:
-        stage.desk.close()
+        stage.workspace.close()
     return stage
 
 
@@ -116,7 +122,7 @@ async def until(pilot: Pilot[Any], condition: Callable[[], bool]) -> None:
 
 
 async def shows(pilot: Pilot[Any], screen: type[object]) -> str:
-    """Waits for a stage of the journey; returns what is on the screen."""
+    """Waits for a stage of the flow; returns what is on the screen."""
     await until(pilot, lambda: type(pilot.app.screen) is screen)
     await pilot.pause()
     return screen_text(pilot.app)

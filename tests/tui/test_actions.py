@@ -9,7 +9,7 @@ import pytest
 
 from takeback import Takeback
 from takeback.ops.timeline import TimelineEntry
-from takeback.tui.actions import Action, actions, errand_of, place_of
+from takeback.tui.actions import Action, actions, destination_of, proposal_of
 from tests.support.journey import write_files
 from tests.tui.stage import tell_story
 
@@ -24,7 +24,7 @@ def tb(workspace: Path) -> Iterator[Takeback]:
 def offered(
     tb: Takeback, entry: TimelineEntry, *ticked: bytes, at_end: bool = False
 ) -> dict[str, Action]:
-    place = place_of(entry)
+    place = destination_of(entry)
     if at_end:
         place = place.turned()
     found = actions(tb.choices(place.checkpoint), entry, place, ticked)
@@ -55,7 +55,7 @@ def test_every_key_is_there_once(tb: Takeback) -> None:
 
 def test_a_turn_is_gone_back_to_before_it_or_to_its_end(tb: Takeback) -> None:
     entry = tb.checkpoints()[1]
-    before = place_of(entry)
+    before = destination_of(entry)
     assert entry.turn is not None
     assert (before.checkpoint, before.turned().checkpoint) == (entry.turn.before, entry.turn.after)
     assert before.turned().turned() == before
@@ -113,7 +113,7 @@ def test_conversations_that_are_switched_off(tb: Takeback, workspace: Path) -> N
 
 def test_undo_and_redo_name_what_they_are_about(tb: Takeback) -> None:
     entry = tb.checkpoints()[0]
-    tb.rewind(place_of(entry).checkpoint, scope="files")
+    tb.rewind(destination_of(entry).checkpoint, scope="files")
     assert offered(tb, entry)["undo"].title == "Undo the last rewind, to before turn 3: tidy up"
     tb.undo()
     found = offered(tb, entry)
@@ -129,5 +129,5 @@ def test_ticked_paths_are_meant_literally(tb: Takeback, workspace: Path) -> None
     (workspace / "old").rmdir()
     (workspace / "old").symlink_to("other")
     write_files(workspace, {"other/x.txt": b"3\n"})
-    errand = errand_of("ticked", tb.choices(at), ticked=[b"old/x.txt"])
-    assert b"other/x.txt" not in {change.path for change in errand.plan(tb).writes}
+    proposal = proposal_of("ticked", tb.choices(at), ticked=[b"old/x.txt"])
+    assert b"other/x.txt" not in {change.path for change in proposal.plan(tb).writes}

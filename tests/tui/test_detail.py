@@ -549,7 +549,7 @@ def test_quick_moves_do_not_pile_up(workspace: Path) -> None:
         await settled(pilot)
         assert stage.place[0].endswith(entries[-1].checkpoint.id)
         assert has(stage.diff, "+ 0")
-        assert stage.desk.asked < len(entries)
+        assert stage.workspace.asked < len(entries)
 
     shows(workspace, None, play)
 

@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from takeback import Takeback
 from takeback.model.policy import Overrides
 from takeback.tui.bars import KeyBar
-from takeback.tui.detail.files import Files
+from takeback.tui.detail.files import FileList
 from takeback.tui.help import HelpScreen
 from takeback.tui.picker import INTERRUPTED, PickerApp
 from takeback.tui.timeline.filters import FilterScreen
@@ -188,7 +188,7 @@ def test_a_label_given_elsewhere_appears(workspace: Path, clock: TestClock) -> N
 def test_the_detail_follows_the_cursor(workspace: Path, clock: TestClock) -> None:
     async def story(app: PickerApp, pilot: Pilot[None]) -> None:
         await pilot.press("down")
-        files = main(app).query_one(Files)
+        files = main(app).query_one(FileList)
         await until(pilot, lambda: "shop/sessions.py" in files.render_line(1).text)
 
     play(open_app(workspace, clock), story, size=(160, 48))

@@ -48,7 +48,7 @@ def test_outside_edits_are_thin_rows_of_their_own_below_their_turn() -> None:
         ("t2", True, 1),
         ("t1", False, 2),
     ]
-    assert rows.places == {"t2": 0, "t1": 2}
+    assert rows.indexes == {"t2": 0, "t1": 2}
 
 
 def test_a_line_belongs_to_a_row() -> None:

@@ -29,7 +29,7 @@ from tests.tui.stage import (
     tell_story,
     until,
 )
-from tests.tui.test_journey import BEFORE_TIDYING, NOW, at_timeline, operations, to_plan
+from tests.tui.test_flow import BEFORE_TIDYING, NOW, at_timeline, operations, to_plan
 
 
 @pytest.fixture

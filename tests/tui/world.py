@@ -13,11 +13,11 @@ from typing import Any
 from textual.pilot import Pilot
 
 from takeback import Takeback
+from takeback.app.polled_reporter import PolledReporter
+from takeback.app.workspace_thread import WorkspaceThread
 from takeback.model import event as events
 from takeback.model.event import EDIT, SHELL, AgentEvent, ToolCall
 from takeback.ops.receive import Received
-from takeback.tui.desk import Desk
-from takeback.tui.hearing import Hearing
 from takeback.tui.main import MainScreen
 from takeback.tui.picker import PickerApp
 from takeback.tui.timeline.list import TimelineList
@@ -241,10 +241,12 @@ def step_back_ten_times(root: Path) -> TestClock:
 
 
 def open_app(root: Path, clock: TestClock, **options: Any) -> PickerApp:
-    """Returns a picker of a workspace; ``play`` closes its desk."""
-    hearing = Hearing()
-    desk = Desk(lambda: Takeback.open(root, clock=clock, reporter=hearing), hearing)
-    return PickerApp(desk, where="~/shop", now=clock.now, **options)
+    """Returns a picker of a workspace; ``play`` closes its workspace."""
+    reporter = PolledReporter()
+    workspace = WorkspaceThread(
+        lambda: Takeback.open(root, clock=clock, reporter=reporter), reporter
+    )
+    return PickerApp(workspace, where="~/shop", now=clock.now, **options)
 
 
 def play(
@@ -262,7 +264,7 @@ def play(
     try:
         asyncio.run(played())
     finally:
-        app.desk.close()
+        app.workspace.close()
     assert app.failure is None
 
 

@@ -16,8 +16,8 @@ import os
 
 from takeback import ops
 from takeback.app.border import guarded
-from takeback.app.opened import place_of
 from takeback.app.steps import Steps
+from takeback.app.workspace import place_of
 from takeback.paths import takeback_home
 from takeback.store.namespace import session_id
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from takeback.app.beginning import Unopened
-    from takeback.app.opened import CheckpointLike
     from takeback.app.session import AgentSession
+    from takeback.app.workspace import CheckpointLike
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.earlier import Earlier
     from takeback.model.event import AgentEvent
@@ -221,7 +221,7 @@ class Takeback(Steps):
 
         ``name`` says which, where there are several. Raises UsageError.
         """
-        from takeback.app.asking import refuse_inside
+        from takeback.app.caller import refuse_inside
 
         environ = os.environ if environ is None else environ
         refuse_inside("taking over an earlier store", environ)

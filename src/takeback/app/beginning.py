@@ -6,8 +6,8 @@ import os
 
 from takeback import config
 from takeback.app.connect import AgentState, agent_states
-from takeback.app.opened import place_of
 from takeback.app.reading import unrecorded_by
+from takeback.app.workspace import place_of
 from takeback.model.value import Value
 from takeback.ops.status import nothing_yet
 from takeback.paths import config_file, takeback_home

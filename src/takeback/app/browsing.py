@@ -5,19 +5,19 @@ from __future__ import annotations
 from takeback import ops
 from takeback.app.border import guarded
 from takeback.app.endings import turn_is_over
-from takeback.app.opened import Opened
+from takeback.app.workspace import OpenWorkspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from takeback.app.opened import CheckpointLike
+    from takeback.app.workspace import CheckpointLike
     from takeback.ops.browse import Browsed
     from takeback.ops.timeline import TimelineEntry
 
 
 @guarded
-class Browsing(Opened):
+class Browsing(OpenWorkspace):
     """What a list of ten thousand turns asks."""
 
     def browse(self, *, limit: int = -1) -> Browsed:

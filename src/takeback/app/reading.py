@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from takeback.app.connect import AgentState
-    from takeback.app.opened import CheckpointLike
+    from takeback.app.workspace import CheckpointLike
     from takeback.ledger.ledger import Ledger
     from takeback.model.change import CountedChange
     from takeback.model.checkpoint import Checkpoint

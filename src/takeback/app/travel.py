@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from takeback.app.opened import CheckpointLike
+    from takeback.app.workspace import CheckpointLike
     from takeback.git.linked import LinkedWorktree
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
@@ -248,7 +248,7 @@ class Travel(Reading):
         return ops.elsewhere.new_directory(self._context, path)
 
     def _directory_to_fill(self, path: str) -> str:
-        from takeback.app.asking import may_be_filled
+        from takeback.app.caller import may_be_filled
 
         found = self.new_directory(path)
         if not may_be_filled(found, self.root):
@@ -320,11 +320,11 @@ class Travel(Reading):
         )
 
     def _turn_around(self) -> RunningTurn | None:
-        from takeback.app.asking import turn_around
+        from takeback.app.caller import turn_around
 
         return turn_around(self._context.environ, by_agent=self._by_agent)
 
     def _refuse_inside(self, what: str) -> None:
-        from takeback.app.asking import refuse_inside
+        from takeback.app.caller import refuse_inside
 
         refuse_inside(what, self._context.environ, by_agent=self._by_agent)

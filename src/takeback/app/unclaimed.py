@@ -6,7 +6,7 @@ import os
 
 from takeback import ops
 from takeback.app import Takeback
-from takeback.app.opened import place_of
+from takeback.app.workspace import place_of
 from takeback.errors import NoSuchCheckpoint, TakebackError, WhichSession
 from takeback.model.policy import NO_OVERRIDES, Overrides
 from takeback.ops.open import open_store
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Self
 
-    from takeback.app.opened import CheckpointLike
+    from takeback.app.workspace import CheckpointLike
     from takeback.model.earlier import Earlier
     from takeback.model.plan import Outcome, Plan
     from takeback.ops.recover import Recovered

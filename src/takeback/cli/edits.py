@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from takeback.cli.dialogue import require_yes
 from takeback.cli.terminal import ask
-from takeback.cli.travel import require_yes
 from takeback.words.connections import edit_lines, summary_lines
 
 TYPE_CHECKING = False

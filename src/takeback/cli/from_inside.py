@@ -1,7 +1,7 @@
 """What a model may do from inside its own running turn, command by command.
 
 Whoever allows an agent ``takeback ...`` must be safe: nothing that destroys or redirects is done
-for it (``app.asking``). Each command has its place here, a new one too.
+for it (``app.caller``). Each command has its place here, a new one too.
 """
 
 from __future__ import annotations

@@ -280,7 +280,7 @@ class Verb(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         ctx.obj.enter_directory()
         if FROM_INSIDE[str(self.name)] == REFUSED and not ctx.obj.dry_run:
-            from takeback.app.asking import refuse_inside
+            from takeback.app.caller import refuse_inside
 
             refuse_inside(str(self.name), os.environ)
         return super().invoke(ctx)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 
+from takeback.cli.dialogue import DECLINED
 from takeback.cli.refusals import Refusals, number_of
-from takeback.cli.travel import DECLINED
 from takeback.errors import PartlyDone, UsageError
 from takeback.model.policy import NO_OVERRIDES
 from takeback.tui import actions
-from takeback.tui.actions import place_of
+from takeback.tui.actions import destination_of
 from takeback.visible import shown
 from takeback.words import choices as words
 from takeback.words import render
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from takeback.app import Takeback
-    from takeback.app.errand import Errand
+    from takeback.app.proposal import Proposal
     from takeback.model.plan import Outcome, Plan
     from takeback.ops.choices import Choices
     from takeback.ops.timeline import TimelineEntry
@@ -124,14 +124,14 @@ class _Picking:
 
     def _at(self, entry: TimelineEntry) -> int | None:
         """Asks what to do at an entry; None leads back to the list."""
-        place = place_of(entry)
+        destination = destination_of(entry)
         while True:
-            found = self._tb.choices(place.checkpoint)
-            name = self._action(actions.actions(found, entry, place, None), found.about)
+            found = self._tb.choices(destination.checkpoint)
+            name = self._action(actions.actions(found, entry, destination, None), found.about)
             if name is None or name == actions.CANCEL:
                 return None
             if name in (actions.END, actions.BEFORE):
-                place = place.turned()
+                destination = destination.turned()
                 continue
             if name == actions.COPY:
                 self._say(found.checkpoint.id)
@@ -139,7 +139,7 @@ class _Picking:
             if name == actions.LABEL:
                 return self._label(found)
             directory = self._directory() if name == actions.FORK_DIRECTORY else None
-            status = self._go(actions.errand_of(name, found, directory=directory))
+            status = self._go(actions.proposal_of(name, found, directory=directory))
             if status is not None:
                 return status
 
@@ -185,12 +185,12 @@ class _Picking:
 
     # -- the plan
 
-    def _go(self, errand: Errand) -> int | None:
+    def _go(self, proposal: Proposal) -> int | None:
         """Shows the plan until it is agreed to and carried out; None leads back to the actions."""
         overrides = NO_OVERRIDES
         while True:
-            plan = errand.plan(self._tb, overrides)
-            self._show(errand, plan)
+            plan = proposal.plan(self._tb, overrides)
+            self._show(proposal, plan)
             if plan.does_nothing or not words.can_be_answered(plan):
                 return None
             if plan.refused:
@@ -199,25 +199,25 @@ class _Picking:
                     return None
                 overrides = overrides.replace(**given)
                 continue
-            typed = self._line(f"{words.question(errand, plan)} [y/N] ")
+            typed = self._line(f"{words.question(proposal, plan)} [y/N] ")
             if typed is None or typed.lower() not in _YES:
                 return None
-            done = errand.go(self._tb, overrides, shown=plan)
+            done = proposal.go(self._tb, overrides, shown=plan)
             if done is not None:
-                return self._arrive(errand, done)
+                return self._arrive(proposal, done)
             overrides = NO_OVERRIDES
             self._say(words.NEW_PLAN)
 
-    def _show(self, errand: Errand, plan: Plan) -> None:
+    def _show(self, proposal: Proposal, plan: Plan) -> None:
         if plan.does_nothing:
             self._say(render.nothing_to_do(plan))
-        for line in words.plan_lines(errand, plan, _PLAIN):
+        for line in words.plan_lines(proposal, plan, _PLAIN):
             self._say(line)
         for line in words.refused_lines(plan):
             self._say(line)
 
-    def _arrive(self, errand: Errand, outcome: Outcome) -> int:
-        for line in words.after_lines(outcome, errand.of):
+    def _arrive(self, proposal: Proposal, outcome: Outcome) -> int:
+        for line in words.after_lines(outcome, proposal.of):
             self._say(line)
         return 0 if outcome.whole else PartlyDone.exit_status
 

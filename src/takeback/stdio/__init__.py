@@ -16,7 +16,7 @@ import sys
 from takeback import durable
 from takeback.adapters import adapter_named
 from takeback.model import json_text
-from takeback.stdio.desk import Desk
+from takeback.stdio.server import StdioServer
 
 
 def main(agent: str, *, by_launcher: bool = False) -> int:
@@ -25,10 +25,10 @@ def main(agent: str, *, by_launcher: bool = False) -> int:
     if sys.stdin is None or sys.stdout is None:  # closed by the caller: nobody asks
         return 0
     try:
-        desk = Desk(adapter_named(agent), os.getcwd(), by_launcher=by_launcher)
+        server = StdioServer(adapter_named(agent), os.getcwd(), by_launcher=by_launcher)
         for line in sys.stdin.buffer:
             if line.strip():
-                sys.stdout.write(json_text.dumps(desk.answer(line)) + "\n")
+                sys.stdout.write(json_text.dumps(server.answer(line)) + "\n")
                 sys.stdout.flush()
     except KeyboardInterrupt:
         return 0

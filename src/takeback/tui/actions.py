@@ -5,7 +5,7 @@ A host that can summarise, or an operation that is new, is one more line here.
 
 from __future__ import annotations
 
-from takeback.app import errand as errands
+from takeback.app import proposal as proposals
 from takeback.model.path_text import FromRoot
 from takeback.model.value import Value
 from takeback.words import choices as words
@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from takeback.app.errand import Errand
+    from takeback.app.proposal import Proposal
     from takeback.model.operation import Operation
     from takeback.ops.choices import Choices
     from takeback.ops.timeline import TimelineEntry
@@ -58,31 +58,31 @@ class Action(Value):
     reason: str | None = None
 
 
-class Place(Value):
+class Destination(Value):
     """Where an entry leads: to before its turn, or to the end of it (``at_end``)."""
 
     checkpoint: str
     other: str | None
     at_end: bool = False
 
-    def turned(self) -> Place:
+    def turned(self) -> Destination:
         """Returns the other end of the turn."""
         assert self.other is not None
-        return Place(self.other, self.checkpoint, not self.at_end)
+        return Destination(self.other, self.checkpoint, not self.at_end)
 
 
-def place_of(entry: TimelineEntry) -> Place:
-    """Returns the place that an entry means: of a turn the checkpoint before it."""
+def destination_of(entry: TimelineEntry) -> Destination:
+    """Returns the destination that an entry means: of a turn the checkpoint before it."""
     turn = entry.turn
     if turn is None:
-        return Place(entry.checkpoint.id, None)
-    return Place(turn.before, turn.after if turn.after != turn.before else None)
+        return Destination(entry.checkpoint.id, None)
+    return Destination(turn.before, turn.after if turn.after != turn.before else None)
 
 
 def actions(
-    found: Choices, entry: TimelineEntry, place: Place, ticked: Collection[bytes] | None
+    found: Choices, entry: TimelineEntry, destination: Destination, ticked: Collection[bytes] | None
 ) -> tuple[Action, ...]:
-    """Returns every action at a place; ``ticked`` is None where nothing can be ticked."""
+    """Returns every action at a destination; ``ticked`` is None where nothing can be ticked."""
     talk = found.no_conversation
     made = [
         _action(BOTH, talk),
@@ -92,8 +92,8 @@ def actions(
     if ticked is not None:
         made.append(_ticked(ticked))
     if entry.turn is not None:
-        name = BEFORE if place.at_end else END
-        made.append(_action(name, words.NO_END if place.other is None else None))
+        name = BEFORE if destination.at_end else END
+        made.append(_action(name, words.NO_END if destination.other is None else None))
     made += [_action(FORK, talk), _action(FORK_FILES, talk), _action(FORK_DIRECTORY, talk)]
     return (
         *made,
@@ -121,21 +121,21 @@ def _step(name: str, of: Operation | None) -> Action:
     return _action(name).replace(title=words.step_title(name, of))
 
 
-def errand_of(
+def proposal_of(
     name: str,
     found: Choices,
     *,
     ticked: Collection[bytes] = (),
     directory: str | None = None,
-) -> Errand:
-    """Returns the errand that an action is about; the other actions change no file."""
+) -> Proposal:
+    """Returns the proposal that an action is about; the other actions change no file."""
     target = found.checkpoint
     if name in (UNDO, REDO):
         of = found.undo if name == UNDO else found.redo
         assert of is not None, "impossible actions cannot be chosen"
-        return errands.step(name, of)
+        return proposals.step(name, of)
     if name in (FORK, FORK_FILES, FORK_DIRECTORY):
-        return errands.fork(target, files=name == FORK_FILES, worktree=directory)
+        return proposals.fork(target, files=name == FORK_FILES, worktree=directory)
     if name == TICKED:
-        return errands.rewind(target, map(FromRoot, sorted(ticked)), scope=FILES)
-    return errands.rewind(target, scope=name)
+        return proposals.rewind(target, map(FromRoot, sorted(ticked)), scope=FILES)
+    return proposals.rewind(target, scope=name)

@@ -89,8 +89,8 @@ class AfterScreen(Dialog[str | None]):
         """Swallows an Enter that was meant for the screen before, or typed ahead."""
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
-        wish = event.button.id
-        self.answer(wish if wish in (TAKE_BACK, RESUME) else None)
+        choice = event.button.id
+        self.answer(choice if choice in (TAKE_BACK, RESUME) else None)
 
     def action_resume(self) -> None:
         self.answer(RESUME)

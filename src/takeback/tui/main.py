@@ -8,7 +8,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.screen import Screen
 
-from takeback.errors import TakebackError
 from takeback.tui import keys
 from takeback.tui.bars import KeyBar, TitleBar
 from takeback.tui.timeline.pane import TimelinePane
@@ -25,16 +24,17 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.worker import Worker
 
+    from takeback.app.workspace_thread import WorkspaceThread
     from takeback.ops.timeline import TimelineEntry
-    from takeback.tui.desk import Desk
     from takeback.tui.detail.view import DetailView
+    from takeback.tui.flow import Flow
     from takeback.tui.picker import PickerApp
     from takeback.tui.timeline.list import TimelineList
     from takeback.tui.timeline.page import Page
 
     Job = Callable[..., Awaitable[None]]
 
-_JOURNEY = "journey"
+_FLOW = "flow"
 
 
 class MainScreen(Screen[None]):
@@ -74,15 +74,15 @@ class MainScreen(Screen[None]):
 
     def __init__(
         self,
-        desk: Desk,
+        workspace: WorkspaceThread,
         where: str,
         now: Callable[[], float],
         first: Future[Page] | None = None,
     ) -> None:
         super().__init__()
-        self._desk = desk
+        self._workspace = workspace
         self._now = now
-        self.timeline = TimelinePane(desk, now, first, id="timeline")
+        self.timeline = TimelinePane(workspace, now, first, id="timeline")
         self.detail: DetailView | None = None
         """Made when the first rows are on the screen."""
         self._title = TitleBar(where)
@@ -106,13 +106,13 @@ class MainScreen(Screen[None]):
 
     def _begin(self) -> None:
         """Starts to read after the first frame; what was interrupted is recovered first."""
-        self._journey(self._recover)
+        self._run_flow(self._recover)
         self.timeline.begin()
 
     def on_timeline_pane_summary(self, event: TimelinePane.Summary) -> None:
         self._title.say(event.text)
-        hearing = self._desk.hearing
-        for note in hearing.take_notes() if hearing is not None else ():
+        reporter = self._workspace.reporter
+        for note in reporter.take_notes() if reporter is not None else ():
             self.notify(shown(note), markup=False)
 
     # -- the detail
@@ -122,7 +122,7 @@ class MainScreen(Screen[None]):
         from takeback.tui.detail.view import DetailView
 
         if self.detail is None:
-            self.detail = DetailView(self._desk, self._now, id="detail")
+            self.detail = DetailView(self._workspace, self._now, id="detail")
             await self.query_one("#panes").mount(self.detail)
         row = self.timeline.list.chosen
         self._show_detail(None if row is None else self.timeline.list.entry_of(row))
@@ -188,73 +188,60 @@ class MainScreen(Screen[None]):
             self.app.copy_to_clipboard(row.id)
             self.notify(f"Copied: {row.id}", markup=False)
 
-    # -- journeys: screens above this one, one after the other
+    # -- flows: screens above this one, one after the other
 
-    def _journey(self, job: Job, *about: Any) -> Worker[None] | None:
-        """Starts a journey, unless one is under way; what it changed is read afterwards."""
+    def _run_flow(self, job: Job, *about: Any) -> Worker[None] | None:
+        """Starts a flow, unless one is under way; what it changed is read afterwards."""
 
-        async def travelled() -> None:
+        async def followed() -> None:
             await job(*about)
             self.timeline.look_again()
 
-        if any(w.group == _JOURNEY and not w.is_finished for w in self.workers):
+        if any(w.group == _FLOW and not w.is_finished for w in self.workers):
             return None
-        return self.run_worker(travelled, group=_JOURNEY, exit_on_error=False)
+        return self.run_worker(followed, group=_FLOW, exit_on_error=False)
 
     async def _recover(self) -> None:
         """Finishes or rolls back what was interrupted, as every changing command does."""
-        if not await self._desk.ask(lambda tb: tb.interrupted):
-            return
-        from takeback.tui.trouble import SaidScreen, trouble
-        from takeback.words.choices import recovered
+        if await self._workspace.ask(lambda tb: tb.interrupted):
+            from takeback.tui.recovery import Recovery
 
-        while True:
-            try:
-                done = await self._desk.ask(lambda tb: tb.recover())
-            except TakebackError as error:
-                if await self.app.push_screen_wait(trouble(error, interrupted=True)):
-                    continue
-                return
-            if done is not None:
-                await self.app.push_screen_wait(SaidScreen(recovered(done)))
-            return
+            recovery = Recovery(self.picker, self._workspace)
+            await recovery.guarded(recovery.recover())
 
     def on_timeline_list_opened(self, event: TimelineList.Opened) -> None:
         self.action_open()
 
     def action_open(self) -> None:
-        self._journey(self._travel)
+        self._run_flow(self._travel)
 
     async def _travel(self) -> None:
-        from takeback.tui.journey import travel
-
         entry = await self.timeline.entry()
         if entry is not None:
             ticked = self.detail.ticked if self.detail is not None else frozenset()
-            await travel(self.picker, self._desk, entry, ticked)
+            await self._flow().travel(entry, ticked)
 
     def action_label(self) -> None:
-        self._journey(self._label)
+        self._run_flow(self._label)
 
     async def _label(self) -> None:
-        from takeback.tui.journey import label
-
         entry = await self.timeline.entry()
         if entry is not None:
-            await label(self.picker, self._desk, entry)
+            await self._flow().label(entry)
 
     def action_step(self, kind: str) -> None:
-        self._journey(self._step, kind)
+        self._run_flow(self._step, kind)
 
     async def _step(self, kind: str) -> None:
-        from takeback.tui.journey import step
-
-        await step(self.picker, self._desk, kind)
+        await self._flow().step(kind)
 
     def action_operations(self) -> None:
-        self._journey(self._operations)
+        self._run_flow(self._operations)
 
     async def _operations(self) -> None:
-        from takeback.tui.journey import operations
+        await self._flow().operations()
 
-        await operations(self.picker, self._desk)
+    def _flow(self) -> Flow:
+        from takeback.tui.flow import Flow  # with all the screens, which the first rows do not need
+
+        return Flow(self.picker, self._workspace)

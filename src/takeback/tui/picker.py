@@ -13,8 +13,8 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.worker import Worker, WorkerState
 
-from takeback.tui.doing import DoingScreen
 from takeback.tui.main import MainScreen
+from takeback.tui.progress_screen import ProgressScreen
 from takeback.words import choices as words
 
 TYPE_CHECKING = False
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from textual.screen import Screen
 
+    from takeback.app.workspace_thread import WorkspaceThread
     from takeback.model.session import Resume
-    from takeback.tui.desk import Desk
     from takeback.tui.timeline.page import Page
 
 INTERRUPTED, TERMINATED = 130, 143
@@ -38,7 +38,7 @@ _OTHER = {
 
 
 class PickerApp(App[None]):
-    """Shows one workspace. It never touches it itself: everything is asked of the desk."""
+    """Shows one workspace. It never touches it itself: everything is asked of the workspace."""
 
     TITLE = "takeback"
     ENABLE_COMMAND_PALETTE = False
@@ -50,7 +50,7 @@ class PickerApp(App[None]):
 
     def __init__(
         self,
-        desk: Desk,
+        workspace: WorkspaceThread,
         *,
         where: str = "",
         now: Callable[[], float] = time.time,
@@ -65,7 +65,7 @@ class PickerApp(App[None]):
         # Without colours the terminal's own two are used, and no grey that is none of them.
         bare = bool(os.environ.get("NO_COLOR"))
         super().__init__(ansi_color=True if bare else None)
-        self.desk = desk
+        self.workspace = workspace
         self._where = where
         self._now = now
         self._first = first
@@ -78,7 +78,7 @@ class PickerApp(App[None]):
         self.theme = theme or _theme(few_colors=bare or self.console.color_system == "standard")
 
     def get_default_screen(self) -> Screen[None]:
-        return MainScreen(self.desk, self._where, self._now, self._first)
+        return MainScreen(self.workspace, self._where, self._now, self._first)
 
     def on_mount(self) -> None:
         if threading.current_thread() is threading.main_thread():
@@ -100,7 +100,7 @@ class PickerApp(App[None]):
 
     def action_suspend_process(self) -> None:
         """Gives the terminal back to the shell until it says ``fg``; not while files change."""
-        if isinstance(self.screen, DoingScreen):
+        if isinstance(self.screen, ProgressScreen):
             return
         with self.suspend():
             if self._put_back is not None:
@@ -113,7 +113,7 @@ class PickerApp(App[None]):
 
     def _terminate(self) -> None:
         """Quits because somebody ended the process; what changes files is finished first."""
-        if isinstance(self.screen, DoingScreen):
+        if isinstance(self.screen, ProgressScreen):
             self.screen.action_leave()
         else:
             self.exit(return_code=TERMINATED)

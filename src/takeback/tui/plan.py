@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from textual import events
     from textual.widget import Widget
 
-    from takeback.app.errand import Errand
+    from takeback.app.proposal import Proposal
     from takeback.model.plan import Plan
     from takeback.words.choices import Question
 
@@ -44,10 +44,10 @@ class PlanScreen(Dialog[bool | None]):
     ]
 
     def __init__(
-        self, errand: Errand, plan: Plan, *, agreed: Sequence[str] = (), note: str | None = None
+        self, proposal: Proposal, plan: Plan, *, agreed: Sequence[str] = (), note: str | None = None
     ) -> None:
         super().__init__()
-        self._errand = errand
+        self._proposal = proposal
         self._plan = plan
         self._agreed = agreed
         self._note = note
@@ -59,7 +59,7 @@ class PlanScreen(Dialog[bool | None]):
     def head(self) -> Iterator[Widget]:
         if self._note is not None:
             yield Static(Text(self._note), markup=False, id="note")
-        yield Title(words.question(self._errand, self._plan))
+        yield Title(words.question(self._proposal, self._plan))
 
     def middle(self) -> Iterator[Widget]:
         yield Body(self._lines())
@@ -76,10 +76,10 @@ class PlanScreen(Dialog[bool | None]):
                 yield PAINT.warning(line)
             yield ""
         yield from words.agreed_lines(self._agreed)
-        yield from words.plan_lines(self._errand, self._plan, PAINT)
+        yield from words.plan_lines(self._proposal, self._plan, PAINT)
 
     def _deed(self) -> str:
-        return words.ANSWER_FIRST if self._plan.refused else words.deed(self._errand, self._plan)
+        return words.ANSWER_FIRST if self._plan.refused else words.verb(self._proposal, self._plan)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return self._can_go_on if action == "agree" else True

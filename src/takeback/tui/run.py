@@ -6,7 +6,7 @@ import os
 import sys
 
 from takeback.errors import TakebackError
-from takeback.tui.curtain import Curtain
+from takeback.tui.splash import Splash
 from takeback.words.text import quoted, shown_path
 
 TYPE_CHECKING = False
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from takeback.app import Takeback
+    from takeback.app.polled_reporter import PolledReporter
     from takeback.model.session import Resume
-    from takeback.tui.hearing import Hearing
     from takeback.tui.picker import PickerApp
 
 _CRASHED, _BUG = 1, 70
@@ -26,7 +26,7 @@ def open_picker(
     open_workspace: Callable[[], Takeback],
     *,
     environ: Mapping[str, str],
-    hearing: Hearing | None = None,
+    reporter: PolledReporter | None = None,
 ) -> int:
     """Shows the picker until it is closed; returns the exit status.
 
@@ -35,8 +35,8 @@ def open_picker(
     """
     workspace = open_workspace()
     where = _tilde(shown_path(workspace.root), environ)
-    with Curtain(where) as curtain:
-        app = _show(workspace, hearing, where, curtain)
+    with Splash(where) as splash:
+        app = _show(workspace, reporter, where, splash)
     if app.failure is not None:
         raise app.failure
     if app.resume_with is not None:
@@ -45,21 +45,25 @@ def open_picker(
     return _BUG if app.return_code == _CRASHED else app.return_code or 0
 
 
-def _show(workspace: Takeback, hearing: Hearing | None, where: str, curtain: Curtain) -> PickerApp:
-    """Runs the picker; the curtain is what is seen until its library is imported."""
+def _show(
+    workspace: Takeback, reporter: PolledReporter | None, where: str, splash: Splash
+) -> PickerApp:
+    """Runs the picker; the splash is what is seen until its library is imported."""
     # 250 ms, most of it Textual
-    from takeback.tui.desk import Desk
+    from takeback.app.workspace_thread import WorkspaceThread
     from takeback.tui.picker import PickerApp
     from takeback.tui.timeline.page import first_page
 
-    desk = Desk(lambda: workspace, hearing)
+    thread = WorkspaceThread(lambda: workspace, reporter)
     try:
         # Read while the screen is made ready. While modules are imported it would only be in
         # the way: a thread waits 5 ms for its turn whenever it has looked at the disk.
-        app = PickerApp(desk, where=where, first=desk.start(first_page), put_back=curtain.put_back)
+        app = PickerApp(
+            thread, where=where, first=thread.start(first_page), put_back=splash.put_back
+        )
         app.run()
     finally:
-        desk.close()
+        thread.close()
     return app
 
 

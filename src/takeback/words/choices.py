@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from takeback.app.errand import Errand
+    from takeback.app.proposal import Proposal
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.operation import Operation
     from takeback.model.plan import Outcome, Plan, Refusal
@@ -184,35 +184,35 @@ def agreed_lines(fields: Sequence[str]) -> Iterator[str]:
         yield f"  {_AGREED[field]}"
 
 
-def plan_lines(errand: Errand, plan: Plan, paint: Paint) -> Iterator[str]:
+def plan_lines(proposal: Proposal, plan: Plan, paint: Paint) -> Iterator[str]:
     """Yields the whole of a plan, without its refusals: what becomes of which file."""
-    if errand.directory is not None:
-        yield f"Its files go into {shown(errand.directory)}; those here stay as they are."
+    if proposal.directory is not None:
+        yield f"Its files go into {shown(proposal.directory)}; those here stay as they are."
     elif plan.scope == "conversation":
         yield "The files stay as they are."
     elif plan.is_empty and not plan.does_nothing and plan.is_possible:
         yield "The files are already there; none changes."
     yield from plans.plan_lines(plan.replace(refused=()), paint, whole=True)
-    if plan.scope != "files" and errand.of is None:
+    if plan.scope != "files" and proposal.of is None:
         yield "The conversation goes on as a new session; the one that it comes from stays."
     if plan.prompt:
         yield f'The prompt is offered again: "{render.short(plan.prompt)}"'
 
 
-def question(errand: Errand, plan: Plan) -> str:
+def question(proposal: Proposal, plan: Plan) -> str:
     """Returns the question that a plan is asked with, or that there is nothing to ask."""
     if plan.does_nothing:
         return render.nothing_to_do(plan)
-    return render.question(errand.kind, plan, errand.of)
+    return render.question(proposal.kind, plan, proposal.of)
 
 
-def deed(errand: Errand, plan: Plan) -> str:
+def verb(proposal: Proposal, plan: Plan) -> str:
     """Returns what the confirming key does, in a few words."""
     files = count(plan.files, "file")
-    verb = errand.kind.capitalize()
-    if errand.of is not None:
-        return f"{verb} the {errand.of.kind} ({files})"
-    if errand.directory is not None:
+    verb = proposal.kind.capitalize()
+    if proposal.of is not None:
+        return f"{verb} the {proposal.of.kind} ({files})"
+    if proposal.directory is not None:
         return f"{verb} into the new directory"
     if plan.scope == "files":
         return f"{verb} {files}"
@@ -221,7 +221,7 @@ def deed(errand: Errand, plan: Plan) -> str:
     return f"{verb} {files} and the conversation"
 
 
-def doing(kind: str) -> str:
+def under_way(kind: str) -> str:
     """Returns what is said while an operation runs."""
     return _DOING[kind]
 

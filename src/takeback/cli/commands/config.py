@@ -7,7 +7,7 @@ import os
 import click
 
 from takeback import config, durable
-from takeback.app.asking import refuse_inside
+from takeback.app.caller import refuse_inside
 from takeback.cli.options import Call, completed_by, verb
 from takeback.errors import NotAWorkspace, UsageError
 from takeback.ops.failures import Translated

@@ -29,7 +29,7 @@ def command(call: Call, base: str | None, fast: bool) -> int:
     turns are taken back, files and conversation, every path is compared with how it was, and a
     fork goes another way.
     """
-    from takeback.app.asking import refuse_inside
+    from takeback.app.caller import refuse_inside
     from takeback.cli.demo.performance import Performance, make_stage
 
     if base is not None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from takeback.app import errand
+from takeback.app import proposal
+from takeback.cli.dialogue import Dialogue, override_options, overrides, require_yes
 from takeback.cli.options import Call, completed_by, name_text, session_option, verb
-from takeback.cli.travel import Journey, override_options, overrides, require_yes
 from takeback.errors import UsageError
 
 
@@ -43,11 +43,11 @@ def command(
     allowed = overrides(**waived)
     with call.open("fork", note=call.dry_run) as tb:
         target = call.find(tb, checkpoint, session)
-        going = errand.fork(target, files=files, worktree=worktree, git=git)
-        journey = Journey(call, tb, going, allowed)
+        going = proposal.fork(target, files=files, worktree=worktree, git=git)
+        dialogue = Dialogue(call, tb, going, allowed)
         if call.dry_run:
-            return journey.show_plan()
+            return dialogue.show_plan()
         if files:
             require_yes(call, "fork --files")
-            return journey.travel()
-        return journey.go_ahead()
+            return dialogue.ask_and_go()
+        return dialogue.go_ahead()

@@ -36,23 +36,23 @@ def can_show() -> bool:
 def open_screen() -> int:
     """Opens the picker; what it has to say while it is open is said on its screen."""
     from takeback.app import Takeback
-    from takeback.tui.hearing import Hearing
+    from takeback.app.polled_reporter import PolledReporter
     from takeback.tui.run import open_picker
     from takeback.words.earlier import offer
 
-    hearing = Hearing()
+    reporter = PolledReporter()
 
     def opening() -> Takeback:
-        return Takeback.open(".", create=False, reporter=hearing, holder="pick")
+        return Takeback.open(".", create=False, reporter=reporter, holder="pick")
 
     def opened() -> Takeback:
         tb = open_or_offer(opening, can_ask=True)
         line = offer(tb.earlier_stores, time.time())
         if line:
-            hearing.note(line)
+            reporter.note(line)
         return tb
 
-    return open_picker(opened, environ=os.environ, hearing=hearing)
+    return open_picker(opened, environ=os.environ, reporter=reporter)
 
 
 def _numbered_list(call: Call) -> int:

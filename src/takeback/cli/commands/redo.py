@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from takeback.app import errand
+from takeback.app import proposal
+from takeback.cli.dialogue import Dialogue, override_options, overrides, require_yes
 from takeback.cli.options import Call, verb
-from takeback.cli.travel import Journey, override_options, overrides, require_yes
 
 
 @verb("redo", shows=("--yes", "--dry-run"))
@@ -16,5 +16,5 @@ def command(call: Call, **waived: bool) -> int:
         if not call.dry_run:
             require_yes(call, "redo")
             tb.recover_instead_of("redo")
-        journey = Journey(call, tb, errand.step("redo", tb.next_redo().operation), allowed)
-        return journey.show_plan() if call.dry_run else journey.travel()
+        dialogue = Dialogue(call, tb, proposal.step("redo", tb.next_redo().operation), allowed)
+        return dialogue.show_plan() if call.dry_run else dialogue.ask_and_go()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from takeback.app import errand
+from takeback.app import proposal
+from takeback.cli.dialogue import Dialogue, override_options, overrides, require_yes
 from takeback.cli.earlier import open_with
 from takeback.cli.options import Call, completed_by, name_text, session_option, verb
-from takeback.cli.travel import Journey, override_options, overrides, require_yes
 from takeback.errors import UsageError
 
 
@@ -55,15 +55,15 @@ def command(
             meant = session
         if scope is None:
             scope = tb.default_scope(name or target, target, paths, ignored=ignored, session=meant)
-        going = errand.rewind(target, paths, scope=scope, ignored=ignored)
-        journey = Journey(call, tb, going, allowed)
+        going = proposal.rewind(target, paths, scope=scope, ignored=ignored)
+        dialogue = Dialogue(call, tb, going, allowed)
         if call.dry_run:
-            return journey.show_plan()
+            return dialogue.show_plan()
         require_yes(call, "rewind")
         recovered = tb.recover()  # before the plan, which has to be about whole files
         if recovered is not None:
             call.output.note(recovered.sentence())
-        return journey.travel()
+        return dialogue.ask_and_go()
 
 
 def _scope(*, files: bool, conversation: bool, both: bool) -> str | None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from takeback.app import errand
+from takeback.app import proposal
+from takeback.cli.dialogue import Dialogue, override_options, overrides, require_yes
 from takeback.cli.options import Call, completed_by, name_text, verb
-from takeback.cli.travel import Journey, override_options, overrides, require_yes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.app import Takeback
-    from takeback.app.errand import Errand
+    from takeback.app.proposal import Proposal
 
 
 @verb("undo", shows=("--yes", "--dry-run"))
@@ -35,15 +35,15 @@ def command(call: Call, operation: str | None, **waived: bool) -> int:
         if not call.dry_run:
             require_yes(call, "undo")
             tb.recover_instead_of("undo")
-        journey = Journey(call, tb, _errand(tb, operation), allowed)
-        return journey.show_plan() if call.dry_run else journey.travel()
+        dialogue = Dialogue(call, tb, _proposal(tb, operation), allowed)
+        return dialogue.show_plan() if call.dry_run else dialogue.ask_and_go()
 
 
-def _errand(tb: Takeback, name: str | None) -> Errand:
+def _proposal(tb: Takeback, name: str | None) -> Proposal:
     """Returns the undo of the newest operation, or the way to before one that is named."""
     if name is not None:
         named = tb.operation(name)
         log = tb.operation_log()
         if not any(one.next == "undo" and one.operation.id == named.id for one in log):
-            return errand.rewind(tb.find(f"{named.id}.before"), scope="files")
-    return errand.step("undo", tb.next_undo().operation)
+            return proposal.rewind(tb.find(f"{named.id}.before"), scope="files")
+    return proposal.step("undo", tb.next_undo().operation)

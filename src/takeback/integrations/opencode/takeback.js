@@ -24,7 +24,7 @@ const QUIET = new Set([
 
 export const Takeback = async ({ client, directory }) => {
   if (!LAUNCHER || process.env.TAKEBACK?.toLowerCase() === "off") return {}
-  const desk = new Desk(directory)
+  const stdio = new StdioClient(directory)
   const parents = new Map() // session -> the session whose subagent it is, or null
   const reverts = new Map() // session -> the message that opencode itself went back to
   const busy = new Set() // sessions that a turn runs in
@@ -59,7 +59,7 @@ export const Takeback = async ({ client, directory }) => {
       const subagent = root === id ? null : id
       if (subagent && !event.startsWith("tool.")) return null
       const payload = { event, sessionID: root, subagent, directory, pid: process.pid, ...more }
-      if (!conversation) return warned(await desk.ask("event", { event: payload }))
+      if (!conversation) return warned(await stdio.ask("event", { event: payload }))
       const [session, messages] = await Promise.all([one(root), messagesOf(root)])
       // One line a message and what changes with each of them last: kept again, it costs no room.
       const lines = [...messages, { session }].map((line) => JSON.stringify(line) + "\n")
@@ -67,9 +67,9 @@ export const Takeback = async ({ client, directory }) => {
       if (event === "chat.message" && !met.has(root)) {
         met.add(root)
         const fork = await forkOf(session, messages)
-        if (fork) await desk.ask("event", { event: { ...payload, ...fork } })
+        if (fork) await stdio.ask("event", { event: { ...payload, ...fork } })
       }
-      return warned(await desk.ask("event", { event: payload }))
+      return warned(await stdio.ask("event", { event: payload }))
     })
     last = told.catch(() => null)
     return withLimit(last)
@@ -180,7 +180,7 @@ export const Takeback = async ({ client, directory }) => {
     dispose: async () => {
       for (const id of busy) tell("dispose", id, {}, { conversation: false })
       await guarded(() => withLimit(last))
-      desk.close()
+      stdio.close()
     },
   }
 }
@@ -226,7 +226,7 @@ const run = (program, args, cwd, input, env) =>
   })
 
 // One takeback, as long as opencode lives; started at the first event, and again if it ended.
-class Desk {
+class StdioClient {
   #directory
   #child = null
   #failures = 0

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from takeback.ops.timeline import Shown
 
 
-class Coverage(Words):
+class CoverageView(Words):
     """Stands where the diff is, as long as it is wanted."""
 
     class Closed(Message):

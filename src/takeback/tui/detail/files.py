@@ -62,7 +62,7 @@ def going_rows(preview: Preview) -> list[FileRow]:
     return rows + [FileRow(item.path, "", None, None, "", item.reason) for item in left]
 
 
-class Files(Lines):
+class FileList(Lines):
     """A cursor goes over the files; ``space`` ticks the one under it."""
 
     class Moved(Message):
@@ -88,17 +88,17 @@ class Files(Lines):
         "files--faint",
     }
     DEFAULT_CSS = """
-    Files > .files--cursor { background: $block-cursor-blurred-background; text-style: bold; }
-    Files:focus > .files--cursor {
+    FileList > .files--cursor { background: $block-cursor-blurred-background; text-style: bold; }
+    FileList:focus > .files--cursor {
         color: $block-cursor-foreground;
         background: $block-cursor-background;
     }
-    Files > .files--added { color: $text-success; }
-    Files > .files--deleted { color: $text-error; }
-    Files > .files--faint { color: $foreground-muted; }
-    Files:ansi > .files--faint { color: ansi_default; text-style: dim; }
-    Files:ansi > .files--cursor { background: transparent; text-style: bold; }
-    Files:ansi:focus > .files--cursor { color: ansi_default; text-style: bold reverse; }
+    FileList > .files--added { color: $text-success; }
+    FileList > .files--deleted { color: $text-error; }
+    FileList > .files--faint { color: $foreground-muted; }
+    FileList:ansi > .files--faint { color: ansi_default; text-style: dim; }
+    FileList:ansi > .files--cursor { background: transparent; text-style: bold; }
+    FileList:ansi:focus > .files--cursor { color: ansi_default; text-style: bold reverse; }
     """
 
     def __init__(self, *, id: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Reads one file's diff for the screen. Done at the desk, so that the screen waits for nothing."""
+"""Reads one file's diff for the screen, in the workspace's thread: the screen never waits."""
 
 from __future__ import annotations
 

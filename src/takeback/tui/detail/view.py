@@ -1,6 +1,6 @@
-"""The detail of one checkpoint. It asks the desk for what it shows, and changes nothing.
+"""The detail of one checkpoint. It asks the workspace for what it shows, and changes nothing.
 
-place       where it stands, the prompt, the tools
+heading     where it stands, the prompt, the tools
 views       which of the two it is:  what it changed  /  what going there would change now
 files       one line a file, with a box to tick
 diff        of the file under the cursor; or, in its place, what the checkpoint does not hold
@@ -19,10 +19,10 @@ from textual.widget import Widget
 from textual.widgets import ContentSwitcher, Static
 
 from takeback.errors import TakebackError
-from takeback.tui.detail.coverage import Coverage
-from takeback.tui.detail.files import Files, changed_rows, going_rows
+from takeback.tui.detail.coverage import CoverageView
+from takeback.tui.detail.files import FileList, changed_rows, going_rows
+from takeback.tui.detail.heading import Heading
 from takeback.tui.detail.pane import DiffPane
-from takeback.tui.detail.place import Place
 from takeback.tui.detail.reading import read_file
 from takeback.words import changes as words
 from takeback.words.text import shown_path
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
     from takeback.app import Takeback
+    from takeback.app.workspace_thread import WorkspaceThread
     from takeback.model.comparison import Between, Preview
     from takeback.ops.timeline import Shown, TimelineEntry
-    from takeback.tui.desk import Desk
     from takeback.tui.detail.files import FileRow
 
     T = TypeVar("T")
@@ -75,14 +75,14 @@ class DetailView(Widget):
     DetailView { layout: vertical; height: 1fr; width: 1fr; }
     DetailView.-maximized { width: 1fr !important; height: 1fr !important; }
     DetailView.-maximized { border: none !important; }
-    DetailView #place { height: auto; max-height: 9; }
+    DetailView #heading { height: auto; max-height: 9; }
     DetailView #views { height: 1; color: $foreground-muted; }
     DetailView #body { layout: vertical; height: 1fr; }
     DetailView #files { height: auto; max-height: 35%; min-height: 2; width: 1fr; }
     DetailView #below { height: 1fr; width: 1fr; }
     DetailView #below > * { height: 1fr; }
-    DetailView.-short #place { max-height: 4; }
-    DetailView.-tiny #place { max-height: 2; scrollbar-size-vertical: 0; }
+    DetailView.-short #heading { max-height: 4; }
+    DetailView.-tiny #heading { max-height: 2; scrollbar-size-vertical: 0; }
     DetailView.-beside #body { layout: horizontal; }
     DetailView.-beside #files { width: 2fr; height: 1fr; max-height: 100%; margin-right: 1; }
     DetailView.-beside #below { width: 3fr; }
@@ -90,14 +90,14 @@ class DetailView(Widget):
 
     def __init__(
         self,
-        desk: Desk,
+        workspace: WorkspaceThread,
         now: Callable[[], float] = time.time,
         *,
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
         super().__init__(id=id, classes=classes)
-        self._desk = desk
+        self._workspace = workspace
         self._now = now
         self._view = CHANGED
         self._entry: TimelineEntry | None = None
@@ -108,20 +108,20 @@ class DetailView(Widget):
         self._drawn: tuple[Between, FileRow] | None = None
 
     def compose(self) -> ComposeResult:
-        yield Place(id="place")
+        yield Heading(id="heading")
         yield Static(id="views", markup=False)
         with Container(id="body"):
-            yield Files(id="files")
+            yield FileList(id="files")
             with ContentSwitcher(id="below", initial="diff"):
                 yield DiffPane(id="diff")
-                yield Coverage(id="coverage")
+                yield CoverageView(id="coverage")
 
     def on_mount(self) -> None:
         self._fill()
 
     @property
-    def _files(self) -> Files:
-        return self.query_one("#files", Files)
+    def _files(self) -> FileList:
+        return self.query_one("#files", FileList)
 
     @property
     def _diff(self) -> DiffPane:
@@ -199,14 +199,14 @@ class DetailView(Widget):
 
     def _tell_place(self) -> None:
         preview = self._preview if self._view == GOING else None
-        self.query_one(Place).tell(self._entry, self._shown, preview, self._now())
+        self.query_one(Heading).tell(self._entry, self._shown, preview, self._now())
 
     async def _look(self, entry: TimelineEntry, view: str) -> None:
         """Looks up what an entry does not say itself, once the cursor rests."""
         await asyncio.sleep(_REST[view])
         self._stop_if_closed()
         id = entry.checkpoint.id
-        coverage = self.query_one(Coverage)
+        coverage = self.query_one(CoverageView)
         try:
             self._shown = await self._ask(entry, lambda tb: tb.show(id))
             coverage.tell(self._shown)
@@ -238,7 +238,7 @@ class DetailView(Widget):
         self._files.show(going_rows(self._preview), words.NOTHING_WOULD_CHANGE)
 
     async def _ask(self, entry: TimelineEntry | None, job: Callable[[Takeback], T]) -> T:
-        """Asks the desk, unless the cursor has gone on while the question waited there."""
+        """Asks the workspace, unless the cursor has gone on while the question waited there."""
 
         def asked(tb: Takeback) -> T:
             if entry is not self._entry:
@@ -246,7 +246,7 @@ class DetailView(Widget):
             return job(tb)
 
         try:
-            answer = await self._desk.ask(asked)
+            answer = await self._workspace.ask(asked)
         except _GoneOn:
             raise asyncio.CancelledError from None
         self._stop_if_closed()
@@ -254,12 +254,12 @@ class DetailView(Widget):
 
     def _stop_if_closed(self) -> None:
         """Ends a job whose answer came when the picker was closing: there is nothing to fill."""
-        if not self.query(Place):
+        if not self.query(Heading):
             raise asyncio.CancelledError
 
     # -- one file
 
-    def on_files_moved(self, event: Files.Moved) -> None:
+    def on_file_list_moved(self, event: FileList.Moved) -> None:
         event.stop()
         if event.by_hand:
             self.query_one(ContentSwitcher).current = "diff"
@@ -324,15 +324,15 @@ class DetailView(Widget):
             below.current = "diff"
         else:
             below.current = "coverage"
-            self.query_one(Coverage).focus()
+            self.query_one(CoverageView).focus()
 
-    def on_coverage_closed(self, event: Coverage.Closed) -> None:
+    def on_coverage_view_closed(self, event: CoverageView.Closed) -> None:
         event.stop()
         self.action_coverage()
 
     def action_prompt(self, by: int) -> None:
         """Scrolls a prompt of which not all is to be seen."""
-        self.query_one(Place).scroll_relative(y=by, animate=False)
+        self.query_one(Heading).scroll_relative(y=by, animate=False)
 
     def action_larger(self) -> None:
         """Gives the detail the whole screen, or takes it back; Esc does that too."""

@@ -163,8 +163,8 @@ class TimelineList(ScrollView, can_focus=True):
             for row, children in browsed.resumed.items()
         }
         self._cursor = self._found(before, rows)
-        if arrives and browsed.here is not None and browsed.here[0] in rows.places:
-            self._cursor = rows.places[browsed.here[0]]
+        if arrives and browsed.here is not None and browsed.here[0] in rows.indexes:
+            self._cursor = rows.indexes[browsed.here[0]]
             self._arrived = True
         self._arrived = self._arrived or browsed.whole
         self.virtual_size = Size(self._width, rows.height)
@@ -191,14 +191,14 @@ class TimelineList(ScrollView, can_focus=True):
                 del self._entries[id]
 
     def _found(self, before: TimelineRow | None, rows: Rows) -> int:
-        if before is not None and before.id in rows.places:
-            return rows.places[before.id]
+        if before is not None and before.id in rows.indexes:
+            return rows.indexes[before.id]
         older = (
             at
             for at, row in enumerate(rows.rows)
             if row.can_be_chosen and before is not None and row.item.place < before.place
         )
-        return next(older, rows.places[rows.rows[-1].item.id] if before and len(rows) else 0)
+        return next(older, rows.indexes[rows.rows[-1].item.id] if before and len(rows) else 0)
 
     def know(self, entries: Mapping[str, TimelineEntry]) -> None:
         """Takes entries that were lacking."""
@@ -224,8 +224,8 @@ class TimelineList(ScrollView, can_focus=True):
 
     def choose(self, id: str) -> None:
         """Puts the cursor to a row, if it is there."""
-        if id in self._rows.places:
-            self._go(self._rows.places[id])
+        if id in self._rows.indexes:
+            self._go(self._rows.indexes[id])
 
     def _ask_for_entries(self) -> None:
         """Asks for what is in view and not known, and for a page around it."""
@@ -253,11 +253,11 @@ class TimelineList(ScrollView, can_focus=True):
         at = self._rows.at_line(min(max(line, 0), self._rows.height - 1))
         assert at is not None
         row = self._rows.rows[at[0]]
-        self._go(at[0] if row.can_be_chosen else self._rows.places[row.item.id])
+        self._go(at[0] if row.can_be_chosen else self._rows.indexes[row.item.id])
 
     def action_jump(self, to: int) -> None:
         if len(self._rows):
-            self._go(0 if to == 0 else self._rows.places[self._rows.rows[-1].item.id])
+            self._go(0 if to == 0 else self._rows.indexes[self._rows.rows[-1].item.id])
 
     def action_open(self) -> None:
         if self.chosen is not None:
@@ -267,7 +267,7 @@ class TimelineList(ScrollView, can_focus=True):
         found = self._rows.at_line(event.y + self.scroll_offset.y)
         if found is None:
             return
-        self._go(self._rows.places[self._rows.rows[found[0]].item.id])
+        self._go(self._rows.indexes[self._rows.rows[found[0]].item.id])
         if event.chain == 2:
             self.action_open()
 

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.worker import Worker
 
+    from takeback.app.workspace_thread import WorkspaceThread
     from takeback.model.row import TimelineRow
     from takeback.ops.browse import Browsed
     from takeback.ops.timeline import TimelineEntry
-    from takeback.tui.desk import Desk
     from takeback.tui.timeline.narrowing import Filter
     from takeback.tui.timeline.page import Page
     from takeback.tui.timeline.rows import Rows
@@ -63,14 +63,14 @@ class TimelinePane(Vertical):
 
     def __init__(
         self,
-        desk: Desk,
+        workspace: WorkspaceThread,
         now: Callable[[], float],
         first: Future[Page] | None = None,
         *,
         id: str | None = None,
     ) -> None:
         super().__init__(id=id)
-        self._desk = desk
+        self._workspace = workspace
         self._first = first
         self.list = TimelineList(now, id="rows")
         self.search: SearchLine | None = None
@@ -127,7 +127,7 @@ class TimelinePane(Vertical):
         self._looking = True
         try:
             if self.browsed is None:
-                begun, self._first = self._first or self._desk.start(first_page), None
+                begun, self._first = self._first or self._workspace.start(first_page), None
                 self._show_page(await wrap_future(begun))
             self.post_message(self.Ready())
             if self.browsed is not None and not self.browsed.whole:
@@ -136,7 +136,7 @@ class TimelinePane(Vertical):
             self._looking = False
 
     async def reload(self) -> None:
-        await self._show(await self._desk.ask(lambda tb: tb.browse()))
+        await self._show(await self._workspace.ask(lambda tb: tb.browse()))
 
     async def _show(self, browsed: Browsed) -> None:
         self.browsed = browsed
@@ -149,8 +149,8 @@ class TimelinePane(Vertical):
         if browsed is None:
             return
         items = narrowing.rows(browsed)
-        # in the desk's thread: the lanes of ten thousand rows take some 60 ms
-        rows = await self._desk.ask(lambda tb: build(browsed, items))
+        # in the workspace's thread: the lanes of ten thousand rows take some 60 ms
+        rows = await self._workspace.ask(lambda tb: build(browsed, items))
         if browsed is not self.browsed or narrowing is not self._narrowing:
             return  # something newer is on its way
         self._draw(browsed, rows, items)
@@ -177,14 +177,14 @@ class TimelinePane(Vertical):
         """Reads the timeline anew if anything of it has changed."""
         self._looking = True
         try:
-            mark = await self._desk.ask(lambda tb: tb.timeline_mark())
+            mark = await self._workspace.ask(lambda tb: tb.timeline_mark())
             if self.browsed is not None and mark != self.browsed.mark:
                 await self.reload()
         finally:
             self._looking = False
 
     def look_again(self) -> None:
-        """Reads what a journey has changed, and tells the chosen entry once more."""
+        """Reads what a flow has changed, and tells the chosen entry once more."""
         self._work("look again", self._look_and_tell)
 
     async def _look_and_tell(self) -> None:
@@ -207,7 +207,7 @@ class TimelinePane(Vertical):
         self._work("entries", self._fetch, event.ids)
 
     async def _fetch(self, ids: Sequence[str]) -> None:
-        self.list.know(await self._desk.ask(lambda tb: tb.entries(ids)))
+        self.list.know(await self._workspace.ask(lambda tb: tb.entries(ids)))
         self._tell(self.list.chosen)
 
     async def entry(self) -> TimelineEntry | None:
@@ -217,7 +217,7 @@ class TimelinePane(Vertical):
             return None
         known = self.list.entry_of(row)
         if known is None:
-            known = (await self._desk.ask(lambda tb: tb.entries([row.id]))).get(row.id)
+            known = (await self._workspace.ask(lambda tb: tb.entries([row.id]))).get(row.id)
         return known
 
     # -- search and filter
@@ -243,7 +243,7 @@ class TimelinePane(Vertical):
             self._work("search", self._seek, event.text)
 
     async def _seek(self, text: str) -> None:
-        found = await self._desk.ask(lambda tb: tb.matching(*text.split())) if text else None
+        found = await self._workspace.ask(lambda tb: tb.matching(*text.split())) if text else None
         await self._narrow(self._narrowing.replace(sought=text, found=found))
 
     def on_search_line_moved(self, event: SearchLine.Moved) -> None:
@@ -266,7 +266,9 @@ class TimelinePane(Vertical):
     async def _narrow_to(self, only: Filter | None) -> None:
         with_file: frozenset[str] = frozenset()
         if only is not None and only.kind == FILE:
-            with_file = await self._desk.ask(lambda tb: tb.matching(only.value, only_paths=True))
+            with_file = await self._workspace.ask(
+                lambda tb: tb.matching(only.value, only_paths=True)
+            )
         await self._narrow(self._narrowing.replace(only=only, with_file=with_file))
 
     def step_back(self) -> bool:

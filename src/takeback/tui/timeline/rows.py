@@ -41,7 +41,7 @@ class Rows:
     def __init__(self, rows: Sequence[Row] = ()) -> None:
         self.rows = rows
         self.tops = [0, *accumulate(len(row.graph) for row in rows)]
-        self.places = {row.item.id: at for at, row in enumerate(rows) if row.can_be_chosen}
+        self.indexes = {row.item.id: at for at, row in enumerate(rows) if row.can_be_chosen}
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -1,13 +1,13 @@
 // takeback for pi: any turn of pi can be taken back, the files, the conversation, or both.
 // Put here by `takeback init pi`, taken away by `takeback uninstall pi`; do not edit.
 //
-//   pi ── event ──> this file ── one JSON line ──> takeback hook pi --stdio      (desk.ts)
+//   pi ── event ──> this file ── one JSON line ──> takeback hook pi --stdio      (client.ts)
 //
 // It decides nothing: it forwards what pi says, with the session, its file and the leaf, waits until
 // takeback has kept the files, and shows what takeback answers. A handler of ours never throws.
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
-import { Desk } from "./desk.ts";
+import { StdioClient } from "./client.ts";
 import { Menus, pathTo, Refusal } from "./menus.ts";
 import { readSettings } from "./settings.ts";
 
@@ -16,13 +16,13 @@ const DOUBLE = 500; // milliseconds between two keys that belong together
 const EDITS = ["edit", "write"];
 
 // The process outlives a session: pi loads extensions anew for each one.
-const shared = globalThis as { takebackDesk?: Desk };
+const shared = globalThis as { takebackStdio?: StdioClient };
 
 export default function takeback(pi: ExtensionAPI): void {
 	if (process.env.TAKEBACK?.toLowerCase() === "off") return;
 	const settings = readSettings(process.env);
-	const desk = (shared.takebackDesk ??= new Desk(settings.command));
-	const menus = new Menus(desk, settings.silent);
+	const stdio = (shared.takebackStdio ??= new StdioClient(settings.command));
+	const menus = new Menus(stdio, settings.silent);
 	let typed: string | undefined; // what the person typed, before pi expands it
 	let labelled = 0; // how many entries have been searched for labels
 
@@ -38,7 +38,7 @@ export default function takeback(pi: ExtensionAPI): void {
 			pid: process.pid,
 			...more,
 		};
-		const answer = await desk.ask("event", { event }, LIMIT);
+		const answer = await stdio.ask("event", { event }, LIMIT);
 		if (!answer.ok) return undefined;
 		if (answer.result.warning && ctx.hasUI) ctx.ui.notify(answer.result.warning, "warning");
 		return answer.result;
@@ -69,8 +69,8 @@ export default function takeback(pi: ExtensionAPI): void {
 	function footer(ctx: ExtensionContext): void {
 		if (settings.silent || !ctx.hasUI) return;
 		void guarded(ctx, async () => {
-			const counts = await desk.ask("counts", { cwd: ctx.sessionManager.getCwd() }, LIMIT);
-			ctx.ui.setStatus("takeback", counts.ok ? (counts.result.line ?? undefined) : desk.trouble || undefined);
+			const counts = await stdio.ask("counts", { cwd: ctx.sessionManager.getCwd() }, LIMIT);
+			ctx.ui.setStatus("takeback", counts.ok ? (counts.result.line ?? undefined) : stdio.trouble || undefined);
 		});
 	}
 
@@ -86,7 +86,7 @@ export default function takeback(pi: ExtensionAPI): void {
 				const same = (other: (typeof entries)[number]) => other.type === "label" && other.targetId === entry.targetId;
 				const was = known.findLast(same) as typeof entry | undefined;
 				const about = { session: session.getSessionId(), cwd: session.getCwd(), path: pathTo(ctx, entry.targetId) };
-				await desk.ask("pin", { ...about, label: entry.label ?? null, was: was?.label ?? null }, LIMIT);
+				await stdio.ask("pin", { ...about, label: entry.label ?? null, was: was?.label ?? null }, LIMIT);
 			}
 			known.push(entry);
 		}
@@ -216,8 +216,8 @@ export default function takeback(pi: ExtensionAPI): void {
 			await pin(ctx);
 			await tell("session_shutdown", ctx, { reason: event.reason });
 			if (event.reason === "quit" || event.reason === "reload") {
-				shared.takebackDesk = undefined;
-				await desk.end();
+				shared.takebackStdio = undefined;
+				await stdio.end();
 			}
 		});
 	});

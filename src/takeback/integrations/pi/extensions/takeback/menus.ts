@@ -11,7 +11,7 @@ import type {
 	SessionBeforeTreeEvent,
 	SessionBeforeTreeResult,
 } from "@earendil-works/pi-coding-agent";
-import type { Answer, Desk } from "./desk.ts";
+import type { Answer, StdioClient } from "./client.ts";
 
 const PATIENCE = 600_000; // milliseconds that a person's own request may take
 const UNSEEN = 60_000; // milliseconds until a client without dialogs is taken for one
@@ -42,7 +42,7 @@ export class Menus {
 	asking = false;
 
 	constructor(
-		private desk: Desk,
+		private stdio: StdioClient,
 		private silent: boolean,
 	) {}
 
@@ -235,7 +235,7 @@ export class Menus {
 	}
 
 	private request(ctx: ExtensionContext, call: string, fields: Record<string, unknown>): Promise<Answer> {
-		return this.desk.ask(call, { cwd: ctx.sessionManager.getCwd(), ...fields }, PATIENCE);
+		return this.stdio.ask(call, { cwd: ctx.sessionManager.getCwd(), ...fields }, PATIENCE);
 	}
 
 	/** Asks takeback for what a person wants; throws what takeback says against it. */

@@ -22,7 +22,7 @@ _ENTER = "\x1b[?1049h\x1b[?25l\x1b[2J\x1b[H"
 _LEAVE = "\x1b[?1049l\x1b[?25h\x1b[0m"
 
 
-class Curtain:
+class Splash:
     """Holds the terminal: an empty screen with a title at first, and as it was in the end.
 
     The picker's library enters the other screen again, which changes nothing, and leaves it. What
@@ -34,7 +34,7 @@ class Curtain:
         self._stream: TextIO = sys.__stderr__  # type: ignore[assignment] # where the library draws
         self._settings: list[Any] | None = None
 
-    def __enter__(self) -> Curtain:
+    def __enter__(self) -> Splash:
         fd = sys.__stdin__.fileno()  # type: ignore[union-attr]
         self._settings = termios.tcgetattr(fd)
         quiet = termios.tcgetattr(fd)

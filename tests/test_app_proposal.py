@@ -1,4 +1,4 @@
-"""Errands: what every face plans, shows and carries out in the same way."""
+"""Proposals: what every face plans, shows and carries out in the same way."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from takeback import Takeback
-from takeback.app import errand
+from takeback.app import proposal
 from takeback.errors import Refused
 from takeback.model.policy import Overrides
 
@@ -23,21 +23,21 @@ def tb(workspace: Path) -> Iterator[Takeback]:
 
 
 def test_a_plan_that_was_shown_is_carried_out_and_taken_back(tb: Takeback, workspace: Path) -> None:
-    going = errand.rewind(tb.find("start"), scope="files")
+    going = proposal.rewind(tb.find("start"), scope="files")
     done = going.go(tb, shown=going.plan(tb))
     assert done is not None
     assert done.kind == going.kind == "rewind"
     assert (workspace / "a.txt").read_text() == "0\n"
-    back = errand.step("undo", tb.next_undo().operation)
+    back = proposal.step("undo", tb.next_undo().operation)
     assert back.go(tb, shown=back.plan(tb)) is not None
     assert (workspace / "a.txt").read_text() == "1\n"
-    again = errand.step("redo", tb.next_redo().operation)
+    again = proposal.step("redo", tb.next_redo().operation)
     assert again.go(tb, shown=again.plan(tb)) is not None
     assert (workspace / "a.txt").read_text() == "0\n"
 
 
 def test_another_plan_than_the_one_shown_is_not_carried_out(tb: Takeback, workspace: Path) -> None:
-    going = errand.rewind(tb.find("start"), scope="files")
+    going = proposal.rewind(tb.find("start"), scope="files")
     shown = going.plan(tb)
     (workspace / "b.txt").write_text("new\n")
     assert going.go(tb, shown=shown) is None
@@ -46,7 +46,7 @@ def test_another_plan_than_the_one_shown_is_not_carried_out(tb: Takeback, worksp
 
 
 def test_what_came_to_speak_against_it_makes_another_plan(tb: Takeback, workspace: Path) -> None:
-    going = errand.rewind(tb.find("start"), scope="files")
+    going = proposal.rewind(tb.find("start"), scope="files")
     shown = going.plan(tb)
     tb.session(agent="busy").turn("work").__enter__()
     assert going.go(tb, shown=shown) is None
@@ -56,7 +56,7 @@ def test_what_came_to_speak_against_it_makes_another_plan(tb: Takeback, workspac
 
 def test_a_refusal_that_was_shown_is_an_error(tb: Takeback) -> None:
     tb.session(agent="busy").turn("work").__enter__()
-    going = errand.rewind(tb.find("start"), scope="files")
+    going = proposal.rewind(tb.find("start"), scope="files")
     with pytest.raises(Refused, match="busy is working on"):
         going.go(tb, shown=going.plan(tb))
 
@@ -69,10 +69,10 @@ def test_the_plan_of_a_fork_that_moves_no_file_is_refused_by_no_running_turn(
         (workspace / "a.txt").write_text("2\n")
     tb.session(agent="busy").turn("work").__enter__()
     for going in (
-        errand.fork(turn.before),
-        errand.fork(turn.before, worktree=str(tmp_path / "race")),
+        proposal.fork(turn.before),
+        proposal.fork(turn.before, worktree=str(tmp_path / "race")),
     ):
         plan = going.plan(tb)
         assert (plan.refused, plan.is_empty, plan.scope) == ((), True, "conversation")
         assert plan.prompt == "one"
-    assert errand.fork(turn.before, files=True).plan(tb).refused
+    assert proposal.fork(turn.before, files=True).plan(tb).refused

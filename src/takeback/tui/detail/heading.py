@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from takeback.ops.timeline import Shown, TimelineEntry
 
 
-class Place(Words, can_focus=False):
+class Heading(Words, can_focus=False):
     """As many lines as there are to say, up to a few; the rest is scrolled to from outside.
 
     It takes no focus: the way from the timeline to the files should not lead through it.

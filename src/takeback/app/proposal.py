@@ -1,6 +1,6 @@
-"""Errands: an operation that is not yet done, the same for every face that asks about it.
+"""Proposals: an operation that is not yet done, the same for every face that asks about it.
 
-An errand is planned, shown, agreed to and carried out; which words and keys that takes is the
+A proposal is planned, shown, agreed to and carried out; which words and keys that takes is the
 face's business.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Going = Callable[[Takeback, Overrides, Plan | None], Outcome]
 
 
-class Errand(Value):
+class Proposal(Value):
     """One rewind, fork, undo or redo that somebody thinks about.
 
     ``of`` is the operation that an undo or redo is about, ``directory`` where a fork would put
@@ -64,10 +64,10 @@ def rewind(
     *,
     scope: str,
     ignored: bool = False,
-) -> Errand:
-    """Returns the errand of going to a checkpoint."""
+) -> Proposal:
+    """Returns the proposal of going to a checkpoint."""
     named = tuple(paths)
-    return Errand(
+    return Proposal(
         REWIND,
         lambda tb, overrides: tb.plan(
             target, named, scope=scope, ignored=ignored, overrides=overrides
@@ -80,9 +80,9 @@ def rewind(
 
 def fork(
     target: Checkpoint, *, files: bool = False, worktree: str | None = None, git: bool = False
-) -> Errand:
-    """Returns the errand of beginning a new session from a checkpoint."""
-    return Errand(
+) -> Proposal:
+    """Returns the proposal of beginning a new session from a checkpoint."""
+    return Proposal(
         FORK,
         lambda tb, overrides: tb.plan_fork(
             target, files=files, worktree=worktree, git=git, overrides=overrides
@@ -94,16 +94,16 @@ def fork(
     )
 
 
-def step(kind: str, of: Operation) -> Errand:
-    """Returns the errand of an undo or redo of an operation, the newest that there is."""
+def step(kind: str, of: Operation) -> Proposal:
+    """Returns the proposal of an undo or redo of an operation, the newest that there is."""
     if kind == UNDO:
-        return Errand(
+        return Proposal(
             kind,
             lambda tb, overrides: tb.plan_undo(overrides=overrides),
             lambda tb, overrides, shown: tb.undo(overrides=overrides, shown=shown),
             of,
         )
-    return Errand(
+    return Proposal(
         kind,
         lambda tb, overrides: tb.plan_redo(overrides=overrides),
         lambda tb, overrides, shown: tb.redo(overrides=overrides, shown=shown),

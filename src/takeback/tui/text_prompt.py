@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
 
-class AskScreen(Dialog[str | None]):
+class TextPrompt(Dialog[str | None]):
     """Asks; None when the person steps back.
 
     ``about`` says what the text is for, or what was wrong with the one before, which is there to

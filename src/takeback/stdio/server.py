@@ -1,4 +1,4 @@
-"""Desk: takes the requests of one agent's extension and answers each."""
+"""StdioServer: takes the requests of one agent's extension and answers each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib import import_module
 
 from takeback.adapters import CONNECTED
 from takeback.app import Takeback
-from takeback.app.asking import refuse_pretence
+from takeback.app.caller import refuse_pretence
 from takeback.errors import (
     Bug,
     NoSuchCheckpoint,
@@ -49,7 +49,7 @@ _NOTHING: Document = {
 }
 
 
-class Desk:
+class StdioServer:
     """Takes requests of one agent, each with the workspace as it is then."""
 
     def __init__(self, adapter: Adapter, directory: str, *, by_launcher: bool = True) -> None:

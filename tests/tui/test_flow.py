@@ -12,12 +12,11 @@ from takeback import Takeback
 from takeback.model.plan import Outcome
 from takeback.tui import after
 from takeback.tui.after import AfterScreen
-from takeback.tui.asking import AskScreen
 from takeback.tui.choices import ActionsScreen
-from takeback.tui.doing import DoingScreen
-from takeback.tui.journey import operations as operations_journey
 from takeback.tui.operations import OperationsScreen
 from takeback.tui.plan import PlanScreen, RefusalScreen
+from takeback.tui.progress_screen import ProgressScreen
+from takeback.tui.text_prompt import TextPrompt
 from tests.support.claude_session import NATIVE, play_claude_turn
 from tests.support.git import git
 from tests.support.journey import write_files
@@ -157,7 +156,7 @@ def test_a_fork_into_a_directory_asks_until_it_is_a_new_one(story: Path, tmp_pat
         await stage.travel()
         await shows(pilot, ActionsScreen)
         await pilot.press("d")
-        await shows(pilot, AskScreen)
+        await shows(pilot, TextPrompt)
         await pilot.press("ctrl+u", *str(tmp_path), "enter")
         await until(pilot, lambda: "is there already" in said(screen_text(stage)))
         await pilot.press(*"/race", "enter")
@@ -175,17 +174,17 @@ def test_a_fork_into_a_directory_asks_until_it_is_a_new_one(story: Path, tmp_pat
 def test_a_label(story: Path) -> None:
     async def keys(stage: Stage, pilot: Pilot[None]) -> None:
         await stage.label(1)
-        await shows(pilot, AskScreen)
+        await shows(pilot, TextPrompt)
         await pilot.press(*"turn:3", "enter")
         await until(pilot, lambda: "turn:3" in said(screen_text(stage)))
-        assert isinstance(pilot.app.screen, AskScreen), "that looks like a turn and is refused"
+        assert isinstance(pilot.app.screen, TextPrompt), "that looks like a turn and is refused"
         await pilot.press("ctrl+u", *"good", "enter")
         await at_timeline(stage, pilot)
         assert (await stage.entries())[1].checkpoint.label == "good"
         await stage.travel(1)
         await shows(pilot, ActionsScreen)
         await pilot.press("l")
-        await shows(pilot, AskScreen)
+        await shows(pilot, TextPrompt)
         await pilot.press("ctrl+u", "enter")
         await at_timeline(stage, pilot)
         assert (await stage.entries())[1].checkpoint.label is None
@@ -229,7 +228,7 @@ def test_going_before_an_operation_from_the_list_of_them(story: Path) -> None:
         tb.rewind("turn:2", scope="files")
 
     async def keys(stage: Stage, pilot: Pilot[None]) -> None:
-        stage.begin(operations_journey(stage.picker, stage.desk))
+        stage.begin(stage.flow.operations())
         await shows(pilot, OperationsScreen)
         text = said(screen_text(stage))
         assert "<- undo takes this back" in text
@@ -257,7 +256,7 @@ def test_esc_steps_back_one_stage_and_changes_nothing(story: Path) -> None:
         await pilot.press("escape")
         await shows(pilot, ActionsScreen)
         await pilot.press("d")
-        await shows(pilot, AskScreen)
+        await shows(pilot, TextPrompt)
         await pilot.press("escape")
         await shows(pilot, ActionsScreen)
         await pilot.press("escape")
@@ -552,10 +551,10 @@ def test_keys_start_nothing_while_it_is_done_and_quitting_waits(
         await to_plan(stage, pilot, "f")
         with lock_held(story) as holder:
             await pilot.press("y")
-            await shows(pilot, DoingScreen)
+            await shows(pilot, ProgressScreen)
             await pilot.press("y", "escape", "enter", "u")
             await until(pilot, lambda: "Rewinding…" in said(screen_text(stage)))
-            assert isinstance(pilot.app.screen, DoingScreen)
+            assert isinstance(pilot.app.screen, ProgressScreen)
             await pilot.press("q")
             await until(pilot, lambda: "takeback ends when it is done" in said(screen_text(stage)))
             assert files_of(story) == NOW

@@ -1,4 +1,4 @@
-"""The desk: one thread has the workspace open, and everything is asked of it, one by one.
+"""One thread has the workspace open, and everything is asked of it, one by one.
 
 The screen never waits for the disk, and no two questions meet: SQLite and the store belong to
 the thread that opened them.
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from takeback.app import Takeback
-    from takeback.tui.hearing import Hearing
+    from takeback.app.polled_reporter import PolledReporter
 
     T = TypeVar("T")
 
 
-class Desk:
+class WorkspaceThread:
     """Opens the workspace in a thread of its own, at the first question, and asks it there."""
 
     def __init__(
-        self, open_workspace: Callable[[], Takeback], hearing: Hearing | None = None
+        self, open_workspace: Callable[[], Takeback], reporter: PolledReporter | None = None
     ) -> None:
         self._open_workspace = open_workspace
-        self.hearing = hearing
+        self.reporter = reporter
         """What the workspace tells while it works, if it was opened with it as its reporter."""
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="takeback")
         self._workspace: Takeback | None = None

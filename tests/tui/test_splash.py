@@ -10,13 +10,13 @@ import termios
 
 import pytest
 
-from takeback.tui.curtain import first_frame
+from takeback.tui.splash import first_frame
 
 _CODE = """
 import sys, termios
-from takeback.tui.curtain import Curtain
+from takeback.tui.splash import Splash
 try:
-    with Curtain("~/shop"):
+    with Splash("~/shop"):
         assert not termios.tcgetattr(0)[3] & termios.ECHO
         if sys.argv[1]:
             raise KeyboardInterrupt

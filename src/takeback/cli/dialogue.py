@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from takeback.app import Takeback
-    from takeback.app.errand import Errand
+    from takeback.app.proposal import Proposal
     from takeback.cli.options import Call
     from takeback.model.plan import Outcome, Plan
 
@@ -48,14 +48,14 @@ def overrides(**waived: bool) -> Overrides:
     )
 
 
-class Journey:
-    """One errand at the command line: the plan is shown, asked about, and carried out."""
+class Dialogue:
+    """One proposal at the command line: the plan is shown, asked about, and carried out."""
 
-    def __init__(self, call: Call, tb: Takeback, errand: Errand, allowed: Overrides) -> None:
+    def __init__(self, call: Call, tb: Takeback, proposal: Proposal, allowed: Overrides) -> None:
         self._call = call
         self._output = call.output
         self._tb = tb
-        self._errand = errand
+        self._proposal = proposal
         self._allowed = self._given = allowed
 
     def show_plan(self) -> int:
@@ -65,13 +65,13 @@ class Journey:
         if plan.does_nothing:
             self._output.line(render.nothing_to_do(plan))
         else:
-            question = render.question(self._errand.kind, plan, self._errand.of).rstrip("?")
+            question = render.question(self._proposal.kind, plan, self._proposal.of).rstrip("?")
             self._output.line(f"Plan: {question[0].lower()}{question[1:]}.")
         paint = self._output.paint
         self._output.lines(plans.plan_lines(plan, paint, whole=self._call.verbose))
         return 0
 
-    def travel(self) -> int:
+    def ask_and_go(self) -> int:
         """Asks, unless told to go ahead, and does it."""
         if self._call.yes:
             return self.go_ahead()
@@ -86,9 +86,9 @@ class Journey:
                     if not self._waived(plan):
                         return self._declined()
                     continue
-                if not agrees(render.question(self._errand.kind, plan, self._errand.of)):
+                if not agrees(render.question(self._proposal.kind, plan, self._proposal.of)):
                     return self._declined()
-            done = self._errand.go(self._tb, self._allowed, shown=plan)
+            done = self._proposal.go(self._tb, self._allowed, shown=plan)
             if done is not None:
                 return self._arrive(done)
             self._output.note(choices.NEW_PLAN)
@@ -96,10 +96,10 @@ class Journey:
 
     def go_ahead(self) -> int:
         """Does it without a question: it was agreed to, or nothing that is there is changed."""
-        return self._arrive(self._errand.going(self._tb, self._allowed, None))
+        return self._arrive(self._proposal.going(self._tb, self._allowed, None))
 
     def _plan(self) -> Plan:
-        return self._errand.plan(self._tb, self._allowed)
+        return self._proposal.plan(self._tb, self._allowed)
 
     def _show(self, plan: Plan) -> None:
         paint = self._output.paint_stderr
@@ -124,8 +124,8 @@ class Journey:
         return DECLINED
 
     def _arrive(self, outcome: Outcome) -> int:
-        self._output.document(self._errand.kind, documents.outcome(outcome))
-        lines = render.outcome_lines(outcome, self._errand.of)
+        self._output.document(self._proposal.kind, documents.outcome(outcome))
+        lines = render.outcome_lines(outcome, self._proposal.of)
         if self._call.quiet:
             lines = render.left_alone_lines(outcome.left_alone, "Left alone")
         self._output.lines(lines)

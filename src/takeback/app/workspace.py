@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @guarded
-class Opened:
+class OpenWorkspace:
     """What all faces of the API stand on: opening, closing, naming things."""
 
     _by_agent = False
@@ -64,7 +64,7 @@ class Opened:
         """Opens the workspace that ``path`` lies in; raises NotAWorkspace.
 
         Its store is made when there is none, unless ``create`` is false. ``by_agent`` says that
-        an agent's own program asks, and no tool of its model (see ``app.asking``).
+        an agent's own program asks, and no tool of its model (see ``app.caller``).
         """
         environ = os.environ if environ is None else environ
         reporter = reporter or SilentReporter()

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from textual.app import App, ComposeResult
 
     from takeback.app import Takeback
-    from takeback.tui.desk import Desk
-    from takeback.tui.hearing import Hearing
+    from takeback.app.polled_reporter import PolledReporter
+    from takeback.app.workspace_thread import WorkspaceThread
 
     T = TypeVar("T")
 
@@ -29,18 +29,18 @@ PATIENCE = 0.3
 _BEAT = 0.1
 
 
-class DoingScreen(ModalScreen[None]):
+class ProgressScreen(ModalScreen[None]):
     """Covers the picker with nothing at first, then with one line.
 
     Quitting waits until what changes files has ended (``waits``).
     """
 
     DEFAULT_CSS = """
-    DoingScreen {
+    ProgressScreen {
         align: center middle;
         background: transparent;
     }
-    DoingScreen > Static {
+    ProgressScreen > Static {
         display: none;
         width: auto;
         max-width: 96%;
@@ -49,7 +49,7 @@ class DoingScreen(ModalScreen[None]):
         border: round $primary;
         background: $surface;
     }
-    DoingScreen.late > Static {
+    ProgressScreen.late > Static {
         display: block;
     }
     """
@@ -57,10 +57,10 @@ class DoingScreen(ModalScreen[None]):
         Binding("ctrl+c,ctrl+q,q", "leave", "quit when it is done", priority=True),
     ]
 
-    def __init__(self, what: str, hearing: Hearing | None, *, waits: bool) -> None:
+    def __init__(self, what: str, reporter: PolledReporter | None, *, waits: bool) -> None:
         super().__init__()
         self._what = what
-        self._hearing = hearing
+        self._reporter = reporter
         self._waits = waits
         self.leaving = False
 
@@ -75,7 +75,7 @@ class DoingScreen(ModalScreen[None]):
         self.add_class("late")
 
     def _refresh_words(self) -> None:
-        step = None if self._hearing is None else self._hearing.step
+        step = None if self._reporter is None else self._reporter.step
         text = words.progress(self._what, step, leaving=self.leaving)
         self.query_one(Static).update(Text(text))
 
@@ -89,7 +89,7 @@ class DoingScreen(ModalScreen[None]):
 
 async def working(
     app: App[Any],
-    desk: Desk,
+    workspace: WorkspaceThread,
     what: str,
     job: Callable[[Takeback], T],
     *,
@@ -101,16 +101,16 @@ async def working(
     With ``changes`` the job changes files: who wants to leave meanwhile leaves when it has ended.
     ``noted`` is told the answer, before anybody leaves.
     """
-    if desk.hearing is not None:
-        desk.hearing.step = None
-    screen = DoingScreen(what, desk.hearing, waits=changes)
+    if workspace.reporter is not None:
+        workspace.reporter.step = None
+    screen = ProgressScreen(what, workspace.reporter, waits=changes)
     await app.push_screen(screen)
     try:
-        answer = await desk.ask(job)
+        answer = await workspace.ask(job)
     finally:
         if screen.is_active:
             await screen.dismiss()
-        for note in desk.hearing.take_notes() if desk.hearing is not None else ():
+        for note in workspace.reporter.take_notes() if workspace.reporter is not None else ():
             app.notify(note, markup=False)
     if noted is not None:
         noted(answer)

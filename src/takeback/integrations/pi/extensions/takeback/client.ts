@@ -26,7 +26,7 @@ const ATTEMPTS = 3; // starts that may end without an answer before takeback is 
 const BEHIND = 10_000; // milliseconds
 const PARTING = 3_000; // milliseconds
 
-export class Desk {
+export class StdioClient {
 	private child: ChildProcess | undefined;
 	private number = 0;
 	private waiting = new Map<number, Request>();

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Hearing:
+class PolledReporter:
     """The picker's ``Reporter``. The workspace's thread tells it, the screen's asks it."""
 
     def __init__(self) -> None:

@@ -1,0 +1,244 @@
+"""The way through the picker's questions, one stage after the other.
+
+    timeline ─ actions ─ plan ─ (each refusal) ─ plan ─ doing ─ after ─ timeline
+                 │                                                │
+              a label, a directory                      taken back: plan ─ doing ─ after
+
+Esc goes one stage back. Everything is decided by the operations; here is only asked and shown.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+from takeback.app import proposal as proposals
+from takeback.errors import UsageError
+from takeback.model.operation import FILES, UNDO
+from takeback.model.policy import NO_OVERRIDES
+from takeback.tui import actions
+from takeback.tui.actions import destination_of
+from takeback.tui.after import RESUME, TAKE_BACK, AfterScreen
+from takeback.tui.choices import ActionsScreen
+from takeback.tui.operations import OperationsScreen
+from takeback.tui.plan import PlanScreen, RefusalScreen
+from takeback.tui.progress_screen import working
+from takeback.tui.recovery import Recovery
+from takeback.tui.text_prompt import TextPrompt
+from takeback.words import choices as words
+from takeback.words.render import way_back
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    from takeback.app import Takeback
+    from takeback.app.proposal import Proposal
+    from takeback.app.workspace_thread import WorkspaceThread
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.plan import Outcome, Plan
+    from takeback.model.policy import Overrides
+    from takeback.ops.choices import Choices
+    from takeback.ops.timeline import TimelineEntry
+    from takeback.tui.picker import PickerApp
+
+    T = TypeVar("T")
+
+
+class Flow:
+    """One way through the picker's questions, from a key on the timeline to what was done."""
+
+    def __init__(self, app: PickerApp, workspace: WorkspaceThread) -> None:
+        self._app = app
+        self._workspace = workspace
+        self._working = partial(working, app, workspace)
+        self._recovery = Recovery(app, workspace)
+
+    async def travel(self, entry: TimelineEntry, ticked: frozenset[bytes]) -> Outcome | None:
+        """Asks what to do at an entry and does it; returns the last outcome, if there is one."""
+        return await self._recovery.guarded(self._travel(entry, ticked))
+
+    async def step(self, kind: str) -> Outcome | None:
+        """Undoes or redoes the last operation, through the plan like everything else."""
+        return await self._recovery.guarded(self._step(kind))
+
+    async def operations(self) -> Outcome | None:
+        """Shows the operation log, and goes to before or after an operation chosen there."""
+        return await self._recovery.guarded(self._operations())
+
+    async def label(self, entry: TimelineEntry) -> None:
+        """Asks for the label of an entry's checkpoint."""
+        await self._recovery.guarded(self._label(entry.checkpoint.id))
+
+    # -- the stages
+
+    async def _travel(self, entry: TimelineEntry, ticked: frozenset[bytes]) -> Outcome | None:
+        if not await self._recovery.is_whole():
+            return None
+        destination, at = destination_of(entry), None
+        while True:
+            found = await self._choices(destination.checkpoint)
+            offered = actions.actions(found, entry, destination, ticked)
+            chosen = await self._app.push_screen_wait(ActionsScreen(found.about, offered, at=at))
+            if chosen is None:
+                return None
+            at = chosen.name
+            if at in (actions.END, actions.BEFORE):
+                destination = destination.turned()
+                at = None
+                continue
+            if at == actions.COPY:
+                self._app.copy_to_clipboard(found.checkpoint.id)
+                self._app.notify(f"Copied: {found.checkpoint.id}", markup=False)
+                return None
+            if at == actions.LABEL:
+                if await self._label(found.checkpoint.id):
+                    return None
+                continue
+            proposal = await self._proposal(at, found, ticked)
+            if proposal is None:
+                continue
+            outcome = await self._agree_and_go(proposal)
+            if outcome is not None:
+                return await self._arrive(proposal, outcome)
+
+    async def _choices(self, checkpoint: str) -> Choices:
+        return await self._working(words.LOOKING, lambda tb: tb.choices(checkpoint))
+
+    async def _proposal(
+        self, name: str, found: Choices, ticked: frozenset[bytes]
+    ) -> Proposal | None:
+        """Returns what is to be done; None if the person stepped back from a directory's name."""
+        directory = None
+        if name == actions.FORK_DIRECTORY:
+            root = os.fsdecode(await self._workspace.ask(lambda tb: tb.root))
+            directory = await self._checked(
+                (words.DIRECTORY, words.DIRECTORY_ABOUT, f"{root}-{found.checkpoint.id[:4]}"),
+                lambda tb, typed: tb.new_directory(os.path.expanduser(typed)),
+            )
+            if directory is None:
+                return None
+        return actions.proposal_of(name, found, ticked=ticked, directory=directory)
+
+    async def _label(self, checkpoint: str) -> bool:
+        """Gives a checkpoint a label; False if the person stepped back."""
+        before = await self._workspace.ask(lambda tb: tb.find(checkpoint))
+        after = await self._checked(
+            (f"Label {checkpoint}", words.LABEL_ABOUT, before.label or ""),
+            lambda tb, typed: tb.label(before, typed or None),
+        )
+        if after is None:
+            return False
+        self._app.notify(words.labelled(before, after), markup=False)
+        return True
+
+    async def _checked(
+        self,
+        asked: tuple[str, str, str],
+        take: Callable[[Takeback, str], T],
+    ) -> T | None:
+        """Asks for a line until it is one that can be taken; None if the person stepped back."""
+        question, about, value = asked
+        while True:
+            typed = await self._app.push_screen_wait(TextPrompt(question, about, value=value))
+            if typed is None:
+                return None
+            try:
+                return await self._workspace.ask(partial(_take, take, typed))
+            except UsageError as error:
+                about, value = error.message, typed
+
+    async def _agree_and_go(self, proposal: Proposal) -> Outcome | None:
+        """Shows the plan until it is agreed to and carried out; None if the person stepped back."""
+        overrides, note = NO_OVERRIDES, None
+        while True:
+            plan = await self._plan(proposal, overrides)
+            agreed = [name for name in words.ANSWERABLE if getattr(overrides, name)]
+            if not await self._app.push_screen_wait(
+                PlanScreen(proposal, plan, agreed=agreed, note=note)
+            ):
+                return None
+            note = None
+            if plan.refused:
+                given = await self._answers(plan)
+                # Stepping back to the plan takes back what was waived on the way, too.
+                overrides = NO_OVERRIDES if given is None else overrides.replace(**given)
+                continue
+            done = await self._go(proposal, overrides, plan)
+            if done is not None:
+                return done
+            overrides, note = NO_OVERRIDES, words.NEW_PLAN
+
+    async def _plan(self, proposal: Proposal, overrides: Overrides) -> Plan:
+        return await self._working(words.PLANNING, lambda tb: proposal.plan(tb, overrides))
+
+    async def _go(self, proposal: Proposal, overrides: Overrides, plan: Plan) -> Outcome | None:
+        return await self._working(
+            words.under_way(proposal.kind),
+            lambda tb: proposal.go(tb, overrides, shown=plan),
+            changes=True,
+            noted=lambda outcome: self._app.note_done(words.farewell(outcome, proposal.of)),
+        )
+
+    async def _answers(self, plan: Plan) -> dict[str, bool] | None:
+        """Asks about each refusal by itself; returns the fields of ``Overrides`` chosen."""
+        given: dict[str, bool] = {}
+        for number, refusal in enumerate(plan.refused, 1):
+            question = words.refusal(refusal, plan)
+            answer = await self._app.push_screen_wait(
+                RefusalScreen(question, number, len(plan.refused))
+            )
+            if answer is None:
+                return None
+            given[answer.field] = True
+        return given
+
+    async def _arrive(self, proposal: Proposal, outcome: Outcome) -> Outcome:
+        """Shows what was done, as often as it is taken back from there."""
+        while True:
+            choice = await self._app.push_screen_wait(AfterScreen(outcome, proposal.of))
+            if choice == RESUME:
+                self._app.resume_with = outcome.resume
+                self._app.exit()
+            back = way_back(outcome)
+            if choice != TAKE_BACK or back is None:
+                return outcome
+            again = await self._next_step(back)
+            done = await self._agree_and_go(again)
+            if done is not None:
+                proposal, outcome = again, done
+
+    async def _next_step(self, kind: str) -> Proposal:
+        def question(tb: Takeback) -> Proposal:
+            found = tb.next_undo() if kind == UNDO else tb.next_redo()
+            return proposals.step(kind, found.operation)
+
+        return await self._workspace.ask(question)
+
+    async def _step(self, kind: str) -> Outcome | None:
+        if not await self._recovery.is_whole():
+            return None
+        proposal = await self._next_step(kind)
+        outcome = await self._agree_and_go(proposal)
+        return None if outcome is None else await self._arrive(proposal, outcome)
+
+    async def _operations(self) -> Outcome | None:
+        if not await self._recovery.is_whole():
+            return None
+        while True:
+            log, now = await self._workspace.ask(lambda tb: (tb.operation_log(), tb.now))
+            name = await self._app.push_screen_wait(OperationsScreen(log, now))
+            if name is None:
+                return None
+            proposal = proposals.rewind(await self._found(name), scope=FILES)
+            outcome = await self._agree_and_go(proposal)
+            if outcome is not None:
+                return await self._arrive(proposal, outcome)
+
+    async def _found(self, name: str) -> Checkpoint:
+        return await self._workspace.ask(lambda tb: tb.find(name))
+
+
+def _take(take: Callable[[Takeback, str], T], typed: str, tb: Takeback) -> T:
+    return take(tb, typed)
