@@ -118,7 +118,7 @@ BEHAVIOURS = (
     Behaviour(
         80,
         "homes, launchers and settings that others may write",
-        ("test_ownership.py", "store/test_place.py", "cli/test_init.py"),
+        ("test_ownership.py", "store/test_location.py", "cli/test_init.py"),
     ),
     Behaviour(
         81,

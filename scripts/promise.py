@@ -171,7 +171,7 @@ PROMISE = (
         "sends or exposes anything: no network, the store is readable by you alone, and a home "
         "or store that others own or may write is refused",
         (
-            "store/test_place.py",
+            "store/test_location.py",
             "test_ownership.py",
             "git/test_process.py",
         ),

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from takeback.model.policy import Overrides
+from takeback.store.location import StoreLocation, read_location
 from takeback.store.maintenance import combine_packs
-from takeback.store.place import Place, read_place
 from takeback.store.store import Store
 from tests.crash import world as worlds
 from tests.crash.world import World, prepare
@@ -172,7 +172,7 @@ def test_packs_are_combined_under_a_reader(tmp_path: Path) -> None:
             for text in map(str, range(MANY_PACKS)):
                 worlds.write(world.root / "file", text.encode())
                 checkpoints.append((takeback.checkpoint().checkpoint.id, text.encode()))
-            place = read_place(takeback.store_directory)
+            place = read_location(takeback.store_directory)
             assert place is not None
             combining = start(partial(combine, world, place))
             for id, content in checkpoints:
@@ -183,6 +183,6 @@ def test_packs_are_combined_under_a_reader(tmp_path: Path) -> None:
             assert takeback.verify(read_data=True).problems == ()
 
 
-def combine(world: World, place: Place) -> bool:
+def combine(world: World, place: StoreLocation) -> bool:
     store = Store.open(place, world.environ)
     return combine_packs(store)

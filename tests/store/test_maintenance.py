@@ -14,8 +14,8 @@ from takeback.model.checkpoint import Checkpoint
 from takeback.ops.context import Context
 from takeback.ops.verify import verify
 from takeback.store import log, maintenance, trees
+from takeback.store.location import read_location
 from takeback.store.lock import Lock
-from takeback.store.place import read_place
 from takeback.store.sink import PackSink
 from takeback.store.store import MOST_PACKS, Store
 from takeback.store.trust import Trust
@@ -177,9 +177,9 @@ def test_a_capture_finds_everything_wherever_combining_was_killed(tmp_path: Path
 
 
 def _combine(directory: str) -> None:
-    place = read_place(directory)
-    assert place is not None
-    store = Store.open(place, os.environ)
+    location = read_location(directory)
+    assert location is not None
+    store = Store.open(location, os.environ)
     assert maintenance.combine_packs(store)
     store.close()
 
@@ -204,9 +204,9 @@ def test_combining_beside_captures_of_another_process_alarms_nobody(
 
 
 def _combine_if_free(directory: str) -> None:
-    place = read_place(directory)
-    assert place is not None
-    store = Store.open(place, os.environ)
+    location = read_location(directory)
+    assert location is not None
+    store = Store.open(location, os.environ)
     maintenance.combine_packs(store)
     store.close()
 

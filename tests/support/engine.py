@@ -56,10 +56,10 @@ def opened(
 ) -> Iterator[Context]:
     """Opens a workspace with its store, as ``Takeback.open`` does, and closes both."""
     heard = reporter or Heard()
-    place = locate(os.fsencode(root), os.environ, foreign_owner=False)
+    location = locate(os.fsencode(root), os.environ, foreign_owner=False)
     context = Context(
-        workspace=open_workspace(place),
-        store=open_store(place, os.environ, heard, create=True),
+        workspace=open_workspace(location),
+        store=open_store(location, os.environ, heard, create=True),
         policy=policy or Policy(lock_wait=5),
         clock=TestClock(),
         reporter=heard,

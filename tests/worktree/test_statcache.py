@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from takeback.worktree import statcache
 from takeback.worktree.directory import Directory, Files
-from takeback.worktree.statcache import Facts, StatCache
+from takeback.worktree.statcache import CacheHeader, StatCache
 
 
 def directory(path: bytes, files: int, tree: bytes = b"") -> Directory:
@@ -44,20 +44,20 @@ def shards(place: Path) -> dict[str, int]:
     return {path.name: path.stat().st_ino for path in place.iterdir() if path.name != "manifest"}
 
 
-def test_what_is_saved_loads_with_all_its_facts(tmp_path: Path) -> None:
+def test_what_is_saved_loads_with_its_whole_header(tmp_path: Path) -> None:
     place = tmp_path / "stat"
     cache = filled(place)
-    for number, slot in enumerate(Facts.__slots__):
-        setattr(cache.facts, slot, number)
+    for number, slot in enumerate(CacheHeader.__slots__):
+        setattr(cache.header, slot, number)
     cache.save(set())
     loaded = StatCache.load(str(place))
     assert content(loaded) == content(cache)
-    assert [getattr(loaded.facts, slot) for slot in Facts.__slots__] == list(range(10))
+    assert [getattr(loaded.header, slot) for slot in CacheHeader.__slots__] == list(range(8))
 
 
 def test_without_a_cache_nothing_is_known_and_nothing_is_made(tmp_path: Path) -> None:
     loaded = StatCache.load(str(tmp_path / "stat"))
-    assert (content(loaded), loaded.facts.epoch, loaded.facts.tree) == ({}, -1, b"")
+    assert (content(loaded), loaded.header.epoch, loaded.header.tree) == ({}, -1, b"")
     assert not (tmp_path / "stat").exists()
 
 
@@ -96,7 +96,7 @@ def test_a_cache_that_does_not_read_back_is_empty_and_can_be_saved_over(
         manifest.write_bytes(marshal.dumps((99, *rest)))
     loaded = StatCache.load(str(place))
     assert content(loaded) == {}
-    assert loaded.facts.epoch == -1
+    assert loaded.header.epoch == -1
     loaded.known[b"new"] = directory(b"new", 1)
     loaded.save(None)
     assert list(content(StatCache.load(str(place)))) == [b"new"]

@@ -17,7 +17,7 @@ import os
 from takeback import ops
 from takeback.app.border import guarded
 from takeback.app.steps import Steps
-from takeback.app.workspace import place_of
+from takeback.app.workspace import location_of
 from takeback.paths import takeback_home
 from takeback.store.namespace import session_id
 
@@ -207,7 +207,7 @@ class Takeback(Steps):
     ) -> tuple[Earlier, ...]:
         """Returns what was kept of a path before the directory that stands there now."""
         environ = os.environ if environ is None else environ
-        return ops.earlier.earlier(place_of(path, environ), environ)
+        return ops.earlier.earlier(location_of(path, environ), environ)
 
     @classmethod
     def adopt(
@@ -226,7 +226,7 @@ class Takeback(Steps):
         environ = os.environ if environ is None else environ
         refuse_inside("taking over an earlier store", environ)
         found = cls.earlier_named(name, path, environ=environ)
-        ops.earlier.take_over(place_of(path, environ), found.directory, environ)
+        ops.earlier.take_over(location_of(path, environ), found.directory, environ)
         return found
 
     @classmethod

@@ -7,7 +7,7 @@ import os
 from takeback import config
 from takeback.app.connect import AgentState, agent_states
 from takeback.app.reading import unrecorded_by
-from takeback.app.workspace import place_of
+from takeback.app.workspace import location_of
 from takeback.model.value import Value
 from takeback.ops.status import nothing_yet
 from takeback.paths import config_file, takeback_home
@@ -31,8 +31,8 @@ class Unopened(Value):
     @classmethod
     def at(cls, path: str | os.PathLike[str], environ: Mapping[str, str]) -> Self:
         """Returns the directory that ``path`` lies in; raises NotAWorkspace if it can be none."""
-        place = place_of(path, environ)
-        return cls(place.root, place.directory, environ)
+        location = location_of(path, environ)
+        return cls(location.root, location.directory, environ)
 
     def status(self) -> Status:
         """Returns that nothing is kept, and what went wrong."""
@@ -54,12 +54,12 @@ class Unopened(Value):
         from takeback.app.checkup import check_agents, check_recording
         from takeback.git.process import find_git
         from takeback.ops.doctor import OFFER, Finding, check_git
-        from takeback.store.place import has_place
+        from takeback.store.location import is_known
 
         home = takeback_home(self.environ)
         git = check_git(
             lambda: find_git(
-                self.environ, is_workspace=lambda path: has_place(home, os.fsencode(path))
+                self.environ, is_workspace=lambda path: is_known(home, os.fsencode(path))
             )
         )
         none = Finding(

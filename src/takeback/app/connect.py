@@ -11,7 +11,7 @@ from takeback.errors import GitUnusable, NotAWorkspace, Refused, TakebackError, 
 from takeback.git.process import find_git
 from takeback.model.value import Value
 from takeback.paths import takeback_home, user_home
-from takeback.store.place import has_place
+from takeback.store.location import is_known
 from takeback.worktree.workspace import find_root
 
 TYPE_CHECKING = False
@@ -84,7 +84,7 @@ def project_environment(environ: Mapping[str, str], start: str) -> str | None:
     try:
         here = find_root(
             os.fsencode(start),
-            has_store=lambda path: has_place(home, path),
+            has_store=lambda path: is_known(home, path),
             home=user_home(environ),
         )
     except NotAWorkspace:
@@ -97,7 +97,7 @@ def workspace_above(home: str, paths: Sequence[str], here: bytes = b"") -> str |
     for path in paths:
         folder = os.path.realpath(os.fsencode(path))
         while folder != os.path.dirname(folder):
-            if folder == here or has_place(home, folder):
+            if folder == here or is_known(home, folder):
                 return os.fsdecode(folder)
             folder = os.path.dirname(folder)
     return None
@@ -117,7 +117,7 @@ def check_environment(environ: Mapping[str, str], start: str) -> None:
 def _git_for_hooks(environ: Mapping[str, str]) -> str | None:
     home = takeback_home(environ)
     try:
-        return find_git(environ, is_workspace=lambda path: has_place(home, os.fsencode(path)))
+        return find_git(environ, is_workspace=lambda path: is_known(home, os.fsencode(path)))
     except GitUnusable:
         return None  # each store looks again, and says what is missing
 

@@ -6,7 +6,7 @@ import os
 
 from takeback import ops
 from takeback.app import Takeback
-from takeback.app.workspace import place_of
+from takeback.app.workspace import location_of
 from takeback.errors import NoSuchCheckpoint, TakebackError, WhichSession
 from takeback.model.policy import NO_OVERRIDES, Overrides
 from takeback.ops.open import open_store
@@ -49,9 +49,9 @@ class Unclaimed(Takeback):
     ) -> Self:
         """Opens the directory with that store; ``warning`` is what its plans say of it."""
         environ = os.environ if environ is None else environ
-        place = place_of(path, environ).replace(directory=of.directory, identity=None)
+        location = location_of(path, environ).replace(directory=of.directory, identity=None)
         found = cls._on(
-            Store.open(place, environ),
+            Store.open(location, environ),
             environ,
             reporter or SilentReporter(),
             clock=clock,
@@ -107,15 +107,15 @@ class Unclaimed(Takeback):
     def claim(self) -> None:
         """Makes the earlier store this directory's own, and goes on with it."""
         old = self._context
-        place = place_of(os.fsdecode(self.root), old.environ)
-        ops.earlier.take_over(place, self.of.directory, old.environ)
+        location = location_of(os.fsdecode(self.root), old.environ)
+        ops.earlier.take_over(location, self.of.directory, old.environ)
         if self._index is not None:
             self._index.close()
             self._index = None
         old.store.close()
-        place = place_of(os.fsdecode(self.root), old.environ)
+        location = location_of(os.fsdecode(self.root), old.environ)
         self._context = old.replace(
-            store=open_store(place, old.environ, old.reporter, create=False)
+            store=open_store(location, old.environ, old.reporter, create=False)
         )
         self._claimed = True
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from takeback.ops.whose import Candidate
     from takeback.ports import Clock, Reporter
     from takeback.programs import Found
-    from takeback.store.place import Place
+    from takeback.store.location import StoreLocation
     from takeback.store.store import Store
 
     CheckpointLike = str | Checkpoint
@@ -68,8 +68,8 @@ class OpenWorkspace:
         """
         environ = os.environ if environ is None else environ
         reporter = reporter or SilentReporter()
-        place = place_of(path, environ)
-        store = open_store(place, environ, reporter, create=create)
+        location = location_of(path, environ)
+        store = open_store(location, environ, reporter, create=create)
         opened = cls._on(store, environ, reporter, clock=clock, holder=holder)
         opened._by_agent = by_agent
         return opened
@@ -87,7 +87,7 @@ class OpenWorkspace:
         """Opens the workspace of a store that is open."""
         settings = config.load([config_file(environ), store.path("config.toml")])
         context = Context(
-            workspace=open_workspace(store.place),
+            workspace=open_workspace(store.location),
             store=store,
             policy=settings.policy(),
             clock=clock or SystemClock(),
@@ -124,7 +124,7 @@ class OpenWorkspace:
     @property
     def earlier_stores(self) -> tuple[Earlier, ...]:
         """What was kept of this path before the directory that stands there now, newest first."""
-        return ops.earlier.earlier(self._context.store.place, self._context.environ)
+        return ops.earlier.earlier(self._context.store.location, self._context.environ)
 
     @property
     def store_directory(self) -> str:
@@ -226,6 +226,6 @@ class OpenWorkspace:
             ) from None
 
 
-def place_of(path: str | os.PathLike[str], environ: Mapping[str, str]) -> Place:
+def location_of(path: str | os.PathLike[str], environ: Mapping[str, str]) -> StoreLocation:
     foreign_owner = config.load([config_file(environ)])["foreign_owner"]
     return locate(os.fsencode(path), environ, foreign_owner=foreign_owner)

@@ -115,8 +115,8 @@ def scan_into(
         from takeback.ops.predecessor import remembered  # once in a store's life
 
         cache = remembered(store, store.path("stat"))
-    elif cache.facts.tree and not sink.has(cache.facts.tree):
-        cache.facts.epoch = -1  # the store is not the one it was made from
+    elif cache.header.tree and not sink.has(cache.header.tree):
+        cache.header.epoch = -1  # the store is not the one it was made from
 
     def ignore_rules(excludes_file: bytes | None, exclude_info: bytes) -> IgnoreRules:
         return IgnoreRules(
@@ -145,8 +145,8 @@ def scan_into(
 def _rehash_is_due(context: Context, cache: StatCache) -> bool:
     """Reads every file anew from time to time: a mapped file can change without a new time."""
     hours = context.policy.rehash_hours
-    age = context.clock.now() * 1_000_000_000 - cache.facts.read_at
-    return hours > 0 and cache.facts.read_at > 0 and age > hours * _HOUR_NS
+    age = context.clock.now() * 1_000_000_000 - cache.header.read_at
+    return hours > 0 and cache.header.read_at > 0 and age > hours * _HOUR_NS
 
 
 def _merged(saved: dict[bytes, Entry], extra: dict[bytes, Entry]) -> dict[bytes, Entry]:

@@ -50,7 +50,7 @@ def doctor(context: Context, recover: Callable[[], Recovered | None]) -> list[Fi
     with context.locked():
         found.append(_leftovers(context))
     found.append(_packs(context))
-    found += offers(earlier(context.store.place, context.environ))
+    found += offers(earlier(context.store.location, context.environ))
     return [*found, *_failures(context)]
 
 

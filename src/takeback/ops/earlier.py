@@ -16,7 +16,7 @@ from takeback.ops.failures import Translated
 from takeback.ops.open import Making
 from takeback.paths import takeback_home
 from takeback.ports import SilentReporter
-from takeback.store import place as places
+from takeback.store import location as locations
 from takeback.store import succession
 from takeback.store.store import Store
 
@@ -24,20 +24,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from takeback.store.place import Place
+    from takeback.store.location import StoreLocation
 
 _WAIT = 10.0
 _ABOUT = 40
 
 
-def earlier(place: Place, environ: Mapping[str, str]) -> tuple[Earlier, ...]:
+def earlier(location: StoreLocation, environ: Mapping[str, str]) -> tuple[Earlier, ...]:
     """Returns the earlier stores of a path, the one that was used last first."""
-    others = succession.strangers(takeback_home(environ), place)
+    others = succession.strangers(takeback_home(environ), location)
     found = [_look(other, environ) for other in others]
     return tuple(sorted(found, key=lambda e: -e.newest.time if e.newest is not None else 0.0))
 
 
-def _look(other: Place, environ: Mapping[str, str]) -> Earlier:
+def _look(other: StoreLocation, environ: Mapping[str, str]) -> Earlier:
     name = other.id or os.path.basename(other.directory)
     seen = Earlier(name, other.directory, other.root, 0, None)
     try:
@@ -79,26 +79,26 @@ def _described(one: Earlier) -> str:
     return f"{one.name} ({' '.join(about.split())[:_ABOUT]})" if about else one.name
 
 
-def take_over(place: Place, directory: str, environ: Mapping[str, str]) -> None:
+def take_over(location: StoreLocation, directory: str, environ: Mapping[str, str]) -> None:
     """Makes an earlier store the store of what stands at this path now.
 
     The present store, if any, is kept as an earlier one. Both are locked meanwhile.
     """
-    place = place.replace(identity=places.identity_of(place.root))
-    old = places.read_place(directory)
-    if old is None or not places.exists(old):
+    location = location.replace(identity=locations.identity_of(location.root))
+    old = locations.read_location(directory)
+    if old is None or not locations.exists(old):
         raise UsageError("that store is not there any more", hint="takeback doctor")
     with Translated("the take-over"), Making(takeback_home(environ)):
-        present = Store.open(place, environ) if places.exists(place) else None
+        present = Store.open(location, environ) if locations.exists(location) else None
         store = Store.open(old, environ)
         try:
             if present is not None:
                 present.lock.acquire("taking over an earlier workspace", wait=_WAIT)
             store.lock.acquire("taking over an earlier workspace", wait=_WAIT)
             if present is not None:
-                succession.change_places(old, place)
+                succession.change_places(old, location)
             else:
-                succession.take_over(old, place)
+                succession.take_over(old, location)
         finally:
             store.lock.release()
             store.close()

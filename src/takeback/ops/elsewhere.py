@@ -168,9 +168,9 @@ def begin(
 ) -> None:
     """Makes the new directory a workspace with the child's first checkpoint in its own store."""
     assert child.worktree is not None
-    place = locate(os.fsencode(child.worktree), context.environ, foreign_owner=False)
-    store = open_store(place, context.environ, context.reporter, create=True)
-    there = context.replace(workspace=open_workspace(place), store=store)
+    location = locate(os.fsencode(child.worktree), context.environ, foreign_owner=False)
+    store = open_store(location, context.environ, context.reporter, create=True)
+    there = context.replace(workspace=open_workspace(location), store=store)
     try:
         with there.locked():
             if store.refs.list(SESSIONS):

@@ -16,7 +16,7 @@ from takeback.ops.receive import take_waiting
 from takeback.paths import config_file
 from takeback.ports import SilentReporter, SystemClock
 from takeback.store import detached, log
-from takeback.store.place import read_place
+from takeback.store.location import read_location
 from takeback.store.store import Store
 
 _PATIENCE = 600.0
@@ -24,7 +24,7 @@ _PATIENCE = 600.0
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from takeback.store.place import Place
+    from takeback.store.location import StoreLocation
 
 
 def start(context: Context) -> None:
@@ -34,22 +34,22 @@ def start(context: Context) -> None:
 
 def main(directory: str) -> None:
     """What the detached process runs."""
-    place = read_place(directory)
-    if place is None:
+    location = read_location(directory)
+    if location is None:
         return
-    store = Store.open(place, os.environ)
+    store = Store.open(location, os.environ)
     try:
-        _finish(place, store)
+        _finish(location, store)
     except (TakebackError, OSError) as error:
         log.append(store, f"a capture that was left to the background failed: {error}")
     finally:
         store.close()
 
 
-def _finish(place: Place, store: Store) -> None:
+def _finish(location: StoreLocation, store: Store) -> None:
     settings = config.load([config_file(os.environ), store.path("config.toml")])
     context = Context(
-        workspace=open_workspace(place),
+        workspace=open_workspace(location),
         store=store,
         policy=settings.policy(),
         clock=SystemClock(),

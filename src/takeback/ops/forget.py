@@ -6,7 +6,7 @@ import os
 
 from takeback import durable
 from takeback.ops.failures import Translated
-from takeback.store.place import links_to, read_place
+from takeback.store.location import links_to, read_location
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def forget(store: Store, home: str) -> None:
     store.lock.acquire("forget", wait=10)
     try:
         with Translated("deleting the store"):
-            known = read_place(store.directory)
+            known = read_location(store.directory)
             links = [] if known is None else links_to(home, known)
             durable.unlink(store.path("format"))
             durable.sync_directory(store.directory)

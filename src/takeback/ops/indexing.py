@@ -48,7 +48,7 @@ class Indexing:
         """Indexes one batch and returns how far its refs are indexed now."""
         ledger = self._ledger
         place, state = ledger.last_place() + 1, ledger.state_now()
-        fold = Fold(ledger, self._store.place.root)
+        fold = Fold(ledger, self._store.location.root)
         uncounted = []
         for waiting in batch:
             point = self._point(waiting)

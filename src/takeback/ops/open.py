@@ -8,7 +8,7 @@ from takeback.errors import InUse, NotAWorkspace
 from takeback.model.path_text import to_text
 from takeback.ops.failures import Translated
 from takeback.paths import takeback_home, user_home
-from takeback.store import place as places
+from takeback.store import location as locations
 from takeback.store.store import Store
 from takeback.worktree.workspace import Workspace, check_root, find_root
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from takeback.ports import Reporter
-    from takeback.store.place import Place
+    from takeback.store.location import StoreLocation
 
 _PATIENCE = 10.0
 _INNER_PATIENCE = 2.0
 """No longer than a hook waits for its own lock."""
 
 
-def locate(start: bytes, environ: Mapping[str, str], *, foreign_owner: bool) -> Place:
-    """Returns the place of the workspace's store, which need not exist. Writes nothing."""
+def locate(start: bytes, environ: Mapping[str, str], *, foreign_owner: bool) -> StoreLocation:
+    """Returns the location of the workspace's store, which need not exist. Writes nothing."""
     home = takeback_home(environ)
     root = find_root(
         start,
         has_store=lambda path: (
-            places.has_place(home, path) and places.exists(places.place_for(home, path))
+            locations.is_known(home, path) and locations.exists(locations.find(home, path))
         ),
         home=user_home(environ),
     )
-    if not places.has_place(home, root):
+    if not locations.is_known(home, root):
         from takeback.store.succession import moved_root  # of a known directory not imported
 
         root = moved_root(home, os.path.realpath(start)) or root
@@ -44,71 +44,75 @@ def locate(start: bytes, environ: Mapping[str, str], *, foreign_owner: bool) -> 
         store_home=os.fsencode(home),
         foreign_owner=foreign_owner,
     )
-    return places.place_for(home, root)
+    return locations.find(home, root)
 
 
 def open_store(
-    place: Place, environ: Mapping[str, str], reporter: Reporter, *, create: bool
+    location: StoreLocation, environ: Mapping[str, str], reporter: Reporter, *, create: bool
 ) -> Store:
     """Opens the store, taking over that of a moved workspace; makes one if ``create``."""
     home = takeback_home(environ)
     with Translated("opening the store"):
-        if not places.exists(place):
-            place = _inherited(home, place, environ, reporter)
-        if places.exists(place):
-            return _opened(place, environ)
+        if not locations.exists(location):
+            location = _inherited(home, location, environ, reporter)
+        if locations.exists(location):
+            return _opened(location, environ)
         if not create:
             raise NotAWorkspace(
-                f"{to_text(place.root)} has no checkpoints yet",
+                f"{to_text(location.root)} has no checkpoints yet",
                 hint="make the first one: takeback checkpoint",
                 new=True,
             )
-        return _made(home, place, environ, reporter)
+        return _made(home, location, environ, reporter)
 
 
-def _opened(place: Place, environ: Mapping[str, str]) -> Store:
-    store = Store.open(place, environ)
-    if place.identity is not None:
-        known = places.read_place(place.directory)
-        if known is None or known.identity != place.identity:  # it has a new .git, say
-            at = known.root if known is not None and place.root in known.also else place.root
-            places.write_place(place.replace(root=at))
-        places.remember(place)
+def _opened(location: StoreLocation, environ: Mapping[str, str]) -> Store:
+    store = Store.open(location, environ)
+    if location.identity is not None:
+        known = locations.read_location(location.directory)
+        if known is None or known.identity != location.identity:  # it has a new .git, say
+            at = known.root if known is not None and location.root in known.also else location.root
+            locations.write_location(location.replace(root=at))
+        locations.remember(location)
     return store
 
 
-def _inherited(home: str, place: Place, environ: Mapping[str, str], reporter: Reporter) -> Place:
-    """Returns the place of the store that the directory had at another path, if it had one."""
+def _inherited(
+    home: str, location: StoreLocation, environ: Mapping[str, str], reporter: Reporter
+) -> StoreLocation:
+    """Returns the location of the store that the directory had at another path, if it had one."""
     from takeback.store import succession
 
-    earlier = succession.earlier_place(home, place)
+    earlier = succession.earlier_location(home, location)
     if earlier is None:
-        return place
-    if earlier.root != place.root and places.is_same(earlier.root, place.root):
+        return location
+    if earlier.root != location.root and locations.is_same(earlier.root, location.root):
         with _Held(Store.open(earlier, environ), "noting another path of the workspace"):
-            return places.link_place(place, earlier)
+            return locations.link_location(location, earlier)
     with _Held(Store.open(earlier, environ), "taking over a moved workspace"):
-        succession.take_over(earlier, place)
-    if earlier.root != place.root:
+        succession.take_over(earlier, location)
+    if earlier.root != location.root:
         reporter.note(
             f"This workspace was at {to_text(earlier.root)} before; its checkpoints came along."
         )
-    return place
+    return location
 
 
-def _made(home: str, place: Place, environ: Mapping[str, str], reporter: Reporter) -> Store:
+def _made(
+    home: str, location: StoreLocation, environ: Mapping[str, str], reporter: Reporter
+) -> Store:
     """Makes the store. One process at a time, so that a directory at two paths gets one."""
     from takeback import durable
     from takeback.store import succession
 
     with Making(home):
-        place = _inherited(home, place, environ, reporter)
-        if places.exists(place):
-            return _opened(place, environ)
-        store = Store.create(place, environ)
+        location = _inherited(home, location, environ, reporter)
+        if locations.exists(location):
+            return _opened(location, environ)
+        store = Store.create(location, environ)
         # From now on whoever works inside shares our lock; who began before is waited for.
         try:
-            for inner in succession.inner_places(home, place.root):
+            for inner in succession.inner_locations(home, location.root):
                 inside = Store.open(inner, environ)
                 with _Held(inside, "looking for what goes on inside", wait=_INNER_PATIENCE):
                     pass
@@ -155,6 +159,6 @@ class _Held:
         self._store.close()
 
 
-def open_workspace(place: Place) -> Workspace:
+def open_workspace(location: StoreLocation) -> Workspace:
     """Opens the root of the workspace."""
-    return Workspace(place.root)
+    return Workspace(location.root)

@@ -40,7 +40,7 @@ def remembered(store: Store, place: str) -> StatCache:
                 if is_tree(mode):
                     pending.append((full, oid))
                 else:
-                    cache.facts.inside.append((full, NEVER_TRUSTED, mode, oid))
+                    cache.header.inside.append((full, NEVER_TRUSTED, mode, oid))
             continue
         directory = cache.known[path] = Directory(path)
         directory.tree = tree

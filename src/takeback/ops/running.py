@@ -16,7 +16,7 @@ from takeback.model.session import Process
 from takeback.model.timeline import BACKGROUND, ENDED, LEFT_UNFINISHED, RUNNING
 from takeback.model.value import Value
 from takeback.ops.processes import can_be_seen, is_alive
-from takeback.store import place as places
+from takeback.store import location as locations
 from takeback.store.checkpoints import newest_checkpoint
 from takeback.store.namespace import SESSIONS, session_of
 from takeback.store.store import Store
@@ -169,9 +169,9 @@ def _is_unended(store: Store, newest: Checkpoint) -> bool:
 
 
 def _stores(home: str, environ: Mapping[str, str]) -> Iterator[Store]:
-    for place in places.all_places(home):
+    for location in locations.all_locations(home):
         try:
-            yield Store.open(place, environ)
+            yield Store.open(location, environ)
         except TakebackError:
             continue
 

@@ -95,13 +95,13 @@ def _remove_retired(store: Store) -> None:
 
 def main(directory: str) -> None:
     """What the detached process runs."""
-    from takeback.store.place import read_place
+    from takeback.store.location import read_location
     from takeback.store.store import Store
 
-    place = read_place(directory)
-    if place is None:
+    location = read_location(directory)
+    if location is None:
         return
-    store = Store.open(place, os.environ)
+    store = Store.open(location, os.environ)
     try:
         combine_packs(store)
     except (GitFailed, TimedOut, InUse, OSError) as error:

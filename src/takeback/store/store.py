@@ -18,10 +18,10 @@ from takeback.git.objects import (
 from takeback.git.packs import Packs
 from takeback.git.refs import Refs
 from takeback.paths import check_private
+from takeback.store import location as locations
 from takeback.store import namespace
-from takeback.store import place as places
+from takeback.store.location import StoreLocation
 from takeback.store.lock import Lock
-from takeback.store.place import Place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,22 +38,24 @@ _TREES_KEPT = 4096
 class Store:
     """Reads objects and refs; ``sink`` in sink.py writes them. Opening writes nothing."""
 
-    def __init__(self, place: Place, environ: Mapping[str, str]) -> None:
-        self.place = place
-        self.directory = place.directory
-        self.git_dir = os.path.join(place.directory, "store.git")
+    def __init__(self, location: StoreLocation, environ: Mapping[str, str]) -> None:
+        self.location = location
+        self.directory = location.directory
+        self.git_dir = os.path.join(location.directory, "store.git")
         self.packs = self._open_packs()
         self.refs = Refs(self.git_dir, namespace.is_name)
-        self.lock = Lock(os.path.join(place.directory, "lock"), lambda: places.locks_above(place))
+        self.lock = Lock(
+            os.path.join(location.directory, "lock"), lambda: locations.locks_above(location)
+        )
         self._environ = environ
         self._git: Git | None = None
         self._trees: dict[bytes, list[tuple[int, bytes, bytes]]] = {}
 
     @classmethod
-    def open(cls, place: Place, environ: Mapping[str, str]) -> Store:
+    def open(cls, location: StoreLocation, environ: Mapping[str, str]) -> Store:
         """Opens an existing store; raises StoreTooNew, StoreDamaged or Refused."""
-        check_private(os.path.dirname(place.directory), place.directory)
-        path = os.path.join(place.directory, "format")
+        check_private(os.path.dirname(location.directory), location.directory)
+        path = os.path.join(location.directory, "format")
         try:
             with open(path, encoding="ascii") as file:
                 version = int(file.read().strip())
@@ -64,23 +66,23 @@ class Store:
                 f"the store has format {version}, this takeback knows format {FORMAT}",
                 hint="upgrade takeback; nothing was changed",
             )
-        return cls(place, environ)
+        return cls(location, environ)
 
     @classmethod
-    def create(cls, place: Place, environ: Mapping[str, str]) -> Store:
+    def create(cls, location: StoreLocation, environ: Mapping[str, str]) -> Store:
         """Makes the store; ``format`` comes last, so a half-made one is made again."""
         from takeback.git.process import check_version
         from takeback.git.repository import init
         from takeback.store.trust import Trust
 
-        durable.make_directories(place.directory)
-        store = cls(place, environ)
+        durable.make_directories(location.directory)
+        store = cls(location, environ)
         check_version(store.git.program)
         store.lock.acquire("making the store", wait=30)
         try:
-            if not places.exists(place):  # another process may have been faster
+            if not locations.exists(location):  # another process may have been faster
                 init(store.git, store.git_dir)
-                places.write_place(place)
+                locations.write_location(location)
                 Trust(store).begin()
                 durable.replace_file(store.path("format"), b"%d\n" % FORMAT)
         finally:
@@ -103,14 +105,14 @@ class Store:
 
         return find_git(
             self._environ,
-            recorded=recorded_git(self.place.home),
+            recorded=recorded_git(self.location.home),
             is_workspace=self.is_workspace,
         )
 
     def is_workspace(self, path: str) -> bool:
         """Tells whether a directory is a workspace: this one, or any that has a store."""
         root = os.fsencode(path)
-        return root == self.place.root or places.has_place(self.place.home, root)
+        return root == self.location.root or locations.is_known(self.location.home, root)
 
     def path(self, *names: str) -> str:
         """Returns the path of something inside the store's directory."""

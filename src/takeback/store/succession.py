@@ -11,52 +11,54 @@ from __future__ import annotations
 import os
 
 from takeback import durable, kernel
-from takeback.store import place as places
+from takeback.store import location as locations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from takeback.store.place import Place
+    from takeback.store.location import StoreLocation
 
 
-def earlier_place(home: str, place: Place) -> Place | None:
+def earlier_location(home: str, location: StoreLocation) -> StoreLocation | None:
     """Finds the store that the workspace had before it was moved or its root made anew.
 
     A move: same root identity, and nothing of that identity at the old path any more, or the
     very same directory (a bind mount). A new root: same path, same `.git`. None if there is
     neither.
     """
-    if place.identity is None:
+    if location.identity is None:
         return None
     for other in _in_use(home):
         assert other.identity is not None
-        if other.directory == place.directory:
+        if other.directory == location.directory:
             continue
-        same_root = other.identity.root == place.identity.root
-        same_git = place.identity.git != "" and other.identity.git == place.identity.git
-        if (same_root and _is_here(other, place.root)) or (same_git and other.root == place.root):
+        same_root = other.identity.root == location.identity.root
+        same_git = location.identity.git != "" and other.identity.git == location.identity.git
+        if (same_root and _is_here(other, location.root)) or (
+            same_git and other.root == location.root
+        ):
             return other
     return None
 
 
-def _in_use(home: str) -> list[Place]:
+def _in_use(home: str) -> list[StoreLocation]:
     """Lists the stores of directories; those that were set aside belong to none."""
     return [
-        place
-        for place in places.all_places(home)
-        if place.identity is not None
-        and os.path.basename(place.directory) == place.identity.root
-        and places.exists(place)
+        location
+        for location in locations.all_locations(home)
+        if location.identity is not None
+        and os.path.basename(location.directory) == location.identity.root
+        and locations.exists(location)
     ]
 
 
-def _is_here(other: Place, root: bytes) -> bool:
+def _is_here(other: StoreLocation, root: bytes) -> bool:
     """Tells whether a store's directory is now at ``root``: it looks the same and is no twin.
 
     A file system that was copied whole has twins of the same inode and birth time.
     """
     assert other.identity is not None
-    gone = places.mark(other.root) != other.identity.root
-    return gone or places.is_same(other.root, root)
+    gone = locations.mark(other.root) != other.identity.root
+    return gone or locations.is_same(other.root, root)
 
 
 def moved_root(home: str, start: bytes) -> bytes | None:
@@ -64,10 +66,14 @@ def moved_root(home: str, start: bytes) -> bytes | None:
 
     One whose store is at its own path is no answer: a linked worktree inside it is apart.
     """
-    had = {place.identity.root: place for place in _in_use(home) if place.identity is not None}
+    had = {
+        location.identity.root: location
+        for location in _in_use(home)
+        if location.identity is not None
+    }
     path = start
     while had:
-        found = had.get(places.mark(path))
+        found = had.get(locations.mark(path))
         if found is not None and found.root != path and _is_here(found, path):
             return path
         parent = os.path.dirname(path)
@@ -77,13 +83,13 @@ def moved_root(home: str, start: bytes) -> bytes | None:
     return None
 
 
-def inner_places(home: str, root: bytes) -> list[Place]:
+def inner_locations(home: str, root: bytes) -> list[StoreLocation]:
     """Lists the stores of workspaces inside ``root``; reads all stores there are."""
     beneath = root.rstrip(b"/") + b"/"
-    return [place for place in _in_use(home) if place.root.startswith(beneath)]
+    return [location for location in _in_use(home) if location.root.startswith(beneath)]
 
 
-def take_over(old: Place, new: Place) -> None:
+def take_over(old: StoreLocation, new: StoreLocation) -> None:
     """Makes the store of ``old`` the store of ``new``. The caller holds its lock."""
     if os.path.islink(new.directory):  # of a bind mount that is no more
         durable.unlink(new.directory)
@@ -91,22 +97,22 @@ def take_over(old: Place, new: Place) -> None:
     _forget_seen(old)
     durable.rename(old.directory, new.directory)
     durable.sync_directory(os.path.dirname(new.directory))
-    places.write_place(new)
+    locations.write_location(new)
 
 
-def strangers(home: str, place: Place) -> list[Place]:
+def strangers(home: str, location: StoreLocation) -> list[StoreLocation]:
     """Lists stores of the same path with another identity: what stood here before."""
-    base = places.places_of_path(home, place.root)
+    base = locations.directory_of_path(home, location.root)
     found = []
-    for name in sorted(places.listing(base)):
+    for name in sorted(locations.listing(base)):
         directory = os.path.join(base, name)
-        other = None if os.path.islink(directory) else places.read_place(directory)
-        if other is not None and directory != place.directory and places.exists(other):
+        other = None if os.path.islink(directory) else locations.read_location(directory)
+        if other is not None and directory != location.directory and locations.exists(other):
             found.append(other)
     return found
 
 
-def change_places(old: Place, new: Place) -> None:
+def change_places(old: StoreLocation, new: StoreLocation) -> None:
     """Makes the store of ``old`` that of ``new``, whose own is kept as one that stood there before.
 
     The caller holds the locks of both. They are exchanged in one instant where the system can:
@@ -126,22 +132,22 @@ def change_places(old: Place, new: Place) -> None:
     finally:
         os.close(fd)
     durable.sync_directory(base)
-    places.write_place(new)
+    locations.write_location(new)
 
 
-def _name(place: Place) -> bytes:
-    return os.fsencode(os.path.basename(place.directory))
+def _name(location: StoreLocation) -> bytes:
+    return os.fsencode(os.path.basename(location.directory))
 
 
-def _free_name(place: Place) -> str:
+def _free_name(location: StoreLocation) -> str:
     number = 1
-    while os.path.lexists(f"{place.directory}.{number}"):
+    while os.path.lexists(f"{location.directory}.{number}"):
         number += 1
-    return f"{place.directory}.{number}"
+    return f"{location.directory}.{number}"
 
 
-def _forget_seen(place: Place) -> None:
+def _forget_seen(location: StoreLocation) -> None:
     """Makes the next opening ask for the whole identity again."""
-    path = os.path.join(place.directory, "seen")
+    path = os.path.join(location.directory, "seen")
     if os.path.exists(path):
         durable.unlink(path)

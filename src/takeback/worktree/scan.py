@@ -112,16 +112,16 @@ class Scan:
                 gc.enable()
 
     def _run(self) -> Scanned:
-        facts = self._cache.facts
+        header = self._cache.header
         fingerprint = self._rules.fingerprint
-        if facts.epoch != self._epoch or self._rehash:
-            if facts.epoch == self._epoch:
+        if header.epoch != self._epoch or self._rehash:
+            if header.epoch == self._epoch:
                 self._earlier = self._cache.known
             self._cache.doubt()
-            facts.rules = b""
-            facts.read_at = self._began
+            header.rules = b""
+            header.read_at = self._began
         known = self._cache.known
-        self._kept_before = _saved_paths(known).difference(facts.unsaved)
+        self._kept_before = _saved_paths(known).difference(header.unsaved)
         belief = Belief(self._moment)
         survey = Survey(
             self._workspace,
@@ -131,15 +131,15 @@ class Scan:
             self._moment,
             belief,
             self._mounts.below,
-            [row[0] for row in facts.inside if row[1]],
+            [row[0] for row in header.inside if row[1]],
             self._brought,
             self._operation,
             self._allow_large,
         )
         inside = TrackedInside(
-            self._workspace.fd, facts, self._sink, self._moment, belief, self._brought
+            self._workspace.fd, header, self._sink, self._moment, belief, self._brought
         )
-        if facts.rules != fingerprint or b"" not in known:
+        if header.rules != fingerprint or b"" not in known:
             survey.begin_anew()
             self._touched = None
         else:
@@ -149,23 +149,23 @@ class Scan:
                 survey.look_again(
                     changed_directories(self._workspace.fd, known.rows(), in_child=self._in_child)
                 )
-            if self._index_changed(facts.index):
+            if self._index_changed(header.index):
                 survey.look_again(_touched_by_index(known, self._rules))
             if self._brought is not None:
                 survey.look_again(_touched_by_operation(known, self._brought))
         dirty = self._look(survey, inside)
         count = self._write_trees(dirty)
-        facts.rules = fingerprint
-        facts.epoch = self._epoch
-        facts.index = self._rules.index_signatures(known.repositories())
-        facts.tree = known[b""].tree
+        header.rules = fingerprint
+        header.epoch = self._epoch
+        header.index = self._rules.index_signatures(known.repositories())
+        header.tree = known[b""].tree
         if self._touched is not None:
             self._touched |= dirty | survey.removed
         return Scanned(
             tree=known[b""].tree,
             saved=self._saved(),
             coverage=self._coverage(inside.gaps),
-            files=known.file_count() + len(facts.inside),
+            files=known.file_count() + len(header.inside),
             changed=count,
         )
 
@@ -186,7 +186,7 @@ class Scan:
                 earlier=self._earlier,
             )
             dirty |= {directory.path for directory in survey.settle()}
-            changed = self._index_changed(self._cache.facts.index)
+            changed = self._index_changed(self._cache.header.index)
             inside.find(known, self._rules, index_changed=changed)
             dirty |= inside.refresh(known, self._rules)
             moved = survey.moved(vanished=inside.lost)
@@ -257,7 +257,7 @@ class Scan:
             left -= size
             if left >= 0:
                 saved[path] = entry
-        self._cache.facts.unsaved = [file[0] for file in found if file[0] not in saved]
+        self._cache.header.unsaved = [file[0] for file in found if file[0] not in saved]
         return saved
 
     def _coverage(self, inside: list[NotHeld]) -> Coverage:

@@ -23,21 +23,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.worktree.directory import Row
 
-_VERSION = 1
+_VERSION = 2
 _SHARD_FILES = 4000
 
 
-class Facts:
+class CacheHeader:
     """What the cache was made from; if any of it differs, some or all of the cache is void."""
 
     __slots__ = (
-        "coverage",
         "epoch",
         "ignored_directories",
         "index",
         "inside",
         "read_at",
-        "root",
         "rules",
         "tree",
         "unsaved",
@@ -46,10 +44,8 @@ class Facts:
     def __init__(self) -> None:
         self.epoch = -1
         self.rules = b""
-        self.root = b""
         self.tree = b""
         self.unsaved: list[bytes] = []
-        self.coverage = b""
         self.read_at = 0
         self.index: dict[bytes, tuple[int, ...]] = {}
         self.ignored_directories: list[bytes] = []
@@ -59,43 +55,43 @@ class Facts:
 class StatCache:
     """All known directories, and what they were made from."""
 
-    def __init__(self, place: str) -> None:
-        self.place = place
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
         self._generation = 0
         self._shards: list[tuple[bytes, str]] = []
         self._members: list[list[bytes]] = []
-        self.facts = Facts()
+        self.header = CacheHeader()
         self.known = Known()
 
     @classmethod
-    def load(cls, place: str) -> StatCache:
+    def load(cls, directory: str) -> StatCache:
         """Reads the cache; an empty one if there is none or it does not read back."""
-        self = cls(place)
+        self = cls(directory)
         collecting = gc.isenabled()
         gc.disable()  # a collection in the middle of so many small objects costs 50 ms
         try:
             self._load()
         except (OSError, ValueError, EOFError, TypeError, IndexError, KeyError):
-            return cls(place)
+            return cls(directory)
         finally:
             if collecting:
                 gc.enable()
         return self
 
     def _load(self) -> None:
-        with open(os.path.join(self.place, "manifest"), "rb") as file:
-            version, generation, facts, shards = marshal.loads(file.read())
+        with open(os.path.join(self.directory, "manifest"), "rb") as file:
+            version, generation, header, shards = marshal.loads(file.read())
         if version != _VERSION:
             return
         loaded: list[Row] = []
         members = []
         for _, name in shards:
-            with open(os.path.join(self.place, name), "rb") as file:
+            with open(os.path.join(self.directory, name), "rb") as file:
                 rows = marshal.loads(file.read())
             members.append([row[PATH] for row in rows])
             loaded += rows
-        for slot, value in zip(Facts.__slots__, facts, strict=True):
-            setattr(self.facts, slot, value)
+        for slot, value in zip(CacheHeader.__slots__, header, strict=True):
+            setattr(self.header, slot, value)
         self._generation = generation
         self._shards = shards
         self._members = members
@@ -104,25 +100,25 @@ class StatCache:
     def doubt(self) -> None:
         """Believes nothing of the bytes any more; which paths were held stays known."""
         self.known = self.known.doubted()
-        self.facts.inside = [
+        self.header.inside = [
             (path, NEVER_TRUSTED if mark else b"", mode, oid)
-            for path, mark, mode, oid in self.facts.inside
+            for path, mark, mode, oid in self.header.inside
         ]
 
     def save(self, changed: set[bytes] | None) -> None:
         """Writes the shards that hold ``changed`` paths (None: all) and switches to them."""
-        durable.make_directories(self.place)
+        durable.make_directories(self.directory)
         self._generation += 1
         old = [name for _, name in self._shards]
         if changed is None or not self._shards:
-            old = os.listdir(self.place)
+            old = os.listdir(self.directory)
             self._shards, self._members = [], []
             self._write_shards(sorted(self.known.paths()))
         else:
             self._rewrite(changed)
-        facts = [getattr(self.facts, slot) for slot in Facts.__slots__]
-        manifest = marshal.dumps((_VERSION, self._generation, facts, self._shards))
-        durable.replace_file(os.path.join(self.place, "manifest"), manifest, flush=False)
+        header = [getattr(self.header, slot) for slot in CacheHeader.__slots__]
+        manifest = marshal.dumps((_VERSION, self._generation, header, self._shards))
+        durable.replace_file(os.path.join(self.directory, "manifest"), manifest, flush=False)
         kept = {"manifest", *(name for _, name in self._shards)}
         for name in old:
             if name not in kept:
@@ -153,7 +149,7 @@ class StatCache:
             files += 1 + len(row[OIDS]) // 20
             if files >= _SHARD_FILES or position == len(paths) - 1:
                 name = f"{self._generation:x}-{len(self._shards):x}"
-                target = os.path.join(self.place, name)
+                target = os.path.join(self.directory, name)
                 durable.replace_file(target, marshal.dumps(rows), flush=False)
                 self._shards.append((rows[0][PATH], name))
                 self._members.append([row[PATH] for row in rows])
@@ -161,6 +157,6 @@ class StatCache:
 
     def _remove(self, name: str) -> None:
         try:
-            durable.unlink(os.path.join(self.place, name))
+            durable.unlink(os.path.join(self.directory, name))
         except FileNotFoundError:
             pass

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from takeback.worktree.belief import Belief
     from takeback.worktree.known import Known
     from takeback.worktree.rules import Rules
-    from takeback.worktree.statcache import Facts
+    from takeback.worktree.statcache import CacheHeader
     from takeback.worktree.times import Moment
 
     Row = tuple[bytes, bytes, int, bytes]
@@ -42,19 +42,19 @@ _GONE = (errno.ENOENT, errno.ENOTDIR)
 
 
 class TrackedInside:
-    """Keeps ``facts.inside`` true: rows of (path, signature, mode, object id)."""
+    """Keeps ``header.inside`` true: rows of (path, signature, mode, object id)."""
 
     def __init__(
         self,
         root_fd: int,
-        facts: Facts,
+        header: CacheHeader,
         sink: ObjectSink,
         moment: Moment,
         belief: Belief,
         brought: Brought | None = None,
     ) -> None:
         self._root_fd = root_fd
-        self._facts = facts
+        self._header = header
         self._sink = sink
         self._moment = moment
         self._belief = belief
@@ -73,20 +73,20 @@ class TrackedInside:
             if reason == IGNORED_DIRECTORY
         )
         brought, self._brought = self._brought, None
-        if now == self._facts.ignored_directories and not index_changed and brought is None:
+        if now == self._header.ignored_directories and not index_changed and brought is None:
             return
-        self._facts.ignored_directories = now
+        self._header.ignored_directories = now
         if brought is not None:
-            known_rows = {row[0] for row in self._facts.inside if row[1] != _ABSENT}
-            self._facts.inside += [
+            known_rows = {row[0] for row in self._header.inside if row[1] != _ABSENT}
+            self._header.inside += [
                 (path, _UNREAD, 0, b"")
                 for directory in now
                 for path in brought.below(directory)
                 if path not in known_rows
             ]
-        before = {row[0]: row for row in self._facts.inside}
-        held = sorted(row[0] for row in self._facts.inside if row[1] != _ABSENT)
-        self._facts.inside = [
+        before = {row[0]: row for row in self._header.inside}
+        held = sorted(row[0] for row in self._header.inside if row[1] != _ABSENT)
+        self._header.inside = [
             before.get(path, (path, _ABSENT, 0, b""))
             for directory in now
             for path in dict.fromkeys((*rules.tracked_below(directory), *_below(held, directory)))
@@ -98,13 +98,13 @@ class TrackedInside:
         What was held stays, tracked or not, for as long as it is there.
         """
         self.gaps, self.lost = [], False
-        looked = [(row[1], self._look(row)) for row in self._facts.inside]
+        looked = [(row[1], self._look(row)) for row in self._header.inside]
         rows = [
             row
             for mark, row in looked
             if row[1] != _ABSENT or mark == _ABSENT or _is_tracked(rules, row[0])
         ]
-        self._facts.inside = rows
+        self._header.inside = rows
         wanted: dict[bytes, list[tuple[bytes, int, bytes]]] = {}
         for path, mark, mode, oid in rows:
             if mark not in (_ABSENT, _UNREAD):
@@ -124,7 +124,7 @@ class TrackedInside:
         """Takes away the trees of ignored directories that hold nothing tracked any more."""
         stale = set()
         keep_these = set(wanted)
-        for top in self._facts.ignored_directories:
+        for top in self._header.ignored_directories:
             parent, _, name = top.rpartition(b"/")
             if top not in keep_these and parent in known and name in known[parent].subs:
                 del known[parent].subs[name]

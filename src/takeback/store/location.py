@@ -44,7 +44,7 @@ class Identity(Value):
     git: str
 
 
-class Place(Value):
+class StoreLocation(Value):
     """One store directory and the workspace root it was made for.
 
     Without an identity the root is known to be the one that the store was last opened for.
@@ -78,31 +78,31 @@ def identity_of(root: bytes) -> Identity:
     return Identity(mark(root), mark(root + b"/.git"))
 
 
-def places_of_path(home: str, root: bytes) -> str:
+def directory_of_path(home: str, root: bytes) -> str:
     """Returns where the stores of all that ever stood at a path are."""
     name = "".join(c if c in _PLAIN else "_" for c in to_text(os.path.basename(root)))
     digest = object_id(BLOB, root).hex()[:16]
     return os.path.join(home, "workspaces", f"{name[:40] or 'root'}-{digest}")
 
 
-def has_place(home: str, root: bytes) -> bool:
+def is_known(home: str, root: bytes) -> bool:
     """Tells whether some workspace at this path was ever kept; one stat, for the hook path."""
-    return os.path.isdir(places_of_path(home, root))
+    return os.path.isdir(directory_of_path(home, root))
 
 
-def place_for(home: str, root: bytes) -> Place:
+def find(home: str, root: bytes) -> StoreLocation:
     """Returns where the store of ``root`` is, or would be made. Writes nothing."""
-    base = places_of_path(home, root)
+    base = directory_of_path(home, root)
     seen = _seen(root)
     for name in listing(base):
         directory = os.path.join(base, name)
         if _read_seen(directory) == seen:
             real = _followed(directory, root)
             if real is not None:
-                return Place(real, root, None)
+                return StoreLocation(real, root, None)
     identity = identity_of(root)
     directory = os.path.join(base, identity.root)
-    return Place(_followed(directory, root) or directory, root, identity)
+    return StoreLocation(_followed(directory, root) or directory, root, identity)
 
 
 def _followed(directory: str, root: bytes) -> str | None:
@@ -111,7 +111,7 @@ def _followed(directory: str, root: bytes) -> str | None:
         target = os.readlink(directory)
     except OSError:
         return directory
-    known = read_place(target)
+    known = read_location(target)
     return target if known is not None and is_same(known.root, root) else None
 
 
@@ -124,49 +124,49 @@ def is_same(one: bytes, other: bytes) -> bool:
     return (first.st_dev, first.st_ino) == (second.st_dev, second.st_ino)
 
 
-def link_place(place: Place, other: Place) -> Place:
-    """Makes the store of ``other`` be found under the path of ``place``, which is the same."""
-    durable.make_directories(os.path.dirname(place.directory))
-    if os.path.islink(place.directory):  # to where the store was before
-        durable.unlink(place.directory)
-    durable.symlink(os.fsencode(other.directory), place.directory)
-    durable.sync_directory(os.path.dirname(place.directory))
-    if place.root not in other.also:
-        write_place(other.replace(also=(*other.also, place.root)))
-    return place.replace(directory=other.directory)
+def link_location(location: StoreLocation, other: StoreLocation) -> StoreLocation:
+    """Makes the store of ``other`` be found under the path of ``location``, which is the same."""
+    durable.make_directories(os.path.dirname(location.directory))
+    if os.path.islink(location.directory):  # to where the store was before
+        durable.unlink(location.directory)
+    durable.symlink(os.fsencode(other.directory), location.directory)
+    durable.sync_directory(os.path.dirname(location.directory))
+    if location.root not in other.also:
+        write_location(other.replace(also=(*other.also, location.root)))
+    return location.replace(directory=other.directory)
 
 
-def links_to(home: str, place: Place) -> list[str]:
+def links_to(home: str, location: StoreLocation) -> list[str]:
     """Lists the links that lead to a store from the other paths of its workspace."""
-    bases = {places_of_path(home, path) for path in (place.root, *place.also)}
+    bases = {directory_of_path(home, path) for path in (location.root, *location.also)}
     found = [os.path.join(base, name) for base in sorted(bases) for name in listing(base)]
-    return [path for path in found if os.path.islink(path) and _leads_to(path, place.directory)]
+    return [path for path in found if os.path.islink(path) and _leads_to(path, location.directory)]
 
 
 def _leads_to(link: str, directory: str) -> bool:
     return os.readlink(link) == directory
 
 
-def locks_above(place: Place) -> list[str]:
+def locks_above(location: StoreLocation) -> list[str]:
     """Lists the locks of the workspaces around this one, the outermost first.
 
     Whoever changes or captures a workspace shares them, so that nobody sees the half of what is
     done in a directory that lies in two workspaces. One stat for each directory above the root.
     """
-    base = os.path.dirname(place.directory)
+    base = os.path.dirname(location.directory)
     home = os.path.dirname(os.path.dirname(base))
-    roots = [place.root]
-    if base != places_of_path(home, place.root):  # opened by another path
-        known = read_place(place.directory)
+    roots = [location.root]
+    if base != directory_of_path(home, location.root):  # opened by another path
+        known = read_location(location.directory)
         roots += [known.root] if known is not None else []
     found: list[str] = []
     for root in roots:
         path = os.path.dirname(root)
         above: list[str] = []
         while path != os.path.dirname(path):
-            if has_place(home, path):
-                outer = place_for(home, path)
-                if exists(outer) and outer.directory != place.directory:
+            if is_known(home, path):
+                outer = find(home, path)
+                if exists(outer) and outer.directory != location.directory:
                     above.append(os.path.join(outer.directory, "lock"))
             path = os.path.dirname(path)
         found += [lock for lock in reversed(above) if lock not in found]
@@ -193,33 +193,33 @@ def _read_seen(directory: str) -> bytes:
         return b""
 
 
-def remember(place: Place) -> None:
+def remember(location: StoreLocation) -> None:
     """Notes that the root was found to be the one that the store belongs to."""
-    seen = _seen(place.root)
-    if _read_seen(place.directory) == seen:
+    seen = _seen(location.root)
+    if _read_seen(location.directory) == seen:
         return
     try:
-        durable.replace_file(os.path.join(place.directory, "seen"), seen, flush=False)
+        durable.replace_file(os.path.join(location.directory, "seen"), seen, flush=False)
     except OSError:
         return  # a full disk: the next opening asks for the whole identity again
 
 
-def exists(place: Place) -> bool:
+def exists(location: StoreLocation) -> bool:
     """Tells whether the store is there; a link that leads elsewhere is none."""
-    return not os.path.islink(place.directory) and os.path.isfile(
-        os.path.join(place.directory, "format")
+    return not os.path.islink(location.directory) and os.path.isfile(
+        os.path.join(location.directory, "format")
     )
 
 
-def all_places(home: str) -> Iterator[Place]:
+def all_locations(home: str) -> Iterator[StoreLocation]:
     """Yields every store under ``home`` that says whose it is."""
     base = os.path.join(home, "workspaces")
     for name in sorted(listing(base)):
         for identity in sorted(listing(os.path.join(base, name))):
             directory = os.path.join(base, name, identity)
-            place = None if os.path.islink(directory) else read_place(directory)
-            if place is not None:
-                yield place
+            location = None if os.path.islink(directory) else read_location(directory)
+            if location is not None:
+                yield location
 
 
 def listing(path: str) -> list[str]:
@@ -230,7 +230,7 @@ def listing(path: str) -> list[str]:
         return []
 
 
-def read_place(directory: str) -> Place | None:
+def read_location(directory: str) -> StoreLocation | None:
     """Reads what a store says of its workspace; None if it does not say."""
     try:
         with open(os.path.join(directory, "workspace.json"), encoding="utf-8") as file:
@@ -243,7 +243,7 @@ def read_place(directory: str) -> Place | None:
     if not isinstance(path, str) or not isinstance(root, str) or not isinstance(git, str):
         return None
     own, also = record.get("id"), record.get("paths")
-    return Place(
+    return StoreLocation(
         directory,
         to_bytes(path),
         Identity(root, git),
@@ -252,22 +252,22 @@ def read_place(directory: str) -> Place | None:
     )
 
 
-def write_place(place: Place) -> None:
-    """Records in the store whose it is; ``place`` has an identity.
+def write_location(location: StoreLocation) -> None:
+    """Records in the store whose it is; ``location`` has an identity.
 
     The id that the store has stays; it gets one if it has none.
     """
-    assert place.identity is not None
-    known = read_place(place.directory)
-    own = place.id or (known.id if known is not None else "") or new_workspace_id()
-    also = place.also or (known.also if known is not None else ())
+    assert location.identity is not None
+    known = read_location(location.directory)
+    own = location.id or (known.id if known is not None else "") or new_workspace_id()
+    also = location.also or (known.also if known is not None else ())
     record = {
         "v": 1,
         "id": own,
-        "path": to_text(place.root),
-        "paths": [to_text(path) for path in also if path != place.root],
-        "root": place.identity.root,
-        "git": place.identity.git,
+        "path": to_text(location.root),
+        "paths": [to_text(path) for path in also if path != location.root],
+        "root": location.identity.root,
+        "git": location.identity.git,
     }
     text = json_text.dumps(record) + "\n"
-    durable.replace_file(os.path.join(place.directory, "workspace.json"), text.encode())
+    durable.replace_file(os.path.join(location.directory, "workspace.json"), text.encode())

@@ -10,9 +10,9 @@ import pytest
 
 from takeback import kernel
 from takeback.model.checkpoint import Checkpoint
-from takeback.store import place as places
+from takeback.store import location as locations
 from takeback.store import succession
-from takeback.store.place import Identity, Place
+from takeback.store.location import Identity, StoreLocation
 from tests.support.engine import Heard, checkpoint, heard_by, opened
 from tests.support.git import git
 
@@ -49,8 +49,8 @@ def test_a_moved_directory_takes_its_store_along_and_says_where_it_was(plain: Pa
         assert heard_by(context).notes == [
             f"This workspace was at {plain} before; its checkpoints came along."
         ]
-        assert context.store.place.root == os.fsencode(moved)
-    assert [place.root for place in places.all_places(home())] == [os.fsencode(moved)]
+        assert context.store.location.root == os.fsencode(moved)
+    assert [location.root for location in locations.all_locations(home())] == [os.fsencode(moved)]
     with opened(moved) as context:
         assert heard_by(context).notes == []
 
@@ -90,7 +90,7 @@ def test_a_directory_made_anew_at_the_same_path_is_another_workspace(plain: Path
     plain.mkdir()
     assert not known_at(plain)
     with opened(plain) as context:
-        [before] = succession.strangers(home(), context.store.place)
+        [before] = succession.strangers(home(), context.store.location)
         assert before.root == os.fsencode(plain)
 
 
@@ -126,7 +126,7 @@ def test_a_root_whose_name_is_not_utf8_has_a_store_and_can_be_moved(tmp_path: Pa
     root.mkdir()
     (root / "a").write_text("1")
     one_checkpoint(root)
-    [kept] = places.all_places(home())
+    [kept] = locations.all_locations(home())
     assert kept.root == os.fsencode(root)
     assert kept.directory.isascii()
     assert known_at(root)
@@ -136,16 +136,16 @@ def test_a_root_whose_name_is_not_utf8_has_a_store_and_can_be_moved(tmp_path: Pa
 
 def test_names_that_look_alike_do_not_share_a_place(tmp_path: Path) -> None:
     roots = [b"/x/a b", b"/x/a_b", b"/y/a_b", b"/", b"/x/" + b"n" * 200, b"/x/" + b"n" * 201]
-    found = {places.place_for(str(tmp_path), root).directory for root in roots}
+    found = {locations.find(str(tmp_path), root).directory for root in roots}
     assert len({os.path.dirname(directory) for directory in found}) == len(roots)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"path": 1, "root": "", "git": ""}', "garbage"])
 def test_a_store_that_does_not_say_whose_it_is_is_passed_over(plain: Path, text: str) -> None:
     one_checkpoint(plain)
-    [kept] = places.all_places(home())
+    [kept] = locations.all_locations(home())
     Path(kept.directory, "workspace.json").write_text(text)
-    assert list(places.all_places(home())) == []
+    assert list(locations.all_locations(home())) == []
     assert known_at(plain)
 
 
@@ -157,13 +157,13 @@ def test_stores_that_change_places_keep_everything(
     if not exchanges:
         monkeypatch.setattr(kernel, "exchange", _unsupported)
     one_checkpoint(plain)
-    [first] = places.all_places(home())
+    [first] = locations.all_locations(home())
     os.rename(first.directory, f"{first.directory}.earlier")
     one_checkpoint(plain)
     Path(first.directory, "second").touch()
     old = first.replace(directory=f"{first.directory}.earlier")
     succession.change_places(old, first)
-    assert places.exists(first)
+    assert locations.exists(first)
     assert not Path(first.directory, "second").exists()
     [kept] = succession.strangers(home(), first)
     assert kept.directory == f"{first.directory}.1"
@@ -175,17 +175,17 @@ def _unsupported(*args: object) -> None:
 
 
 def test_looking_for_a_place_writes_nothing(plain: Path) -> None:
-    place = places.place_for(home(), os.fsencode(plain))
-    assert not places.exists(place)
-    assert succession.earlier_place(home(), place) is None
-    assert not places.has_place(home(), os.fsencode(plain))
+    location = locations.find(home(), os.fsencode(plain))
+    assert not locations.exists(location)
+    assert succession.earlier_location(home(), location) is None
+    assert not locations.is_known(home(), os.fsencode(plain))
     assert not Path(home()).exists()
 
 
 def test_what_is_written_of_a_place_reads_back(tmp_path: Path) -> None:
-    place = Place(str(tmp_path), b"/r\xff\n", Identity("a-1", ""), "abc", (b"/s",))
-    places.write_place(place)
-    assert places.read_place(str(tmp_path)) == place
+    location = StoreLocation(str(tmp_path), b"/r\xff\n", Identity("a-1", ""), "abc", (b"/s",))
+    locations.write_location(location)
+    assert locations.read_location(str(tmp_path)) == location
 
 
 def test_opening_a_known_workspace_tells_nothing(plain: Path) -> None:
