@@ -11,6 +11,7 @@ from takeback.store.sink import PackSink
 from takeback.worktree.ignore import IgnoreRules
 from takeback.worktree.rules import Rules
 from takeback.worktree.scan import Scan, Scanned
+from takeback.worktree.setup import ScanSetup
 from takeback.worktree.statcache import StatCache
 
 Moment = Callable[[bytes], None]
@@ -69,17 +70,16 @@ class Scanner:
             self.context.workspace.root, self.context.policy, self.context.environ, self._rules
         )
         rules.asked, rules.when_asked = self.asked, self.when_asked
-        scan = Scan(
-            self.context.workspace,
-            StatCache.load(store.path("stat")),
-            sink,
-            rules,
-            self.context.policy,
-            self.context.reporter,
-            epoch=store.epoch,
+        setup = ScanSetup(
+            workspace=self.context.workspace,
+            rules=rules,
+            policy=self.context.policy,
+            reporter=self.context.reporter,
             in_child=lambda: None,
+            epoch=store.epoch,
             rehash=rehash,
         )
+        scan = Scan(setup, StatCache.load(store.path("stat")), sink)
         scanned = scan.run()
         sink.publish()
         if not rehash:

@@ -17,7 +17,7 @@ from takeback.ops.context import Context
 from takeback.worktree import belief
 from takeback.worktree.belief import Belief
 from takeback.worktree.directory import doubted, signature
-from takeback.worktree.times import Moment
+from takeback.worktree.times import ScanTime
 from tests.support.cli import Cli
 from tests.support.engine import opened, settle
 from tests.support.scanner import Scanner
@@ -133,7 +133,7 @@ def test_what_is_read_again_is_bounded_in_files_and_bytes(
 ) -> None:
     (tmp_path / "f").write_bytes(b"x" * 10)
     mark = doubted(signature((tmp_path / "f").stat()))
-    moment = Moment(time.time_ns() + 10**10, distrusted=False)
+    moment = ScanTime(time.time_ns() + 10**10, distrusted=False)
     for limit, value in (("_FILES", 3), ("_BYTES", 35)):
         with monkeypatch.context() as patch:
             patch.setattr(belief, limit, value)
@@ -148,9 +148,9 @@ def test_an_old_file_is_believed_even_if_it_is_open_for_writing(
     """Its pages were written back long ago: the next write to them shows in its times."""
     (workspace / "f").write_text("x")
     scanner = Scanner(context)
-    moment = Moment(time.time_ns(), distrusted=False)
+    moment = ScanTime(time.time_ns(), distrusted=False)
     assert moment.dirty_ns == 40 * 10**9
-    assert Moment(0, distrusted=False, in_memory=True).dirty_ns > 10 * 365 * 86400 * 10**9
+    assert ScanTime(0, distrusted=False, in_memory=True).dirty_ns > 10 * 365 * 86400 * 10**9
     with open(workspace / "f", "r+b"):
         settle()
         scanner.run()

@@ -15,13 +15,13 @@ from takeback.worktree.directory import (
     NEVER_TRUSTED,
     SIGNATURE_SIZE,
     Directory,
-    Files,
+    FileTable,
     directory_signature,
     doubted,
     signature,
     undoubted,
 )
-from takeback.worktree.times import Moment
+from takeback.worktree.times import ScanTime
 
 _NAMES = st.binary(min_size=1, max_size=6).filter(
     lambda name: b"/" not in name and b"\0" not in name
@@ -40,7 +40,7 @@ _ROWS = st.dictionaries(
 def test_files_in_columns_come_out_as_rows_in_order(
     rows: dict[bytes, tuple[bytes, bytes]],
 ) -> None:
-    files = Files.of((name, *rest) for name, rest in rows.items())
+    files = FileTable.of((name, *rest) for name, rest in rows.items())
     assert list(files) == sorted((name, *rest) for name, rest in rows.items())
     assert len(files) == len(rows)
 
@@ -53,8 +53,8 @@ def test_a_directory_survives_being_kept(
     directory = Directory(b"a/b")
     directory.mode = 0o40750
     directory.listed = b"l" * 24
-    directory.files = Files.of((name, *rest) for name, rest in held.items())
-    directory.saved = Files.of((name, *rest) for name, rest in saved.items())
+    directory.files = FileTable.of((name, *rest) for name, rest in held.items())
+    directory.saved = FileTable.of((name, *rest) for name, rest in saved.items())
     directory.subs = {b"sub": (0o40755, b"t" * 20)}
     directory.gaps = {b"gap": "ignored"}
     directory.tracked = (b"tracked",)
@@ -118,7 +118,7 @@ def status_of(*, mtime: int = 5, ctime: int = 5, inode: int = 7) -> os.stat_resu
 
 @pytest.mark.parametrize("time", ODD_TIMES)
 def test_a_time_that_does_not_fit_has_a_signature_that_is_never_believed(time: int) -> None:
-    belief = Belief(Moment(10**18, distrusted=False))
+    belief = Belief(ScanTime(10**18, distrusted=False))
     for status in (status_of(mtime=time), status_of(ctime=time)):
         mark = signature(status)
         assert mark == signature(status)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from takeback.model.coverage import EXCLUDED, IGNORED, OVERSIZED
-from takeback.worktree.directory import IGNORED_DIRECTORY, SIGNATURE_SIZE, Directory, Files
+from takeback.worktree.directory import IGNORED_DIRECTORY, SIGNATURE_SIZE, Directory, FileTable
 from takeback.worktree.draft import Draft, marks_of, was_ignored
 
 
@@ -17,8 +17,10 @@ def mark(letter: bytes) -> bytes:
 def known() -> Directory:
     """A directory with held, saved, ignored and otherwise missing entries."""
     directory = Directory(b"sub")
-    directory.files = Files.of([(b"held", mark(b"h"), b"H" * 20), (b"x", mark(b"x"), b"X" * 20)])
-    directory.saved = Files.of(
+    directory.files = FileTable.of(
+        [(b"held", mark(b"h"), b"H" * 20), (b"x", mark(b"x"), b"X" * 20)]
+    )
+    directory.saved = FileTable.of(
         [(b".env", mark(b"e"), b"E" * 20), (b"x.env", mark(b"y"), b"Y" * 20)]
     )
     directory.gaps = {

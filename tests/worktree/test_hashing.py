@@ -14,21 +14,15 @@ from takeback.ops.context import Context
 from takeback.store.sink import PackSink
 from takeback.store.trust import Trust
 from takeback.worktree.directory import signature
-from takeback.worktree.hashing import Task, read_files
-from takeback.worktree.reading import GONE
+from takeback.worktree.hashing import Reading, Task, read_files
+from takeback.worktree.reading import GONE, Intake
 from tests.support.engine import Heard, packs_of
 
 
 def read(context: Context, tasks: list[Task]) -> dict[bytes, tuple[bytes, bytes] | str]:
     sink = PackSink(context.store)
-    read_files(
-        context.workspace.fd,
-        tasks,
-        sink,
-        size_limit=100,
-        reporter=Heard(),
-        in_child=lambda: None,
-    )
+    intake = Intake(sink, size_limit=100)
+    read_files(tasks, Reading(context.workspace.fd, intake, Heard(), in_child=lambda: None))
     sink.publish()
     return {os.path.join(task.directory, task.name): task.outcome for task in tasks}
 
@@ -68,6 +62,7 @@ from takeback.ops.open import locate, open_store, open_workspace
 from takeback.ports import SilentReporter
 from takeback.store.sink import PackSink
 from takeback.worktree import hashing
+from takeback.worktree.reading import Intake
 
 class Full:
     def step(self, name):
@@ -87,8 +82,8 @@ hashing._WORTH_A_FORK_FILES = 2
 tasks = [hashing.Task(b"", b"%d" % number, 1) for number in range(10)]
 sink = PackSink(store)
 try:
-    hashing.read_files(workspace.fd, tasks, sink, size_limit=100, reporter=SilentReporter(),
-                       in_child=in_child)
+    intake = Intake(sink, size_limit=100)
+    hashing.read_files(tasks, hashing.Reading(workspace.fd, intake, SilentReporter(), in_child))
 except Exception as error:
     sink.discard()
     print(type(error).__name__, error)
@@ -135,13 +130,7 @@ def test_progress_is_told_now_and_then(workspace: Path, context: Context) -> Non
     heard = Heard()
     tasks = [Task(b"", b"%d" % number, 1) for number in range(1200)]
     sink = PackSink(context.store)
-    read_files(
-        context.workspace.fd,
-        tasks,
-        sink,
-        size_limit=1,
-        reporter=heard,
-        in_child=lambda: None,
-    )
+    intake = Intake(sink, size_limit=1)
+    read_files(tasks, Reading(context.workspace.fd, intake, heard, in_child=lambda: None))
     assert {what for what, _, _ in heard.steps} == {"reading files"}
     assert all(0 < done <= total == 1200 for _, done, total in heard.steps)

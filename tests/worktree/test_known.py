@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from takeback.worktree.directory import REPOSITORY, Directory, Files
+from takeback.worktree.directory import REPOSITORY, Directory, FileTable
 from takeback.worktree.known import Known
 
 
 def directory(path: bytes, *names: bytes) -> Directory:
     made = Directory(path)
-    made.files = Files.of((name, b"s" * 40, b"o" * 20) for name in names)
+    made.files = FileTable.of((name, b"s" * 40, b"o" * 20) for name in names)
     return made
 
 
@@ -57,7 +57,7 @@ def test_a_directory_is_replaced_or_forgotten_whether_it_was_looked_at_or_not(
 def test_files_gaps_and_repositories_are_counted_in_rows_and_objects(looked_at: bool) -> None:
     gap, saved, tracked, repository = (directory(name, b"f") for name in (b"g", b"s", b"t", b"r"))
     gap.gaps = {b"x": "ignored"}
-    saved.saved = Files.of([(b"x", b"s" * 40, b"o" * 20)])
+    saved.saved = FileTable.of([(b"x", b"s" * 40, b"o" * 20)])
     tracked.tracked = (b"f",)
     repository.flags = REPOSITORY
     all_known = known(gap, saved, tracked, repository, directory(b"plain", b"f"))

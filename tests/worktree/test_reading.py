@@ -13,7 +13,7 @@ import pytest
 from takeback.git.objects import BLOB, object_id
 from takeback.ops.context import Context
 from takeback.store.sink import PackSink
-from takeback.worktree.reading import GONE, Kept, keep
+from takeback.worktree.reading import GONE, Intake, Kept, keep
 from tests.support.engine import as_nobody
 
 
@@ -39,7 +39,7 @@ def sink(context: Context) -> PackSink:
 def test_a_file_is_kept_with_its_status(root: Path, fd: int, sink: PackSink) -> None:
     for data in (b"", b"x", os.urandom(100_000)):
         (root / "f").write_bytes(data)
-        kept = keep(fd, b"f", sink, size_limit=None)
+        kept = keep(fd, b"f", Intake(sink))
         assert isinstance(kept, Kept)
         assert kept.oid == object_id(BLOB, data)
         now = (root / "f").stat()
@@ -52,7 +52,7 @@ def test_a_link_is_kept_as_its_target_whatever_that_is(root: Path, fd: int, sink
     for target in ("nowhere", "/etc/passwd", ".", "l", "x" * 3000):
         (root / "l").unlink(missing_ok=True)
         (root / "l").symlink_to(target)
-        kept = keep(fd, b"l", sink, size_limit=1)
+        kept = keep(fd, b"l", Intake(sink, size_limit=1))
         assert isinstance(kept, Kept)
         assert kept.oid == object_id(BLOB, target.encode())
 
@@ -65,9 +65,9 @@ def test_a_fifo_a_socket_and_a_device_are_named_and_not_waited_for(
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("socket")
         for name in (b"fifo", b"socket"):
-            assert keep(fd, name, sink, size_limit=None) == "special"
+            assert keep(fd, name, Intake(sink)) == "special"
     devices = os.open("/dev", os.O_RDONLY)
-    assert keep(devices, b"null", sink, size_limit=None) == "special"
+    assert keep(devices, b"null", Intake(sink)) == "special"
     os.close(devices)
 
 
@@ -84,7 +84,7 @@ def test_a_program_that_waits_for_a_reader_of_its_fifo_goes_on_waiting(
     writer = threading.Thread(target=write)
     writer.start()
     for _ in range(20):
-        assert keep(fd, b"fifo", sink, size_limit=None) == "special"
+        assert keep(fd, b"fifo", Intake(sink)) == "special"
     assert not met.wait(0.05)
     with open(root / "fifo", "rb"):
         writer.join()
@@ -95,15 +95,15 @@ def test_what_is_gone_is_absent_and_what_is_a_directory_is_not_read(
 ) -> None:
     (root / "directory").mkdir()
     (root / "file").touch()
-    assert keep(fd, b"missing", sink, size_limit=None) == GONE
-    assert keep(fd, b"file/x", sink, size_limit=None) == GONE
-    assert keep(fd, b"directory", sink, size_limit=None) == "special"
+    assert keep(fd, b"missing", Intake(sink)) == GONE
+    assert keep(fd, b"file/x", Intake(sink)) == GONE
+    assert keep(fd, b"directory", Intake(sink)) == "special"
 
 
 def test_a_file_above_the_limit_is_not_read(root: Path, fd: int, sink: PackSink) -> None:
     (root / "f").write_bytes(b"12345")
-    assert keep(fd, b"f", sink, size_limit=4) == "oversized"
-    assert isinstance(keep(fd, b"f", sink, size_limit=5), Kept)
+    assert keep(fd, b"f", Intake(sink, size_limit=4)) == "oversized"
+    assert isinstance(keep(fd, b"f", Intake(sink, size_limit=5)), Kept)
 
 
 def test_a_file_that_may_not_be_read_is_unreadable(root: Path, fd: int, sink: PackSink) -> None:
@@ -111,7 +111,7 @@ def test_a_file_that_may_not_be_read_is_unreadable(root: Path, fd: int, sink: Pa
     (root / "f").chmod(0o000)
     root.chmod(0o755)
     with as_nobody():
-        assert keep(fd, b"f", sink, size_limit=None) == "unreadable"
+        assert keep(fd, b"f", Intake(sink)) == "unreadable"
 
 
 def test_a_file_that_grows_while_it_is_read_is_unstable(
@@ -128,12 +128,12 @@ def test_a_file_that_grows_while_it_is_read_is_unstable(
     writer = threading.Thread(target=grow)
     writer.start()
     try:
-        outcome = keep(fd, b"f", sink, size_limit=None)
+        outcome = keep(fd, b"f", Intake(sink))
     finally:
         stop.set()
         writer.join()
     assert outcome == "unstable"
-    kept = keep(fd, b"f", sink, size_limit=None)
+    kept = keep(fd, b"f", Intake(sink))
     assert isinstance(kept, Kept)
     assert kept.oid == object_id(BLOB, (root / "f").read_bytes())
 
@@ -141,7 +141,7 @@ def test_a_file_that_grows_while_it_is_read_is_unstable(
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs /proc")
 def test_a_file_that_holds_more_than_its_size_says_is_unstable(sink: PackSink) -> None:
     fd = os.open("/proc/self", os.O_RDONLY)
-    assert keep(fd, b"status", sink, size_limit=None) == "unstable"
+    assert keep(fd, b"status", Intake(sink)) == "unstable"
     os.close(fd)
 
 
@@ -150,8 +150,8 @@ def test_bytes_that_are_there_already_are_not_written_again(
 ) -> None:
     (root / "f").write_bytes(b"x")
     first = PackSink(context.store)
-    keep(fd, b"f", first, size_limit=None)
+    keep(fd, b"f", Intake(first))
     assert len(first.publish()) == 1
     second = PackSink(context.store)
-    keep(fd, b"f", second, size_limit=None)
+    keep(fd, b"f", Intake(second))
     assert second.publish() == []

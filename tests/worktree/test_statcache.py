@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takeback.worktree import statcache
-from takeback.worktree.directory import Directory, Files
+from takeback.worktree.directory import Directory, FileTable
 from takeback.worktree.statcache import CacheHeader, StatCache
 
 
 def directory(path: bytes, files: int, tree: bytes = b"") -> Directory:
     made = Directory(path)
-    made.files = Files.of((b"%d" % n, b"s" * 40, b"o" * 20) for n in range(files))
+    made.files = FileTable.of((b"%d" % n, b"s" * 40, b"o" * 20) for n in range(files))
     made.tree = tree
     return made
 

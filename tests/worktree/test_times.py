@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from takeback.worktree.times import Moment
+from takeback.worktree.times import ScanTime
 
 SECOND = 1_000_000_000
 NOW = 1_794_744_000 * SECOND + 500_000_000
@@ -26,17 +26,17 @@ MS = 1_000_000
 def test_a_time_is_believed_when_it_is_safely_older_than_the_scan(
     mtime: int, ctime: int, settled: bool
 ) -> None:
-    assert Moment(NOW, distrusted=False).settled(mtime, ctime) is settled
+    assert ScanTime(NOW, distrusted=False).settled(mtime, ctime) is settled
 
 
 @pytest.mark.parametrize(("age", "settled"), [(1, False), (2, False), (3, True)])
 def test_times_in_whole_seconds_need_more_distance(age: int, settled: bool) -> None:
     whole = NOW // SECOND * SECOND - age * SECOND
     now = NOW // SECOND * SECOND
-    assert Moment(now, distrusted=False).settled(whole, whole) is settled
+    assert ScanTime(now, distrusted=False).settled(whole, whole) is settled
 
 
 def test_a_network_file_system_needs_the_most() -> None:
-    moment = Moment(NOW, distrusted=True)
+    moment = ScanTime(NOW, distrusted=True)
     assert not moment.settled(NOW - 9 * SECOND, NOW - 9 * SECOND)
     assert moment.settled(NOW - 11 * SECOND, NOW - 11 * SECOND)

@@ -21,6 +21,7 @@ from takeback.worktree import project
 from takeback.worktree.ignore import IgnoreRaced, IgnoreRules
 from takeback.worktree.rules import Rules
 from takeback.worktree.scan import Scan
+from takeback.worktree.setup import ScanSetup
 from takeback.worktree.staged import staged
 from takeback.worktree.statcache import StatCache
 
@@ -126,13 +127,11 @@ def scan_into(
             exclude_info=exclude_info,
         )
 
-    return Scan(
-        workspace,
-        cache,
-        sink,
-        Rules(workspace.root, context.policy, context.environ, ignore_rules),
-        context.policy,
-        context.reporter,
+    setup = ScanSetup(
+        workspace=workspace,
+        rules=Rules(workspace.root, context.policy, context.environ, ignore_rules),
+        policy=context.policy,
+        reporter=context.reporter,
         epoch=store.epoch,
         in_child=store.lock.forget_in_child,
         brought=brought,
@@ -140,6 +139,7 @@ def scan_into(
         rehash=may_rehash and _rehash_is_due(context, cache),
         allow_large=allow_large,
     )
+    return Scan(setup, cache, sink)
 
 
 def _rehash_is_due(context: Context, cache: StatCache) -> bool:

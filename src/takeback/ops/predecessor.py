@@ -11,7 +11,7 @@ from takeback.git.objects import is_tree
 from takeback.model.coverage import IGNORED, Coverage
 from takeback.store.checkpoints import checkpoints_back, read_coverage
 from takeback.store.namespace import SESSIONS
-from takeback.worktree.directory import NEVER_TRUSTED, Directory, Files
+from takeback.worktree.directory import NEVER_TRUSTED, Directory, FileTable
 from takeback.worktree.statcache import StatCache
 
 TYPE_CHECKING = False
@@ -45,7 +45,7 @@ def remembered(store: Store, place: str) -> StatCache:
         directory = cache.known[path] = Directory(path)
         directory.tree = tree
         prefix = path + b"/" if path else b""
-        directory.files = Files.of(
+        directory.files = FileTable.of(
             (name, NEVER_TRUSTED, oid) for mode, name, oid in entries if not is_tree(mode)
         )
         for mode, name, oid in entries:

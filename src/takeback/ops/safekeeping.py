@@ -9,7 +9,7 @@ from stat import S_ISDIR
 from takeback import kernel
 from takeback.model.snapshot import Entry, entry_mode
 from takeback.worktree import ondisk
-from takeback.worktree.reading import Kept, keep
+from takeback.worktree.reading import Intake, Kept, keep
 from takeback.worktree.resume import is_exactly
 
 TYPE_CHECKING = False
@@ -109,7 +109,7 @@ class Safekeeping:
             except OSError:
                 return None
             return None if entry is None or entry.is_directory else entry
-        kept = keep(fd, name, self._sink, size_limit=None)
+        kept = keep(fd, name, Intake(self._sink))
         if not isinstance(kept, Kept):
             return None
         return Entry(entry_mode(kept.status.st_mode), kept.oid)

@@ -20,7 +20,7 @@ from takeback.store.checkpoints import newest_checkpoint
 from takeback.store.namespace import local_ref, session_id
 from takeback.store.records import chain, write_record
 from takeback.store.sink import PackSink
-from takeback.worktree.reading import Kept, keep
+from takeback.worktree.reading import Intake, Kept, keep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _kept(context: Context, sink: PackSink, full: bytes) -> Entry | None:
     except OSError:
         return None
     try:
-        kept = keep(fd, name, sink, size_limit=context.policy.size_limit)
+        kept = keep(fd, name, Intake(sink, size_limit=context.policy.size_limit))
     except OSError as error:
         log.append(context.store, f"{os.fsdecode(full)} was not saved: {error.strerror}")
         return None

@@ -6,7 +6,7 @@ from takeback.worktree.directory import DOUBT, NEVER_TRUSTED, undoubted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from takeback.worktree.times import Moment
+    from takeback.worktree.times import ScanTime
 
 _FILES = 1000
 _BYTES = 32 << 20
@@ -17,8 +17,8 @@ files or one of 32 MB cost it about 30 ms."""
 class Belief:
     """Decides for one capture, file by file, what the stat cache may keep of it."""
 
-    def __init__(self, moment: Moment) -> None:
-        self._moment = moment
+    def __init__(self, time: ScanTime) -> None:
+        self.time = time
         self._files_left = _FILES
         self._bytes_left = _BYTES
 
@@ -29,7 +29,7 @@ class Belief:
         may be writing to through a mapping is not either, as long as there are few of these.
         """
         size, mtime, ctime, _, mode = memoryview(mark).cast("q")
-        if not self._moment.settled(mtime, ctime):
+        if not self.time.settled(mtime, ctime):
             return NEVER_TRUSTED
         if not mode & DOUBT:
             return mark

@@ -97,7 +97,7 @@ def all_doubted(signatures: bytes) -> bytes:
     return Struct(f"={len(numbers)}q").pack(*numbers)
 
 
-class Files:
+class FileTable:
     """Names with a signature and an object id each, in flat columns."""
 
     __slots__ = ("names", "oids", "signatures")
@@ -108,7 +108,7 @@ class Files:
         self.oids = oids
 
     @classmethod
-    def of(cls, rows: Iterable[tuple[bytes, bytes, bytes]]) -> Files:
+    def of(cls, rows: Iterable[tuple[bytes, bytes, bytes]]) -> FileTable:
         """Makes the columns from (name, signature, oid) rows."""
         ordered = sorted(rows)
         return cls(
@@ -162,8 +162,8 @@ class Directory:
         self.path = path
         self.mode = 0o40755
         self.listed = b""
-        self.files = Files()
-        self.saved = Files()
+        self.files = FileTable()
+        self.saved = FileTable()
         self.subs: dict[bytes, tuple[int, bytes]] = {}
         self.gaps: dict[bytes, str] = {}
         self.tracked: tuple[bytes, ...] = ()
@@ -208,8 +208,8 @@ class Directory:
             self.flags,
             self.tree,
         ) = row
-        self.files = Files(*columns[:3])
-        self.saved = Files(*columns[3:])
+        self.files = FileTable(*columns[:3])
+        self.saved = FileTable(*columns[3:])
         return self
 
     def file_mode(self, name: bytes, mark: bytes) -> tuple[int, int]:

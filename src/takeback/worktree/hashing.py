@@ -9,16 +9,17 @@ import os
 from takeback import kernel
 from takeback.errors import WriteFailed
 from takeback.model.coverage import UNREADABLE
+from takeback.model.value import Value
 from takeback.worktree.detect import can_fork, read_all
 from takeback.worktree.directory import doubted, signature
-from takeback.worktree.known import Known
-from takeback.worktree.reading import GONE, Kept, is_of_this_process, keep
+from takeback.worktree.reading import GONE, Intake, Kept, is_of_this_process, keep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from takeback.ports import ObjectSink, Reporter
+    from takeback.ports import Reporter
+    from takeback.worktree.known import Known
 
 _WORTH_A_FORK_FILES = 1500
 _WORTH_A_FORK_BYTES = 16 << 20
@@ -46,33 +47,35 @@ class Task:
         self.outcome: tuple[bytes, bytes] | str = GONE
 
 
-def read_files(
-    root_fd: int,
-    tasks: list[Task],
-    sink: ObjectSink,
-    *,
-    size_limit: int,
-    dirty_ns: int = 0,
-    reporter: Reporter,
-    in_child: Callable[[], None],
-    earlier: Known | None = None,
-) -> None:
-    """Fills in the outcome of every task; ``earlier`` is what was known of the files before."""
-    how = (sink, size_limit, dirty_ns, earlier or Known())
+class Reading(Value):
+    """How files are read: below which root, where the bytes go, who hears of it.
+
+    ``in_child`` runs first in a forked process; ``earlier`` is what was known of the files before.
+    """
+
+    root_fd: int
+    intake: Intake
+    reporter: Reporter
+    in_child: Callable[[], None]
+    earlier: Known | None = None
+
+
+def read_files(tasks: list[Task], how: Reading) -> None:
+    """Fills in the outcome of every task."""
     tasks.sort(key=lambda task: (task.directory, task.name))
     total = sum(task.size for task in tasks)
     worth_it = len(tasks) >= _WORTH_A_FORK_FILES or total >= _WORTH_A_FORK_BYTES
     if len(tasks) < 2 or not worth_it or not can_fork():
-        _read_all(root_fd, tasks, how, reporter)
+        _read_all(tasks, how, how.intake, how.reporter)
         return
     middle = _middle(tasks, total)
     try:
-        child = _Reader(root_fd, tasks[middle:], how, in_child)
+        child = _Reader(tasks[middle:], how)
     except OSError:  # no process or descriptor is left for it
-        _read_all(root_fd, tasks, how, reporter)
+        _read_all(tasks, how, how.intake, how.reporter)
         return
     try:
-        _read_all(root_fd, tasks[:middle], how, reporter, len(tasks))
+        _read_all(tasks[:middle], how, how.intake, how.reporter, total=len(tasks))
     except BaseException:
         child.abandon()
         raise
@@ -90,13 +93,8 @@ def _middle(tasks: Sequence[Task], total: int) -> int:
 
 
 def _read_all(
-    root_fd: int,
-    tasks: Sequence[Task],
-    how: tuple[ObjectSink, int, int, Known],
-    reporter: Reporter,
-    total: int = 0,
+    tasks: Sequence[Task], how: Reading, intake: Intake, reporter: Reporter, *, total: int = 0
 ) -> None:
-    sink, size_limit, dirty_ns, earlier = how
     current, dir_fd, reason = b"", -1, GONE
     seen: dict[bytes, tuple[bytes, bytes]] = {}
     try:
@@ -105,21 +103,14 @@ def _read_all(
                 if dir_fd >= 0:
                     os.close(dir_fd)
                 current = task.directory
-                dir_fd, reason = _open(root_fd, task.directory)
-                before = earlier.get(current)
+                dir_fd, reason = _open(how.root_fd, task.directory)
+                before = how.earlier.get(current) if how.earlier is not None else None
                 rows = before.files if before is not None else ()
                 seen = {name: (mark, oid) for name, mark, oid in rows}
             if dir_fd < 0:
                 task.outcome = reason
                 continue
-            kept = keep(
-                dir_fd,
-                task.name,
-                sink,
-                size_limit=size_limit,
-                dirty_ns=dirty_ns,
-                seen=seen.get(task.name),
-            )
+            kept = keep(dir_fd, task.name, intake, seen=seen.get(task.name))
             if isinstance(kept, Kept):
                 mark = signature(kept.status)
                 task.outcome = (kept.oid, doubted(mark) if kept.doubtful else mark)
@@ -162,15 +153,9 @@ class _ParentWatch:
 class _Reader:
     """A forked process that reads its share into packs of its own and reports the outcomes."""
 
-    def __init__(
-        self,
-        root_fd: int,
-        tasks: Sequence[Task],
-        how: tuple[ObjectSink, int, int, Known],
-        in_child: Callable[[], None],
-    ) -> None:
+    def __init__(self, tasks: Sequence[Task], how: Reading) -> None:
         self._tasks = tasks
-        self._sink = sink = how[0]
+        self._sink = sink = how.intake.sink
         self._read, write = os.pipe()
         parent = os.getpid()
         try:
@@ -183,11 +168,11 @@ class _Reader:
             status = 1
             try:
                 os.close(self._read)
-                in_child()
+                how.in_child()
                 own = sink.fork()
                 answer: object
                 try:
-                    _read_all(root_fd, tasks, (own, *how[1:]), _ParentWatch(parent))
+                    _read_all(tasks, how, how.intake.into(own), _ParentWatch(parent))
                     packs = own.publish()
                     answer = (packs, [task.outcome for task in tasks])
                 except OSError as error:

@@ -63,20 +63,34 @@ class _SinkFailed(Exception):
         self.error = error
 
 
+class Intake:
+    """Where the bytes of files go, and which are not taken.
+
+    A file larger than ``size_limit`` is not. One that changed less than ``dirty_ns`` ago may have
+    pages that a program writes to unseen: that is looked into.
+    """
+
+    __slots__ = ("dirty_ns", "sink", "size_limit")
+
+    def __init__(
+        self, sink: ObjectSink, *, size_limit: int | None = None, dirty_ns: int = 0
+    ) -> None:
+        self.sink = sink
+        self.size_limit = size_limit
+        self.dirty_ns = dirty_ns
+
+    def into(self, sink: ObjectSink) -> Intake:
+        """Returns the same with another sink."""
+        return Intake(sink, size_limit=self.size_limit, dirty_ns=self.dirty_ns)
+
+
 def keep(
-    dir_fd: int,
-    name: bytes,
-    sink: ObjectSink,
-    *,
-    size_limit: int | None,
-    dirty_ns: int = 0,
-    seen: tuple[bytes, bytes] | None = None,
+    dir_fd: int, name: bytes, intake: Intake, *, seen: tuple[bytes, bytes] | None = None
 ) -> Kept | str:
     """Puts the bytes of a file or link into the sink; else returns the reason why not.
 
     A FIFO, socket or device is never read and never waited for: the open does not block,
-    and what it opened is looked at before the first byte is taken. A file that changed less
-    than ``dirty_ns`` ago may have pages that a program writes to unseen: that is looked into.
+    and what it opened is looked at before the first byte is taken.
     ``seen`` is the signature and the id that it had when it was read before; with both as they
     were its bytes are not compared with those that are kept.
     Raises OSError only for what the sink or this process lacks.
@@ -84,7 +98,7 @@ def keep(
     reason = UNSTABLE
     for _ in range(_ATTEMPTS):
         try:
-            outcome = _attempt(dir_fd, name, sink, size_limit, dirty_ns, seen)
+            outcome = _attempt(dir_fd, name, intake, seen)
         except _SinkFailed as failure:
             raise failure.error from None
         except Collision:  # the id stands for other bytes, and gives those back
@@ -120,13 +134,9 @@ def is_of_this_process(error: OSError, dir_fd: int) -> bool:
 
 
 def _attempt(
-    dir_fd: int,
-    name: bytes,
-    sink: ObjectSink,
-    size_limit: int | None,
-    dirty_ns: int,
-    seen: tuple[bytes, bytes] | None,
+    dir_fd: int, name: bytes, intake: Intake, seen: tuple[bytes, bytes] | None
 ) -> Kept | str | None:
+    sink = intake.sink
     status = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
     if S_ISLNK(status.st_mode):
         target = os.readlink(name, dir_fd=dir_fd)
@@ -139,12 +149,12 @@ def _attempt(
         before = os.fstat(fd)
         if not S_ISREG(before.st_mode):
             return SPECIAL
-        if size_limit is not None and before.st_size > size_limit:
+        if intake.size_limit is not None and before.st_size > intake.size_limit:
             return OVERSIZED
         # Before the first byte is read: who opens the file for writing later shows in its times.
         doubtful = time.time_ns() - max(
             before.st_mtime_ns, before.st_ctime_ns
-        ) < dirty_ns and _may_be_written_to(fd)
+        ) < intake.dirty_ns and _may_be_written_to(fd)
         if before.st_size > _IN_MEMORY:
             oid = _put_stream(sink, fd, before.st_size)
             unmoved = oid is not None and _unmoved(before, os.fstat(fd))

@@ -23,23 +23,21 @@ from takeback.model.value import Value
 from takeback.worktree.belief import Belief
 from takeback.worktree.detect import changed_directories
 from takeback.worktree.directory import IGNORED_DIRECTORY
-from takeback.worktree.hashing import read_files
+from takeback.worktree.hashing import Reading, read_files
 from takeback.worktree.mounts import Mounts
+from takeback.worktree.reading import Intake
 from takeback.worktree.statcache import StatCache
 from takeback.worktree.survey import Survey
-from takeback.worktree.times import Moment
+from takeback.worktree.times import ScanTime
 from takeback.worktree.tracked_in_ignored import TrackedInside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from takeback.model.policy import Policy
-    from takeback.ports import Brought, ObjectSink, Reporter
+    from takeback.ports import Brought, ObjectSink
     from takeback.worktree.directory import Directory
     from takeback.worktree.known import Known
     from takeback.worktree.rules import Rules
-    from takeback.worktree.workspace import Workspace
+    from takeback.worktree.setup import ScanSetup
 
 _LOOKS = 5
 """How often a directory is listed that changes each time; then it is named as unstable."""
@@ -60,42 +58,20 @@ class Scanned(Value):
 class Scan:
     """One look at a workspace. Used once; ``remember`` keeps what it learnt for the next."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        cache: StatCache,
-        sink: ObjectSink,
-        rules: Rules,
-        policy: Policy,
-        reporter: Reporter,
-        *,
-        epoch: int,
-        in_child: Callable[[], None],
-        brought: Brought | None = None,
-        operation: str | None = None,
-        rehash: bool = False,
-        allow_large: bool = False,
-    ) -> None:
-        self._workspace = workspace
+    def __init__(self, setup: ScanSetup, cache: StatCache, sink: ObjectSink) -> None:
+        self._setup = setup
+        self._workspace = workspace = setup.workspace
+        self._rules = setup.rules
         self._cache = cache
         self._sink = sink
-        self._rules = rules
-        self._policy = policy
-        self._reporter = reporter
-        self._epoch = epoch
-        self._in_child = in_child
-        self._brought = brought
-        self._operation = operation
-        self._rehash = rehash
         self._earlier: Known | None = None
         """What was known of the files that are all read anew, though nothing of it is lost."""
-        self._allow_large = allow_large
         self._touched: set[bytes] | None = set()
         self._kept_before: set[bytes] = set()
         now = time.time_ns()
         root = os.fstat(workspace.fd)
         self._mounts = Mounts(workspace.root, root.st_dev)
-        self._moment = Moment(
+        self._time = ScanTime(
             now, distrusted=self._mounts.times_distrusted, in_memory=self._mounts.in_memory
         )
         self._began = now
@@ -114,49 +90,43 @@ class Scan:
     def _run(self) -> Scanned:
         header = self._cache.header
         fingerprint = self._rules.fingerprint
-        if header.epoch != self._epoch or self._rehash:
-            if header.epoch == self._epoch:
+        if header.epoch != self._setup.epoch or self._setup.rehash:
+            if header.epoch == self._setup.epoch:
                 self._earlier = self._cache.known
             self._cache.doubt()
             header.rules = b""
             header.read_at = self._began
         known = self._cache.known
         self._kept_before = _saved_paths(known).difference(header.unsaved)
-        belief = Belief(self._moment)
+        belief = Belief(self._time)
         survey = Survey(
-            self._workspace,
+            self._setup,
             known,
-            self._rules,
-            self._policy,
-            self._moment,
             belief,
-            self._mounts.below,
-            [row[0] for row in header.inside if row[1]],
-            self._brought,
-            self._operation,
-            self._allow_large,
+            mounts=self._mounts.below,
+            inside=[row[0] for row in header.inside if row[1]],
         )
-        inside = TrackedInside(
-            self._workspace.fd, header, self._sink, self._moment, belief, self._brought
-        )
+        inside = TrackedInside(self._setup, header, self._sink, belief)
         if header.rules != fingerprint or b"" not in known:
             survey.begin_anew()
             self._touched = None
         else:
-            if self._moment.distrusted:
+            if self._time.distrusted:
                 survey.look_again(list(known.paths()))
             else:
                 survey.look_again(
-                    changed_directories(self._workspace.fd, known.rows(), in_child=self._in_child)
+                    changed_directories(
+                        self._workspace.fd, known.rows(), in_child=self._setup.in_child
+                    )
                 )
             if self._index_changed(header.index):
                 survey.look_again(_touched_by_index(known, self._rules))
-            if self._brought is not None:
-                survey.look_again(_touched_by_operation(known, self._brought))
+            if self._setup.brought is not None:
+                survey.look_again(_touched_by_operation(known, self._setup.brought))
         dirty = self._look(survey, inside)
         count = self._write_trees(dirty)
         header.rules = fingerprint
-        header.epoch = self._epoch
+        header.epoch = self._setup.epoch
         header.index = self._rules.index_signatures(known.repositories())
         header.tree = known[b""].tree
         if self._touched is not None:
@@ -173,22 +143,18 @@ class Scan:
         """Lists and reads until nothing moved meanwhile; returns the directories it looked at."""
         known = self._cache.known
         dirty: set[bytes] = set()
+        limit, dirty_ns = self._setup.policy.size_limit, self._time.dirty_ns
+        intake = Intake(self._sink, size_limit=limit, dirty_ns=dirty_ns)
+        reading = Reading(
+            self._workspace.fd, intake, self._setup.reporter, self._setup.in_child, self._earlier
+        )
         for _ in range(_LOOKS):
             survey.finish()
-            read_files(
-                self._workspace.fd,
-                survey.take_tasks(),
-                self._sink,
-                size_limit=self._policy.size_limit,
-                dirty_ns=self._moment.dirty_ns,
-                reporter=self._reporter,
-                in_child=self._in_child,
-                earlier=self._earlier,
-            )
+            read_files(survey.take_tasks(), reading)
             dirty |= {directory.path for directory in survey.settle()}
             changed = self._index_changed(self._cache.header.index)
-            inside.find(known, self._rules, index_changed=changed)
-            dirty |= inside.refresh(known, self._rules)
+            inside.find(known, index_changed=changed)
+            dirty |= inside.refresh(known)
             moved = survey.moved(vanished=inside.lost)
             if not moved:
                 break
@@ -252,7 +218,7 @@ class Scan:
         kept = self._kept_before
         found.sort(key=lambda file: (file[0] not in kept, file[0]))
         saved: dict[bytes, Entry] = {}
-        left = self._policy.ignored_total_limit
+        left = self._setup.policy.ignored_total_limit
         for path, size, entry in found:
             left -= size
             if left >= 0:

@@ -19,11 +19,9 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable
 
-    from takeback.model.policy import Policy
-    from takeback.ports import Brought
     from takeback.worktree.draft import Draft
     from takeback.worktree.known import Known
-    from takeback.worktree.rules import Rules
+    from takeback.worktree.setup import ScanSetup
 
 _BLOCK = 512
 _HOLES = 5
@@ -38,25 +36,21 @@ class Sorting:
 
     def __init__(
         self,
+        setup: ScanSetup,
         known: Known,
-        rules: Rules,
-        policy: Policy,
         inside: Iterable[bytes],
-        brought: Brought | None,
-        *,
-        allow_large: bool,
     ) -> None:
         self._known = known
-        self._rules = rules
-        self._policy = policy
+        self._rules = setup.rules
+        self._policy = policy = setup.policy
         self._inside = frozenset(inside)
         """Files that were held in ignored directories."""
-        self._brought = brought
+        self._brought = setup.brought
         self._unruled: set[bytes] | None = None
         self._whole: set[bytes] = set()
         """Directories that were wanted and could not be read: all in them is wanted."""
         most = (policy.entries_limit, policy.bytes_limit, policy.bytes_limit // _HOLES)
-        self._left = list(most) if not allow_large else [1 << 62] * len(most)
+        self._left = list(most) if not setup.allow_large else [1 << 62] * len(most)
         """What may still be read: files, bytes on disk, bytes of holes."""
         self._left_later = [number // _LATER for number in self._left]
         self._tasks: list[Task] = []

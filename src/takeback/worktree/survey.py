@@ -30,7 +30,7 @@ from takeback.worktree.directory import (
     REPOSITORY,
     UNRULED,
     Directory,
-    Files,
+    FileTable,
     directory_signature,
 )
 from takeback.worktree.draft import IGNORE_FILE, Draft, marks_of
@@ -44,13 +44,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from takeback.model.policy import Policy
-    from takeback.ports import Brought
     from takeback.worktree.belief import Belief
     from takeback.worktree.known import Known
-    from takeback.worktree.rules import Rules
-    from takeback.worktree.times import Moment
-    from takeback.worktree.workspace import Workspace
+    from takeback.worktree.setup import ScanSetup
 
 _STAYS = frozenset((IGNORED, IGNORED_DIRECTORY, EXCLUDED, SPECIAL))
 """Gaps that cannot close without a change of the directory or of the rules."""
@@ -62,31 +58,24 @@ class Survey:
 
     def __init__(
         self,
-        workspace: Workspace,
+        setup: ScanSetup,
         known: Known,
-        rules: Rules,
-        policy: Policy,
-        moment: Moment,
         belief: Belief,
+        *,
         mounts: set[bytes],
         inside: Iterable[bytes],
-        brought: Brought | None,
-        operation: str | None,
-        allow_large: bool,
     ) -> None:
-        self._workspace = workspace
+        self._workspace = setup.workspace
         self._known = known
-        self._moment = moment
         self._belief = belief
         self._mounts = mounts
-        self._operation = operation
-        """The one that was interrupted, or is under way: its temporary files are ours."""
-        self._movement = Movement(workspace.fd)
+        self._operation = setup.operation
+        self._movement = Movement(setup.workspace.fd)
         self._queue: dict[bytes, bool] = {}
         self._drafts: dict[bytes, Draft] = {}
         self._restless: set[bytes] = set()
         self._young: dict[bytes, dict[bytes, Task]] = {}
-        self._sorting = Sorting(known, rules, policy, inside, brought, allow_large=allow_large)
+        self._sorting = Sorting(setup, known, inside)
         self.removed: set[bytes] = set()
         self.removed_from: set[bytes] = set()
 
@@ -140,7 +129,7 @@ class Survey:
             self._movement.saw(path, status, when)
             draft.result.mode = status.st_mode
             draft.result.listed = directory_signature(status)
-            draft.settled = self._moment.settled(status.st_mtime_ns, status.st_ctime_ns)
+            draft.settled = self._belief.time.settled(status.st_mtime_ns, status.st_ctime_ns)
             with os.scandir(fd) as listing:
                 names = [os.fsencode(entry.name) for entry in listing]
             for name in names:
@@ -283,8 +272,8 @@ class Survey:
                 self._known.pop(path)
                 continue
             result = draft.result
-            result.files = Files.of(draft.rows(draft.held, self._belief))
-            result.saved = Files.of(draft.rows(draft.saved, self._belief))
+            result.files = FileTable.of(draft.rows(draft.held, self._belief))
+            result.saved = FileTable.of(draft.rows(draft.saved, self._belief))
             self._movement.vanished |= draft.lost
             if draft.young:
                 self._young[path] = draft.young

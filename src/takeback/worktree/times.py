@@ -14,8 +14,8 @@ _DIRTY = 40_000_000_000
 the next change to them; until then a mapped page changes without a new time of its file."""
 
 
-class Moment:
-    """The moment a scan began: what changed too near to it is read again next time."""
+class ScanTime:
+    """When a scan began: what changed too near to it is read again next time."""
 
     __slots__ = ("_now", "dirty_ns", "distrusted")
 
@@ -27,7 +27,7 @@ class Moment:
         """How long a file's pages may be dirty: where there is no disk, for ever."""
 
     def settled(self, mtime_ns: int, ctime_ns: int) -> bool:
-        """Tells whether an edit after this moment is sure to show in the times."""
+        """Tells whether an edit after this time is sure to show in the times."""
         if self.distrusted:
             margin = _SKEWED
         elif mtime_ns % _SECOND == 0 and ctime_ns % _SECOND == 0:

@@ -20,18 +20,18 @@ from takeback.git.objects import TREE, encode_tree
 from takeback.model.coverage import UNREADABLE, NotHeld
 from takeback.model.snapshot import DIRECTORY, entry_mode
 from takeback.worktree.directory import IGNORED_DIRECTORY, doubted, signature
-from takeback.worktree.reading import GONE, Kept, is_of_this_process, keep
+from takeback.worktree.reading import GONE, Intake, Kept, is_of_this_process, keep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from takeback.ports import Brought, ObjectSink
+    from takeback.ports import ObjectSink
     from takeback.worktree.belief import Belief
     from takeback.worktree.known import Known
     from takeback.worktree.rules import Rules
+    from takeback.worktree.setup import ScanSetup
     from takeback.worktree.statcache import CacheHeader
-    from takeback.worktree.times import Moment
 
     Row = tuple[bytes, bytes, int, bytes]
 
@@ -46,25 +46,24 @@ class TrackedInside:
 
     def __init__(
         self,
-        root_fd: int,
+        setup: ScanSetup,
         header: CacheHeader,
         sink: ObjectSink,
-        moment: Moment,
         belief: Belief,
-        brought: Brought | None = None,
     ) -> None:
-        self._root_fd = root_fd
+        self._root_fd = setup.workspace.fd
+        self._rules = setup.rules
         self._header = header
         self._sink = sink
-        self._moment = moment
+        self._intake = Intake(sink, dirty_ns=belief.time.dirty_ns)
         self._belief = belief
-        self._brought = brought
+        self._brought = setup.brought
         self.gaps: list[NotHeld] = []
         """Tracked files that are there and could not be read."""
         self.lost = False
         """A file that was held is not there any more."""
 
-    def find(self, known: Known, rules: Rules, *, index_changed: bool) -> None:
+    def find(self, known: Known, *, index_changed: bool) -> None:
         """Finds the tracked names again, if the index or the ignored directories changed."""
         now = sorted(
             d.path + b"/" + name if d.path else name
@@ -89,10 +88,12 @@ class TrackedInside:
         self._header.inside = [
             before.get(path, (path, _ABSENT, 0, b""))
             for directory in now
-            for path in dict.fromkeys((*rules.tracked_below(directory), *_below(held, directory)))
+            for path in dict.fromkeys(
+                (*self._rules.tracked_below(directory), *_below(held, directory))
+            )
         ]
 
-    def refresh(self, known: Known, rules: Rules) -> set[bytes]:
+    def refresh(self, known: Known) -> set[bytes]:
         """Reads what changed, hangs the trees in, returns the directories that got new ones.
 
         What was held stays, tracked or not, for as long as it is there.
@@ -102,7 +103,7 @@ class TrackedInside:
         rows = [
             row
             for mark, row in looked
-            if row[1] != _ABSENT or mark == _ABSENT or _is_tracked(rules, row[0])
+            if row[1] != _ABSENT or mark == _ABSENT or _is_tracked(self._rules, row[0])
         ]
         self._header.inside = rows
         wanted: dict[bytes, list[tuple[bytes, int, bytes]]] = {}
@@ -161,7 +162,7 @@ class TrackedInside:
         try:
             if S_ISDIR(status.st_mode):
                 return self._absent(row, GONE)
-            kept = keep(fd, name, self._sink, size_limit=None, dirty_ns=self._moment.dirty_ns)
+            kept = keep(fd, name, self._intake)
         finally:
             os.close(fd)
         if not isinstance(kept, Kept):

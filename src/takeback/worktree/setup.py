@@ -1,0 +1,36 @@
+"""What a scan is given: the values that its parts share."""
+
+from __future__ import annotations
+
+from takeback.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from takeback.model.policy import Policy
+    from takeback.ports import Brought, Reporter
+    from takeback.worktree.rules import Rules
+    from takeback.worktree.workspace import Workspace
+
+
+class ScanSetup(Value):
+    """What is looked at, by which rules, and who hears of it.
+
+    ``epoch`` is that of the store's trust: what the stat cache says of another one is not
+    believed. ``in_child`` runs first in every process that the scan forks. ``brought`` is what an
+    operation has just brought back, ``operation`` the one that was interrupted or is under way:
+    its temporary files are ours. With ``rehash`` every file is read, with ``allow_large`` the
+    limits of one capture do not count.
+    """
+
+    workspace: Workspace
+    rules: Rules
+    policy: Policy
+    reporter: Reporter
+    in_child: Callable[[], None]
+    epoch: int
+    brought: Brought | None = None
+    operation: str | None = None
+    rehash: bool = False
+    allow_large: bool = False
