@@ -17,8 +17,8 @@ ABOUT = {
     "hook": "what agents call at each event",
     "stdio": "what extensions talk to",
     "tui": "the picker: looks and asks; what it does are the operations of the command line",
-    "prompt_command": "what is answered inside an agent",
-    "events": "one event, heard within its time limit",
+    "events": "the one way that every event of an agent takes",
+    "prompt_command": "a prompt that takeback answers itself",
     "words": "documents and sentences, the same in every face",
     "app": "Takeback: wires everything, the public Python API",
     "adapters": "what knows one agent: its events, its transcript, its resume line",
@@ -38,6 +38,7 @@ ABOUT = {
     "ownership": "whose a file is",
     "errors": "every exception, drawn as a tree",
     "visible": "control characters made visible",
+    "c_modules": "private C parts of Python, each with the public module behind it",
 }
 
 

@@ -119,8 +119,8 @@ def test_a_turn_in_a_workspace_that_is_in_use_has_no_checkpoint_yet(tb: Takeback
     session.tell("session_start")
     with lock_holder(os.path.join(tb.store_directory, "lock")):
         turn = session.turn("go")
-        turn._before = tb.receive(  # what __enter__ does, without half a minute of waiting
-            _event(tb, session.native), wait=0
+        turn._before = tb.record(  # what __enter__ does, without half a minute of waiting
+            _event(tb, session.native), came=tb.now, wait=0
         ).checkpoint
         with pytest.raises(CaptureFailed, match="no checkpoint before this turn"):
             turn.before  # noqa: B018

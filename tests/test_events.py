@@ -12,19 +12,16 @@ import pytest
 
 from takeback import Takeback
 from takeback.adapters import adapter_named
-from takeback.events import hear
+from takeback.events import Heard, Speaker, hear
 from takeback.model import event as events
-from takeback.model.event import AgentEvent
-from takeback.ops.receive import Received
 from takeback.stdio.server import StdioServer
 from tests.support.cli import Cli
 from tests.support.journey import write_files
 
 
-def tell(workspace: Path, kind: str, *, session: str = "s1", **fields: Any) -> Received:
-    event = AgentEvent(kind, "mine", session, str(workspace))
-    with Takeback.open(workspace) as tb:
-        return hear(tb, event.replace(**fields))
+def tell(workspace: Path, kind: str, *, session: str = "s1", **fields: Any) -> Heard:
+    told = {"event": kind, "agent": "mine", "session": session, "cwd": str(workspace), **fields}
+    return hear(Speaker("generic", "a test", by_launcher=True), lambda: told)
 
 
 def break_store(workspace: Path) -> Path:
@@ -184,3 +181,49 @@ def test_a_directory_that_is_not_protected_is_told_when_a_session_starts(workspa
     assert hook("UserPromptSubmit") == ""
     answer = json.loads(hook("UserPromptSubmit", prompt="/takeback"))
     assert answer["reason"].startswith("takeback: ")
+
+
+FACES = ("hook", "extension")
+
+
+def said_through(face: str, workspace: Path, event: Any) -> None:
+    """Tells an event through one of the faces, as an agent's settings call it."""
+    cli = Cli(workspace)
+    if face == "hook":
+        assert cli.ok("hook", "generic", stdin=json.dumps(event).encode()).stderr == ""
+        return
+    request = json.dumps({"id": 1, "call": "event", "event": event}).encode() + b"\n"
+    cli.ok("hook", "generic", "--stdio", stdin=request)
+
+
+def test_both_faces_note_the_same_failures_and_record_the_same_events(
+    workspace: Path, tmp_path: Path
+) -> None:
+    about = {"session": "s", "turn": "t", "prompt": "p", "cwd": str(workspace)}
+    new = [{"name": "Write", "kind": "edit", "paths": ["new"]}]
+    told = [
+        [1, 2],
+        {"event": "prompt"},
+        {"event": "from the future", **about},
+        {**about, "event": "prompt", "cwd": str(tmp_path / "gone")},
+        {**about, "event": "tool_before", "tools": new},
+        {**about, "event": "round_end", "tools": [{"name": "Read", "kind": "read"}]},
+        {**about, "event": "prompt"},
+        {**about, "event": "turn_end"},
+    ]
+    write_files(workspace, {"a": b"1"})
+    seen = []
+    for face in FACES:
+        for event in told:
+            if isinstance(event, dict) and "session" in event:
+                event = {**event, "session": face}
+            said_through(face, workspace, event)
+        log = Path(os.environ["TAKEBACK_HOME"], "log")
+        lines = [line.split(" ", 1)[1].split("\t")[0] for line in log.read_text().splitlines()]
+        log.unlink()
+        cli = Cli(workspace)
+        kept = cli.ok("--json", "log", "--all", "--session", f"generic-{face}").json_lines
+        seen.append((lines, [line["kind"] for line in kept]))
+    assert seen[0] == seen[1]
+    assert len(seen[0][0]) == 4
+    assert len(seen[0][1]) == 2

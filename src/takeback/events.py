@@ -1,23 +1,43 @@
-"""Events of agents: each is recorded within the time that an agent waits, or says why not.
+"""Events of agents: the one way that each takes, whichever face it comes through.
 
-Hooks and extensions hear through here. Whatever goes wrong is one line in a log, which ``status``
-shows, and the first of it in a turn is said to the person by the agent itself, where it can.
+    understood    what the agent says becomes an AgentEvent, its texts cleaned, once
+    wanted        not before a tool that makes a new file; not where takeback is off
+    a command     a prompt that is meant for takeback is answered, and no turn begins
+    recorded      within the time that an agent waits; else the event waits and is finished apart
+    afterwards    packs are combined where there are many
+    told          a failure is a line that ``status`` shows; the first of a turn the person hears
+
+``hear`` never raises: an agent is not stopped because takeback failed.
 """
 
 from __future__ import annotations
 
-from takeback.errors import NotAWorkspace, TakebackError, TimedOut
-from takeback.model.event import PROMPT, ROUND_END, SESSION_START, TOOL_AFTER, TURN_END
-from takeback.ops.receive import Received
-from takeback.store.log import complain
+import os
+
+from takeback.adapters import CONNECTED, adapter_speaking
+from takeback.errors import Bug, NotAWorkspace, TakebackError, TimedOut, UsageError
+from takeback.model.event import (
+    PROMPT,
+    READ,
+    ROUND_END,
+    SESSION_START,
+    TOOL_AFTER,
+    TOOL_BEFORE,
+    TURN_END,
+    cleaned,
+)
+from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
     from takeback.app import Takeback
     from takeback.model.event import AgentEvent
+    from takeback.ops.receive import Received
+    from takeback.ports import Adapter
 
 _SIGALRM = 14
 _ITIMER_REAL = 0
@@ -26,47 +46,183 @@ _TELLING = (SESSION_START, PROMPT, ROUND_END, TOOL_AFTER, TURN_END)
 _LATE = "the files are not kept yet: that takes longer than an agent waits, and goes on meanwhile"
 
 
-def hear(tb: Takeback, event: AgentEvent) -> Received:
-    """Records an event; never fails for want of time, space or rights.
+class Speaker(Value):
+    """Who speaks: the agent as it was called, and what it speaks through.
 
-    ``warning`` of the answer is what the person has to be told, once a turn.
+    ``holder`` is what others are told that wait for the workspace. ``by_launcher`` says that it
+    came the way that agents' settings name, and was not typed. ``directory`` is where it runs,
+    for what cannot be understood.
     """
+
+    agent: str
+    holder: str
+    by_launcher: bool
+    directory: str = ""
+
+
+class Heard(Value):
+    """What became of an event.
+
+    ``recorded`` is False where nothing is to be kept. ``note`` is for the model, ``warning`` for
+    the person, ``answer`` for the person too and instead of a turn; ``output`` is all of them
+    as the agent's hooks print it. ``failure`` is why nothing came of it; it is noted already.
+    """
+
+    event: AgentEvent | None = None
+    recorded: bool = False
+    checkpoint: str | None = None
+    waiting: bool = False
+    note: str | None = None
+    warning: str | None = None
+    answer: str | None = None
+    output: str = ""
+    failure: TakebackError | None = None
+
+
+def hear(speaker: Speaker, read: Callable[[], Any]) -> Heard:
+    """Does everything that one event asks for; ``read`` returns what the agent said, from JSON."""
+    event: AgentEvent | None = None
     try:
-        received = _heard(tb, event)
+        if os.environ.get("TAKEBACK", "").lower() == "off":
+            return Heard()
+        adapter, event = _understood(speaker.agent, read())
+        if event is None:
+            return Heard()
+        heard = _followed(speaker, adapter, event)
+        return heard.replace(event=event, output=_output(adapter, heard))
     except TakebackError as error:
-        complain(f"hook {event.agent}: {error.message}", tb.root)
-        what = "before this turn" if event.kind == PROMPT else "at this moment"
-        failed = f"the files {what} are not kept: {error.message}"
-        received = Received(warning=failed)
-    if received.timed_out:
-        received = received.replace(warning=_LATE)
-    if received.warning is None:
-        if event.kind == PROMPT:
-            tb.note_good_beginning(event)
-        return received
-    if event.kind not in _TELLING or not tb.is_news(event):
-        return received.replace(warning=None)
-    return received.replace(warning=f"takeback: {received.warning}. More: takeback status")
+        said, failure = error.message, error
+    except Exception as error:  # a bug of ours must not stop the agent
+        said, failure = f"bug: {type(error).__name__}: {error}", Bug(error)
+    _complain(speaker.agent, said, speaker.directory if event is None else event.directory)
+    return Heard(event=event, failure=failure)
 
 
-def unheard(event: AgentEvent, error: TakebackError) -> str:
-    """Notes that an event's workspace could not be opened; returns what the person is told of it.
+def _understood(agent: str, payload: Any) -> tuple[Adapter, AgentEvent | None]:
+    """Returns who speaks and what it says; None where it says nothing of interest."""
+    if not isinstance(payload, dict):
+        raise UsageError("an event is a JSON object")
+    adapter = adapter_speaking(agent, payload)
+    try:
+        event = adapter.parse(payload, os.environ)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return adapter, None if event is None else cleaned(event)
+
+
+def _followed(speaker: Speaker, adapter: Adapter, event: AgentEvent) -> Heard:
+    if not speaker.by_launcher and event.agent in CONNECTED:
+        from takeback.app.caller import refuse_pretence
+
+        refuse_pretence(event, os.environ)
+    if not _concerns_files(event):
+        return Heard()
+    from takeback import durable
+    from takeback.app import Takeback
+
+    durable.unmask_owner()
+    if not Takeback.wants(event.directory):
+        return Heard()
+    words = _command(adapter, event)
+    try:
+        tb = Takeback.open(event.directory, holder=speaker.holder, by_agent=True)
+    except TakebackError as error:
+        return _unopened(event, error, is_command=words is not None)
+    with tb:
+        if words is not None:
+            return Heard(answer=_answer(tb, adapter, event, words))
+        return _recorded(tb, event) if tb.hears_agents else Heard()
+
+
+def _output(adapter: Adapter, heard: Heard) -> str:
+    if heard.answer is not None:
+        return adapter.answer(heard.answer)
+    if heard.note or heard.warning:
+        return adapter.note(heard.note or "", heard.warning or "")
+    return ""
+
+
+def _concerns_files(event: AgentEvent) -> bool:
+    """Tells whether there is anything to save: seen from the event alone, in half the time.
+
+    Not before a tool that makes a new file, and not after a round that only read.
+    """
+    if event.kind == TOOL_BEFORE:
+        paths = [path for tool in event.tools for path in tool.paths]
+        return any(os.path.lexists(os.path.join(event.directory, path)) for path in paths)
+    if event.kind == ROUND_END and event.human and event.subagent is None and event.tools:
+        return any(tool.kind != READ for tool in event.tools)
+    return True
+
+
+def _command(adapter: Adapter, event: AgentEvent) -> list[str] | None:
+    """Returns the words of a prompt that is meant for takeback; None for every other event."""
+    prompt = (event.prompt or "").strip()
+    if event.kind != PROMPT or adapter.command is None:
+        return None
+    first, *words = prompt.split() or [""]
+    return words if first == adapter.command and "\n" not in prompt else None
+
+
+def _answer(tb: Takeback, adapter: Adapter, event: AgentEvent, words: list[str]) -> str:
+    from takeback.prompt_command import answer
+    from takeback.store.namespace import session_id
+
+    session = session_id(event.agent, event.session)
+    return answer(tb, session, words, command=adapter.command or "")
+
+
+def _unopened(event: AgentEvent, error: TakebackError, *, is_command: bool) -> Heard:
+    """Notes that an event's workspace could not be opened, and says so to the person.
 
     That a directory is not protected at all is said once, when a session starts there.
     """
-    complain(f"hook {event.agent}: {error.message}", event.directory)
+    if is_command:
+        return Heard(answer=f"takeback: {error.message}")
+    _complain(event.agent, error.message, event.directory)
     when = SESSION_START if isinstance(error, NotAWorkspace) else PROMPT
-    return f"takeback: the files here are not kept: {error.message}" if event.kind == when else ""
+    if event.kind != when:
+        return Heard()
+    return Heard(warning=f"takeback: the files here are not kept: {error.message}")
 
 
-def _heard(tb: Takeback, event: AgentEvent) -> Received:
+def _recorded(tb: Takeback, event: AgentEvent) -> Heard:
+    """Records an event; never fails for want of time, space or rights."""
+    try:
+        received = _received(tb, event)
+    except TakebackError as error:
+        _complain(event.agent, error.message, tb.root)
+        what = "before this turn" if event.kind == PROMPT else "at this moment"
+        failed = f"the files {what} are not kept: {error.message}"
+        return Heard(recorded=True, warning=_told(tb, event, failed))
+    checkpoint = received.checkpoint
+    return Heard(
+        recorded=True,
+        checkpoint=None if checkpoint is None else checkpoint.id,
+        waiting=received.waiting,
+        note=received.note,
+        warning=_told(tb, event, _LATE if received.timed_out else received.warning),
+    )
+
+
+def _told(tb: Takeback, event: AgentEvent, warning: str | None) -> str | None:
+    """Returns what the person has to be told, once a turn."""
+    if warning is None:
+        if event.kind == PROMPT:
+            tb.note_good_beginning(event)
+        return None
+    if event.kind not in _TELLING or not tb.is_news(event):
+        return None
+    return f"takeback: {warning}. More: takeback status"
+
+
+def _received(tb: Takeback, event: AgentEvent) -> Received:
     came = tb.now
     try:
-        with _Limit(tb):
-            received = tb.receive(event, came=came, wait=tb.hook_seconds / 2)
+        with _Limit(tb.hook_seconds):
+            received = tb.record(event, came=came, wait=tb.hook_seconds / 2)
     except TimedOut:  # before or after the recording: the disk hangs, or all is very slow
-        tb.leave(event, came=came)
-        received = Received(waiting=True, timed_out=True)
+        received = tb.leave(event, came=came)
     if received.timed_out:
         tb.finish_detached()
     tb.keep_house()
@@ -80,8 +236,8 @@ class _Limit:
     it is interrupted anywhere: a killed process leaves no more.
     """
 
-    def __init__(self, tb: Takeback) -> None:
-        self._seconds = tb.hook_seconds
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
 
     def __enter__(self) -> None:
         from takeback.c_modules import signal
@@ -97,3 +253,9 @@ class _Limit:
 
 def _ring(number: int, frame: FrameType | None) -> NoReturn:
     raise TimedOut("the capture did not fit into the hook's time limit")
+
+
+def _complain(agent: str, said: str, directory: str | bytes) -> None:
+    from takeback.store.log import complain
+
+    complain(f"hook {agent}: {said}", directory)

@@ -52,7 +52,7 @@ def two_turns(
                     turn=turn,
                     prompt=turn if kind == PROMPT else None,
                 )
-                tb.receive(event, came=tb.now, wait=5)
+                tb.record(event, came=tb.now, wait=5)
                 if kind == PROMPT:
                     with transcript.open("a") as file:
                         file.write(line_of(agent, turn))
@@ -234,7 +234,7 @@ def test_a_path_that_is_none_is_no_place_for_a_session(
                 turn=turn,
                 prompt=turn,
             )
-            tb.receive(event, came=tb.now, wait=5)
+            tb.record(event, came=tb.now, wait=5)
         with pytest.raises(errors.Refused, match="cannot be written"):
             tb.rewind("turn:2", scope="conversation")
     assert set(workspace.parent.iterdir()) | set(workspace.iterdir()) == before

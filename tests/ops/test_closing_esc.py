@@ -114,7 +114,7 @@ def test_an_end_that_was_waiting_to_be_recorded_is_the_end(
     claude.prompt()
     (workspace / "a.txt").write_text("1\n")
     event = AgentEvent("interrupted", "claude", NATIVE, str(workspace), turn="p1")
-    tb.leave(event)
+    tb.leave(event, came=tb.now)
     claude.escape()
     assert state(tb) == ("ended", [b"a.txt"])
     assert [one.checkpoint.kind for one in tb.checkpoints(everything=True)].count("turn end") == 1

@@ -298,7 +298,9 @@ def test_a_prompt_that_had_to_wait_was_told_nothing(
     tb: Takeback, talk: Talk, workspace: Path
 ) -> None:
     tb.rewind("turn:2", scope="files")
-    tb.leave(AgentEvent("prompt", "mine", "s1", str(workspace), turn="t9", prompt="waits"))
+    tb.leave(
+        AgentEvent("prompt", "mine", "s1", str(workspace), turn="t9", prompt="waits"), came=tb.now
+    )
     talk.tell("round_end")
     assert tb.find("mine-s1/turn:4").late
     talk.tell("turn_end")

@@ -43,7 +43,7 @@ def two_turns(workspace: Path) -> None:
                 }
                 told = adapter.parse(payload, os.environ)
                 assert told is not None
-                tb.receive(told, came=tb.now, wait=5)
+                tb.record(told, came=tb.now, wait=5)
                 said += message(number, "user", prompt) if event == "chat.message" else ""
             said += message(number + 1, "assistant", "done")
             (workspace / "a.txt").write_text(prompt)

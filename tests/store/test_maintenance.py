@@ -120,11 +120,11 @@ def test_combining_in_the_middle_of_a_capture_harms_neither(
 
 
 def test_it_is_due_above_the_limit(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(maintenance, "MOST_PACKS", 3)
+    monkeypatch.setattr("takeback.store.store.MOST_PACKS", 3)
     write_packs(context, 3)
-    assert not maintenance.is_due(context.store)
+    assert not context.store.has_many_packs
     write_packs(context, 4)
-    assert maintenance.is_due(context.store)
+    assert context.store.has_many_packs
 
 
 def test_combining_alarms_no_capture(workspace: Path, context: Context) -> None:

@@ -393,7 +393,7 @@ def test_a_late_checkpoint_is_said(workspace: Path) -> None:
         prompt = AgentEvent(
             kind=events.PROMPT, agent="mine", session="s", directory=str(workspace), prompt="quick"
         )
-        tb.leave(prompt)  # what a hook does that has no time left
+        tb.leave(prompt, came=tb.now)  # what a hook does that has no time left
         tb.receive(prompt.replace(kind=events.TURN_END))
         entry = newest(tb)
 

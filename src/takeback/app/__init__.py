@@ -69,25 +69,21 @@ class Takeback(Steps):
             self._refuse_inside("taking a label off")
         return self._ask(lambda ledger: ops.label.label(self._context, ledger, found, name))
 
-    def receive(
-        self, event: AgentEvent, *, came: float | None = None, wait: float | None = None
-    ) -> Received:
+    def receive(self, event: AgentEvent) -> Received:
         """Records what an agent says; see ``takeback.model.event``."""
-        told, files = self._told(event)
-        return ops.receive.receive(
-            self._context,
-            told,
-            files,
-            came=self.now if came is None else came,
-            wait=self.hook_seconds if wait is None else wait,
-        )
+        from takeback.model.event import cleaned
 
-    def leave(self, event: AgentEvent, *, came: float | None = None) -> None:
+        return self.record(cleaned(event), came=self.now, wait=self.hook_seconds)
+
+    def record(self, event: AgentEvent, *, came: float, wait: float) -> Received:
+        """Records an event that is cleaned; ``wait`` is how long the lock may take."""
+        told, files = self._told(event)
+        return ops.receive.receive(self._context, told, files, came=came, wait=wait)
+
+    def leave(self, event: AgentEvent, *, came: float) -> Received:
         """Keeps an event that there was no time for; the next holder of the lock records it."""
-        from takeback.store import pending
-
         told, files = self._told(event)
-        pending.leave(self._context.store, told, self.now if came is None else came, files)
+        return ops.receive.leave(self._context, told, files, came=came)
 
     def is_news(self, event: AgentEvent) -> bool:
         """Tells whether a failure at an event is the first of its turn; remembers that it is."""
@@ -111,9 +107,8 @@ class Takeback(Steps):
     def _told(self, event: AgentEvent) -> tuple[AgentEvent, tuple[TranscriptPart, ...]]:
         """Returns an event as it is kept, with the files of its transcript as long as they are."""
         from takeback.adapters import adapter_of
-        from takeback.model.event import TURN_END, cleaned
+        from takeback.model.event import TURN_END
 
-        event = cleaned(event)
         if not self._context.policy.conversation:
             # a prompt names its turn; the words of a command are part of the conversation
             words = None if event.kind == TURN_END else event.prompt
@@ -150,12 +145,7 @@ class Takeback(Steps):
 
     def keep_house(self) -> None:
         """Starts the combining of packs, in a process of its own, if there are too many."""
-        from takeback.store.store import MOST_PACKS
-
-        if len(self._context.store.pack_names()) > MOST_PACKS:
-            from takeback.store.maintenance import start_detached
-
-            start_detached(self._context.store)
+        self._context.store.keep_house()
 
     def session(self, agent: str, native: str | None = None) -> AgentSession:
         """Returns a session of an agent of yours, new unless ``native`` names one."""

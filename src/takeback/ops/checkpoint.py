@@ -8,7 +8,6 @@ from takeback.model.value import Value
 from takeback.ops.capture import capture, draft, record
 from takeback.ops.closing import close_gone
 from takeback.store import pending
-from takeback.store.store import MOST_PACKS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,8 +51,5 @@ def checkpoint(
 
             write_label(context.store, PackSink(context.store), made, label, context.clock.now())
             made = made.replace(label=label)
-    if len(context.store.pack_names()) > MOST_PACKS:
-        from takeback.store.maintenance import start_detached
-
-        start_detached(context.store)
+    context.store.keep_house()
     return Made(made, captured.coverage.skipped)

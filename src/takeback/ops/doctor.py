@@ -159,7 +159,7 @@ def _packs(context: Context) -> Finding:
         named = "; ".join(f"{name}: {why}" for name, why in sorted(broken.items()))
         return Finding("packs", BROKEN, named, "which checkpoints lost something: takeback verify")
     count = len(context.store.pack_names())
-    if maintenance.is_due(context.store):
+    if context.store.has_many_packs:
         done = maintenance.combine_packs(context.store)
         now = len(context.store.pack_names())
         how = f"{count} packs combined into {now}" if done else "another process combines packs"

@@ -85,6 +85,14 @@ def receive(
     return received
 
 
+def leave(
+    context: Context, event: AgentEvent, transcript: tuple[TranscriptPart, ...], *, came: float
+) -> Received:
+    """Keeps an event that there was no time for; whoever has the lock next records it."""
+    pending.leave(context.store, event, came, transcript)
+    return Received(waiting=True, timed_out=True)
+
+
 def take_waiting(context: Context, *, wait: float = 0.0) -> int:
     """Records the events that wait, unless another process has the lock: then that one does.
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import contextmanager
 from importlib import import_module
 
-from takeback.adapters import CONNECTED
 from takeback.app import Takeback
-from takeback.app.caller import refuse_pretence
 from takeback.errors import (
     Bug,
     NoSuchCheckpoint,
@@ -17,10 +14,8 @@ from takeback.errors import (
     TakebackError,
     UsageError,
 )
-from takeback.events import hear, unheard
-from takeback.model.event import cleaned
+from takeback.events import Speaker, hear
 from takeback.stdio import requests
-from takeback.store.log import complain
 from takeback.store.namespace import session_id
 from takeback.words import answers, documents
 
@@ -40,13 +35,6 @@ if TYPE_CHECKING:
 _TURNS = 20
 _PLANS = 10
 _AGAIN = "ask for the plan again and show it"
-_NOTHING: Document = {
-    "checkpoint": None,
-    "note": None,
-    "waiting": False,
-    "warning": None,
-    "heard": False,
-}
 
 
 class StdioServer:
@@ -54,8 +42,9 @@ class StdioServer:
 
     def __init__(self, adapter: Adapter, directory: str, *, by_launcher: bool = True) -> None:
         self._adapter = adapter
-        self._by_launcher = by_launcher
         self._directory = directory
+        self._holder = f"extension of {adapter.name}"
+        self._speaker = Speaker(adapter.name, self._holder, by_launcher, directory)
         self._plans: dict[int, tuple[str, Plan]] = {}
         self._number = 0
         self._agents: dict[str, str] = {}
@@ -94,12 +83,7 @@ class StdioServer:
             return self._failed(request, Bug(error))
 
     def _failed(self, request: Document, error: TakebackError) -> Document:
-        """Returns an error as an answer; of an event nobody reads it, so it is a line of status."""
-        if request.get("call") == "event":
-            about = request.get("event")
-            where = about.get("cwd") if isinstance(about, dict) else None
-            where = where if isinstance(where, str) else self._directory
-            complain(f"hook {self._adapter.name}: {error.message}", where)
+        """Returns an error as an answer."""
         said = {"code": error.code, "message": error.message, "hint": error.hint}
         said["flag"] = getattr(error, "flag", "")
         return {"id": request.get("id"), "ok": False, "error": said}
@@ -110,41 +94,25 @@ class StdioServer:
         directory = request.get("cwd") or self._directory
         if not isinstance(directory, str):
             raise UsageError("cwd is a directory")
-        holder = f"extension of {self._adapter.name}"
-        with Takeback.open(directory, create=create, holder=holder, by_agent=True) as tb:
+        with Takeback.open(directory, create=create, holder=self._holder, by_agent=True) as tb:
             yield tb
 
     # -- what the agent tells
 
     def _event(self, request: Document) -> Document:
-        payload = request.get("event")
-        if not isinstance(payload, dict):
-            raise UsageError("an event is a JSON object")
-        try:
-            event = self._adapter.parse(payload, os.environ)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
-        if event is None or not Takeback.wants(event.directory):
-            return _NOTHING
-        event = cleaned(event)
-        if event.agent != self._adapter.name:
+        heard = hear(self._speaker, lambda: request.get("event"))
+        if heard.failure is not None:
+            raise heard.failure
+        event = heard.event
+        if event is not None and event.agent != self._adapter.name:
             self._agents[event.session] = event.agent
-        if not self._by_launcher and event.agent in CONNECTED:
-            refuse_pretence(event, os.environ)
-        try:
-            with self._at({"cwd": event.directory}) as tb:
-                if not tb.hears_agents:
-                    return _NOTHING
-                received = hear(tb, event)
-        except TakebackError as error:
-            return {**_NOTHING, "warning": unheard(event, error) or None}
-        checkpoint = received.checkpoint
         return {
-            "checkpoint": None if checkpoint is None else checkpoint.id,
-            "note": received.note,
-            "waiting": received.waiting,
-            "warning": received.warning,
-            "heard": True,
+            "checkpoint": heard.checkpoint,
+            "note": heard.note,
+            "waiting": heard.waiting,
+            "warning": heard.warning,
+            "answer": heard.answer,
+            "heard": heard.recorded,
         }
 
     # -- what the agent's person asks

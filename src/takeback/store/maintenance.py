@@ -24,17 +24,11 @@ from takeback.git.repository import repack_geometric
 from takeback.store import detached, log
 from takeback.store.checksum import reads_whole
 from takeback.store.lock import Lock
-from takeback.store.store import MOST_PACKS
 from takeback.store.trust import RETIRED, Trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.store.store import Store
-
-
-def is_due(store: Store) -> bool:
-    """Tells whether there are so many packs that reading slows down."""
-    return len(store.pack_names()) > MOST_PACKS
 
 
 def start_detached(store: Store) -> None:

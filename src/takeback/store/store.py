@@ -158,6 +158,18 @@ class Store:
         names = os.listdir(os.path.join(self.git_dir, "objects", "pack"))
         return [name.removesuffix(".pack") for name in names if name.endswith(".pack")]
 
+    @property
+    def has_many_packs(self) -> bool:
+        """True when there are so many packs that reading slows down."""
+        return len(self.pack_names()) > MOST_PACKS
+
+    def keep_house(self) -> None:
+        """Starts the combining of packs, in a process that outlives this one, if it is due."""
+        if self.has_many_packs:
+            from takeback.store.maintenance import start_detached
+
+            start_detached(self)
+
     def tree(self, oid: bytes) -> list[tuple[int, bytes, bytes]]:
         """Returns the (mode, name, oid) entries of a tree, hash-checked."""
         known = self._trees.get(oid)
