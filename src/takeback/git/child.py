@@ -23,7 +23,7 @@ _PIECE = 1 << 16
 _KEPT_STDERR = 1 << 20
 
 
-class Outcome(Value):
+class ProcessResult(Value):
     """How a git process ended; ``status`` is negative if a signal ended it."""
 
     status: int
@@ -87,12 +87,12 @@ class GitProcess:
         self._unread.clear()
         return answer
 
-    def finish(self, stdin: bytes = b"", *, timeout: float = 60.0) -> Outcome:
+    def finish(self, stdin: bytes = b"", *, timeout: float = 60.0) -> ProcessResult:
         """Writes the last input, closes it and waits for the end of git."""
         deadline = time.monotonic() + timeout
         self._exchange(memoryview(stdin), deadline, None)
         status = self._wait(deadline)
-        return Outcome(status, bytes(self._unread), bytes(self._stderr))
+        return ProcessResult(status, bytes(self._unread), bytes(self._stderr))
 
     def close(self) -> None:
         """Ends git if it still runs, with all its children, and gives everything back."""

@@ -32,7 +32,7 @@ _DENSEST = 1040  # zlib cannot make more than 1032 bytes of one
 _REMEMBERED = 4 << 20
 
 
-class Entry(Value):
+class PackEntry(Value):
     """The head of one entry: what it is, and where its compressed bytes begin.
 
     ``base`` is the offset or the id of what a delta is applied to; ``first`` holds the
@@ -136,7 +136,7 @@ class PackFile:
         except OSError as error:
             raise errors.StoreDamaged(f"it cannot be read: {error.strerror}") from error
 
-    def entry(self, offset: int) -> Entry:
+    def entry(self, offset: int) -> PackEntry:
         """Returns the head of the entry at ``offset``."""
         if not 12 <= offset < self._size:
             raise errors.StoreDamaged("its place lies outside the pack")
@@ -158,9 +158,9 @@ class PackFile:
             raise errors.StoreDamaged(f"it has the unknown kind {kind}")
         if size > (self._size - offset) * _DENSEST:
             raise errors.StoreDamaged("its size cannot be right")
-        return Entry(kind, size, base, raw[used:], offset + len(raw))
+        return PackEntry(kind, size, base, raw[used:], offset + len(raw))
 
-    def pieces(self, entry: Entry) -> Generator[bytes, None, None]:
+    def pieces(self, entry: PackEntry) -> Generator[bytes, None, None]:
         """Yields the inflated bytes of one entry as they stand: for a delta, its orders."""
         return inflate(self._read, entry.position, entry.first, entry.size)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from takeback import errors, programs
-from takeback.git.child import GitProcess, Outcome, last_line
+from takeback.git.child import GitProcess, ProcessResult, last_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Git:
         config: Sequence[tuple[str, str]] = (),
         env: Mapping[str, str] | None = None,
         timeout: float = 60.0,
-    ) -> Outcome:
+    ) -> ProcessResult:
         """Runs git to its end and returns how it ended, whatever its status."""
         process = self.spawn(args, work_tree=work_tree, config=config, env=env)
         try:
