@@ -8,8 +8,13 @@ from pathlib import Path
 import pytest
 
 from takeback import Takeback
+from takeback.model.ids import OperationId
+from takeback.model.operation import Operation
+from takeback.store.operations import write_operation
+from takeback.store.sink import PackSink
 from tests.support.called import called, done
 from tests.support.claude_session import NATIVE, play_claude_turn
+from tests.support.engine import NOON, opened
 
 
 @pytest.fixture
@@ -148,3 +153,30 @@ def test_undo_of_what_is_no_operation(tb: Takeback, workspace: Path) -> None:
         assert error["exit"] == 12, name
         assert "takeback log --operations" in error["hint"], name
     assert (workspace / "a").read_text() == "3\n"
+
+
+def test_an_operation_of_a_newer_takeback_is_shown_and_left_alone(
+    tb: Takeback, workspace: Path
+) -> None:
+    rewind(workspace, "turn:4")
+    with opened(workspace) as context:
+        newer = Operation(OperationId("newer2345678"), "pr\x1b[31mune", NOON, 0)
+        write_operation(context.store, PackSink(context.store), newer)
+    assert [line.split("  ")[0] for line in lines(workspace)] == ["pr\\x1b[31mune", "rewind"]
+    assert "by a newer takeback" in lines(workspace)[0]
+    first, second = done(workspace, "--json", "log", "--operations").json_lines
+    assert set(first) == {"type", "v", "id", "kind", "time", "next"}
+    assert (first["id"], second["next"]) == (newer.id, "undo")
+    for words in ("log", "sessions", "tree", "status", "verify", "doctor", "log --session mine"):
+        done(workspace, *words.split())
+    done(workspace, "log", "--operations", "--session", "mine")
+    for name in (f"{newer.id}.before", f"{newer.id}.after"):
+        refused = called(workspace, "show", name)
+        assert refused.status == 12
+        assert "is known to a newer takeback" in refused.stderr
+    assert called(workspace, "undo", "--yes", newer.id).status == 12
+    done(workspace, "undo", "--yes")
+    assert (workspace / "a").read_text() == "4\n"
+    with tb.session(agent="mine", native="s1").turn("go on"):
+        (workspace / "a").write_text("5\n")
+    assert done(workspace, "--json", "log", "-n", "1").json_lines[0]["prompt"] == "go on"

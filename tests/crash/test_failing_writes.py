@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from takeback.model.operation import moves
 from takeback.model.policy import Overrides
 from tests.crash import world as worlds
 from tests.crash.test_kill_every_step import check_capture, every, is_thorough, share
@@ -70,7 +71,7 @@ def check_partly_done(world: World, left: list[bytes]) -> None:
         world.redo()
         world.check_is(world.old)
         with world.open() as takeback:
-            before = takeback.operations()[0].before
+            before = moves(takeback.operations())[0].before
             takeback.rewind(before, ignored=True, overrides=Overrides.all())
         world.check_is(world.new)
 

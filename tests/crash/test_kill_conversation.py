@@ -11,6 +11,7 @@ import pytest
 
 from takeback import Takeback
 from takeback.model.event import AgentEvent
+from takeback.model.operation import moves
 from tests.support.faults import Faults, run
 from tests.support.lanes import shares
 from tests.support.removal import remove_tree
@@ -103,7 +104,7 @@ class Talk:
         [name] = made
         assert (self.folder / name).read_bytes() == HISTORY
         child = f"mine-{name.removesuffix('.jsonl')}"
-        assert log[-1].child == child
+        assert moves(log)[-1].child == child
         if operation == "worktree":
             assert tree_state(self.elsewhere) == self.old
             with Takeback.open(self.elsewhere, environ=self.environ) as there:

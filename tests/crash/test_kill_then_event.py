@@ -71,7 +71,7 @@ def interrupted(tmp_path: Path) -> Interrupted:
 
 def test_a_checkpoint_amid_a_killed_rewind_says_so_everywhere(interrupted: Interrupted) -> None:
     cli = interrupted.cli
-    operation = json.loads((store_of(interrupted) / "journal").read_bytes())["id"]
+    operation = json.loads((store_of(interrupted) / "journal").read_bytes())["operation"]["id"]
     interrupted.tell("prompt", turn="3", prompt="third")
     line = interrupted.log()[0]
     assert (line["turn"], line["prompt"]) == (3, "third")

@@ -20,7 +20,7 @@ from takeback.ledger.sessions import add_turn, index_words, note_session, set_tu
 from takeback.model.checkpoint import MANUAL, UNDO, Checkpoint
 from takeback.model.event import EDIT, ToolCall
 from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
-from takeback.model.operation import REWIND, Operation
+from takeback.model.operation import REWIND, Move
 from takeback.model.session import Origin, Process, TranscriptPart
 from takeback.model.timeline import RUNNING, OwnedChange, Turn
 
@@ -66,8 +66,8 @@ FULL = made("full", 5.25).replace(
 )
 
 
-def operation(name: str, after: str) -> Operation:
-    return Operation(
+def operation(name: str, after: str) -> Move:
+    return Move(
         id=OperationId(name),
         kind=REWIND,
         session=SessionId("s"),

@@ -9,7 +9,7 @@ import pytest
 
 from takeback import Takeback
 from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
-from takeback.model.operation import Operation
+from takeback.model.operation import Move
 from takeback.model.policy import Overrides
 from takeback.model.row import Spot, TimelineRow
 from takeback.model.timeline import Session
@@ -176,12 +176,13 @@ def turn(id: str, place: int, owner: str) -> TimelineRow:
     return TimelineRow(id, place, owner, "prompt", 0.0, 1, state="ended")
 
 
-def moved(target: str, **more: Any) -> Operation:
-    return Operation(
+def moved(target: str, **more: Any) -> Move:
+    return Move(
         OperationId("op"),
         "rewind",
-        SessionId("a"),
         0.0,
+        0,
+        SessionId("a"),
         CheckpointId(target),
         CheckpointId("u"),
         SnapshotId("after"),
@@ -214,5 +215,5 @@ FAMILY = [session("a"), session("b", "a"), session("c")]
         ),
     ],
 )
-def test_whose_turns_are_gone(operation: Operation, target: Spot, found: dict[str, str]) -> None:
+def test_whose_turns_are_gone(operation: Move, target: Spot, found: dict[str, str]) -> None:
     assert gone(ROWS, FAMILY, [operation], {"a2": target}, {"op": 9}) == found

@@ -10,7 +10,7 @@ import pytest
 from takeback.errors import Refused
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.ids import CheckpointId
-from takeback.model.operation import REDO, UNDO
+from takeback.model.operation import REDO, UNDO, moves
 from takeback.model.plan import Outcome
 from takeback.model.policy import Overrides
 from takeback.ops.catch_up import open_ledger
@@ -174,7 +174,7 @@ def test_undo_and_redo_are_in_the_log_with_what_they_were_about(
     first = go.rewind(target)
     go.undo()
     go.redo()
-    log = read_operations(go.context.store)
+    log = moves(read_operations(go.context.store))
     assert [(line.kind, line.of) for line in log] == [
         ("rewind", None),
         ("undo", first.operation),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from takeback.model.change import Change
 from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
-from takeback.model.operation import BOTH, REWIND, UNDO, Operation
+from takeback.model.operation import BOTH, REWIND, UNDO, Move
 from takeback.model.snapshot import DIRECTORY, FILE, LINK, Entry
 from takeback.ops.context import Context
 from takeback.store.namespace import OPERATIONS
@@ -12,16 +12,16 @@ from takeback.store.operations import newest_operation, read_operations, write_o
 from takeback.store.sink import PackSink
 from tests.support.engine import NOON
 
-FIRST = Operation(
+FIRST = Move(
     id=OperationId("first"),
     kind=REWIND,
     session=SessionId("s"),
     time=NOON + 0.5,
+    sequence=0,
     target=CheckpointId("target"),
     before=CheckpointId("before"),
     after=SnapshotId("a" * 40),
     paths=(b"dir", b"caf\xe9\n"),
-    saved=(b".env", b"\xff"),
     written=3,
     deleted=2,
     left_alone=1,
@@ -31,17 +31,20 @@ FIRST = Operation(
     about="before turn 3: caf\udce9",
     target_sequence=7,
     directory="/elsewhere",
+    of=OperationId("another"),
+    was=SnapshotId("c" * 40),
     touched=(
         Change(b"a", Entry(LINK, b"\1" * 20), Entry(DIRECTORY | 0o750, b"")),
         Change(b"caf\xe9", None, Entry(FILE | 0o600, b"\2" * 20)),
         Change(b"gone", Entry(FILE | 0o644, b"\3" * 20), None),
     ),
 )
-SECOND = Operation(
+SECOND = Move(
     id=OperationId("second"),
     kind=UNDO,
     session=SessionId("s"),
     time=NOON + 1,
+    sequence=0,
     target=CheckpointId("before"),
     before=CheckpointId("before the undo"),
     after=SnapshotId(""),
@@ -68,4 +71,4 @@ def test_the_log_reads_for_people_too(context: Context) -> None:
     write_operation(context.store, PackSink(context.store), FIRST)
     tip = context.store.refs.read(OPERATIONS)
     assert tip is not None
-    assert context.store.commit(tip).message == "rewind to target"
+    assert context.store.commit(tip).message == "rewind first"

@@ -9,6 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from takeback import Takeback
+from takeback.model.operation import moves
 from takeback.model.plan import Outcome
 from takeback.tui import after
 from takeback.tui.after import AfterScreen
@@ -45,7 +46,7 @@ def story(workspace: Path) -> Path:
 
 def operations(workspace: Path) -> list[tuple[str, str]]:
     with Takeback.open(workspace) as tb:
-        return [(done.kind, done.scope) for done in tb.operations()]
+        return [(done.kind, done.scope) for done in moves(tb.operations())]
 
 
 async def at_timeline(stage: Stage, pilot: Pilot[None]) -> None:

@@ -7,7 +7,7 @@ face's business.
 from __future__ import annotations
 
 from takeback.errors import Refused
-from takeback.model.operation import FORK, REWIND, UNDO, Operation
+from takeback.model.operation import FORK, REWIND, UNDO, Move
 from takeback.model.policy import NO_OVERRIDES, Overrides
 from takeback.model.value import Value
 
@@ -33,7 +33,7 @@ class Proposal(Value):
     kind: str
     planning: Planning
     going: Going
-    of: Operation | None = None
+    of: Move | None = None
     directory: str | None = None
 
     def plan(self, tb: Takeback, overrides: Overrides = NO_OVERRIDES) -> Plan:
@@ -94,7 +94,7 @@ def fork(
     )
 
 
-def step(kind: str, of: Operation) -> Proposal:
+def step(kind: str, of: Move) -> Proposal:
     """Returns the proposal of an undo or redo of an operation, the newest that there is."""
     if kind == UNDO:
         return Proposal(

@@ -16,7 +16,7 @@ _UNDO, _REDO = "undo", "redo"  # the kinds of operation.py, which a capture need
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.model.ids import SessionId
-    from takeback.model.operation import Operation, Step
+    from takeback.model.operation import Move, Step
     from takeback.model.plan import Outcome, Plan
     from takeback.model.session import Resume
 
@@ -84,7 +84,7 @@ class Steps(Travel):
             )
         return self._with_session(outcome, step.operation)
 
-    def _with_session(self, outcome: Outcome, operation: Operation) -> Outcome:
+    def _with_session(self, outcome: Outcome, operation: Move) -> Outcome:
         """Says which session to go on with after an undo or redo that moved a conversation."""
         if not operation.moves_conversation:
             return outcome
@@ -99,7 +99,7 @@ class Steps(Travel):
         moved = outcome.replace(session=wanted, resume=resume)
         return self._in_agents_hands(moved, newest.agent or "", newest.native or "", resume.cwd)
 
-    def _current(self, operation: Operation, before: Operation | None = None) -> SessionId | None:
+    def _current(self, operation: Move, before: Move | None = None) -> SessionId | None:
         """Returns the session that the conversation of an operation is at, or was at before one."""
         return self._ask(
             lambda ledger: ops.whereabouts.current_session(
@@ -107,7 +107,7 @@ class Steps(Travel):
             )
         )
 
-    def _fresh_start(self, operation: Operation) -> Resume | None:
+    def _fresh_start(self, operation: Move) -> Resume | None:
         """Returns how a conversation begins anew, where an undo leads back to before its first."""
         target = self._by_id(operation.target)
         adapter = adapter_of(target.agent or "")

@@ -10,7 +10,7 @@ from takeback.ledger.schema import TABLES
 from takeback.model import json_text
 from takeback.model.checkpoint import Checkpoint, decode
 from takeback.model.ids import CheckpointId, SnapshotId
-from takeback.model.operation import Operation
+from takeback.model.operation import Move
 from takeback.model.timeline import OwnedChange
 from takeback.model.value import Value
 
@@ -106,7 +106,7 @@ class Ledger(LedgerFile):
             ],
         )
 
-    def add_operation(self, operation: Operation, place: int) -> None:
+    def add_operation(self, operation: Move, place: int) -> None:
         """Indexes where an operation left the files, so that nobody is blamed for its changes."""
         self.rows(
             "insert into operations values (?,?,?,?,?)",

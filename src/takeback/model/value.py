@@ -9,10 +9,13 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any, Self, dataclass_transform
 
     @dataclass_transform(frozen_default=True)
-    class _ValueType(type): ...
+    class _ValueType(type):
+        _types: Mapping[str, str]
+        _defaults: Mapping[str, object]
 
 else:
 
@@ -26,6 +29,10 @@ else:
             cls = super().__new__(mcs, name, bases, namespace)
             inherited = tuple(f for base in reversed(bases) for f in getattr(base, "_fields", ()))
             cls._fields = inherited + own
+            cls._types = {
+                **{k: v for base in bases for k, v in getattr(base, "_types", {}).items()},
+                **namespace.get("__annotations__", {}),
+            }
             cls._defaults = {
                 **{k: v for base in bases for k, v in getattr(base, "_defaults", {}).items()},
                 **defaults,
@@ -38,7 +45,8 @@ class Value(metaclass=_ValueType):
     """A frozen record whose fields are the annotations of the class body.
 
     Subclasses need ``from __future__ import annotations`` in their module and may give
-    defaults that are immutable; there is no default factory on purpose.
+    defaults that are immutable; there is no default factory on purpose. ``_types`` has what the
+    class body says of each field, as text, for those who write values down (model/codec.py).
     """
 
     if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from takeback.ledger import gaps
+from takeback.model.checkpoint import Checkpoint
 from takeback.ops.attempt import Spoilt, attempt
 from takeback.store.checkpoints import checkpoint_of
 from takeback.store.namespace import is_log, session_ref
@@ -24,7 +25,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from takeback.model.checkpoint import Checkpoint
     from takeback.model.operation import Operation
     from takeback.store.store import Store
 
@@ -123,7 +123,7 @@ class Backlog:
             point, parents = attempt(lambda: self._decode(ref, commit))
         except Spoilt as spoilt:
             return None, self._pass_over(ref, commit, str(spoilt)), False
-        is_other = not is_log(ref) and session_ref(point.session) != ref
+        is_other = isinstance(point, Checkpoint) and session_ref(point.session) != ref
         parent = parents[0] if parents else None
         return Waiting(ref, commit, point), parent, is_other
 

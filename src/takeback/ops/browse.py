@@ -8,7 +8,7 @@ from takeback.ledger import browse as questions
 from takeback.ledger import sessions as session_questions
 from takeback.model.checkpoint import UNDO
 from takeback.model.ids import WORKSPACE_SESSION
-from takeback.model.operation import FORK
+from takeback.model.operation import FORK, moves
 from takeback.model.row import LEFT, TAKEN_BACK
 from takeback.model.turn import FOLDED, PROMPT, STEER
 from takeback.model.value import Value
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from takeback.ledger.ledger import Ledger
-    from takeback.model.operation import Operation
+    from takeback.model.operation import Move
     from takeback.model.row import Spot, TimelineRow
     from takeback.model.timeline import Session
     from takeback.ops.context import Context
@@ -67,7 +67,7 @@ def browse(context: Context, ledger: Ledger, *, is_over: IsOver, limit: int = -1
         rows = tuple(r._replace(state=states[r.id]) if r.id in states else r for r in rows)
     sessions = tuple(session_questions.sessions(ledger))
     spots = questions.spots(ledger, [s.origin for s in sessions if s.origin is not None])
-    log = known_operations(context.store)
+    log = moves(known_operations(context.store))
     whole = limit < 0 or len(rows) <= limit
     rows = rows if whole else rows[:limit]
     return Browsed(
@@ -123,7 +123,7 @@ def _gone(
     ledger: Ledger,
     rows: Sequence[TimelineRow],
     sessions: Sequence[Session],
-    log: Sequence[Operation],
+    log: Sequence[Move],
 ) -> dict[str, str]:
     if not log:
         return {}
@@ -134,7 +134,7 @@ def _gone(
 def gone(
     rows: Sequence[TimelineRow],
     sessions: Sequence[Session],
-    log: Iterable[Operation],
+    log: Iterable[Move],
     targets: Mapping[str, Spot],
     places: Mapping[str, int],
 ) -> dict[str, str]:
@@ -172,7 +172,7 @@ def gone(
     return states[-1][1]
 
 
-def _moved(sessions: Mapping[str, Session], operation: Operation, target: Spot) -> set[str]:
+def _moved(sessions: Mapping[str, Session], operation: Move, target: Spot) -> set[str]:
     """Returns the sessions whose turns an operation takes back or brings back.
 
     All of them if the files are exactly as they were at its target; else those of its line.

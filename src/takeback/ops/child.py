@@ -33,8 +33,7 @@ from takeback.store.sink import PackSink
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any
+    from collections.abc import Iterable
 
     from takeback.model.session import NewSession
     from takeback.ops.context import Context
@@ -320,27 +319,3 @@ def write_child(context: Context, child: Child, target: Checkpoint, blobs: BlobS
         conversation=bytes.fromhex(child.tree),
         base=target.commit,
     )
-
-
-def encode(child: Child) -> dict[str, Any]:
-    """Returns a child as the journal keeps it."""
-    return {name: getattr(child, name) for name in _FIELDS}
-
-
-def decode(record: Mapping[str, Any]) -> Child:
-    known = {name: record[name] for name in _FIELDS if name in record}
-    return Child(**known)
-
-
-_FIELDS = (
-    "id",
-    "agent",
-    "native",
-    "path",
-    "tree",
-    "directory",
-    "worktree",
-    "filling",
-    "place",
-    "root",
-)

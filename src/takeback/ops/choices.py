@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from takeback.errors import TakebackError
 from takeback.model.checkpoint import Checkpoint
-from takeback.model.operation import Operation, history
+from takeback.model.operation import Move, history
 from takeback.model.turn import PROMPT
 from takeback.model.value import Value
 from takeback.ops.child import berth_for, history_at
@@ -28,8 +28,8 @@ class Choices(Value):
     checkpoint: Checkpoint
     about: str
     no_conversation: str | None
-    undo: Operation | None
-    redo: Operation | None
+    undo: Move | None
+    redo: Move | None
 
 
 def choices(

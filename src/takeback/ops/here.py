@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from takeback.ledger.ledger import Ledger
-    from takeback.model.operation import Operation
+    from takeback.model.operation import Move
     from takeback.ops.context import Context
 
     Place = tuple[str, str]
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 BEFORE, AFTER, AT = "before", "after", "at"
 
 
-def current_place(
-    context: Context, ledger: Ledger, log: list[Operation] | None = None
-) -> str | None:
+def current_place(context: Context, ledger: Ledger, log: list[Move] | None = None) -> str | None:
     """Returns the checkpoint that the files stand at: the newest, or where a rewind went.
 
     A rewind of the whole workspace counts while it is not undone and nothing has been captured

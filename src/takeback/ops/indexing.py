@@ -5,6 +5,7 @@ from __future__ import annotations
 from takeback.ledger import gaps
 from takeback.ledger import sessions as questions
 from takeback.model.checkpoint import Checkpoint
+from takeback.model.operation import Move
 from takeback.model.timeline import COMMAND, SHELL, OwnedChange
 from takeback.model.turn import FORK
 from takeback.ops.attempt import Spoilt, attempt
@@ -55,7 +56,8 @@ class Indexing:
             if point is None:
                 continue
             if not isinstance(point, Checkpoint):
-                if self._add_operation(point, place, waiting):
+                # what a newer takeback did in its own way, it alone can read
+                if isinstance(point, Move) and self._add_operation(point, place, waiting):
                     state = point.after
                     place += 1
                 continue
@@ -117,7 +119,7 @@ class Indexing:
             changes.clear()
         return True
 
-    def _add_operation(self, operation: Operation, place: int, waiting: Waiting) -> bool:
+    def _add_operation(self, operation: Move, place: int, waiting: Waiting) -> bool:
         def write() -> None:
             bytes.fromhex(operation.after)
             self._ledger.add_operation(operation, place)

@@ -14,6 +14,7 @@ from takeback.errors import NoSuchCheckpoint, UsageError
 from takeback.ledger import sessions as questions
 from takeback.model.checkpoint import UNDO
 from takeback.model.ids import ID_LENGTH, looks_like_id
+from takeback.model.operation import moves
 from takeback.ops.operation_log import hint_for, is_state_name, state_after, state_named
 from takeback.ops.whose import find_session
 
@@ -91,7 +92,7 @@ def _left_by_operation(
     turn 6 ends ── rewind to before turn 3 ── (the moment) ── turn 7
                    from here on the files are those before turn 3
     """
-    done = [one for one in log if one.moves_files and one.time <= moment]
+    done = [one for one in moves(log) if one.moves_files and one.time <= moment]
     if not done or (newest is not None and newest.sequence > done[-1].sequence):
         return newest
     return state_after(ledger, done[-1], f"that the files were in at {text}")

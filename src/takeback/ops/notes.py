@@ -15,6 +15,7 @@ other session's model, and so could the name of a file, which is quoted and cut 
 from __future__ import annotations
 
 from takeback.errors import StoreDamaged
+from takeback.model.operation import Move
 from takeback.model.path_text import to_text
 from takeback.model.turn import BRANCH, COMPACTION, PROMPT, ROUND, SHELL, STEER, TURN_END
 from takeback.model.value import Value
@@ -50,7 +51,7 @@ class Untold(Value):
     those named here.
     """
 
-    operation: Operation
+    operation: Move
     written: tuple[bytes, ...]
     deleted: tuple[bytes, ...]
     whole: bool = True
@@ -63,7 +64,7 @@ class Looked:
         self._store = store
         self._found: dict[OperationId, tuple[list[Change], bool]] = {}
 
-    def changes(self, operation: Operation) -> tuple[list[Change], bool]:
+    def changes(self, operation: Move) -> tuple[list[Change], bool]:
         """Returns what an operation changed, and whether that is all of it."""
         if operation.id not in self._found:
             found = list(operation.touched)
@@ -74,7 +75,7 @@ class Looked:
             self._found[operation.id] = found, whole
         return self._found[operation.id]
 
-    def _read(self, operation: Operation, found: list[Change]) -> bool:
+    def _read(self, operation: Move, found: list[Change]) -> bool:
         if operation.was is None:  # a record of an older takeback
             return False
         was, after = bytes.fromhex(operation.was), bytes.fromhex(operation.after)
@@ -128,20 +129,20 @@ def untold(
     return _folded(store, since, known, looked or Looked(store))
 
 
-def _since(log: Iterable[Operation], noted: str | None) -> list[Operation]:
+def _since(log: Iterable[Operation], noted: str | None) -> list[Move]:
     """Returns the operations that changed files and were not told, oldest first."""
     found = []
     for operation in log:
         if operation.id == noted:
             break
-        if operation.moves_files and operation.written + operation.deleted:
+        if not isinstance(operation, Move) or not operation.moves_files:
+            continue
+        if operation.written + operation.deleted:
             found.append(operation)
     return found[::-1]
 
 
-def _places(
-    store: Store, tip: bytes, first: Operation
-) -> tuple[Checkpoint | None, Checkpoint | None]:
+def _places(store: Store, tip: bytes, first: Move) -> tuple[Checkpoint | None, Checkpoint | None]:
     """Returns where a session's conversation stands, and where it stood before an operation.
 
     A person who went to another leaf of the agent's tree since has it stand there.
@@ -174,9 +175,7 @@ def _is_known(one: Checkpoint) -> bool:
     return one.kind in _KNOWS or one.unfinished
 
 
-def _folded(
-    store: Store, since: list[Operation], known: Checkpoint, looked: Looked
-) -> Untold | None:
+def _folded(store: Store, since: list[Move], known: Checkpoint, looked: Looked) -> Untold | None:
     was: dict[bytes, Entry | None] = {}
     now: dict[bytes, Entry | None] = {}
     beside: set[bytes] = set()

@@ -9,7 +9,7 @@ Ids of operations look like those of checkpoints; only with one of these endings
 from __future__ import annotations
 
 from takeback.errors import NoSuchCheckpoint
-from takeback.model.operation import FORK, REDO, UNDO, history
+from takeback.model.operation import FORK, REDO, UNDO, Move, history, moves
 from takeback.model.value import Value
 from takeback.visible import shown
 
@@ -33,20 +33,27 @@ class Logged(Value):
     """
 
     operation: Operation
-    of: Operation | None = None
+    of: Move | None = None
     next: str | None = None
+
+    @property
+    def session(self) -> str | None:
+        """The session that it was about, as far as that is known."""
+        return self.operation.session if isinstance(self.operation, Move) else None
 
     @property
     def about(self) -> str:
         """Says in words what it did; fit to be shown anywhere."""
         done = self.operation
+        if not isinstance(done, Move):
+            return "by a newer takeback, which knows what it did"
         if done.kind in (UNDO, REDO):
             return "of an operation that is lost" if self.of is None else f"of {named(self.of)}"
         where = f", into {shown(done.directory)}" if done.directory is not None else ""
         return f"{'from' if done.kind == FORK else 'to'} {shown(done.about or done.target)}{where}"
 
 
-def named(operation: Operation) -> str:
+def named(operation: Move) -> str:
     """Returns an operation as part of a sentence: ``the rewind to before turn 3``."""
     way = "from" if operation.kind == FORK else "to"
     return f"the {operation.kind} {way} {shown(operation.about or operation.target)}"
@@ -54,28 +61,39 @@ def named(operation: Operation) -> str:
 
 def logged(operations: Sequence[Operation]) -> list[Logged]:
     """Returns the log, oldest first, each line with what it was about."""
-    by_id = {operation.id: operation for operation in operations}
+    by_id: dict[str | None, Move] = {move.id: move for move in moves(operations)}
     stacks = history(operations)
     marks = {steps[-1].operation.id: kind for kind, steps in _stacks(stacks) if steps}
-    return [
-        Logged(one, None if one.of is None else by_id.get(one.of), marks.get(one.id))
-        for one in operations
-    ]
+    return [Logged(one, by_id.get(_of(one)), marks.get(one.id)) for one in operations]
+
+
+def _of(operation: Operation) -> str | None:
+    return operation.of if isinstance(operation, Move) else None
 
 
 def _stacks(stacks: History) -> tuple[tuple[str, tuple[Step, ...]], ...]:
     return ((REDO, stacks.redo), (UNDO, stacks.undo))
 
 
-def find_operation(operations: Sequence[Operation], text: str) -> Operation:
+def find_operation(operations: Sequence[Operation], text: str) -> Move:
     """Returns the operation of that id, or of that beginning of one; raises NoSuchCheckpoint."""
     found = [one for one in operations if one.id == text]
     if not found and len(text) >= _SHORTEST:
         found = [one for one in operations if one.id.startswith(text)]
     if len(found) == 1:
-        return found[0]
+        return _known(found[0])
     many = f"{text!r} could be {len(found)} operations"
     raise NoSuchCheckpoint(many if found else f"there is no operation {text!r}", hint=_LIST)
+
+
+def _known(operation: Operation) -> Move:
+    if not isinstance(operation, Move):
+        raise NoSuchCheckpoint(
+            f"what was there around the {shown(operation.kind)} {operation.id} is known to a newer "
+            "takeback",
+            hint="upgrade takeback",
+        )
+    return operation
 
 
 def state_named(ledger: Ledger, operations: Sequence[Operation], text: str) -> Checkpoint | None:
@@ -96,7 +114,7 @@ def state_named(ledger: Ledger, operations: Sequence[Operation], text: str) -> C
     return found.replace(prompt=words)
 
 
-def state_after(ledger: Ledger, operation: Operation, words: str) -> Checkpoint:
+def state_after(ledger: Ledger, operation: Move, words: str) -> Checkpoint:
     """Returns the checkpoint of the state that an operation left; raises NoSuchCheckpoint.
 
     One of some paths, or that left some alone, may have left one that is in no checkpoint.

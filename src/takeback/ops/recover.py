@@ -9,31 +9,29 @@ from __future__ import annotations
 import os
 
 from takeback import kernel
-from takeback.errors import StoreDamaged, WriteFailed
+from takeback.errors import WriteFailed
 from takeback.model.change import Change
-from takeback.model.operation import decode as decode_operation
-from takeback.model.path_text import to_bytes, to_text
-from takeback.model.plan import LeftAlone
+from takeback.model.path_text import to_text
 from takeback.model.value import Value
-from takeback.ops.child import decode as decode_child
+from takeback.ops import journal_entry
 from takeback.ops.failures import Translated
 from takeback.ops.rewind import StoreBlobs, finish
 from takeback.store import journal
 from takeback.store.operations import known_operations
 from takeback.visible import shown
 from takeback.worktree.apply import Apply
-from takeback.worktree.unit import decode, make_units
+from takeback.worktree.unit import make_units
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+    from collections.abc import Callable, Iterable
 
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import CheckpointId, SessionId
-    from takeback.model.operation import Operation
-    from takeback.ops.child import Child
+    from takeback.model.operation import Move
+    from takeback.model.plan import LeftAlone
     from takeback.ops.context import Context
+    from takeback.ops.journal_entry import JournalEntry
     from takeback.worktree.apply import Applied
     from takeback.worktree.unit import Unit
 
@@ -64,47 +62,24 @@ def recover(context: Context, find: Callable[[CheckpointId], Checkpoint]) -> Rec
     if not journal.exists(context.store):
         return None
     with context.locked():
-        entry = journal.read(context.store)
+        entry = journal_entry.read(context.store)
         if entry is None:
             return None
-        try:
-            operation, units, planned = _decode(entry)
-        except (LookupError, TypeError, ValueError, AttributeError):
-            raise StoreDamaged(
-                f"the journal {context.store.path('journal')} is not readable",
-                hint="run: takeback doctor",
-            ) from None
+        operation = entry.operation
         if any(done.id == operation.id for done in known_operations(context.store)):
             with Translated("the recovery"):
                 journal.remove(context.store)
             return Recovered(operation.kind, True, ())
-        forward = not entry["back"] and _all_readable(context, units)
-        if not forward and not entry["back"]:
+        forward = not entry.back and _all_readable(context, entry.units)
+        if not forward and not entry.back:
             with Translated("the recovery"):
-                journal.write(context.store, {**entry, "back": True})
+                journal_entry.write(context.store, entry.replace(back=True))
         if forward:
-            child = None if entry.get("child") is None else decode_child(entry["child"])
-            return _finish(context, operation, units, planned, child, find)
-        return _roll_back(context, operation, units)
+            return _finish(context, entry, find)
+        return _roll_back(context, operation, list(entry.units))
 
 
-def _decode(
-    entry: dict[str, Any],
-) -> tuple[Operation, list[Unit], tuple[LeftAlone, ...]]:
-    """Reads what ``journal_record`` wrote; the counts are known only when the end is reached."""
-    child = entry.get("child")
-    unfinished = {"after": "", "written": 0, "deleted": 0, "left_alone": 0}
-    operation = decode_operation(
-        {**entry, **unfinished, "child": None if child is None else child["id"]}
-    )
-    planned = tuple(
-        LeftAlone(to_bytes(path), reason, by_rule is True)
-        for path, reason, by_rule in entry["left_alone"]
-    )
-    return operation, [decode(unit) for unit in entry["units"]], planned
-
-
-def _all_readable(context: Context, units: list[Unit]) -> bool:
+def _all_readable(context: Context, units: Iterable[Unit]) -> bool:
     for unit in units:
         entries = [entry for _, entry in unit.inside_new]
         if unit.new is not None:
@@ -116,13 +91,9 @@ def _all_readable(context: Context, units: list[Unit]) -> bool:
 
 
 def _finish(
-    context: Context,
-    operation: Operation,
-    units: list[Unit],
-    planned: tuple[LeftAlone, ...],
-    child: Child | None,
-    find: Callable[[CheckpointId], Checkpoint],
+    context: Context, entry: JournalEntry, find: Callable[[CheckpointId], Checkpoint]
 ) -> Recovered:
+    operation, units, child = entry.operation, list(entry.units), entry.child
     applied = _apply(context, units, operation.id)
     outcome = finish(
         context,
@@ -131,7 +102,7 @@ def _finish(
         find(operation.target),
         units,
         applied,
-        planned,
+        entry.left_alone,
         child,
         recovered=True,
     )
@@ -144,7 +115,7 @@ def _finish(
     )
 
 
-def _roll_back(context: Context, operation: Operation, units: list[Unit]) -> Recovered:
+def _roll_back(context: Context, operation: Move, units: list[Unit]) -> Recovered:
     """Makes every path its old version again; temporary files of the way forward go first."""
     blobs = StoreBlobs(context.store)
     with Translated("the recovery"):

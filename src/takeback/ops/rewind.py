@@ -16,27 +16,26 @@ from __future__ import annotations
 from takeback.errors import Refused, TakebackError, WriteFailed
 from takeback.model.checkpoint import UNDO, Checkpoint
 from takeback.model.ids import CheckpointId, new_operation_id
-from takeback.model.operation import BOTH, CONVERSATION, FILES, REWIND, Operation
-from takeback.model.path_text import to_text
+from takeback.model.operation import BOTH, CONVERSATION, FILES, REWIND, Move
 from takeback.model.plan import LeftAlone, Outcome
+from takeback.ops import journal_entry
 from takeback.ops.capture import capture, draft, record
-from takeback.ops.child import encode as encode_child
 from takeback.ops.child import write_child
 from takeback.ops.closing import close_gone
 from takeback.ops.facts import NO_FACTS, Facts, until_now
 from takeback.ops.failures import Translated
+from takeback.ops.journal_entry import JournalEntry
 from takeback.ops.plan import describe, prepare
 from takeback.ops.receive import record_waiting
 from takeback.ops.verification import Brought, Verification
 from takeback.store import journal
 from takeback.store.operations import write_operation
 from takeback.worktree.apply import Apply
-from takeback.worktree.unit import encode, make_units
+from takeback.worktree.unit import make_units
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from takeback.model.plan import Plan
     from takeback.model.policy import Overrides
@@ -79,7 +78,7 @@ def rewind(
     shown: Plan | None = None,
     facts: Facts = NO_FACTS,
     kind: str = REWIND,
-    of: Operation | None = None,
+    of: Move | None = None,
     cut: Cut | None = None,
     about: str | None = None,
 ) -> Outcome:
@@ -133,19 +132,20 @@ def _operation(
     context: Context,
     made: Plan,
     kind: str,
-    of: Operation | None,
+    of: Move | None,
     cut: Cut | None,
     about: str | None,
     scope: Scope,
-) -> Operation:
+) -> Move:
     """Returns the line of the log as far as it is known before anything is done."""
     target = made.target
     child = cut.child if cut is not None else None
-    return Operation(
+    return Move(
         id=new_operation_id(),
         kind=kind,
         session=target.session if of is None else of.session,
         time=context.clock.now(),
+        sequence=0,  # numbered when it is written
         target=target.id,
         before=CheckpointId(""),
         after=target.snapshot,
@@ -183,7 +183,7 @@ def _carry_out(
     captured: Captured,
     changes: Preparation,
     made: Plan,
-    operation: Operation,
+    operation: Move,
     cut: Cut | None,
 ) -> Outcome:
     store, target, kind = context.store, made.target, operation.kind
@@ -199,9 +199,9 @@ def _carry_out(
         sequence=before.sequence,
     )
     child = cut.child if cut is not None else None
-    entry = journal_record(operation, units, made.left_alone, child)
+    entry = JournalEntry(operation, tuple(units), made.left_alone, child)
     with Translated(f"the {kind}"):
-        journal.write(store, entry)
+        journal_entry.write(store, entry)
     apply = Apply(context.workspace.fd, units, token, StoreBlobs(store), context.reporter)
     try:
         applied = apply.run()
@@ -222,25 +222,9 @@ def _with_cut(outcome: Outcome, cut: Cut) -> Outcome:
     return outcome.replace(session=session, resume=cut.resume, prompt=cut.prompt)
 
 
-def journal_record(
-    operation: Operation,
-    units: list[Unit],
-    left_alone: tuple[LeftAlone, ...],
-    child: Child | None,
-) -> dict[str, Any]:
-    """Returns all that recovery needs to finish the operation or roll it back."""
-    return {
-        **operation.encode(),
-        "left_alone": [[to_text(item.path), item.reason, item.by_rule] for item in left_alone],
-        "child": None if child is None else encode_child(child),
-        "back": False,
-        "units": [encode(unit) for unit in units],
-    }
-
-
 def finish(
     context: Context,
-    operation: Operation,
+    operation: Move,
     before: Checkpoint,
     target: Checkpoint,
     units: list[Unit],

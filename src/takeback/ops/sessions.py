@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from takeback.ledger import sessions as questions
 from takeback.model.checkpoint import UNDO
-from takeback.model.operation import FORK, REWIND, history
+from takeback.model.operation import FORK, REWIND, history, moves
 from takeback.model.turn import PROMPT
 from takeback.model.value import Value
 from takeback.ops.counting import count_lines
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SessionId
-    from takeback.model.operation import Operation
+    from takeback.model.operation import Move, Operation
     from takeback.model.timeline import OwnedChange, Session, Turn
     from takeback.ops.context import Context
     from takeback.ops.here import Place
@@ -50,7 +50,7 @@ def before_newest_turn(context: Context, ledger: Ledger, session: str) -> Checkp
     return None if found is None else ledger.by_id(found.before)
 
 
-def _moves(context: Context) -> Iterator[Operation]:
+def _moves(context: Context) -> Iterator[Move]:
     """Yields the rewinds that are not undone, newest first."""
     for step in reversed(history(known_operations(context.store)).undo):
         if step.operation.kind in (REWIND, FORK):
@@ -159,7 +159,7 @@ def tree(context: Context, ledger: Ledger, *, is_over: IsOver) -> list[Node]:
         row_of(ledger, rows, current_place(context, ledger)),
         questions.amid(ledger),
         open_states(context, ledger, is_over),
-        _elsewhere(ledger, known_operations(context.store)),
+        _elsewhere(ledger, moves(known_operations(context.store))),
     )
     below: dict[SessionId | str, list[Session]] = {}
     roots = []
@@ -174,7 +174,7 @@ def tree(context: Context, ledger: Ledger, *, is_over: IsOver) -> list[Node]:
     return [_node(ledger, around, below, root) for root in roots]
 
 
-def _elsewhere(ledger: Ledger, log: list[Operation]) -> dict[str, list[Elsewhere]]:
+def _elsewhere(ledger: Ledger, log: list[Move]) -> dict[str, list[Elsewhere]]:
     """Returns the forks into other directories, by the turn or session that each came from."""
     found: dict[str, list[Elsewhere]] = {}
     for operation in log:

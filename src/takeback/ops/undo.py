@@ -48,7 +48,6 @@ def _scope(context: Context, step: Step, goes_to: Checkpoint) -> Scope:
     touched.update((change.path, change) for change in step.last.touched)
     return Scope(
         step.operation.paths,
-        also=step.last.saved,
         touched=tuple(touched.values()),
         asked=False,
     )

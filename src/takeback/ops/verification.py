@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.operation import Operation
+    from takeback.model.operation import Move
     from takeback.ops.capture import Captured
     from takeback.ops.context import Context
     from takeback.worktree.apply import Applied
@@ -39,7 +39,7 @@ class Verification:
     def __init__(
         self,
         context: Context,
-        operation: Operation,
+        operation: Move,
         before: Checkpoint,
         target: Checkpoint,
         after: Captured,
@@ -179,7 +179,7 @@ class Verification:
 class Brought:
     """What the target of an operation held: brought back, it is held again, whatever ignores it."""
 
-    def __init__(self, context: Context, operation: Operation, target: Checkpoint) -> None:
+    def __init__(self, context: Context, operation: Move, target: Checkpoint) -> None:
         self._paths = operation.paths
         self._store = context.store
         self._then = Held(context.store, bytes.fromhex(target.snapshot))

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from takeback.ledger import sessions as questions
 from takeback.model.ids import SessionId
-from takeback.model.operation import REDO, UNDO, history
+from takeback.model.operation import REDO, UNDO, history, moves
 from takeback.store.operations import read_operations
 
 TYPE_CHECKING = False
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from takeback.ledger.ledger import Ledger
-    from takeback.model.operation import Operation
+    from takeback.model.operation import Move
     from takeback.ops.context import Context
 
 
 def current_session(
-    context: Context, ledger: Ledger, session: str, *, before: Operation | None = None
+    context: Context, ledger: Ledger, session: str, *, before: Move | None = None
 ) -> SessionId | None:
     """Returns the session that is gone on with on the line of ``session``.
 
     Now, or as it was just before an operation of the log. None where a rewind led to before the
     first prompt and the agent gives the new session no name beforehand.
     """
-    log = read_operations(context.store)
+    log = moves(read_operations(context.store))
     line = line_of(log, session)
     took = history(log).took
-    moves = [one for one in log if one.session in line and _leads_on(one)]
+    steps = [one for one in log if one.session in line and _leads_on(one)]
     end = None if before is None else before.sequence
     while True:
-        earlier = [one for one in moves if end is None or one.sequence < end]
+        earlier = [one for one in steps if end is None or one.sequence < end]
         last = earlier[-1] if earlier else None
         spoken = questions.last_spoken(
             ledger, line, after=-1 if last is None else last.sequence, before=end
@@ -59,7 +59,7 @@ def current_session(
         end = took[last.id].sequence
 
 
-def line_of(log: Sequence[Operation], session: str) -> frozenset[str]:
+def line_of(log: Sequence[Move], session: str) -> frozenset[str]:
     """Returns the sessions that rewinds have led from one to the next, ``session`` among them."""
     found = {session}
     links = [(one.session, one.child) for one in log if one.child is not None and _leads_on(one)]
@@ -71,6 +71,6 @@ def line_of(log: Sequence[Operation], session: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def _leads_on(operation: Operation) -> bool:
+def _leads_on(operation: Move) -> bool:
     """A fork that leaves the files alone stands beside the conversation and does not move it."""
     return operation.moves_conversation and operation.can_be_undone

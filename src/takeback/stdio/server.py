@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SessionId
-    from takeback.model.operation import Operation
+    from takeback.model.operation import Move
     from takeback.model.plan import Outcome, Plan
     from takeback.ports import Adapter
 
@@ -205,7 +205,7 @@ class StdioServer:
             plan = tb.plan_undo if kind == "undo" else tb.plan_redo
             return self._planned(kind, plan(overrides=overrides), step.operation)
 
-    def _planned(self, kind: str, made: Plan, of: Operation | None) -> Document:
+    def _planned(self, kind: str, made: Plan, of: Move | None) -> Document:
         self._number += 1
         self._plans[self._number] = kind, made
         self._plans.pop(self._number - _PLANS, None)
@@ -310,9 +310,7 @@ def _by_ids(
     return found.get(entry), next((found[n] for n in (entry, *before) if n in found), None)
 
 
-def _done(
-    tb: Takeback, request: Document, outcome: Outcome, of: Operation | None = None
-) -> Document:
+def _done(tb: Takeback, request: Document, outcome: Outcome, of: Move | None = None) -> Document:
     wanted = outcome.session
     found = next((s.session for s in tb.sessions() if s.session.id == wanted), None)
     command = requests.text(request, "command") or "takeback"

@@ -63,7 +63,8 @@ def interrupted(store: Store) -> str | None:
         record = read(store)
     except StoreDamaged:
         return UNKNOWN
-    id = None if record is None else record.get("id")
+    operation = None if record is None else record.get("operation")
+    id = operation.get("id") if isinstance(operation, dict) else None
     return id if isinstance(id, str) and id else UNKNOWN
 
 

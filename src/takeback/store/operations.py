@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from takeback.errors import StoreDamaged
+from takeback.model.codec import encode
 from takeback.model.operation import Operation, decode
 from takeback.store.namespace import OPERATIONS
 from takeback.store.records import chain, read_record, write_record
@@ -22,10 +23,10 @@ def write_operation(store: Store, sink: ObjectSink, operation: Operation) -> Non
     numbered = operation.replace(sequence=store.next_sequence(above=operation.sequence))
     commit = write_record(
         sink,
-        numbered.encode(),
+        {"type": "operation", **encode(numbered)},
         parents=() if tip is None else (tip,),
         time=operation.time,
-        message=f"{operation.kind} to {operation.target}",
+        message=f"{operation.kind} {operation.id}",
     )
     sink.publish()
     store.refs.write(OPERATIONS, commit, expect=tip)

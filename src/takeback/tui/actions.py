@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from takeback.app.proposal import Proposal
-    from takeback.model.operation import Operation
+    from takeback.model.operation import Move
     from takeback.ops.choices import Choices
     from takeback.ops.timeline import TimelineEntry
 
@@ -115,7 +115,7 @@ def _ticked(ticked: Collection[bytes]) -> Action:
     return _action(TICKED).replace(title=f"Only the {count(ticked, 'ticked file')}")
 
 
-def _step(name: str, of: Operation | None) -> Action:
+def _step(name: str, of: Move | None) -> Action:
     if of is None:
         return _action(name, f"nothing to {name}")
     return _action(name).replace(title=words.step_title(name, of))

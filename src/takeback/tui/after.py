@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from textual.widget import Widget
     from textual.widgets import Button
 
-    from takeback.model.operation import Operation
+    from takeback.model.operation import Move
     from takeback.model.plan import Outcome
     from takeback.model.session import Resume
 
@@ -44,7 +44,7 @@ class AfterScreen(Dialog[str | None]):
         *SCROLLING,
     ]
 
-    def __init__(self, outcome: Outcome, of: Operation | None) -> None:
+    def __init__(self, outcome: Outcome, of: Move | None) -> None:
         super().__init__()
         self._appeared = monotonic()
         self._outcome = outcome

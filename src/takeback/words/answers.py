@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.model.change import Change
-    from takeback.model.operation import Operation
+    from takeback.model.operation import Move
     from takeback.model.plan import Outcome, Plan
     from takeback.ops.status import Status
     from takeback.ops.timeline import TimelineEntry
@@ -32,7 +32,7 @@ def place(entry: TimelineEntry) -> Document:
     return {**documents.timeline_entry(entry), "line": line}
 
 
-def plan(kind: str, made: Plan, of: Operation | None, number: int) -> Document:
+def plan(kind: str, made: Plan, of: Move | None, number: int) -> Document:
     """Returns a plan with its words, and the number by which it is agreed to."""
     return {
         **documents.plan(made),
@@ -51,7 +51,7 @@ def _files(changes: Sequence[Change]) -> int:
 
 
 def outcome(
-    done: Outcome, of: Operation | None, transcript: str | None, command: str = "takeback"
+    done: Outcome, of: Move | None, transcript: str | None, command: str = "takeback"
 ) -> Document:
     """Returns what was done, and where the conversation goes on.
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from takeback.app.proposal import Proposal
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.operation import Operation
+    from takeback.model.operation import Move
     from takeback.model.plan import Outcome, Plan, Refusal
     from takeback.model.session import Resume
     from takeback.ops.recover import Recovered
@@ -235,7 +235,7 @@ def progress(what: str, step: tuple[str, int, int] | None, *, leaving: bool = Fa
     return f"{line} takeback ends when it is done." if leaving else line
 
 
-def step_title(kind: str, of: Operation) -> str:
+def step_title(kind: str, of: Move) -> str:
     """Names the operation that an undo or redo is about."""
     way = "from" if of.kind == "fork" else "to"
     return f"{kind.capitalize()} the last {of.kind}, {way} {shown(of.about or of.target)}"
@@ -253,9 +253,7 @@ def labelled(before: Checkpoint, after: Checkpoint) -> str:
 # -- afterwards
 
 
-def after_lines(
-    outcome: Outcome, of: Operation | None, no_resume: str | None = None
-) -> Iterator[str]:
+def after_lines(outcome: Outcome, of: Move | None, no_resume: str | None = None) -> Iterator[str]:
     """Yields what was done, what was left alone, how it is taken back, and then every path.
 
     ``no_resume`` is why the agent cannot be started from here.
@@ -272,7 +270,7 @@ def after_lines(
             yield f"  {shown_path(path)}{'/' if path in outcome.directories else ''}"
 
 
-def farewell(outcome: Outcome | None, of: Operation | None) -> Iterator[str]:
+def farewell(outcome: Outcome | None, of: Move | None) -> Iterator[str]:
     """Yields what is said of an operation in the terminal when the picker has closed.
 
     Nothing where there was nothing to do, or where another plan is the right one meanwhile.

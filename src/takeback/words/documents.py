@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from takeback.model.operation import Move
 from takeback.model.path_text import to_bytes
 from takeback.words.text import timestamp
 
@@ -124,11 +125,14 @@ def shown_checkpoint(shown: Shown) -> Document:
 def operation(entry: Logged) -> Document:
     """Returns one line of the operation log."""
     done = entry.operation
+    head = {"id": done.id, "kind": done.kind, "time": timestamp(done.time)}
+    effects = _effects(done) if isinstance(done, Move) else {}
+    return {**head, **effects, "next": entry.next}
+
+
+def _effects(done: Move) -> Document:
     return {
-        "id": done.id,
-        "kind": done.kind,
         "session": done.session,
-        "time": timestamp(done.time),
         "target": done.target,
         "before": done.before,
         "after": done.after,
@@ -142,7 +146,6 @@ def operation(entry: Logged) -> Document:
         "child": done.child,
         "about": done.about,
         "directory": done.directory,
-        "next": entry.next,
     }
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from takeback.model.ages import age
+from takeback.model.operation import Move
+from takeback.visible import shown
 from takeback.words.text import shown_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from takeback.ops.operation_log import Logged
     from takeback.words.paint import Paint
 
@@ -25,18 +29,22 @@ def operation_words(entry: Logged, paint: Paint, now: float) -> str:
     done = entry.operation
     words = [
         f"{age(done.time, now):>4}",
-        done.kind,
+        shown(done.kind),
         entry.about,
-        f"{done.written} written, {done.deleted} deleted",
+        *(_effects(done) if isinstance(done, Move) else ()),
     ]
-    if done.left_alone:
-        words.append(f"{done.left_alone} left alone")
-    if done.paths:
-        words.append("only " + " ".join(shown_path(path) for path in done.paths))
-    if done.child is not None:
-        words.append(f"-> session {done.child}")
-    if done.recovered:
-        words.append("recovered")
     if entry.next is not None:
         words.append(paint.strong(_NEXT[entry.next]))
     return "  ".join(words)
+
+
+def _effects(done: Move) -> Iterator[str]:
+    yield f"{done.written} written, {done.deleted} deleted"
+    if done.left_alone:
+        yield f"{done.left_alone} left alone"
+    if done.paths:
+        yield "only " + " ".join(shown_path(path) for path in done.paths)
+    if done.child is not None:
+        yield f"-> session {done.child}"
+    if done.recovered:
+        yield "recovered"

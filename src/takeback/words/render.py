@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.operation import Operation
+    from takeback.model.operation import Move
     from takeback.model.plan import LeftAlone, Outcome, Plan
     from takeback.model.timeline import OwnedChange, Turn
     from takeback.ops.timeline import Shown
@@ -44,7 +44,7 @@ def left_alone_lines(items: Sequence[LeftAlone], heading: str) -> Iterator[str]:
         yield f"  {shown_path(item.path)}: {shown(item.reason)}"
 
 
-def question(kind: str, plan: Plan, of: Operation | None) -> str:
+def question(kind: str, plan: Plan, of: Move | None) -> str:
     """Returns the question that a plan is asked with."""
     files = count(plan.files, "file")
     if of is not None:
@@ -56,7 +56,7 @@ def question(kind: str, plan: Plan, of: Operation | None) -> str:
     return f"{kind.capitalize()} {what} {way} {plan.target.id}{about(plan.about)}?"
 
 
-def _step(of: Operation, files: str) -> str:
+def _step(of: Move, files: str) -> str:
     """Names the operation that an undo or redo is about, and what that moves."""
     way = "from" if of.kind == "fork" else "to"
     what = "the conversation" if of.scope == "conversation" else files
@@ -64,7 +64,7 @@ def _step(of: Operation, files: str) -> str:
 
 
 def outcome_lines(
-    outcome: Outcome, of: Operation | None, *, command: str = "takeback", agreed: str = ""
+    outcome: Outcome, of: Move | None, *, command: str = "takeback", agreed: str = ""
 ) -> Iterator[str]:
     """Yields what was done and how it is taken back.
 

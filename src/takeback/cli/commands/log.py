@@ -82,7 +82,7 @@ def _print(call: Call, tb: Takeback, found: Listing) -> None:
 def _operations(call: Call, tb: Takeback, session: str | None, limit: int) -> int:
     output, now = call.output, time.time()
     one = None if session is None else tb.session_meant(session)
-    found = [done for done in tb.operation_log() if one in (None, done.operation.session)]
+    found = [done for done in tb.operation_log() if one in (None, done.session)]
     found.reverse()
     some = found if limit < 0 else found[:limit]
     with paged(call, tb):

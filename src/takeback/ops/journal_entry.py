@@ -1,0 +1,80 @@
+"""What the journal keeps of an operation under way: the line of the log, and what is yet to do."""
+
+from __future__ import annotations
+
+from takeback.errors import StoreDamaged, StoreTooNew
+from takeback.model import codec
+from takeback.model.operation import Move
+from takeback.model.operation import decode as decode_operation
+from takeback.model.plan import LeftAlone
+from takeback.model.value import Value
+from takeback.ops.child import Child
+from takeback.store import journal
+from takeback.worktree import unit as units
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from takeback.store.store import Store
+    from takeback.worktree.unit import Unit
+
+
+class JournalEntry(Value):
+    """All that recovery needs to finish an operation, or to roll it back.
+
+    ``operation`` is the line of the log as far as it is known before the end, ``left_alone`` what
+    the plan leaves alone, ``child`` the session that is to be written. ``back`` says that a
+    roll-back has begun, from which there is no way forward.
+    """
+
+    operation: Move
+    units: tuple[Unit, ...]
+    left_alone: tuple[LeftAlone, ...] = ()
+    child: Child | None = None
+    back: bool = False
+
+
+def write(store: Store, entry: JournalEntry) -> None:
+    """Keeps the entry, flushed. The caller holds the lock."""
+    record = {
+        "operation": codec.encode(entry.operation),
+        "units": [units.encode(unit) for unit in entry.units],
+        "left_alone": [codec.encode(item) for item in entry.left_alone],
+        "child": None if entry.child is None else codec.encode(entry.child),
+        "back": entry.back,
+    }
+    journal.write(store, record)
+
+
+def read(store: Store) -> JournalEntry | None:
+    """Returns the entry, None if no operation is under way.
+
+    Raises StoreDamaged if it does not read back, StoreTooNew if a newer takeback began it.
+    """
+    record = journal.read(store)
+    if record is None:
+        return None
+    try:
+        return _decode(record)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        raise StoreDamaged(
+            f"the journal {store.path('journal')} is not readable", hint="run: takeback doctor"
+        ) from None
+
+
+def _decode(record: dict[str, Any]) -> JournalEntry:
+    operation = decode_operation(record["operation"])
+    if not isinstance(operation, Move):
+        raise StoreTooNew(
+            f"an interrupted {operation.kind} was found, which a newer takeback began",
+            hint="upgrade takeback; nothing was changed",
+        )
+    child = record["child"]
+    return JournalEntry(
+        operation,
+        tuple(units.decode(unit) for unit in record["units"]),
+        tuple(codec.decode(LeftAlone, item) for item in record["left_alone"]),
+        None if child is None else codec.decode(Child, child),
+        record["back"] is True,
+    )

@@ -1,0 +1,108 @@
+"""The journal: the operation, and what is yet to be done of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from takeback.errors import StoreDamaged, StoreTooNew
+from takeback.model import codec
+from takeback.model.ids import SessionId
+from takeback.model.operation import Move
+from takeback.model.plan import LeftAlone
+from takeback.model.snapshot import DIRECTORY, FILE, Entry
+from takeback.ops import journal_entry
+from takeback.ops.child import Child
+from takeback.ops.context import Context
+from takeback.ops.journal_entry import JournalEntry
+from takeback.store import journal
+from takeback.store.operations import read_operations, write_operation
+from takeback.store.sink import PackSink
+from takeback.worktree.unit import Unit
+from tests.store.test_operations import FIRST
+
+CHILD = Child(
+    id=SessionId("mine-7"),
+    agent="mine",
+    native="7",
+    path="/p",
+    tree="a" * 40,
+    directory="/d",
+    worktree="/w",
+    filling="/w.takeback-x",
+    place="1-2",
+    root="/root",
+)
+UNIT = Unit(
+    3,
+    b"caf\xe9",
+    Entry(FILE | 0o644, b"\1" * 20),
+    Entry(DIRECTORY | 0o700, b""),
+    inside_new=((b"in", Entry(FILE | 0o600, b"\2" * 20)),),
+)
+ENTRY = JournalEntry(
+    FIRST, (UNIT,), (LeftAlone(b"\xff", "it is busy", by_rule=True),), CHILD, back=True
+)
+
+
+@pytest.mark.parametrize("value", [FIRST, CHILD, ENTRY], ids=lambda value: type(value).__name__)
+def test_the_examples_have_no_field_at_its_default(value: Move | Child | JournalEntry) -> None:
+    """So that whoever adds a field sees it go through the log and the journal below."""
+    missed = {
+        name for name, usual in type(value)._defaults.items() if getattr(value, name) == usual
+    }
+    assert missed == set()
+
+
+def test_every_field_reads_back_from_the_log_and_from_the_journal(context: Context) -> None:
+    write_operation(context.store, PackSink(context.store), FIRST)
+    [line] = read_operations(context.store)
+    assert line == FIRST.replace(sequence=line.sequence)
+    journal_entry.write(context.store, ENTRY)
+    assert journal_entry.read(context.store) == ENTRY
+    assert journal.interrupted(context.store) == FIRST.id
+
+
+def test_without_a_journal_there_is_no_entry(context: Context) -> None:
+    assert journal_entry.read(context.store) is None
+
+
+WHOLE: dict[str, Any] = {
+    "operation": codec.encode(FIRST),
+    "units": [],
+    "left_alone": [],
+    "child": None,
+    "back": False,
+}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {},
+        {**WHOLE, "operation": 1},
+        {**WHOLE, "operation": {"id": "x"}},
+        {**WHOLE, "operation": {**codec.encode(FIRST), "target": None}},
+        {**WHOLE, "units": 7},
+        {**WHOLE, "units": [{"path": None}]},
+        {**WHOLE, "left_alone": [[]]},
+        {**WHOLE, "child": {"id": "x"}},
+    ],
+)
+def test_an_entry_that_makes_no_sense_is_damage(
+    context: Context, record: dict[str, object]
+) -> None:
+    journal.write(context.store, record)
+    with pytest.raises(StoreDamaged, match="not readable") as raised:
+        journal_entry.read(context.store)
+    assert raised.value.hint == "run: takeback doctor"
+    assert journal.exists(context.store)
+
+
+def test_what_a_newer_takeback_began_waits_for_it(context: Context) -> None:
+    journal.write(context.store, {"operation": {**codec.encode(FIRST), "kind": "prune"}})
+    with pytest.raises(StoreTooNew, match="an interrupted prune was found") as raised:
+        journal_entry.read(context.store)
+    assert raised.value.hint == "upgrade takeback; nothing was changed"
+    assert journal.exists(context.store)
