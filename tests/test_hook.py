@@ -73,6 +73,22 @@ def test_a_prompt_imports_exactly_this(modules: list[str]) -> None:
     assert modules == GOLDEN
 
 
+def test_with_settings_a_prompt_imports_no_more(workspace: Path, cli: Cli) -> None:
+    """What was read of them is kept: TOML is parsed when a file has changed, not at each event."""
+    write_files(workspace, {"a": b"x"})
+    cli.ok("config", "hook_seconds", "4")
+    cli.ok("config", "never", "~/elsewhere")
+    cli.ok("config", "--workspace", "size_limit_mb", "50")
+    settle()
+    time.sleep(2.1)
+    for number in range(3):
+        cli.ok("hook", "generic", stdin=event("prompt", turn=str(number), prompt="p"))
+    told = imported(workspace, HEAR, event("prompt", turn="9", prompt="p"))
+    beyond = told - imported(workspace, "pass")
+    assert "takeback.config.compiled" in beyond
+    assert sorted(name for name in beyond if name.partition(".")[0] != "takeback") == GOLDEN
+
+
 def test_a_prompt_imports_nothing_slow_and_only_the_standard_library(modules: list[str]) -> None:
     tops = {name.partition(".")[0] for name in modules}
     assert tops.isdisjoint(FORBIDDEN)

@@ -26,7 +26,6 @@ from takeback.c_modules import socket
 from takeback.doorkeeper import Doorkeeper, NotAdmitted, listen_for_names
 from takeback.errors import TakebackError
 from takeback.ownership import why_not_private
-from takeback.paths import config_file
 from takeback.store import detached
 from takeback.store.log import complain
 
@@ -75,7 +74,7 @@ def start(directory: str) -> None:
 def _seconds() -> float:
     """Returns how long to wait for an event; 0 also where the settings cannot be read."""
     try:
-        return 60 * float(config.load([config_file(os.environ)])["standby_minutes"])
+        return 60 * float(config.for_all(os.environ)["standby_minutes"])
     except TakebackError:  # the event itself has said so
         return 0
 

@@ -122,10 +122,10 @@ class Takeback(Steps):
     def wants(directory: str, environ: Mapping[str, str] | None = None) -> bool:
         """Tells whether events of agents in a directory are to be recorded (never, only)."""
         from takeback import config
-        from takeback.paths import config_file, user_home
+        from takeback.paths import user_home
 
         environ = os.environ if environ is None else environ
-        settings = config.load([config_file(environ)])
+        settings = config.for_all(environ)
         home = os.fsdecode(user_home(environ))
         return config.is_wanted(settings, os.path.realpath(directory), home)
 

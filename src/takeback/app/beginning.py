@@ -10,7 +10,7 @@ from takeback.app.reading import unrecorded_by
 from takeback.app.workspace import location_of
 from takeback.model.value import Value
 from takeback.ops.status import nothing_yet
-from takeback.paths import config_file, takeback_home
+from takeback.paths import takeback_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Unopened(Value):
 
     def status(self) -> Status:
         """Returns that nothing is kept, and what went wrong."""
-        policy = config.load([config_file(self.environ)]).policy()
+        policy = config.for_all(self.environ).policy()
         return nothing_yet(
             self.root,
             self.store,

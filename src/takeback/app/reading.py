@@ -11,7 +11,7 @@ from takeback.app.browsing import Browsing
 from takeback.app.endings import turn_is_over
 from takeback.errors import NoSuchCheckpoint, UsageError
 from takeback.model.turn import SHELL
-from takeback.paths import config_file, takeback_home, user_home
+from takeback.paths import takeback_home, user_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -288,5 +288,5 @@ def unrecorded_by(root: bytes, environ: Mapping[str, str]) -> str | None:
     """Returns what keeps events in a directory from being recorded, its own store apart."""
     if environ.get("TAKEBACK", "").lower() == "off":
         return "TAKEBACK"
-    settings = config.load([config_file(environ)])
+    settings = config.for_all(environ)
     return config.unwanted_by(settings, os.fsdecode(root), os.fsdecode(user_home(environ)))

@@ -10,7 +10,6 @@ from takeback.errors import UsageError
 from takeback.model.path_text import FromRoot, to_text
 from takeback.ops.context import Context
 from takeback.ops.open import locate, open_store, open_workspace
-from takeback.paths import config_file
 from takeback.ports import SilentReporter, SystemClock
 from takeback.store import journal, open_turns
 
@@ -85,7 +84,7 @@ class OpenWorkspace:
         holder: str,
     ) -> Self:
         """Opens the workspace of a store that is open."""
-        settings = config.load([config_file(environ), store.path("config.toml")])
+        settings = config.for_workspace(environ, store.directory)
         context = Context(
             workspace=open_workspace(store.location),
             store=store,
@@ -227,5 +226,5 @@ class OpenWorkspace:
 
 
 def location_of(path: str | os.PathLike[str], environ: Mapping[str, str]) -> StoreLocation:
-    foreign_owner = config.load([config_file(environ)])["foreign_owner"]
+    foreign_owner = config.for_all(environ)["foreign_owner"]
     return locate(os.fsencode(path), environ, foreign_owner=foreign_owner)

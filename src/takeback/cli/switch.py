@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from takeback import config, durable
+from takeback import durable
+from takeback.config import edits
 from takeback.ops.failures import Translated
 from takeback.words.text import shown_path
 
@@ -19,7 +20,7 @@ def switch(call: Call, *, capture: str) -> int:
         root, path = tb.root, os.path.join(tb.store_directory, "config.toml")
     if not call.dry_run:
         with Translated("writing the settings"):
-            durable.replace_file(path, config.written(path, "capture", capture).encode())
+            durable.replace_file(path, edits.written(path, "capture", capture).encode())
     done = not call.dry_run
     call.output.document("capture", {"capture": capture, "done": done})
     words = "not recorded" if capture == "off" else "recorded"

@@ -13,7 +13,6 @@ from takeback.errors import TakebackError
 from takeback.ops.context import Context
 from takeback.ops.open import open_workspace
 from takeback.ops.receive import take_waiting
-from takeback.paths import config_file
 from takeback.ports import SilentReporter, SystemClock
 from takeback.store import detached, log
 from takeback.store.location import read_location
@@ -47,7 +46,7 @@ def main(directory: str) -> None:
 
 
 def _finish(location: StoreLocation, store: Store) -> None:
-    settings = config.load([config_file(os.environ), store.path("config.toml")])
+    settings = config.for_workspace(os.environ, store.directory)
     context = Context(
         workspace=open_workspace(location),
         store=store,

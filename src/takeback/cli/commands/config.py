@@ -9,6 +9,7 @@ import click
 from takeback import config, durable
 from takeback.app.caller import refuse_inside
 from takeback.cli.options import Call, completed_by, verb
+from takeback.config import edits
 from takeback.errors import NotAWorkspace, UsageError
 from takeback.ops.failures import Translated
 from takeback.paths import config_file
@@ -46,7 +47,7 @@ def command(call: Call, key: str | None, value: str | None, workspace: bool, uns
 
 def _write(call: Call, key: str, text: str | None, *, workspace: bool) -> None:
     """Sets a setting, or takes it off where there is no text."""
-    value = None if text is None else config.parse_value(key, text)
+    value = None if text is None else edits.parse_value(key, text)
     done = "taken off" if text is None else "set"
     path = os.path.realpath(config_file(os.environ))  # it may be a link into a dotfiles directory
     if workspace:
@@ -58,7 +59,7 @@ def _write(call: Call, key: str, text: str | None, *, workspace: bool) -> None:
     refuse_inside("a change of the settings", os.environ)
     with Translated("writing the settings"):
         durable.make_directories(os.path.dirname(path))
-        durable.replace_file(path, config.written(path, key, value).encode())
+        durable.replace_file(path, edits.written(path, key, value).encode())
     call.output.note(f"{done.capitalize()} in {path}.")
 
 
@@ -70,7 +71,7 @@ def _in_force(call: Call, *, required: bool) -> config.Settings:
     except NotAWorkspace:
         if required:
             raise
-        return config.load([config_file(os.environ)])
+        return config.for_all(os.environ)
 
 
 def _print(call: Call, setting: config.Setting, settings: config.Settings, *, alone: bool) -> None:

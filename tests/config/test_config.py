@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from takeback import config
+from takeback.config import SettingsFile, edits
 from takeback.errors import UsageError
 from takeback.model.policy import Policy
 
@@ -20,7 +21,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_without_files_the_settings_are_the_defaults_of_the_policy(file: Path) -> None:
-    loaded = config.load([str(file)])
+    loaded = config.load([SettingsFile(str(file))])
     assert loaded.policy() == Policy()
     assert {loaded.origin(setting.name) for setting in config.SETTINGS} == {"default"}
 
@@ -29,7 +30,7 @@ def test_a_later_file_wins_and_each_value_says_where_it_came_from(tmp_path: Path
     user, store = tmp_path / "user.toml", tmp_path / "store.toml"
     user.write_text('size_limit_mb = 7\nignored = "off"\n')
     store.write_text("size_limit_mb = 0.5\n")
-    loaded = config.load([str(user), str(store)])
+    loaded = config.load([SettingsFile(str(user)), SettingsFile(str(store))])
     assert loaded.policy() == Policy(size_limit=1 << 19, ignored="off")
     assert [loaded.origin(name) for name in ("size_limit_mb", "ignored", "include")] == [
         str(store),
@@ -60,7 +61,7 @@ def test_a_later_file_wins_and_each_value_says_where_it_came_from(tmp_path: Path
 def test_a_wrong_value_is_a_usage_error_that_names_the_file(file: Path, text: str) -> None:
     file.write_text(text, errors="surrogateescape")
     with pytest.raises(UsageError, match=r"config\.toml"):
-        config.load([str(file)]).policy()
+        config.load([SettingsFile(str(file))]).policy()
 
 
 @pytest.mark.parametrize(
@@ -76,7 +77,7 @@ def test_a_wrong_value_is_a_usage_error_that_names_the_file(file: Path, text: st
     ],
 )
 def test_what_a_person_types_becomes_a_value(name: str, typed: str, value: object) -> None:
-    assert config.parse_value(name, typed) == value
+    assert edits.parse_value(name, typed) == value
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_what_a_person_types_becomes_a_value(name: str, typed: str, value: objec
 )
 def test_what_is_no_value_of_the_setting_is_a_usage_error(name: str, typed: str) -> None:
     with pytest.raises(UsageError, match=name):
-        config.parse_value(name, typed)
+        edits.parse_value(name, typed)
 
 
 def test_an_unknown_setting_is_answered_with_the_known_ones() -> None:
@@ -103,17 +104,17 @@ def test_an_unknown_setting_is_answered_with_the_known_ones() -> None:
 
 def test_writing_a_value_keeps_comments_and_other_lines(file: Path) -> None:
     file.write_text('# mine\nignored = "off" # why\nsize_limit_mb = 1\n')
-    file.write_text(config.written(str(file), "size_limit_mb", 2))
-    file.write_text(config.written(str(file), "include", ['a "quoted" \\ one']))
+    file.write_text(edits.written(str(file), "size_limit_mb", 2))
+    file.write_text(edits.written(str(file), "include", ['a "quoted" \\ one']))
     assert file.read_text().startswith('# mine\nignored = "off" # why\nsize_limit_mb = 2\n')
-    loaded = config.load([str(file)])
+    loaded = config.load([SettingsFile(str(file))])
     assert (loaded["ignored"], loaded["include"]) == ("off", ['a "quoted" \\ one'])
 
 
 def test_writing_a_list_that_stood_on_several_lines_leaves_a_file_that_reads(file: Path) -> None:
     file.write_text('include = [\n  "a",  # first\n  "b",\n]\nsize_limit_mb = 1\n')
-    file.write_text(config.written(str(file), "include", ["x"]))
-    loaded = config.load([str(file)])
+    file.write_text(edits.written(str(file), "include", ["x"]))
+    loaded = config.load([SettingsFile(str(file))])
     assert (loaded["include"], loaded["size_limit_mb"]) == (["x"], 1)
 
 
@@ -134,8 +135,8 @@ def test_what_is_written_reads_back(
 ) -> None:
     file = tmp_path_factory.mktemp("config") / "config.toml"
     for name, value in values:
-        file.write_text(config.written(str(file), name, value))
-    loaded = config.load([str(file)])
+        file.write_text(edits.written(str(file), name, value))
+    loaded = config.load([SettingsFile(str(file))])
     for name, value in dict(values).items():
         assert loaded[name] == value
 
@@ -143,7 +144,7 @@ def test_what_is_written_reads_back(
 def test_a_setting_is_taken_out_of_a_file_and_the_rest_stays(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text('# mine\nnever = [\n  "a",\n  "b",\n]\nrehash_hours = 2 # two\n')
-    path.write_text(config.written(str(path), "never", None))
+    path.write_text(edits.written(str(path), "never", None))
     assert path.read_text() == "# mine\nrehash_hours = 2 # two\n"
-    path.write_text(config.written(str(path), "never", None))
+    path.write_text(edits.written(str(path), "never", None))
     assert path.read_text() == "# mine\nrehash_hours = 2 # two\n"

@@ -1,0 +1,118 @@
+"""Settings as they were read, for a hook, which has no time to parse TOML.
+
+    settings.compiled   the SHA-1 of what follows, in hex, and an end of line
+                        {"path": ..., "signature": [...], "settings": {...}}, as JSON
+
+It can be deleted at any time. It is believed only if nobody else can have written it, if it is
+whole, and if the settings file is the very one that it was made from: same path, device, inode,
+size and times. A file that was changed a moment ago is parsed and not kept: changed again within
+one tick of the clock it would look the same.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from takeback import durable
+from takeback.c_modules import small_sha1
+from takeback.model import json_text
+from takeback.ownership import why_not_private
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_SETTLED = 2.0
+"""Seconds after which a file system gives a changed file other times, with much to spare."""
+_LONGEST = 1 << 20
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
+_seen: dict[str, tuple[list[int], dict[str, Any]]] = {}
+"""What this process has read, under the same conditions."""
+
+
+class Reading:
+    """One reading of a settings file; ``kept`` is the path of the compiled one, or empty."""
+
+    def __init__(self, path: str, kept: str) -> None:
+        self._path = path
+        self._kept = kept
+        self._signature = _signature(os.stat(path))
+        self._is_new = True
+
+    def known(self) -> dict[str, Any] | None:
+        """Returns what was read of the file before; None if it has to be parsed."""
+        seen = _seen.get(self._path)
+        found = seen[1] if seen is not None and seen[0] == self._signature else self._compiled()
+        self._is_new = found is None
+        return found
+
+    def text(self) -> str:
+        """Returns the text of the file; raises OSError or ValueError."""
+        with open(self._path, "rb") as file:
+            data = file.read()
+            if _signature(os.fstat(file.fileno())) != self._signature:
+                self._signature = []  # changed meanwhile: good for now, and not to be kept
+        return data.decode()
+
+    def keep(self, values: dict[str, Any]) -> None:
+        """Remembers the values, if the file could not change any more without being seen to."""
+        if not self._signature or not self._is_settled():
+            return
+        _seen[self._path] = self._signature, values
+        if self._is_new and self._kept:
+            self._compile(values)
+
+    def _is_settled(self) -> bool:
+        *_, changed, made = self._signature
+        return max(changed, made) / 1e9 < time.time() - _SETTLED
+
+    def _compiled(self) -> dict[str, Any] | None:
+        if not self._kept or why_not_private(self._kept):
+            return None
+        try:
+            fd = os.open(self._kept, _FLAGS)
+        except OSError:
+            return None
+        try:
+            data = os.read(fd, _LONGEST)
+            digest, _, body = data.partition(b"\n")
+            if _digest(body) != digest:
+                return None
+            record = json_text.loads(body.decode("ascii"))
+        except (OSError, ValueError):
+            return None
+        finally:
+            os.close(fd)
+        if not isinstance(record, dict) or record.get("path") != self._path:
+            return None
+        settings = record.get("settings")
+        is_it = record.get("signature") == self._signature and isinstance(settings, dict)
+        return settings if is_it else None
+
+    def _compile(self, values: dict[str, Any]) -> None:
+        record = {"path": self._path, "signature": self._signature, "settings": values}
+        body = json_text.dumps(record).encode("ascii")
+        if len(body) > _LONGEST >> 1:
+            return
+        try:
+            durable.replace_file(self._kept, _digest(body) + b"\n" + body, flush=False)
+        except OSError:  # no home yet, a full disk, a sandbox: the next one tries again
+            return
+
+
+def _signature(status: os.stat_result) -> list[int]:
+    return [
+        status.st_dev,
+        status.st_ino,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+    ]
+
+
+def _digest(body: bytes) -> bytes:
+    hasher = small_sha1()
+    hasher.update(body)
+    return hasher.hexdigest().encode()  # type: ignore[no-any-return]
