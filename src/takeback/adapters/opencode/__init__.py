@@ -105,7 +105,7 @@ class OpenCode:
         """Returns None: what such an end says has the words."""
         return None
 
-    def note(self, text: str) -> str:
+    def note(self, text: str, warning: str = "") -> str:
         return text
 
     def answer(self, text: str) -> str:

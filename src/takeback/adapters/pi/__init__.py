@@ -118,7 +118,7 @@ class Pi:
         """Returns None: nothing tells of a command."""
         return None
 
-    def note(self, text: str) -> str:
+    def note(self, text: str, warning: str = "") -> str:
         return text
 
     def answer(self, text: str) -> str:
