@@ -72,16 +72,13 @@ def _make(project: Path, environ: dict[str, str], turns: int) -> None:
         path.write_text(f"value = {number}\n" * 20)
     with Takeback.open(project, environ=environ) as tb:
         store = tb._context.store
-        store.lock.acquire("the bench", wait=10)
-        try:
-            maker = _Maker(PackSink(store), project, turns)
+        with store.locked("the bench", wait=10) as locked:
+            maker = _Maker(PackSink(locked), project, turns)
             maker.play(turns)
             maker.sink.publish()
             for session, tip in maker.tips.items():
                 store.refs.write(session_ref(session), tip, expect=None)
             Path(store.path("sequence")).write_text(f"{maker.sequence}\n")
-        finally:
-            store.lock.release()
 
 
 class _Maker:

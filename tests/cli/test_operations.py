@@ -14,7 +14,7 @@ from takeback.store.operations import write_operation
 from takeback.store.sink import PackSink
 from tests.support.called import called, done
 from tests.support.claude_session import NATIVE, play_claude_turn
-from tests.support.engine import NOON, opened
+from tests.support.engine import NOON, opened, under_lock
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def test_an_operation_of_a_newer_takeback_is_shown_and_left_alone(
     rewind(workspace, "turn:4")
     with opened(workspace) as context:
         newer = Operation(OperationId("newer2345678"), "pr\x1b[31mune", NOON, 0)
-        write_operation(context.store, PackSink(context.store), newer)
+        under_lock(context, lambda it: write_operation(it.lock, PackSink(it.lock), newer))
     assert [line.split("  ")[0] for line in lines(workspace)] == ["pr\\x1b[31mune", "rewind"]
     assert "by a newer takeback" in lines(workspace)[0]
     first, second = done(workspace, "--json", "log", "--operations").json_lines

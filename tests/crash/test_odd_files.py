@@ -90,12 +90,12 @@ for line in sys.stdin:
     environ("FAILING_NAME", case["name"])
     environ("FAILING_ERRNO", str(case["errno"]))
     environ("FAILING_CALL", case["call"])
-    if case["anew"]:
-        context.store.raise_epoch()
     answer = dict(case)
     try:
-        with context.locked():
-            made = captures.capture(context)
+        with context.locked() as locked:
+            if case["anew"]:
+                locked.lock.raise_epoch()
+            made = captures.capture(locked)
             made.keep()
         answer["files"] = sorted(
             os.fsdecode(path) for path, entry in trees.walk(context.store, made.tree)

@@ -188,3 +188,16 @@ def test_make_says_that_it_sets_itself_up(tmp_path: Path) -> None:
         first, *rest = done.stdout.splitlines()
         assert first.startswith('echo "setting up .venv'), done.stdout
         assert any("-m venv" in line for line in rest)
+
+
+def test_no_prose_says_who_holds_a_lock() -> None:
+    """Who needs the lock takes it as an argument (store/locked.py); only that module makes one."""
+    source = [path for path in project_files() if (ROOT / "src") in path.parents]
+    promise = re.compile(
+        r"caller(?:s)? (?:must )?hold|with the lock held|holds? the locks?\.$", re.I
+    )
+    assert places(promise, source) == []
+    made = places(re.compile(r"(?<![\w.])Locked\("), source)
+    assert [line.partition(":")[0] for line in made] == ["src/takeback/store/locked.py"]
+    taken = places(re.compile(r"store\.lock\.(?:acquire|release)\("), source)
+    assert {line.partition(":")[0] for line in taken} == {"src/takeback/store/locked.py"}

@@ -22,7 +22,7 @@ from takeback.ops.scope import Scope
 from takeback.store.namespace import session_ref
 from takeback.store.records import META, read_record, write_record
 from takeback.store.sink import PackSink
-from tests.support.engine import Heard, Killed, checkpoint, clock_of, garble
+from tests.support.engine import Heard, Killed, checkpoint, clock_of, garble, under_lock
 
 SESSION = session_ref("workspace")
 
@@ -45,7 +45,7 @@ def played(workspace: Path, context: Context) -> Context:
             event = AgentEvent("turn_end", "mine", session, str(workspace), turn=f"t{number}")
             receive(context, event.replace(tools=tools), came=context.clock.now(), wait=1)
         if number == 6:
-            rewind(context, first, Scope(), Overrides.all())
+            under_lock(context, lambda it: rewind(it, first, Scope(), Overrides.all()))
         if number == 8:  # a session that is cut from another begins with a copy of a place
             append(context, like=first.commit, kind=FORK, origin=["mine-s1", first.id, None])
     checkpoint(context)
@@ -159,15 +159,16 @@ def append(context: Context, *, like: bytes | None = None, **odd: Any) -> None:
     tip = store.refs.read(SESSION)
     assert tip is not None
     record = read_record(store, like or tip)
-    sink = PackSink(store)
     entries = tuple(
         (mode, name, oid) for name, (mode, oid) in record.entries.items() if name != META
     )
-    sequence = store.next_sequence()
-    meta = {**record.meta, "id": f"odd{sequence}", "sequence": sequence, **odd}
-    commit = write_record(sink, meta, parents=(tip,), time=1.0, message="odd", entries=entries)
-    sink.publish()
-    store.refs.write(SESSION, commit, expect=tip)
+    with context.locked() as locked:
+        sink = PackSink(locked.lock)
+        sequence = locked.lock.next_sequence()
+        meta = {**record.meta, "id": f"odd{sequence}", "sequence": sequence, **odd}
+        commit = write_record(sink, meta, parents=(tip,), time=1.0, message="odd", entries=entries)
+        sink.publish()
+        store.refs.write(SESSION, commit, expect=tip)
 
 
 ODD: dict[str, dict[str, Any]] = {

@@ -29,6 +29,7 @@ from tests.support.engine import (
     opened,
     packs_of,
     settle,
+    under_lock,
 )
 from tests.support.git import git
 
@@ -91,11 +92,11 @@ def test_a_checkpoint_says_what_was_checked_out(workspace: Path, context: Contex
 def test_extra_files_are_kept_beside_the_snapshot(workspace: Path, context: Context) -> None:
     (workspace / ".gitignore").write_text("*.env\n")
     (workspace / "x.env").write_text("SECRET=1")
-    with context.locked():
-        made = capture(context)
+    with context.locked() as locked:
+        made = capture(locked)
         extra = {b"big/extra": file_entry(b"")}
         drafted = draft(context, kind=MANUAL, session=SessionId("s"))
-        done = record(context, made, drafted, extra=extra)
+        done = record(locked, made, drafted, extra=extra)
     assert done.saved is not None
     saved = dict(trees.walk(context.store, bytes.fromhex(done.saved)))
     assert [path for path, entry in saved.items() if entry.is_file] == [b"big/extra", b"x.env"]
@@ -109,11 +110,11 @@ def test_a_draft_stands_where_the_newest_checkpoint_of_its_session_stands(
     session = SessionId("mine-1")
     first = draft(context, kind="prompt", session=session)
     assert (first.time, first.agent, first.turn) == (clock_of(context).now(), None, None)
-    with context.locked():
+    with context.locked() as locked:
         told = first.replace(agent="mine", native="1", turn=4, turn_id="t4", prompt="fix it")
-        record(context, capture(context), told)
+        record(locked, capture(locked), told)
         clock_of(context).time += 1
-        second = record(context, capture(context), draft(context, kind=MANUAL, session=session))
+        second = record(locked, capture(locked), draft(context, kind=MANUAL, session=session))
     assert second.id != first.id
     assert (second.kind, second.time) == (MANUAL, first.time + 1)
     assert (second.agent, second.native, second.turn, second.turn_id) == ("mine", "1", 4, "t4")
@@ -124,11 +125,11 @@ def test_a_draft_stands_where_the_newest_checkpoint_of_its_session_stands(
 
 def test_a_conversation_is_kept_with_the_snapshot(context: Context) -> None:
     parts = [b"older file\n", b"x" * 100_000]
-    with context.locked():
+    with context.locked() as locked:
         drafted = draft(context, kind="prompt", session=SessionId("mine-1"))
-        kept = record(context, capture(context), drafted, conversation=parts)
+        kept = record(locked, capture(locked), drafted, conversation=parts)
         clock_of(context).time += 1
-        without = record(context, capture(context), drafted.replace(id=new_checkpoint_id()))
+        without = record(locked, capture(locked), drafted.replace(id=new_checkpoint_id()))
     tree = conversation_tree(read_record(context.store, kept.commit))
     assert tree is not None
     assert read_conversation(context.store, tree) == tuple(parts)
@@ -155,8 +156,8 @@ def test_beyond_the_limit_the_known_and_the_small_are_held_and_the_rest_is_named
         assert [item.path for item in made.coverage.not_held] == [b"a"]
         assert made.coverage.reason_for(b"a") == "oversized"
         assert not made.coverage.complete
-        with context.locked():
-            assert capture(context, allow_large=True).files == 3
+        with context.locked() as locked:
+            assert capture(locked, allow_large=True).files == 3
 
 
 def test_what_is_held_is_read_again_before_anything_new_and_whatever_its_size(
@@ -165,12 +166,12 @@ def test_what_is_held_is_read_again_before_anything_new_and_whatever_its_size(
     (workspace / "large").write_bytes(bytes(9000))
     (workspace / "mine").write_bytes(bytes(900))
     with opened(workspace, policy=Policy(bytes_limit=1000)) as context:
-        with context.locked():
-            capture(context, allow_large=True).keep()
+        with context.locked() as locked:
+            capture(locked, allow_large=True).keep()
         (workspace / "mine").write_bytes(bytes(950))
         for number in range(9):
             (workspace / f"new{number}").write_bytes(bytes(100))
-        context.store.raise_epoch()
+        under_lock(context, lambda it: it.lock.raise_epoch())
         made = captured(context)
     assert {item.path for item in made.coverage.not_held} == {b"new%d" % n for n in range(9)}
 
@@ -239,8 +240,8 @@ def test_a_raised_epoch_reads_everything_anew(workspace: Path, context: Context)
     for path in packs_of(context.store):
         path.rename(path.with_suffix(".lost"))
         path.with_suffix(".idx").unlink()
-    with context.locked():
-        context.store.raise_epoch()
+    with context.locked() as locked:
+        locked.lock.raise_epoch()
     context.store.packs.close()
     assert captured(context).tree == first.tree
     assert content(context, first.tree) == {b"a": b"1"}

@@ -21,7 +21,7 @@ from takeback.ops.counting import count_lines
 from takeback.ops.label import label
 from takeback.ops.receive import receive
 from takeback.store.labels import remove_label
-from tests.support.engine import Heard, checkpoint, clock_of, garble, heard_by
+from tests.support.engine import Heard, checkpoint, clock_of, garble, heard_by, under_lock
 from tests.support.git import git
 
 SESSION = "refs/takeback/sessions/workspace"
@@ -86,7 +86,7 @@ def test_a_label_set_or_taken_off_elsewhere_shows(context: Context, ledger: Ledg
     label(context, ledger, first, "good")
     catch_up(context.store, ledger, context.reporter)
     assert [found.id for found in ledger.by_label("good")] == [first.id]
-    remove_label(context.store, first.id)
+    under_lock(context, lambda it: remove_label(it.lock, first.id))
     catch_up(context.store, ledger, context.reporter)
     assert ledger.by_label("good") == []
 

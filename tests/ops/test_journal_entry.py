@@ -21,6 +21,7 @@ from takeback.store.operations import read_operations, write_operation
 from takeback.store.sink import PackSink
 from takeback.worktree.unit import Unit
 from tests.store.test_operations import FIRST
+from tests.support.engine import under_lock
 
 CHILD = Child(
     id=SessionId("mine-7"),
@@ -56,10 +57,10 @@ def test_the_examples_have_no_field_at_its_default(value: Move | Child | Journal
 
 
 def test_every_field_reads_back_from_the_log_and_from_the_journal(context: Context) -> None:
-    write_operation(context.store, PackSink(context.store), FIRST)
+    under_lock(context, lambda it: write_operation(it.lock, PackSink(it.lock), FIRST))
     [line] = read_operations(context.store)
     assert line == FIRST.replace(sequence=line.sequence)
-    journal_entry.write(context.store, ENTRY)
+    under_lock(context, lambda it: journal_entry.write(it.lock, ENTRY))
     assert journal_entry.read(context.store) == ENTRY
     assert journal.interrupted(context.store) == FIRST.id
 
@@ -93,7 +94,7 @@ WHOLE: dict[str, Any] = {
 def test_an_entry_that_makes_no_sense_is_damage(
     context: Context, record: dict[str, object]
 ) -> None:
-    journal.write(context.store, record)
+    under_lock(context, lambda it: journal.write(it.lock, record))
     with pytest.raises(StoreDamaged, match="not readable") as raised:
         journal_entry.read(context.store)
     assert raised.value.hint == "run: takeback doctor"
@@ -101,7 +102,8 @@ def test_an_entry_that_makes_no_sense_is_damage(
 
 
 def test_what_a_newer_takeback_began_waits_for_it(context: Context) -> None:
-    journal.write(context.store, {"operation": {**codec.encode(FIRST), "kind": "prune"}})
+    newer = {"operation": {**codec.encode(FIRST), "kind": "prune"}}
+    under_lock(context, lambda it: journal.write(it.lock, newer))
     with pytest.raises(StoreTooNew, match="an interrupted prune was found") as raised:
         journal_entry.read(context.store)
     assert raised.value.hint == "upgrade takeback; nothing was changed"

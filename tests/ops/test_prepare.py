@@ -27,8 +27,8 @@ from tests.support.engine import checkpoint, file_entry, garble, opened, packs_o
 def prepare(
     context: Context, target: Checkpoint, scope: Scope | None = None, *, save: bool = True
 ) -> Preparation:
-    with context.locked():
-        captured = capture(context)
+    with context.locked() as locked:
+        captured = capture(locked)
         captured.keep()
         prepared = Preparation(context, captured, target, scope or Scope(), save=save)
         captured.sink.publish()
@@ -262,11 +262,13 @@ def test_a_snapshot_that_names_a_git_directory_does_not_get_it_written(
     workspace: Path, context: Context
 ) -> None:
     """No capture makes one; one that came from elsewhere might."""
-    sink = PackSink(context.store)
-    hook = Entry(FILE | 0o755, sink.add(BLOB, b"#!/bin/sh\n"))
-    tree = trees.build(sink, {b".git/hooks/post-commit": hook, b"sub/.git": hook, b"a": hook})
-    made = checkpoint(context).replace(id=new_checkpoint_id(), snapshot=SnapshotId(tree.hex()))
-    target = write_checkpoint(context.store, sink, made, Coverage())
+    made = checkpoint(context).replace(id=new_checkpoint_id())
+    with context.locked() as locked:
+        sink = PackSink(locked.lock)
+        hook = Entry(FILE | 0o755, sink.add(BLOB, b"#!/bin/sh\n"))
+        tree = trees.build(sink, {b".git/hooks/post-commit": hook, b"sub/.git": hook, b"a": hook})
+        made = made.replace(snapshot=SnapshotId(tree.hex()))
+        target = write_checkpoint(locked.lock, sink, made, Coverage())
     prepared = prepare(context, target)
     assert written(prepared) == [b"a", b"sub"]
     assert left(prepared) == [b".git", b"sub/.git"]

@@ -25,7 +25,7 @@ from takeback.ops.scope import Scope
 from takeback.ops.undo import next_step, take_step
 from takeback.store import journal
 from takeback.store.operations import read_operations
-from tests.support.engine import KillAt, Killed, checkpoint, garble
+from tests.support.engine import KillAt, Killed, checkpoint, garble, under_lock
 from tests.support.trees import Entry, tree_state
 
 
@@ -40,8 +40,12 @@ def find_in(context: Context) -> Callable[[CheckpointId], Checkpoint]:
     return find
 
 
+def recover_now(context: Context) -> Recovered | None:
+    return under_lock(context, lambda it: recover(it, find_in(context)))
+
+
 def recovered(context: Context) -> Recovered:
-    done = recover(context, find_in(context))
+    done = recover_now(context)
     assert done is not None
     return done
 
@@ -73,7 +77,7 @@ class Interrupted:
         with monkeypatch.context() as patch:
             patch.setattr(durable, "faults", KillAt(step, number))
             with pytest.raises(Killed):
-                rewind(self.context, self.target, Scope(), Overrides())
+                under_lock(self.context, lambda it: rewind(it, self.target, Scope(), Overrides()))
         assert journal.exists(self.context.store)
 
     def now(self) -> dict[bytes, Entry]:
@@ -86,7 +90,7 @@ def run(workspace: Path, context: Context) -> Interrupted:
 
 
 def test_without_a_journal_there_is_nothing_to_recover(context: Context) -> None:
-    assert recover(context, find_in(context)) is None
+    assert recover_now(context) is None
 
 
 class KillAtAny:
@@ -113,7 +117,7 @@ def test_a_rewind_killed_at_any_step_is_finished(
         with monkeypatch.context() as patch:
             patch.setattr(durable, "faults", faults)
             try:
-                rewind(run.context, run.target, Scope(), Overrides())
+                under_lock(run.context, lambda it: rewind(it, run.target, Scope(), Overrides()))
             except Killed:
                 pass
             else:
@@ -122,7 +126,7 @@ def test_a_rewind_killed_at_any_step_is_finished(
         assert (done.kind, done.finished, done.left_alone) == ("rewind", True, ())
         assert done.sentence() == "An interrupted rewind was found and finished."
         assert run.now() == run.at_target
-        assert recover(run.context, find_in(run.context)) is None
+        assert recover_now(run.context) is None
     assert number > 20
     assert len(read_operations(run.context.store)) == (number - 1) // 4 + 1
 
@@ -149,13 +153,14 @@ def test_undo_of_a_recovered_rewind_brings_back_what_made_way(
         with monkeypatch.context() as patch:
             patch.setattr(durable, "faults", faults)
             try:
-                rewind(context, target, scope, Overrides())
+                under_lock(context, lambda it: rewind(it, target, scope, Overrides()))
             except Killed:
                 recovered(context)
             else:
                 break
         step = next_step(context, UNDO)
-        done = take_step(context, UNDO, step, find_in(context), Overrides.all())
+        with context.locked() as locked:
+            done = take_step(locked, UNDO, step, find_in(context), Overrides.all())
         assert done.whole
         assert tree_state(workspace) == before
     assert number > 10
@@ -191,7 +196,7 @@ def test_recovery_can_be_killed_at_any_step_and_run_again(
         with monkeypatch.context() as patch:
             patch.setattr(durable, "faults", faults)
             try:
-                done = recover(run.context, find_in(run.context))
+                done = recover_now(run.context)
             except Killed:
                 continue
         break
@@ -221,11 +226,11 @@ def test_a_path_that_is_neither_old_nor_new_is_left_alone_and_named(
 def test_a_rewind_that_is_in_the_log_already_only_loses_its_journal(
     run: Interrupted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = rewind(run.context, run.target, Scope(), Overrides())
+    done = under_lock(run.context, lambda it: rewind(it, run.target, Scope(), Overrides()))
     [operation] = read_operations(run.context.store)
     [move] = moves([operation])
     assert move.id == done.operation
-    journal_entry.write(run.context.store, JournalEntry(move, ()))
+    under_lock(run.context, lambda it: journal_entry.write(it.lock, JournalEntry(move, ())))
     (run.root / "a").write_text("edited after it")
     assert recovered(run.context).finished
     assert (run.root / "a").read_text() == "edited after it"
@@ -234,9 +239,9 @@ def test_a_rewind_that_is_in_the_log_already_only_loses_its_journal(
 
 
 def test_a_journal_that_makes_no_sense_is_damage_and_stays(context: Context) -> None:
-    journal.write(context.store, {"id": "x"})
+    under_lock(context, lambda it: journal.write(it.lock, {"id": "x"}))
     with pytest.raises(StoreDamaged, match="not readable") as raised:
-        recover(context, find_in(context))
+        recover_now(context)
     assert raised.value.hint == "run: takeback doctor"
     assert journal.exists(context.store)
     assert not context.store.lock.held

@@ -16,8 +16,8 @@ from tests.support.engine import file_entry
 
 
 def safekeeping(context: Context, *, save: bool = True) -> Safekeeping:
-    with context.locked():
-        captured = capture(context)
+    with context.locked() as locked:
+        captured = capture(locked)
         captured.keep()
     held = Held(context.store, captured.tree)
     return Safekeeping(context.workspace.fd, captured.sink, held, save=save)

@@ -60,7 +60,8 @@ def go_back(context: Context, target: Checkpoint) -> Outcome:
     ledger = open_ledger(context.store, context.reporter)
     known = facts(context, ledger, target, is_over=lambda newest: False)
     ledger.close()
-    return rewind(context, target, Scope(), Overrides.all(), facts=known)
+    with context.locked() as locked:
+        return rewind(locked, target, Scope(), Overrides.all(), facts=known)
 
 
 def test_an_ignored_file_in_an_ignored_directory_is_kept(root: Path, context: Context) -> None:

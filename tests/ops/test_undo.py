@@ -42,12 +42,14 @@ class Traveller:
 
     def rewind(self, target: Checkpoint, scope: Scope | None = None) -> Outcome:
         clock_of(self.context).time += 1
-        return rewind(self.context, target, scope or Scope(), Overrides.all())
+        with self.context.locked() as locked:
+            return rewind(locked, target, scope or Scope(), Overrides.all())
 
     def step(self, kind: str) -> Outcome:
         clock_of(self.context).time += 1
         step = next_step(self.context, kind)
-        return take_step(self.context, kind, step, self.find, Overrides.all())
+        with self.context.locked() as locked:
+            return take_step(locked, kind, step, self.find, Overrides.all())
 
     def undo(self) -> Outcome:
         return self.step(UNDO)

@@ -26,7 +26,7 @@ from takeback.store.conversation import read_conversation, write_conversation
 from takeback.store.records import chain, read_record, write_record
 from takeback.store.sink import PackSink
 from takeback.store.trees import build
-from tests.support.engine import NOON, Killed, file_entry
+from tests.support.engine import NOON, Killed, file_entry, packing
 
 SESSION = "refs/takeback/sessions/s"
 LOCAL = "refs/takeback/local/s"
@@ -59,12 +59,13 @@ COVERAGE = Coverage([NotHeld(b"x\xff", UNREADABLE), NotHeld(b"build", IGNORED)])
 
 def write(context: Context, checkpoint: Checkpoint, saved: bytes | None = None) -> Checkpoint:
     """Keeps a checkpoint, with an ignored file beside it if its bytes are given."""
-    sink = PackSink(context.store)
-    if saved is not None:
-        sink.add(BLOB, saved)
-        tree = build(sink, {b".env": file_entry(saved)})
-        checkpoint = checkpoint.replace(saved=tree.hex())
-    return write_checkpoint(context.store, sink, checkpoint, COVERAGE)
+    with context.locked() as locked:
+        sink = PackSink(locked.lock)
+        if saved is not None:
+            sink.add(BLOB, saved)
+            tree = build(sink, {b".env": file_entry(saved)})
+            checkpoint = checkpoint.replace(saved=tree.hex())
+        return write_checkpoint(locked.lock, sink, checkpoint, COVERAGE)
 
 
 def tip(context: Context) -> Checkpoint:
@@ -90,9 +91,10 @@ def test_optional_fields_that_are_absent_stay_absent(context: Context) -> None:
 
 
 def test_a_conversation_is_kept_beside_the_files(context: Context) -> None:
-    sink = PackSink(context.store)
-    tree = write_conversation(sink, [b"older\n", b"hello\n"])
-    made = write_checkpoint(context.store, sink, EVERYTHING, COVERAGE, conversation=tree)
+    with context.locked() as locked:
+        sink = PackSink(locked.lock)
+        tree = write_conversation(sink, [b"older\n", b"hello\n"])
+        made = write_checkpoint(locked.lock, sink, EVERYTHING, COVERAGE, conversation=tree)
     record = read_record(context.store, made.commit)
     assert conversation_tree(record) == tree
     assert read_conversation(context.store, tree) == (b"older\n", b"hello\n")
@@ -102,12 +104,11 @@ def test_a_conversation_is_kept_beside_the_files(context: Context) -> None:
 def test_the_first_one_of_a_child_descends_from_its_parent_s_commit(context: Context) -> None:
     parent = write(context, EVERYTHING)
     child = EVERYTHING.replace(session=SessionId("child"))
-    first = write_checkpoint(
-        context.store, PackSink(context.store), child, COVERAGE, base=parent.commit
-    )
-    second = write_checkpoint(
-        context.store, PackSink(context.store), child, COVERAGE, base=parent.commit
-    )
+    with context.locked() as it:
+        first, second = (
+            write_checkpoint(it.lock, PackSink(it.lock), child, COVERAGE, base=parent.commit)
+            for _ in range(2)
+        )
     assert context.store.commit(first.commit).parents == (parent.commit,)
     assert context.store.commit(second.commit).parents == (first.commit,)
     newest = newest_checkpoint(context.store, "child")
@@ -195,9 +196,9 @@ def test_a_message_is_one_line_for_people(context: Context) -> None:
 
 
 def test_a_record_without_files_or_coverage_is_damage(context: Context, tmp_path: Path) -> None:
-    sink = PackSink(context.store)
-    oid = write_record(sink, {"type": "checkpoint"}, parents=(), time=NOON, message="")
-    sink.publish()
+    with packing(context) as sink:
+        oid = write_record(sink, {"type": "checkpoint"}, parents=(), time=NOON, message="")
+        sink.publish()
     with pytest.raises(StoreDamaged, match="has no files"):
         checkpoint_of(read_record(context.store, oid))
     with pytest.raises(StoreDamaged, match="does not say what it covers"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from takeback.errors import StoreDamaged
 from takeback.git.objects import BLOB, object_id
-from takeback.ops.context import Context
+from takeback.ops.context import Context, LockedContext
 from takeback.store.conversation import PIECE, read_conversation, write_conversation
 from takeback.store.sink import PackSink
 from tests.support.engine import garble, packs_of
@@ -19,15 +20,22 @@ from tests.support.engine import garble, packs_of
 GROUP = 128 * PIECE
 
 
-def keep(context: Context, *parts: bytes) -> bytes:
+@pytest.fixture
+def context(context: Context) -> Iterator[LockedContext]:
+    """The workspace, opened, and locked for as long as a test lasts."""
+    with context.locked() as locked:
+        yield locked
+
+
+def keep(context: LockedContext, *parts: bytes) -> bytes:
     """Keeps a conversation and returns its tree."""
-    sink = PackSink(context.store)
+    sink = PackSink(context.lock)
     tree = write_conversation(sink, parts)
     sink.publish()
     return tree
 
 
-def size_of_packs(context: Context) -> int:
+def size_of_packs(context: LockedContext) -> int:
     return sum(pack.stat().st_size for pack in packs_of(context.store))
 
 
@@ -63,11 +71,13 @@ def lines(size: int, seed: int = 0) -> bytes:
     ],
     ids=lambda parts: f"{len(parts)} of {sum(map(len, parts))}",
 )
-def test_every_byte_of_every_file_comes_back(context: Context, parts: tuple[bytes, ...]) -> None:
+def test_every_byte_of_every_file_comes_back(
+    context: LockedContext, parts: tuple[bytes, ...]
+) -> None:
     assert read_conversation(context.store, keep(context, *parts)) == parts
 
 
-def test_more_pieces_than_fit_into_a_group_come_back_in_their_order(context: Context) -> None:
+def test_more_pieces_than_fit_into_a_group_come_back_in_their_order(context: LockedContext) -> None:
     data = b"".join(b"%07d\n" % number for number in range(2 * GROUP // 8 + 5000))
     assert len(data) > 2 * GROUP
     older = lines(3 * PIECE)
@@ -83,11 +93,11 @@ def test_more_pieces_than_fit_into_a_group_come_back_in_their_order(context: Con
         max_size=4,
     )
 )
-def test_any_bytes_come_back(context: Context, parts: list[bytes]) -> None:
+def test_any_bytes_come_back(context: LockedContext, parts: list[bytes]) -> None:
     assert read_conversation(context.store, keep(context, *parts)) == tuple(parts)
 
 
-def test_an_append_to_a_long_conversation_adds_little_to_the_store(context: Context) -> None:
+def test_an_append_to_a_long_conversation_adds_little_to_the_store(context: LockedContext) -> None:
     data = lines(20 << 20)
     keep(context, data)
     grown = data
@@ -99,7 +109,7 @@ def test_an_append_to_a_long_conversation_adds_little_to_the_store(context: Cont
     assert read_conversation(context.store, tree) == (grown,)
 
 
-def test_equal_bytes_add_nothing_at_all(context: Context) -> None:
+def test_equal_bytes_add_nothing_at_all(context: LockedContext) -> None:
     parts = (lines(300_000), lines(70_000, seed=1))
     tree = keep(context, *parts)
     before = packs_of(context.store)
@@ -107,7 +117,7 @@ def test_equal_bytes_add_nothing_at_all(context: Context) -> None:
     assert packs_of(context.store) == before
 
 
-def test_a_conversation_cut_short_has_the_beginning_in_common(context: Context) -> None:
+def test_a_conversation_cut_short_has_the_beginning_in_common(context: LockedContext) -> None:
     data = lines(100 * PIECE)
     keep(context, data)
     before = size_of_packs(context)
@@ -117,7 +127,7 @@ def test_a_conversation_cut_short_has_the_beginning_in_common(context: Context) 
 
 
 @pytest.mark.parametrize("piece", [0, 5])
-def test_a_damaged_piece_is_never_handed_out(context: Context, piece: int) -> None:
+def test_a_damaged_piece_is_never_handed_out(context: LockedContext, piece: int) -> None:
     data = lines(6 * PIECE)
     tree = keep(context, data)
     garble(context.store, object_id(BLOB, data[piece * PIECE : (piece + 1) * PIECE]))
@@ -126,7 +136,7 @@ def test_a_damaged_piece_is_never_handed_out(context: Context, piece: int) -> No
         read_conversation(context.store, tree)
 
 
-def test_a_damaged_tree_is_said_to_be_damaged(context: Context) -> None:
+def test_a_damaged_tree_is_said_to_be_damaged(context: LockedContext) -> None:
     tree = keep(context, lines(1000))
     garble(context.store, tree)
     context.store.reopen_packs()

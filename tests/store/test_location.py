@@ -13,6 +13,7 @@ from takeback.model.checkpoint import Checkpoint
 from takeback.store import location as locations
 from takeback.store import succession
 from takeback.store.location import Identity, StoreLocation
+from takeback.store.store import Store
 from tests.support.engine import Heard, checkpoint, heard_by, opened
 from tests.support.git import git
 
@@ -162,7 +163,11 @@ def test_stores_that_change_places_keep_everything(
     one_checkpoint(plain)
     Path(first.directory, "second").touch()
     old = first.replace(directory=f"{first.directory}.earlier")
-    succession.change_places(old, first)
+    with (
+        Store.open(old, os.environ).locked("a test", wait=0) as earlier,
+        Store.open(first, os.environ).locked("a test", wait=0) as present,
+    ):
+        succession.change_places(earlier, present)
     assert locations.exists(first)
     assert not Path(first.directory, "second").exists()
     [kept] = succession.strangers(home(), first)

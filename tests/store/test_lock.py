@@ -75,11 +75,12 @@ def test_waiting_ends_in_time(path: str) -> None:
     held.release()
 
 
-def test_a_holder_may_take_it_again_and_gives_it_back_as_often(path: str) -> None:
+def test_a_holder_cannot_take_it_again_and_still_has_it(path: str) -> None:
+    """Two that believe to be alone would each change what the other relies on."""
     lock, other = Lock(path), Lock(path)
     lock.acquire("me", wait=0)
-    lock.acquire("me", wait=0)
-    lock.release()
+    with pytest.raises(RuntimeError, match="holds the lock already"):
+        lock.acquire("me", wait=0)
     with pytest.raises(InUse):
         other.acquire("another", wait=0)
     lock.release()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import time
 from functools import partial
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -19,7 +21,16 @@ from takeback.store.lock import Lock
 from takeback.store.sink import PackSink
 from takeback.store.store import MOST_PACKS, Store
 from takeback.store.trust import Trust
-from tests.support.engine import checkpoint, garble, heard_by, opened, packs_of, settle
+from tests.support.engine import (
+    checkpoint,
+    garble,
+    heard_by,
+    opened,
+    packing,
+    packs_of,
+    settle,
+    under_lock,
+)
 from tests.support.faults import Faults, run, start
 from tests.support.git import git
 from tests.support.processes import wait_for
@@ -36,9 +47,9 @@ def write_packs(context: Context, count: int) -> list[bytes]:
     """Writes packs of one blob each and returns the blobs."""
     oids = []
     for number in range(count):
-        sink = PackSink(context.store)
-        oids.append(sink.add(BLOB, b"number %d\n" % number * 50))
-        sink.publish()
+        with packing(context) as sink:
+            oids.append(sink.add(BLOB, b"number %d\n" % number * 50))
+            sink.publish()
     return oids
 
 
@@ -87,18 +98,23 @@ def test_a_combined_pack_is_believed(context: Context) -> None:
 def test_an_open_reader_finds_objects_whose_pack_was_replaced(context: Context) -> None:
     oids = write_packs(context, 6)
     assert context.store.blob(oids[0])
-    assert PackSink(context.store).has(oids[0])
+    assert under_lock(context, lambda it: PackSink(it.lock).has(oids[0]))
     maintenance.combine_packs(context.store)
-    sink = PackSink(context.store)
-    assert all(sink.has(oid) and context.store.blob(oid) for oid in oids)
+    with packing(context) as sink:
+        assert all(sink.has(oid) and context.store.blob(oid) for oid in oids)
 
 
 @pytest.mark.parametrize("moment", [1, 2])
 def test_combining_in_the_middle_of_a_capture_harms_neither(
     context: Context, monkeypatch: pytest.MonkeyPatch, moment: int
 ) -> None:
-    """The capture has written its pack and is about to give the two files their names."""
+    """The capture has written its pack and is about to give the two files their names.
+
+    The combined pack is made meanwhile; the old ones go when the capture lets go of the lock.
+    """
     oids = write_packs(context, 6)
+    other = Store.open(context.store.location, os.environ)
+    combining = Thread(target=maintenance.combine_packs, args=(other,))
 
     class Meanwhile:
         left = moment
@@ -108,12 +124,17 @@ def test_combining_in_the_middle_of_a_capture_harms_neither(
                 self.left -= 1
                 if self.left == 0:
                     monkeypatch.setattr(durable, "faults", None)
-                    assert maintenance.combine_packs(context.store)
+                    before = packs_of(context.store)
+                    combining.start()
+                    while packs_of(context.store) == before:
+                        time.sleep(0.01)
 
-    sink = PackSink(context.store)
-    oids.append(sink.add(BLOB, b"of the capture"))
-    monkeypatch.setattr(durable, "faults", Meanwhile())
-    sink.publish()
+    with packing(context) as sink:
+        oids.append(sink.add(BLOB, b"of the capture"))
+        monkeypatch.setattr(durable, "faults", Meanwhile())
+        sink.publish()
+    combining.join()
+    other.close()
     assert len(packs_of(context.store)) == 2
     assert context.store.blob(oids[-1]) == b"of the capture"
     assert all(context.store.blob(oid) for oid in oids)
@@ -160,8 +181,8 @@ def test_a_capture_finds_everything_wherever_combining_was_killed(tmp_path: Path
             assert made.snapshot == first.snapshot
             assert holds(context, made, b"stays")
             assert (context.store.epoch, heard_by(context).notes) == (epoch, [])
-            sink = PackSink(context.store)
-            assert all(sink.has(oid) and context.store.blob(oid) for oid in oids)
+            with packing(context) as sink:
+                assert all(sink.has(oid) and context.store.blob(oid) for oid in oids)
             assert maintenance.combine_packs(context.store)
             assert verify(context, read_data=True).problems == ()
             names = {path.stem for path in packs_of(context.store)}

@@ -14,8 +14,7 @@ from takeback.ops import browse
 from takeback.ops.context import Context
 from takeback.store.namespace import SESSIONS, is_name, session_id, session_of, session_ref
 from takeback.store.records import write_record
-from takeback.store.sink import PackSink
-from tests.support.engine import NOON, checkpoint
+from tests.support.engine import NOON, checkpoint, packing, under_lock
 from tests.support.git import git
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)
@@ -139,11 +138,11 @@ def test_what_else_is_kept_there_is_no_session_no_news_and_gives_no_number(
     seen = browse.mark(store)
     trash = session_ref(made.session).replace("sessions", "trash")
     meta = {"type": "checkpoint", "sequence": 1000}
-    sink = PackSink(store)
-    commit = write_record(sink, meta, parents=(), time=NOON, message="pruned")
-    sink.publish()
+    with packing(context) as sink:
+        commit = write_record(sink, meta, parents=(), time=NOON, message="pruned")
+        sink.publish()
     store.refs.write(trash, commit, expect=None)
     assert browse.mark(store) == seen
     assert [session_of(ref) for ref in store.refs.list(SESSIONS)] == [made.session]
     Path(store.path("sequence")).unlink()
-    assert store.next_sequence() == made.sequence + 1
+    assert under_lock(context, lambda it: it.lock.next_sequence()) == made.sequence + 1

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
+
 from takeback.model.change import Change
 from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
 from takeback.model.operation import BOTH, REWIND, UNDO, Move
 from takeback.model.snapshot import DIRECTORY, FILE, LINK, Entry
-from takeback.ops.context import Context
+from takeback.ops.context import Context, LockedContext
 from takeback.store.namespace import OPERATIONS
 from takeback.store.operations import newest_operation, read_operations, write_operation
 from takeback.store.sink import PackSink
@@ -52,14 +56,21 @@ SECOND = Move(
 )
 
 
-def test_a_store_without_operations_has_an_empty_log(context: Context) -> None:
+@pytest.fixture
+def context(context: Context) -> Iterator[LockedContext]:
+    """The workspace, opened, and locked for as long as a test lasts."""
+    with context.locked() as locked:
+        yield locked
+
+
+def test_a_store_without_operations_has_an_empty_log(context: LockedContext) -> None:
     assert read_operations(context.store) == []
     assert newest_operation(context.store) is None
 
 
-def test_operations_read_back_whole_and_oldest_first(context: Context) -> None:
+def test_operations_read_back_whole_and_oldest_first(context: LockedContext) -> None:
     for operation in (FIRST, SECOND):
-        write_operation(context.store, PackSink(context.store), operation)
+        write_operation(context.lock, PackSink(context.lock), operation)
     first, second = read_operations(context.store)
     assert 0 < first.sequence < second.sequence
     assert first == FIRST.replace(sequence=first.sequence)
@@ -67,8 +78,8 @@ def test_operations_read_back_whole_and_oldest_first(context: Context) -> None:
     assert newest_operation(context.store) == second
 
 
-def test_the_log_reads_for_people_too(context: Context) -> None:
-    write_operation(context.store, PackSink(context.store), FIRST)
+def test_the_log_reads_for_people_too(context: LockedContext) -> None:
+    write_operation(context.lock, PackSink(context.lock), FIRST)
     tip = context.store.refs.read(OPERATIONS)
     assert tip is not None
     assert context.store.commit(tip).message == "rewind first"

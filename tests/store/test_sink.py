@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,15 +12,22 @@ from takeback.errors import CaptureFailed, WriteFailed
 from takeback.git.objects import BLOB, LONGEST, TREE, object_id
 from takeback.git.packs import Collision, Packs
 from takeback.ops.capture import capture
-from takeback.ops.context import Context
+from takeback.ops.context import Context, LockedContext
 from takeback.store.sink import PackSink
 from takeback.store.trust import Trust
 from takeback.worktree import reading
 from tests.support.engine import clock_of, packs_of, settle
 
 
-def test_what_is_published_is_one_pack_that_reads_back(context: Context) -> None:
-    sink = PackSink(context.store)
+@pytest.fixture
+def context(context: Context) -> Iterator[LockedContext]:
+    """The workspace, opened, and locked for as long as a test lasts."""
+    with context.locked() as locked:
+        yield locked
+
+
+def test_what_is_published_is_one_pack_that_reads_back(context: LockedContext) -> None:
+    sink = PackSink(context.lock)
     oids = [sink.add(BLOB, b"%d" % number) for number in range(20)]
     assert packs_of(context.store) == []
     assert all(sink.has(oid) for oid in oids)
@@ -31,16 +38,16 @@ def test_what_is_published_is_one_pack_that_reads_back(context: Context) -> None
     assert Trust(context.store).believes(pack.stem)
 
 
-def test_nothing_new_writes_nothing(context: Context) -> None:
-    sink = PackSink(context.store)
+def test_nothing_new_writes_nothing(context: LockedContext) -> None:
+    sink = PackSink(context.lock)
     before = sorted(Path(context.store.directory).rglob("*"))
     assert not sink.has(object_id(BLOB, b"unknown"))
     sink.publish()
     assert sorted(Path(context.store.directory).rglob("*")) == before
 
 
-def test_what_is_discarded_leaves_no_file_and_is_not_had(context: Context) -> None:
-    sink = PackSink(context.store)
+def test_what_is_discarded_leaves_no_file_and_is_not_had(context: LockedContext) -> None:
+    sink = PackSink(context.lock)
     oid = sink.add(BLOB, os.urandom(9 << 20))  # more than a pack is kept in memory
     directory = Path(context.store.git_dir, "objects", "pack")
     assert len(os.listdir(directory)) == 1
@@ -52,8 +59,8 @@ def test_what_is_discarded_leaves_no_file_and_is_not_had(context: Context) -> No
     assert not sink.has(oid)
 
 
-def test_below_the_floor_of_free_space_nothing_is_written(context: Context) -> None:
-    sink = PackSink(context.store, disk_floor=1 << 60)
+def test_below_the_floor_of_free_space_nothing_is_written(context: LockedContext) -> None:
+    sink = PackSink(context.lock, disk_floor=1 << 60)
     assert not sink.has(object_id(BLOB, b"x"))
     with pytest.raises(WriteFailed, match="less than the floor") as raised:
         sink.add(BLOB, b"x")
@@ -63,10 +70,10 @@ def test_below_the_floor_of_free_space_nothing_is_written(context: Context) -> N
 
 
 def test_a_file_that_is_not_of_the_size_it_was_is_not_added(
-    tmp_path: Path, context: Context
+    tmp_path: Path, context: LockedContext
 ) -> None:
     (tmp_path / "f").write_bytes(b"0123456789")
-    sink = PackSink(context.store)
+    sink = PackSink(context.lock)
     for size in (9, 11):
         with open(tmp_path / "f", "rb") as file:
             assert sink.add_stream(BLOB, file.fileno(), size) is None
@@ -74,8 +81,8 @@ def test_a_file_that_is_not_of_the_size_it_was_is_not_added(
         assert sink.add_stream(BLOB, file.fileno(), 10) == object_id(BLOB, b"0123456789")
 
 
-def test_two_sinks_publish_side_by_side(context: Context) -> None:
-    one, other = PackSink(context.store), PackSink(context.store)
+def test_two_sinks_publish_side_by_side(context: LockedContext) -> None:
+    one, other = PackSink(context.lock), PackSink(context.lock)
     oids = [one.add(BLOB, b"one"), other.add(BLOB, b"other")]
     child = one.fork()
     oids.append(child.add(BLOB, b"child"))
@@ -85,9 +92,9 @@ def test_two_sinks_publish_side_by_side(context: Context) -> None:
 
 
 def test_what_a_forked_sink_wrote_is_believed_once_its_parent_takes_it_over(
-    context: Context,
+    context: LockedContext,
 ) -> None:
-    parent = PackSink(context.store)
+    parent = PackSink(context.lock)
     child = parent.fork()
     parent.add(BLOB, b"parent")
     child.add(BLOB, b"child")
@@ -100,10 +107,10 @@ def test_what_a_forked_sink_wrote_is_believed_once_its_parent_takes_it_over(
 
 
 def test_a_tree_that_could_not_be_read_back_is_not_written(
-    context: Context, monkeypatch: pytest.MonkeyPatch
+    context: LockedContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(LONGEST, TREE, 1000)
-    sink = PackSink(context.store)
+    sink = PackSink(context.lock)
     with pytest.raises(CaptureFailed, match="could not be read back"):
         sink.add(TREE, bytes(1001))
     sink.add(BLOB, bytes(1001))
@@ -111,11 +118,11 @@ def test_a_tree_that_could_not_be_read_back_is_not_written(
 
 
 def test_bytes_that_are_there_are_compared_and_others_of_their_id_told_apart(
-    context: Context,
+    context: LockedContext,
 ) -> None:
     """No two contents with one SHA-1 are at hand: one is said to have the other's id."""
     one, other = b"one content", b"two content"
-    sink = PackSink(context.store)
+    sink = PackSink(context.lock)
     oid = sink.add(BLOB, one)
     assert sink.holds(oid, one)
     with pytest.raises(Collision):
@@ -127,9 +134,9 @@ def test_bytes_that_are_there_are_compared_and_others_of_their_id_told_apart(
         sink.holds(oid, other)
 
 
-def test_a_damaged_copy_is_not_taken_for_what_is_to_be_kept(context: Context) -> None:
+def test_a_damaged_copy_is_not_taken_for_what_is_to_be_kept(context: LockedContext) -> None:
     data = os.urandom(5000)
-    sink = PackSink(context.store)
+    sink = PackSink(context.lock)
     oid = sink.add(BLOB, data)
     sink.publish()
     [pack] = [path for path in packs_of(context.store) if path.suffix == ".pack"]
@@ -138,11 +145,11 @@ def test_a_damaged_copy_is_not_taken_for_what_is_to_be_kept(context: Context) ->
     raw[2000] ^= 1
     pack.write_bytes(raw)
     context.store.reopen_packs()
-    assert not PackSink(context.store).holds(oid, data)
+    assert not PackSink(context.lock).holds(oid, data)
 
 
 def test_a_file_whose_id_is_that_of_another_is_named_and_not_confused(
-    context: Context, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    context: LockedContext, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also when all files are read anew: only those that look as before are not compared."""
     compared: list[bytes] = []
@@ -163,18 +170,17 @@ def test_a_file_whose_id_is_that_of_another_is_named_and_not_confused(
         (workspace / name).write_bytes(b"good" + name.encode())
     settle()
     clock_of(context).time = (workspace / "a").stat().st_mtime
-    with context.locked():
-        capture(context).keep()
-        assert sorted(compared) == [b"gooda", b"goodb"]
-        compared.clear()
-        read.clear()
-        clock_of(context).time += 25 * 3600
-        capture(context).keep()
-        assert sorted(read) == [b"gooda", b"goodb"]
-        assert compared == []
-        (workspace / "a").write_bytes(b"EVILa")
-        clock_of(context).time += 25 * 3600
-        found = capture(context)
+    capture(context).keep()
+    assert sorted(compared) == [b"gooda", b"goodb"]
+    compared.clear()
+    read.clear()
+    clock_of(context).time += 25 * 3600
+    capture(context).keep()
+    assert sorted(read) == [b"gooda", b"goodb"]
+    assert compared == []
+    (workspace / "a").write_bytes(b"EVILa")
+    clock_of(context).time += 25 * 3600
+    found = capture(context)
     assert compared == [b"EVILa"]
     assert found.coverage.reason_for(b"a") == "unreadable"
     assert found.coverage.reason_for(b"b") is None

@@ -11,18 +11,23 @@ from takeback.ops.context import Context
 from takeback.store.operations import newest_operation, write_operation
 from takeback.store.sink import PackSink
 from tests.store.test_operations import FIRST
-from tests.support.engine import KillAt, Killed, checkpoint, clock_of, garble
+from tests.support.engine import KillAt, Killed, checkpoint, clock_of, garble, under_lock
 
 
 def sequence_file(context: Context) -> Path:
     return Path(context.store.path("sequence"))
 
 
+def next_sequence(context: Context) -> int:
+    return under_lock(context, lambda it: it.lock.next_sequence())
+
+
 def test_numbers_only_grow(context: Context) -> None:
-    numbers = [context.store.next_sequence() for _ in range(5)]
-    assert numbers == sorted(set(numbers))
-    assert context.store.next_sequence(above=100) > 100
-    assert context.store.next_sequence() > 101
+    with context.store.locked("a test", wait=0) as locked:
+        numbers = [locked.next_sequence() for _ in range(5)]
+        assert numbers == sorted(set(numbers))
+        assert locked.next_sequence(above=100) > 100
+        assert locked.next_sequence() > 101
 
 
 def test_checkpoints_and_operations_have_numbers_in_the_order_in_which_they_were_made(
@@ -30,7 +35,7 @@ def test_checkpoints_and_operations_have_numbers_in_the_order_in_which_they_were
 ) -> None:
     first = checkpoint(context)
     clock_of(context).time -= 1_000_000
-    write_operation(context.store, PackSink(context.store), FIRST)
+    under_lock(context, lambda it: write_operation(it.lock, PackSink(it.lock), FIRST))
     second = checkpoint(context)
     done = newest_operation(context.store)
     assert done is not None
@@ -46,19 +51,19 @@ def test_a_lost_number_is_found_again_in_the_refs(context: Context, content: byt
         sequence_file(context).unlink()
     else:
         sequence_file(context).write_bytes(content)
-    assert context.store.next_sequence() == newest.sequence + 1
+    assert next_sequence(context) == newest.sequence + 1
     assert checkpoint(context).sequence == newest.sequence + 2
 
 
 def test_a_lost_number_is_found_beside_damage(context: Context) -> None:
     newest = checkpoint(context)
-    write_operation(context.store, PackSink(context.store), FIRST)
+    under_lock(context, lambda it: write_operation(it.lock, PackSink(it.lock), FIRST))
     garble(context.store, newest.commit)
     context.store.reopen_packs()
     sequence_file(context).unlink()
     done = newest_operation(context.store)
     assert done is not None
-    assert context.store.next_sequence() > done.sequence
+    assert next_sequence(context) > done.sequence
 
 
 def test_a_number_that_is_too_low_is_not_given_twice_in_a_session(context: Context) -> None:
@@ -76,6 +81,6 @@ def test_a_kill_leaves_a_gap_and_gives_no_number_twice(
         with monkeypatch.context() as patch:
             patch.setattr(durable, "faults", KillAt(step))
             with pytest.raises(Killed):
-                context.store.next_sequence()
-        numbers.append(context.store.next_sequence())
+                next_sequence(context)
+        numbers.append(next_sequence(context))
     assert numbers == sorted(set(numbers))

@@ -13,8 +13,7 @@ from takeback.git.objects import BLOB, EMPTY_TREE
 from takeback.model.snapshot import DIRECTORY, Entry
 from takeback.ops.context import Context
 from takeback.store import trees
-from takeback.store.sink import PackSink
-from tests.support.engine import checkpoint, file_entry, garble, link_entry
+from tests.support.engine import checkpoint, file_entry, garble, link_entry, packing
 
 _NAMES = st.sampled_from([b"a", b"a-b", b"a.b", b"ab", b"b", b"\xff", b"c d"])
 _FILES = st.one_of(
@@ -55,9 +54,9 @@ def without_tree_ids(entries: dict[bytes, Entry]) -> dict[bytes, Entry]:
 
 def kept(context: Context, *snapshots: dict[bytes, Entry]) -> list[bytes]:
     """Writes some snapshots and returns their ids."""
-    sink = PackSink(context.store)
-    roots = [trees.build(sink, snapshot) for snapshot in snapshots]
-    sink.publish()
+    with packing(context) as sink:
+        roots = [trees.build(sink, snapshot) for snapshot in snapshots]
+        sink.publish()
     return roots
 
 
@@ -115,12 +114,11 @@ def test_equal_trees_are_not_read(context: Context) -> None:
 
 
 def test_a_missing_or_damaged_object_is_named_by_its_path(context: Context) -> None:
-    sink = PackSink(context.store)
-    here = sink.add(BLOB, b"here")
     lost = file_entry(b"lost")
-    inner = {b"d/here": Entry(0o100644, here), b"d/lost": lost, b"e/f": Entry(0o100644, here)}
-    root = trees.build(sink, inner)
-    sink.publish()
+    with packing(context) as sink:
+        here = Entry(0o100644, sink.add(BLOB, b"here"))
+        root = trees.build(sink, {b"d/here": here, b"d/lost": lost, b"e/f": here})
+        sink.publish()
     assert list(trees.unsound_entries(context.store, root, set(), snapshot=True)) == [
         (b"d/lost", lost.oid)
     ]
@@ -195,7 +193,7 @@ def test_a_tree_deeper_than_the_interpreters_stack_is_built_walked_and_compared(
 
 
 def test_a_path_that_none_has_builds_no_tree(context: Context) -> None:
-    sink = PackSink(context.store)
-    for paths in ([b"/a"], [b"a//b"], [b"a/"], [b""], [b"a", b"a/b"], [b"a/../b"]):
-        with pytest.raises(ValueError, match=r"name|path"):
-            trees.build(sink, dict.fromkeys(paths, file_entry(b"1")))
+    with packing(context) as sink:
+        for paths in ([b"/a"], [b"a//b"], [b"a/"], [b""], [b"a", b"a/b"], [b"a/../b"]):
+            with pytest.raises(ValueError, match=r"name|path"):
+                trees.build(sink, dict.fromkeys(paths, file_entry(b"1")))

@@ -10,14 +10,23 @@ import pytest
 
 from takeback import durable
 from takeback.git.objects import BLOB, object_id
-from takeback.ops.capture import capture
 from takeback.ops.context import Context
 from takeback.store import trees
 from takeback.store.checksum import checksum_holds
 from takeback.store.sink import PackSink
 from takeback.store.trust import Trust
 from tests.support.cli import Cli
-from tests.support.engine import Killed, checkpoint, garble, heard_by, packs_of, settle
+from tests.support.engine import (
+    Killed,
+    captured,
+    checkpoint,
+    garble,
+    heard_by,
+    packing,
+    packs_of,
+    settle,
+    under_lock,
+)
 
 BYTES = b"bytes that are kept\n"
 OID = object_id(BLOB, BYTES)
@@ -26,9 +35,9 @@ OID = object_id(BLOB, BYTES)
 @pytest.fixture
 def pack(context: Context) -> Path:
     """The one pack of a store, which holds a blob."""
-    sink = PackSink(context.store)
-    sink.add(BLOB, BYTES)
-    sink.publish()
+    with packing(context) as sink:
+        sink.add(BLOB, BYTES)
+        sink.publish()
     [path] = packs_of(context.store)
     path.chmod(0o600)
     return path
@@ -89,7 +98,7 @@ def test_a_damaged_trust_table_believes_nothing(context: Context, pack: Path, da
 def test_after_a_restart_a_sound_pack_is_believed_again(context: Context, pack: Path) -> None:
     restart(context)
     assert not believed(context, pack)
-    assert Trust(context.store).check() is None
+    assert under_lock(context, lambda it: Trust(it.store).check(it.lock)) is None
     assert believed(context, pack)
 
 
@@ -101,11 +110,11 @@ def test_after_a_restart_a_recent_pack_is_read_before_it_is_believed(
     os.utime(pack, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert believed(context, pack)  # size, time and inode are right: a disk can lie like this
     restart(context)
-    said = Trust(context.store).check()
+    said = under_lock(context, lambda it: Trust(it.store).check(it.lock))
     assert said is not None
     assert f"{pack.stem} is damaged" in said
     assert not believed(context, pack)
-    assert Trust(context.store).check() is None  # said once
+    assert under_lock(context, lambda it: Trust(it.store).check(it.lock)) is None  # said once
     assert not believed(context, pack)
 
 
@@ -113,17 +122,17 @@ def test_while_the_machine_runs_no_pack_is_read(context: Context, pack: Path) ->
     times = pack.stat()
     garble(context.store, OID)
     os.utime(pack, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert Trust(context.store).check() is None
+    assert under_lock(context, lambda it: Trust(it.store).check(it.lock)) is None
 
 
 def test_no_sink_of_another_run_of_the_machine_has_anything(context: Context, pack: Path) -> None:
     restart(context)
-    assert not PackSink(context.store).has(OID)
-    other = PackSink(context.store)
-    other.add(BLOB, b"written after the restart, before any capture")
-    other.publish()
+    assert not under_lock(context, lambda it: PackSink(it.lock).has(OID))
+    with packing(context) as other:
+        other.add(BLOB, b"written after the restart, before any capture")
+        other.publish()
     assert not believed(context, pack)  # to add a pack vouches for no other
-    assert Trust(context.store).check() is None
+    assert under_lock(context, lambda it: Trust(it.store).check(it.lock)) is None
     assert believed(context, pack)
 
 
@@ -131,16 +140,16 @@ def test_a_table_that_is_lost_voids_the_stat_cache_also_after_another_pack_was_a
     context: Context, pack: Path
 ) -> None:
     Path(context.store.path("trust")).unlink()
-    sink = PackSink(context.store)
-    sink.add(BLOB, b"written by somebody who does not capture")
-    sink.publish()
+    with packing(context) as sink:
+        sink.add(BLOB, b"written by somebody who does not capture")
+        sink.publish()
     epoch = context.store.epoch
-    said = Trust(context.store).check()
+    said = under_lock(context, lambda it: Trust(it.store).check(it.lock))
     assert said is not None
     assert "the table of its packs is gone" in said
     assert context.store.epoch == epoch + 1
     assert believed(context, pack)  # it was read whole
-    assert Trust(context.store).check() is None
+    assert under_lock(context, lambda it: Trust(it.store).check(it.lock)) is None
     assert context.store.epoch == epoch + 1
 
 
@@ -149,7 +158,7 @@ def test_a_table_of_an_older_takeback_is_as_good_as_none(context: Context, pack:
     old = {name: signature[:3] for name, (_, signature) in packs.items()}
     Path(context.store.path("trust")).write_bytes(marshal.dumps((boot, old)))
     assert not believed(context, pack)
-    assert Trust(context.store).check() is not None
+    assert under_lock(context, lambda it: Trust(it.store).check(it.lock)) is not None
     assert believed(context, pack)
 
 
@@ -162,7 +171,7 @@ def test_the_epoch_is_raised_before_the_table_forgets(
     for number in range(1, 30):
         monkeypatch.setattr(durable, "faults", KillAtStep(number))
         try:
-            Trust(context.store).check()
+            under_lock(context, lambda it: Trust(it.store).check(it.lock))
         except Killed:
             monkeypatch.setattr(durable, "faults", None)
             noticed = Trust(context.store).broken() == {pack.stem: "it is gone"}
@@ -195,16 +204,16 @@ def test_blame_of_a_pack_counts_at_once_and_is_answered_by_the_next_capture(
     epoch = context.store.epoch
     context.store.blame(pack.stem)
     context.store.blame(pack.stem)
-    assert not PackSink(context.store).has(OID)
-    assert Trust(context.store).check() is not None
+    assert not under_lock(context, lambda it: PackSink(it.lock).has(OID))
+    assert under_lock(context, lambda it: Trust(it.store).check(it.lock)) is not None
     assert context.store.epoch == epoch + 1
     assert context.store.blamed_packs() == set()
     context.store.blame(pack.stem)  # known already: nothing is read anew for it
     context.store.blame("pack-that-is-none-of-ours")
-    assert Trust(context.store).check() is None
+    assert under_lock(context, lambda it: Trust(it.store).check(it.lock)) is None
     assert context.store.epoch == epoch + 1
     assert context.store.blamed_packs() == set()
-    assert not PackSink(context.store).has(OID)
+    assert not under_lock(context, lambda it: PackSink(it.lock).has(OID))
 
 
 def test_blame_in_a_store_that_cannot_be_written_stops_nothing(
@@ -229,9 +238,8 @@ def test_a_checksum_holds_for_the_whole_pack_only(context: Context, pack: Path) 
 
 def lost_in(context: Context, path: bytes) -> bytes:
     """Returns the object that the newest capture holds at ``path``, after it was read back."""
-    captured = capture(context)
-    captured.keep()
-    entry = trees.lookup(context.store, captured.tree, path)
+    tree = captured(context).tree
+    entry = trees.lookup(context.store, tree, path)
     assert entry is not None
     return context.store.blob(entry.oid)
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from takeback.git.objects import BLOB, object_id
 from takeback.model.checkpoint import Checkpoint
@@ -14,10 +15,12 @@ from takeback.model.policy import Policy
 from takeback.model.snapshot import FILE, LINK, Entry
 from takeback.ops import checkpoint as checkpoints
 from takeback.ops.capture import Captured, capture
-from takeback.ops.context import Context
+from takeback.ops.context import Context, LockedContext
 from takeback.ops.open import locate, open_store, open_workspace
+from takeback.store.sink import PackSink
 from takeback.store.store import Store
 
+Result = TypeVar("Result")
 NOON = 1_794_744_000.0
 """2026-11-15 12:00 UTC, when a test's clock starts."""
 TICK = 0.06
@@ -91,10 +94,23 @@ def checkpoint(context: Context, **options: str) -> Checkpoint:
 
 def captured(context: Context) -> Captured:
     """Captures the workspace, without a checkpoint, and keeps what was learnt."""
-    with context.locked():
-        made = capture(context)
+    with context.locked() as locked:
+        made = capture(locked)
         made.keep()
     return made
+
+
+def under_lock(context: Context, act: Callable[[LockedContext], Result]) -> Result:
+    """Does what needs the lock, and lets go of it."""
+    with context.locked() as locked:
+        return act(locked)
+
+
+@contextmanager
+def packing(context: Context) -> Iterator[PackSink]:
+    """Holds the lock and yields a sink of the store."""
+    with context.locked() as locked:
+        yield PackSink(locked.lock)
 
 
 def settle() -> None:

@@ -62,9 +62,12 @@ class Scanner:
 
     def run(self, *, rehash: bool = False) -> Scanned:
         """Scans; with ``rehash`` everything is read, and nothing is remembered."""
+        with self.context.locked() as locked:
+            return self._run(Reading(locked.lock), rehash=rehash)
+
+    def _run(self, sink: Reading, *, rehash: bool) -> Scanned:
         store = self.context.store
         self.asked = []
-        sink = Reading(store)
         sink.when_read = self.when_read
         rules = Asking(
             self.context.workspace.root, self.context.policy, self.context.environ, self._rules

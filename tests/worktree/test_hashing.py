@@ -11,19 +11,18 @@ import pytest
 
 from takeback.git.objects import BLOB, object_id
 from takeback.ops.context import Context
-from takeback.store.sink import PackSink
 from takeback.store.trust import Trust
 from takeback.worktree.directory import signature
 from takeback.worktree.hashing import Reading, Task, read_files
 from takeback.worktree.reading import GONE, Intake
-from tests.support.engine import Heard, packs_of
+from tests.support.engine import Heard, packing, packs_of
 
 
 def read(context: Context, tasks: list[Task]) -> dict[bytes, tuple[bytes, bytes] | str]:
-    sink = PackSink(context.store)
-    intake = Intake(sink, size_limit=100)
-    read_files(tasks, Reading(context.workspace.fd, intake, Heard(), in_child=lambda: None))
-    sink.publish()
+    with packing(context) as sink:
+        intake = Intake(sink, size_limit=100)
+        read_files(tasks, Reading(context.workspace.fd, intake, Heard(), in_child=lambda: None))
+        sink.publish()
     return {os.path.join(task.directory, task.name): task.outcome for task in tasks}
 
 
@@ -80,16 +79,17 @@ store = open_store(place, os.environ, SilentReporter(), create=True)
 workspace = open_workspace(place)
 hashing._WORTH_A_FORK_FILES = 2
 tasks = [hashing.Task(b"", b"%d" % number, 1) for number in range(10)]
-sink = PackSink(store)
-try:
-    intake = Intake(sink, size_limit=100)
-    hashing.read_files(tasks, hashing.Reading(workspace.fd, intake, SilentReporter(), in_child))
-except Exception as error:
-    sink.discard()
-    print(type(error).__name__, error)
-else:
-    sink.publish()
-    print(*(task.outcome[0].hex() for task in tasks))
+with store.locked("a test", wait=0) as locked:
+    sink = PackSink(locked)
+    try:
+        intake = Intake(sink, size_limit=100)
+        hashing.read_files(tasks, hashing.Reading(workspace.fd, intake, SilentReporter(), in_child))
+    except Exception as error:
+        sink.discard()
+        print(type(error).__name__, error)
+    else:
+        sink.publish()
+        print(*(task.outcome[0].hex() for task in tasks))
 """
 
 
@@ -129,8 +129,8 @@ def test_a_second_process_that_fails_fails_the_whole_and_leaves_nothing(
 def test_progress_is_told_now_and_then(workspace: Path, context: Context) -> None:
     heard = Heard()
     tasks = [Task(b"", b"%d" % number, 1) for number in range(1200)]
-    sink = PackSink(context.store)
-    intake = Intake(sink, size_limit=1)
-    read_files(tasks, Reading(context.workspace.fd, intake, heard, in_child=lambda: None))
+    with packing(context) as sink:
+        intake = Intake(sink, size_limit=1)
+        read_files(tasks, Reading(context.workspace.fd, intake, heard, in_child=lambda: None))
     assert {what for what, _, _ in heard.steps} == {"reading files"}
     assert all(0 < done <= total == 1200 for _, done, total in heard.steps)

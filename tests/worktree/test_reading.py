@@ -11,10 +11,17 @@ from pathlib import Path
 import pytest
 
 from takeback.git.objects import BLOB, object_id
-from takeback.ops.context import Context
+from takeback.ops.context import Context, LockedContext
 from takeback.store.sink import PackSink
 from takeback.worktree.reading import GONE, Intake, Kept, keep
 from tests.support.engine import as_nobody
+
+
+@pytest.fixture
+def context(context: Context) -> Iterator[LockedContext]:
+    """The workspace, opened, and locked for as long as a test lasts."""
+    with context.locked() as locked:
+        yield locked
 
 
 @pytest.fixture
@@ -32,8 +39,8 @@ def fd(root: Path) -> Iterator[int]:
 
 
 @pytest.fixture
-def sink(context: Context) -> PackSink:
-    return PackSink(context.store)
+def sink(context: LockedContext) -> PackSink:
+    return PackSink(context.lock)
 
 
 def test_a_file_is_kept_with_its_status(root: Path, fd: int, sink: PackSink) -> None:
@@ -146,12 +153,12 @@ def test_a_file_that_holds_more_than_its_size_says_is_unstable(sink: PackSink) -
 
 
 def test_bytes_that_are_there_already_are_not_written_again(
-    root: Path, fd: int, context: Context
+    root: Path, fd: int, context: LockedContext
 ) -> None:
     (root / "f").write_bytes(b"x")
-    first = PackSink(context.store)
+    first = PackSink(context.lock)
     keep(fd, b"f", Intake(first))
     assert len(first.publish()) == 1
-    second = PackSink(context.store)
+    second = PackSink(context.lock)
     keep(fd, b"f", Intake(second))
     assert second.publish() == []

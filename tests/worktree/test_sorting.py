@@ -11,7 +11,7 @@ from takeback.model.policy import Policy
 from takeback.ops.context import Context
 from takeback.store import trees
 from tests.support.cli import Cli
-from tests.support.engine import captured, checkpoint, opened
+from tests.support.engine import captured, checkpoint, opened, under_lock
 from tests.support.git import git
 from tests.support.unprivileged import unprivileged
 
@@ -71,7 +71,7 @@ def test_what_is_held_in_an_ignored_directory_stays_without_the_stat_cache(
     captured(context)
     (root / ".gitignore").write_text("src/\n")
     captured(context)
-    context.store.raise_epoch()
+    under_lock(context, lambda it: it.lock.raise_epoch())
     assert held(context).keys() >= HELD
     checkpoint(context)
     shutil.rmtree(context.store.path("stat"))

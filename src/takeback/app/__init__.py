@@ -50,10 +50,12 @@ class Takeback(Steps):
         allow_large: bool = False,
     ) -> Made:
         """Makes a checkpoint of the files as they are now; ``session`` is whose it is."""
-        self._recover_and_say()
+        if self.interrupted:
+            with self._context.locked() as locked:
+                self._recover_and_say(locked)
         if label is not None:
             wanted = label
-            self._ask(lambda ledger: ops.label.check_new_label(self._context, ledger, wanted))
+            self._ask(lambda ledger: ops.names.check_label(ledger, wanted, self.now))
         return ops.checkpoint.checkpoint(
             self._context,
             label=label,
@@ -175,7 +177,7 @@ class Takeback(Steps):
 
     def doctor(self, *, rebuild: bool = False) -> list[Finding]:
         """Names what is wrong and mends what can safely be mended."""
-        found = ops.doctor.doctor(self._context, self.recover)
+        found = ops.doctor.doctor(self._context, self._recover)
         from takeback.app.checkup import check_agents, check_recording
 
         found += check_recording(self.recording_off_by)

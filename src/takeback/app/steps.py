@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from takeback.model.operation import Move, Step
     from takeback.model.plan import Outcome, Plan
     from takeback.model.session import Resume
+    from takeback.ops.context import LockedContext
 
 
 @guarded
@@ -62,19 +63,24 @@ class Steps(Travel):
 
         After a recovery ``undo`` and ``redo`` mean another operation than the caller saw.
         """
-        if self._recover_and_say() is not None:
+        if self.interrupted:
+            with self._context.locked() as locked:
+                self._recover_instead_of(locked, kind)
+
+    def _recover_instead_of(self, locked: LockedContext, kind: str) -> None:
+        if self._recover_and_say(locked) is not None:
             raise RecoveredInstead(
                 f"an interrupted operation was recovered first, so {kind} now means something else",
                 hint=f"look at the files, then run it again: takeback {kind}",
             )
 
     def _step(self, kind: str, overrides: Overrides, shown: Plan | None) -> Outcome:
-        self.recover_instead_of(kind)
-        with self._context.locked():  # from what is decided on until it is done
-            self._take_in()
-            step = ops.undo.next_step(self._context, kind)
+        with self._context.locked() as locked:  # from what is decided on until it is done
+            self._recover_instead_of(locked, kind)
+            self._take_in(locked)
+            step = ops.undo.next_step(locked, kind)
             outcome = ops.undo.take_step(
-                self._context,
+                locked,
                 kind,
                 step,
                 self._by_id,

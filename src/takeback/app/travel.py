@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from takeback.model.plan import Outcome, Plan
     from takeback.ops.child import Cut
     from takeback.ops.choices import Choices
+    from takeback.ops.context import LockedContext
     from takeback.ops.facts import Facts
     from takeback.ops.recover import Recovered
     from takeback.ops.running import RunningTurn
@@ -36,14 +37,18 @@ class Travel(Reading):
 
     def recover(self) -> Recovered | None:
         """Finishes or rolls back an interrupted operation; None if there is none."""
-        return ops.recover.recover(self._context, self._by_id)
-
-    def _recover_and_say(self) -> Recovered | None:
         if not self.interrupted:
             return None
-        done = self.recover()
+        with self._context.locked() as locked:
+            return self._recover(locked)
+
+    def _recover(self, locked: LockedContext) -> Recovered | None:
+        return ops.recover.recover(locked, self._by_id)
+
+    def _recover_and_say(self, locked: LockedContext) -> Recovered | None:
+        done = self._recover(locked)
         if done is not None:
-            self._context.reporter.note(done.sentence())
+            locked.reporter.note(done.sentence())
         return done
 
     def before_newest_turn(self, session: str | None = None) -> Checkpoint:
@@ -162,13 +167,12 @@ class Travel(Reading):
         shown: Plan | None = None,
     ) -> Outcome:
         """Goes to a checkpoint. ``shown`` is the plan a person agreed to."""
-        self._recover_and_say()
-        target, moved = self._destination(checkpoint, paths, scope, ignored)
-        with self._context.locked():  # from what is decided on until it is done
-            self._take_in()
-            cut = self._cut(target) if moved != "files" else None
+        with self._context.locked() as locked:  # from what is decided on until it is done
+            self._take_in(locked)
+            target, moved = self._destination(checkpoint, paths, scope, ignored)
+            cut = self._cut(locked, target) if moved != "files" else None
             outcome = ops.rewind.rewind(
-                self._context,
+                locked,
                 target,
                 self._scope(paths, ignored, files=moved != "conversation"),
                 overrides,
@@ -194,17 +198,16 @@ class Travel(Reading):
         With ``worktree`` the files go into a new directory, and those here stay; with ``git`` it
         becomes a worktree of the project's git repository.
         """
-        self._recover_and_say()
-        target = self.find(checkpoint)
-        linked = None
-        if worktree is not None:
-            worktree = self._directory_to_fill(worktree)
-            linked = self._linked(target) if git else None
-        with self._context.locked():  # from what is decided on until it is done
-            self._take_in()
-            cut = self._cut(target, worktree)
+        with self._context.locked() as locked:  # from what is decided on until it is done
+            self._take_in(locked)
+            target = self.find(checkpoint)
+            linked = None
+            if worktree is not None:
+                worktree = self._directory_to_fill(worktree)
+                linked = self._linked(target) if git else None
+            cut = self._cut(locked, target, worktree)
             outcome = ops.rewind.rewind(
-                self._context,
+                locked,
                 target,
                 self._scope((), False, files=files and worktree is None),
                 overrides,
@@ -223,9 +226,13 @@ class Travel(Reading):
         self._refuse_inside("a git worktree")
         return ops.elsewhere.linked(self._context, target)
 
-    def _take_in(self) -> None:
-        """Records the events that wait, so that what is decided on is all. Holds the lock."""
-        ops.receive.record_waiting(self._context)
+    def _take_in(self, locked: LockedContext) -> None:
+        """Recovers what was interrupted and records what waits, so that what is decided on is all.
+
+        Under the lock: until it is had, another process may be killed in the middle of a rewind.
+        """
+        self._recover_and_say(locked)
+        ops.receive.record_waiting(locked)
 
     def _delivered(self, outcome: Outcome, cut: Cut | None) -> Outcome:
         """Gives a new session to its agent, where that does not read the file itself."""
@@ -294,10 +301,10 @@ class Travel(Reading):
             raise UsageError("paths and ignored files go with the files alone", hint="say --files")
         return target, scope
 
-    def _cut(self, target: Checkpoint, worktree: str | None = None) -> Cut:
+    def _cut(self, locked: LockedContext, target: Checkpoint, worktree: str | None = None) -> Cut:
         unused = self._ask(lambda ledger: ops.names.unused_children(ledger, target))
         return ops.child.plan_cut(
-            self._context,
+            locked,
             adapter_of(target.agent or ""),
             target,
             newest=self._newest_conversation(target),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from takeback.app.workspace import CheckpointLike
     from takeback.model.earlier import Earlier
     from takeback.model.plan import Outcome, Plan
+    from takeback.ops.context import LockedContext
     from takeback.ops.recover import Recovered
     from takeback.ports import Clock, Reporter
 
@@ -60,9 +61,9 @@ class Unclaimed(Takeback):
         found.of, found.warning = of, warning
         return found
 
-    def recover(self) -> Recovered | None:
+    def _recover(self, locked: LockedContext) -> Recovered | None:
         """Recovers what was interrupted, once the store is this directory's own."""
-        return super().recover() if self._claimed else None
+        return super()._recover(locked) if self._claimed else None
 
     def plan(
         self,

@@ -94,8 +94,15 @@ class Plan(Value):
         return self.is_empty and self.scope == FILES
 
     def same_changes(self, other: Plan) -> bool:
-        """Tells whether both plans do the same to the files."""
-        return self.writes == other.writes and self.deletes == other.deletes
+        """Tells whether both plans go to the same place and do the same to the files.
+
+        Two undos may do the same to them; whoever said yes to one has not said it to the other.
+        """
+        return (
+            self.target.id == other.target.id
+            and self.writes == other.writes
+            and self.deletes == other.deletes
+        )
 
 
 class Outcome(Value):

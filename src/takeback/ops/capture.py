@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from takeback.model.coverage import Coverage
     from takeback.model.ids import SessionId
     from takeback.model.snapshot import Entry
-    from takeback.ops.context import Context
+    from takeback.ops.context import Context, LockedContext
     from takeback.ports import Brought, ObjectSink
 
 _ATTEMPTS = 3
@@ -62,12 +62,12 @@ class Captured(Value):
 
 
 def capture(
-    context: Context,
+    context: LockedContext,
     *,
     allow_large: bool = False,
     brought: Brought | None = None,
 ) -> Captured:
-    """Looks at the workspace. The caller holds the lock.
+    """Looks at the workspace.
 
     ``brought`` is what an operation has just brought back: it is held as it was where it came from.
 
@@ -77,10 +77,10 @@ def capture(
     store = context.store
     trust = Trust(store)
     with Translated("the capture"):
-        trouble = trust.check()
+        trouble = trust.check(context.lock)
     if trouble is not None:
         context.reporter.note(trouble)
-    sink = PackSink(store, disk_floor=context.policy.disk_floor, trust=trust)
+    sink = PackSink(context.lock, disk_floor=context.policy.disk_floor, trust=trust)
     with Translated("the capture", undo=sink.discard):
         for attempt in range(_ATTEMPTS):
             scan = scan_into(context, sink, allow_large=allow_large, brought=brought)
@@ -185,7 +185,7 @@ def draft(context: Context, *, kind: str, session: SessionId) -> Checkpoint:
 
 
 def record(
-    context: Context,
+    context: LockedContext,
     captured: Captured,
     drafted: Checkpoint,
     *,
@@ -193,7 +193,7 @@ def record(
     conversation: Sequence[bytes] = (),
     base: Checkpoint | None = None,
 ) -> Checkpoint:
-    """Makes a checkpoint of a capture: durable when it returns. The caller holds the lock.
+    """Makes a checkpoint of a capture: durable when it returns.
 
     Where an operation was interrupted and nobody has recovered it, the checkpoint says so.
 
@@ -209,7 +209,7 @@ def record(
         tree = trees.build(sink, saved).hex() if saved else None
         amid = journal.interrupted(store)
         checkpoint = write_checkpoint(
-            store,
+            context.lock,
             sink,
             drafted.replace(
                 snapshot=captured.snapshot,

@@ -34,22 +34,25 @@ def checkpoint(
 ) -> Made:
     """Makes a checkpoint by hand, of the workspace's own session unless another is named.
 
-    It is durable when this returns.
+    It is durable when this returns. Raises UsageError for a label that another one has.
     """
-    with context.locked():
-        captured = capture(context, allow_large=allow_large)
+    with context.locked() as locked:
+        if label is not None:
+            from takeback.ops.label import check_free
+
+            check_free(locked, label)
+        captured = capture(locked, allow_large=allow_large)
         if pending.any_left(context.store):
             from takeback.ops.receive import record_waiting
 
-            record_waiting(context, captured)
-        close_gone(context, captured)
+            record_waiting(locked, captured)
+        close_gone(locked, captured)
         drafted = draft(context, kind=MANUAL, session=session or WORKSPACE_SESSION)
-        made = record(context, captured, drafted.replace(prompt=prompt))
+        made = record(locked, captured, drafted.replace(prompt=prompt))
         if label is not None:
-            from takeback.store.labels import write_label
-            from takeback.store.sink import PackSink
+            from takeback.ops.label import put_label
 
-            write_label(context.store, PackSink(context.store), made, label, context.clock.now())
+            put_label(locked, made, label)
             made = made.replace(label=label)
     context.store.keep_house()
     return Made(made, captured.coverage.skipped)

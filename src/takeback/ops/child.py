@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from takeback.model.session import NewSession
-    from takeback.ops.context import Context
+    from takeback.ops.context import Context, LockedContext
     from takeback.ports import Adapter
     from takeback.worktree.stage import BlobSource
 
@@ -132,7 +132,7 @@ def _live(target: Checkpoint, parts: tuple[bytes, ...]) -> tuple[bytes, ...]:
 
 
 def plan_cut(
-    context: Context,
+    context: LockedContext,
     adapter: Adapter,
     target: Checkpoint,
     *,
@@ -169,10 +169,9 @@ def plan_cut(
             return Cut(again, resume_of(other, adapter, where), prompt, reused=True)
     berth = _berth_of(context, adapter, target, new) if history else Berth("")
     berth.check(target.id)
-    with context.locked():
-        sink = PackSink(context.store, disk_floor=context.policy.disk_floor)
-        tree = write_conversation(sink, [new.data])
-        sink.publish()
+    sink = PackSink(context.lock, disk_floor=context.policy.disk_floor)
+    tree = write_conversation(sink, [new.data])
+    sink.publish()
     child = Child(
         id=session_id(target.agent, new.native),
         agent=target.agent,
@@ -268,11 +267,12 @@ def resume_line(checkpoint: Checkpoint, start: Resume) -> Resume | None:
     return None if checkpoint.resume or not start.argv else start
 
 
-def write_child(context: Context, child: Child, target: Checkpoint, blobs: BlobSource) -> None:
+def write_child(
+    context: LockedContext, child: Child, target: Checkpoint, blobs: BlobSource
+) -> None:
     """Writes the session's file and its first checkpoint; may be called again after a crash.
 
-    Raises Refused, WriteFailed or StoreDamaged; then the session is not there. The caller holds
-    the lock.
+    Raises Refused, WriteFailed or StoreDamaged; then the session is not there.
     """
     data = b"".join(read_conversation(context.store, bytes.fromhex(child.tree)))
     if child.worktree is not None:
@@ -312,8 +312,8 @@ def write_child(context: Context, child: Child, target: Checkpoint, blobs: BlobS
         late=False,
     )
     write_checkpoint(
-        context.store,
-        PackSink(context.store, disk_floor=context.policy.disk_floor),
+        context.lock,
+        PackSink(context.lock, disk_floor=context.policy.disk_floor),
         first,
         read_coverage(context.store, target.commit),
         conversation=bytes.fromhex(child.tree),

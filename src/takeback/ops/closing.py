@@ -8,7 +8,7 @@ not. Where neither the process nor the transcript tells, a turn stays open.
 
 from __future__ import annotations
 
-from takeback.errors import InUse, TakebackError
+from takeback.errors import TakebackError
 from takeback.model.turn import IDLE, SESSION_END, TURN_END, ended
 from takeback.ops.capture import capture, draft, record
 from takeback.ops.processes import is_gone
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from takeback.model.ids import SessionId
     from takeback.model.turn import Moment
     from takeback.ops.capture import Captured
-    from takeback.ops.context import Context
+    from takeback.ops.context import Context, LockedContext
 
     IsStopped = Callable[[Checkpoint], bool]
 
@@ -32,13 +32,13 @@ _SILENT_FOR = 3600.0
 
 
 def close_gone(
-    context: Context,
+    context: LockedContext,
     captured: Captured,
     *,
     besides: SessionId | None = None,
     is_stopped: IsStopped | None = None,
 ) -> None:
-    """Ends the open turns of agents that are gone. The caller holds the lock.
+    """Ends the open turns of agents that are gone.
 
     ``besides`` is the session that speaks at this moment: its own events end its turns.
     ``is_stopped`` tells of a session's newest checkpoint whether Esc has ended its turn; without
@@ -49,7 +49,7 @@ def close_gone(
             continue
         newest = newest_checkpoint(context.store, session)
         if newest is None or newest.moment.phase == IDLE or _is_old(context, newest):
-            open_turns.note(context.store, session, is_open=False)
+            open_turns.note(context.lock, session, is_open=False)
             continue
         moment = _end(newest, is_stopped)
         if moment is None:
@@ -58,7 +58,7 @@ def close_gone(
             phase=moment.phase, unfinished=moment.unfinished
         )
         record(context, captured, drafted)
-        open_turns.note(context.store, session, is_open=False)
+        open_turns.note(context.lock, session, is_open=False)
 
 
 def _end(newest: Checkpoint, is_stopped: IsStopped | None) -> Moment | None:
@@ -84,21 +84,16 @@ def close_ended(context: Context, is_stopped: IsStopped) -> None:
     if store.lock.held or not _any_ended(context, is_stopped):
         return
     try:
-        store.lock.acquire(context.holder, wait=0.0)
-    except InUse:
-        return
-    try:
-        if not journal.exists(store):
-            from takeback.ops.receive import record_waiting
+        with context.locked(wait=0.0) as locked:
+            if not journal.exists(store):
+                from takeback.ops.receive import record_waiting
 
-            captured = capture(context)
-            record_waiting(context, captured)
-            close_gone(context, captured, is_stopped=is_stopped)
-            captured.keep()
+                captured = capture(locked)
+                record_waiting(locked, captured)
+                close_gone(locked, captured, is_stopped=is_stopped)
+                captured.keep()
     except (TakebackError, OSError):
         return
-    finally:
-        store.lock.release()
 
 
 def _any_ended(context: Context, is_stopped: IsStopped) -> bool:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from takeback.model.policy import Policy
     from takeback.ports import Clock, Reporter
+    from takeback.store.locked import Locked
     from takeback.store.store import Store
     from takeback.worktree.workspace import Workspace
 
@@ -25,19 +26,36 @@ class Context(Value):
     environ: Mapping[str, str]
     holder: str
 
-    def locked(self) -> Locking:
-        """Returns a context manager that holds the workspace's lock."""
-        return Locking(self)
+    def locked(self, *, wait: float | None = None) -> Locking:
+        """Returns a context manager that holds the workspace's lock and yields a LockedContext.
+
+        Raises InUse after ``wait`` seconds, as many as the settings say unless told otherwise.
+        """
+        return Locking(self, self.policy.lock_wait if wait is None else wait)
+
+
+class LockedContext(Context):
+    """The same while this process holds the lock; what must not be done without it takes this.
+
+    It is a context for all that only reads. ``lock`` is what the functions of the store take.
+    """
+
+    lock: Locked
 
 
 class Locking:
-    """Holds the lock for the length of a ``with``; may be nested in one process."""
+    """Holds the lock for the length of a ``with``. Never nested: the LockedContext is handed on."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, wait: float) -> None:
         self._context = context
+        self._lock = context.store.locked(context.holder, wait=wait)
 
-    def __enter__(self) -> None:
-        self._context.store.lock.acquire(self._context.holder, wait=self._context.policy.lock_wait)
+    def __enter__(self) -> LockedContext:
+        it = self._context
+        lock = self._lock.__enter__()
+        return LockedContext(
+            it.workspace, it.store, it.policy, it.clock, it.reporter, it.environ, it.holder, lock
+        )
 
     def __exit__(self, *exc: object) -> None:
-        self._context.store.lock.release()
+        self._lock.__exit__(*exc)

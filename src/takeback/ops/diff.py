@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def present_tree(context: Context) -> bytes:
     """Captures the workspace without a checkpoint and returns its tree."""
-    with context.locked():
-        captured = capture(context)
+    with context.locked() as locked:
+        captured = capture(locked)
         captured.keep()
     return captured.tree
 

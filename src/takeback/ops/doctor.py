@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from takeback.model.earlier import Earlier
-    from takeback.ops.context import Context
+    from takeback.ops.context import Context, LockedContext
     from takeback.ops.recover import Recovered
 
 OK = "ok"
@@ -39,16 +39,11 @@ class Finding(Value):
     hint: str = ""
 
 
-def doctor(context: Context, recover: Callable[[], Recovered | None]) -> list[Finding]:
+def doctor(context: Context, recover: Callable[[LockedContext], Recovered | None]) -> list[Finding]:
     """Looks at everything, mends leftovers of dead processes, and says what it found."""
-    found = [
-        check_git(context.store.find_git),
-        _journal(context, recover),
-        _disk(context),
-        _private(context),
-    ]
-    with context.locked():
-        found.append(_leftovers(context))
+    found = [check_git(context.store.find_git)]
+    with context.locked() as locked:
+        found += [_journal(locked, recover), _disk(locked), _private(locked), _leftovers(locked)]
     found.append(_packs(context))
     found += offers(earlier(context.store.location, context.environ))
     return [*found, *_failures(context)]
@@ -83,12 +78,13 @@ def check_git(find: Callable[[], str]) -> Finding:
     return Finding("git", OK, f"{program}, version {'.'.join(map(str, version))}")
 
 
-def _journal(context: Context, recover: Callable[[], Recovered | None]) -> Finding:
+def _journal(
+    context: LockedContext, recover: Callable[[LockedContext], Recovered | None]
+) -> Finding:
     try:
-        done = recover()
+        done = recover(context)
     except StoreDamaged:
-        with context.locked():
-            aside = journal.set_aside(context.store)
+        aside = journal.set_aside(context.lock)
         message = f"the journal of an interrupted operation was not readable; kept as {aside}"
         return Finding("journal", MENDED, message, "compare the files with: takeback diff @")
     if done is not None:
@@ -118,7 +114,7 @@ def _private(context: Context) -> Finding:
     return Finding("store", OK, f"{context.store.directory} is private")
 
 
-def _leftovers(context: Context) -> Finding:
+def _leftovers(context: LockedContext) -> Finding:
     """Removes temporary packs of dead processes; the lock says that no live one has any."""
     directory = os.path.join(context.store.git_dir, "objects", "pack")
     removed = 0

@@ -13,7 +13,7 @@ from takeback.model.checkpoint import UNDO
 from takeback.model.earlier import Earlier
 from takeback.ops.catch_up import Index
 from takeback.ops.failures import Translated
-from takeback.ops.open import Making
+from takeback.ops.open import LockedStore, Making
 from takeback.paths import takeback_home
 from takeback.ports import SilentReporter
 from takeback.store import location as locations
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from takeback.store.location import StoreLocation
 
 _WAIT = 10.0
+_WHY = "taking over an earlier workspace"
 _ABOUT = 40
 
 
@@ -85,23 +86,16 @@ def take_over(location: StoreLocation, directory: str, environ: Mapping[str, str
     The present store, if any, is kept as an earlier one. Both are locked meanwhile.
     """
     location = location.replace(identity=locations.identity_of(location.root))
-    old = locations.read_location(directory)
-    if old is None or not locations.exists(old):
-        raise UsageError("that store is not there any more", hint="takeback doctor")
     with Translated("the take-over"), Making(takeback_home(environ)):
-        present = Store.open(location, environ) if locations.exists(location) else None
-        store = Store.open(old, environ)
-        try:
-            if present is not None:
-                present.lock.acquire("taking over an earlier workspace", wait=_WAIT)
-            store.lock.acquire("taking over an earlier workspace", wait=_WAIT)
-            if present is not None:
-                succession.change_places(old, location)
-            else:
-                succession.take_over(old, location)
-        finally:
-            store.lock.release()
-            store.close()
-            if present is not None:
-                present.lock.release()
-                present.close()
+        old = locations.read_location(directory)
+        if old is None or not locations.exists(old):
+            raise UsageError("that store is not there any more", hint="takeback doctor")
+        if not locations.exists(location):
+            with LockedStore(Store.open(old, environ), _WHY, wait=_WAIT) as earlier:
+                succession.take_over(earlier, location)
+            return
+        with (
+            LockedStore(Store.open(location, environ), _WHY, wait=_WAIT) as present,
+            LockedStore(Store.open(old, environ), _WHY, wait=_WAIT) as earlier,
+        ):
+            succession.change_places(earlier, present)

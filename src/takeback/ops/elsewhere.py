@@ -25,6 +25,7 @@ from takeback.model.path_text import is_inside_git, to_text
 from takeback.model.session import Origin
 from takeback.model.turn import forked_from
 from takeback.ops.capture import capture, draft, record
+from takeback.ops.context import Context
 from takeback.ops.open import locate, open_store, open_workspace
 from takeback.store import trees
 from takeback.store.namespace import SESSIONS
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.session import TranscriptPart
     from takeback.ops.child import Child
-    from takeback.ops.context import Context
     from takeback.worktree.stage import BlobSource
 
 
@@ -170,13 +170,21 @@ def begin(
     assert child.worktree is not None
     location = locate(os.fsencode(child.worktree), context.environ, foreign_owner=False)
     store = open_store(location, context.environ, context.reporter, create=True)
-    there = context.replace(workspace=open_workspace(location), store=store)
+    there = Context(
+        workspace=open_workspace(location),
+        store=store,
+        policy=context.policy,
+        clock=context.clock,
+        reporter=context.reporter,
+        environ=context.environ,
+        holder=context.holder,
+    )
     try:
-        with there.locked():
+        with there.locked() as locked:
             if store.refs.list(SESSIONS):
                 return  # done before a crash
             moment = forked_from(target.moment)
-            captured = capture(there)
+            captured = capture(locked)
             drafted = draft(there, kind=moment.kind, session=child.id).replace(
                 turn=moment.turn,
                 phase=moment.phase,
@@ -187,7 +195,7 @@ def begin(
                 transcript=(part,) if data else (),
                 origin=Origin(target.session, target.id, os.fsdecode(context.workspace.root)),
             )
-            record(there, captured, drafted, conversation=[data] if data else ())
+            record(locked, captured, drafted, conversation=[data] if data else ())
     finally:
         there.workspace.close()
         store.close()

@@ -18,22 +18,18 @@ def forget(store: Store, home: str) -> None:
 
     ``format`` goes first: a half-deleted store is no store.
     """
-    store.lock.acquire("forget", wait=10)
-    try:
-        with Translated("deleting the store"):
-            known = read_location(store.directory)
-            links = [] if known is None else links_to(home, known)
-            durable.unlink(store.path("format"))
-            durable.sync_directory(store.directory)
-            _delete_below(store.directory)
-            durable.rmdir(store.directory)
-            for path in (*links, store.directory):
-                if path != store.directory:
-                    durable.unlink(path)
-                if not os.listdir(os.path.dirname(path)):
-                    durable.rmdir(os.path.dirname(path))
-    finally:
-        store.lock.release()
+    with store.locked("forget", wait=10), Translated("deleting the store"):
+        known = read_location(store.directory)
+        links = [] if known is None else links_to(home, known)
+        durable.unlink(store.path("format"))
+        durable.sync_directory(store.directory)
+        _delete_below(store.directory)
+        durable.rmdir(store.directory)
+        for path in (*links, store.directory):
+            if path != store.directory:
+                durable.unlink(path)
+            if not os.listdir(os.path.dirname(path)):
+                durable.rmdir(os.path.dirname(path))
 
 
 def _delete_below(directory: str) -> None:

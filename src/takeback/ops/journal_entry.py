@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from takeback.store.locked import Locked
     from takeback.store.store import Store
     from takeback.worktree.unit import Unit
 
@@ -35,8 +36,8 @@ class JournalEntry(Value):
     back: bool = False
 
 
-def write(store: Store, entry: JournalEntry) -> None:
-    """Keeps the entry, flushed. The caller holds the lock."""
+def write(locked: Locked, entry: JournalEntry) -> None:
+    """Keeps the entry, flushed."""
     record = {
         "operation": codec.encode(entry.operation),
         "units": [units.encode(unit) for unit in entry.units],
@@ -44,7 +45,7 @@ def write(store: Store, entry: JournalEntry) -> None:
         "child": None if entry.child is None else codec.encode(entry.child),
         "back": entry.back,
     }
-    journal.write(store, record)
+    journal.write(locked, record)
 
 
 def read(store: Store) -> JournalEntry | None:

@@ -4,36 +4,39 @@ from __future__ import annotations
 
 from takeback.errors import UsageError
 from takeback.ops.names import check_label
-from takeback.store.labels import remove_label, write_label
+from takeback.store.labels import read_labels, remove_label, write_label
 from takeback.store.sink import PackSink
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
-    from takeback.ops.context import Context
+    from takeback.ops.context import Context, LockedContext
 
 
 def label(context: Context, ledger: Ledger, checkpoint: Checkpoint, name: str | None) -> Checkpoint:
     """Sets or removes (None) the label; returns the checkpoint as it is now."""
-    if name is None:
-        with context.locked():
-            remove_label(context.store, checkpoint.id)
-        return checkpoint.replace(label=None)
-    check_new_label(context, ledger, name, besides=checkpoint)
-    with context.locked():
-        write_label(context.store, PackSink(context.store), checkpoint, name, context.clock.now())
+    if name is not None:
+        check_label(ledger, name, context.clock.now())
+    with context.locked() as locked:
+        if name is None:
+            remove_label(locked.lock, checkpoint.id)
+        else:
+            put_label(locked, checkpoint, name)
     return checkpoint.replace(label=name)
 
 
-def check_new_label(
-    context: Context, ledger: Ledger, name: str, *, besides: Checkpoint | None = None
-) -> None:
-    """Raises UsageError if a label is not possible or is on another checkpoint already."""
-    check_label(ledger, name, context.clock.now())
-    for other in ledger.by_label(name):
-        if besides is None or other.id != besides.id:
+def put_label(context: LockedContext, checkpoint: Checkpoint, name: str) -> None:
+    """Puts a name on a checkpoint; raises UsageError if another one has it."""
+    check_free(context, name, besides=checkpoint)
+    write_label(context.lock, PackSink(context.lock), checkpoint, name, context.clock.now())
+
+
+def check_free(context: LockedContext, name: str, *, besides: Checkpoint | None = None) -> None:
+    """Raises UsageError if a label is on another checkpoint; under the lock it stays free."""
+    for other, taken in read_labels(context.store).items():
+        if taken == name and (besides is None or other != besides.id):
             raise UsageError(
-                f"the label {name!r} is on checkpoint {other.id}",
-                hint=f"take it off first: takeback label {other.id}",
+                f"the label {name!r} is on checkpoint {other}",
+                hint=f"take it off first: takeback label {other}",
             )

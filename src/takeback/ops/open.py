@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from takeback.ports import Reporter
     from takeback.store.location import StoreLocation
+    from takeback.store.locked import Locked
 
 _PATIENCE = 10.0
 _INNER_PATIENCE = 2.0
@@ -87,10 +88,10 @@ def _inherited(
     if earlier is None:
         return location
     if earlier.root != location.root and locations.is_same(earlier.root, location.root):
-        with _Held(Store.open(earlier, environ), "noting another path of the workspace"):
+        with LockedStore(Store.open(earlier, environ), "noting another path of the workspace"):
             return locations.link_location(location, earlier)
-    with _Held(Store.open(earlier, environ), "taking over a moved workspace"):
-        succession.take_over(earlier, location)
+    with LockedStore(Store.open(earlier, environ), "taking over a moved workspace") as locked:
+        succession.take_over(locked, location)
     if earlier.root != location.root:
         reporter.note(
             f"This workspace was at {to_text(earlier.root)} before; its checkpoints came along."
@@ -114,7 +115,7 @@ def _made(
         try:
             for inner in succession.inner_locations(home, location.root):
                 inside = Store.open(inner, environ)
-                with _Held(inside, "looking for what goes on inside", wait=_INNER_PATIENCE):
+                with LockedStore(inside, "looking for what goes on inside", wait=_INNER_PATIENCE):
                     pass
         except InUse:
             durable.unlink(store.path("format"))  # a half-made store is made again
@@ -139,23 +140,22 @@ class Making:
         self._lock.release()
 
 
-class _Held:
-    """Holds the lock of a store that is only opened for that."""
+class LockedStore:
+    """Holds the lock of a store that is only opened for that; closes it again."""
 
     def __init__(self, store: Store, why: str, *, wait: float = _PATIENCE) -> None:
         self._store = store
-        self._why = why
-        self._wait = wait
+        self._lock = store.locked(why, wait=wait)
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Locked:
         try:
-            self._store.lock.acquire(self._why, wait=self._wait)
+            return self._lock.__enter__()
         except BaseException:
             self._store.close()
             raise
 
     def __exit__(self, *exc: object) -> None:
-        self._store.lock.release()
+        self._lock.__exit__(*exc)
         self._store.close()
 
 

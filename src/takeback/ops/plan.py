@@ -34,8 +34,8 @@ def plan(
     facts: Facts = NO_FACTS,
 ) -> Plan:
     """Works out a plan without changing anything; the lock is free again when it returns."""
-    with context.locked():
-        captured = capture(context)
+    with context.locked() as locked:
+        captured = capture(locked)
         captured.keep()
         with Translated("the plan"):
             facts = until_now(context, captured, facts)

@@ -52,8 +52,8 @@ def states(ledger: Ledger, checkpoint: Checkpoint) -> Between:
 
 def preview(context: Context, target: Checkpoint, scope: Scope, facts: Facts) -> Preview:
     """Works out what going to a checkpoint would change; one look at the workspace, no change."""
-    with context.locked():
-        captured = capture(context)
+    with context.locked() as locked:
+        captured = capture(locked)
         captured.keep()
         with Translated("the plan"):
             facts = until_now(context, captured, facts)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from takeback.model.session import TranscriptPart
     from takeback.model.turn import Moment
     from takeback.ops.capture import Captured
-    from takeback.ops.context import Context
+    from takeback.ops.context import Context, LockedContext
     from takeback.store.pending import Waiting
 
 
@@ -67,19 +67,12 @@ def receive(
     """
     store = context.store
     try:
-        store.lock.acquire(context.holder, wait=wait)
+        with context.locked(wait=wait) as locked:
+            received = _record_in_time(locked, event, came, transcript)
     except InUse:
         pending.leave(store, event, came, transcript)
         take_waiting(context)
         return Received(waiting=True)
-    try:
-        received = _record_all(context, event, came, transcript)
-    except TimedOut as error:
-        pending.leave(store, event, came, transcript)
-        log.append(store, f"{event.agent} {event.kind}: {error.message}; the event waits")
-        return Received(waiting=True, timed_out=True)
-    finally:
-        store.lock.release()
     if pending.any_left(store):
         take_waiting(context)
     return received
@@ -100,17 +93,14 @@ def take_waiting(context: Context, *, wait: float = 0.0) -> int:
     so no event is left lying because each thought that the other would see it.
     """
     try:
-        context.store.lock.acquire(context.holder, wait=wait)
+        with context.locked(wait=wait) as locked:
+            return record_waiting(locked)
     except InUse:
         return 0
-    try:
-        return record_waiting(context)
-    finally:
-        context.store.lock.release()
 
 
-def record_waiting(context: Context, captured: Captured | None = None) -> int:
-    """Records the events that wait, with the files as they are now. The caller holds the lock."""
+def record_waiting(context: LockedContext, captured: Captured | None = None) -> int:
+    """Records the events that wait, with the files as they are now."""
     waiting = pending.read(context.store)
     if not waiting:
         return 0
@@ -120,16 +110,30 @@ def record_waiting(context: Context, captured: Captured | None = None) -> int:
     return len(waiting)
 
 
-def _record_late(context: Context, captured: Captured, waiting: Waiting) -> None:
+def _record_late(context: LockedContext, captured: Captured, waiting: Waiting) -> None:
     step = _Step(context, waiting.event, waiting.transcript)
     if step.moment is not None:
         step.record(captured, late=True)
     with Translated("the capture"):
-        pending.remove(context.store, waiting)
+        pending.remove(context.lock, waiting)
+
+
+def _record_in_time(
+    context: LockedContext,
+    event: AgentEvent,
+    came: float,
+    transcript: tuple[TranscriptPart, ...],
+) -> Received:
+    try:
+        return _record_all(context, event, transcript)
+    except TimedOut as error:
+        pending.leave(context.store, event, came, transcript)
+        log.append(context.store, f"{event.agent} {event.kind}: {error.message}; the event waits")
+        return Received(waiting=True, timed_out=True)
 
 
 def _record_all(
-    context: Context, event: AgentEvent, now: float, transcript: tuple[TranscriptPart, ...]
+    context: LockedContext, event: AgentEvent, transcript: tuple[TranscriptPart, ...]
 ) -> Received:
     if event.kind == events.TOOL_BEFORE:
         from takeback.ops.save import save_before
@@ -157,7 +161,7 @@ class _Step:
     """One event and where it leads its session."""
 
     def __init__(
-        self, context: Context, event: AgentEvent, transcript: tuple[TranscriptPart, ...]
+        self, context: LockedContext, event: AgentEvent, transcript: tuple[TranscriptPart, ...]
     ) -> None:
         self._context = context
         self._event = event
@@ -213,7 +217,7 @@ class _Step:
         conversation, parts = self._conversation()
         drafted = drafted.replace(transcript=parts)
         made = record(self._context, captured, drafted, conversation=conversation, base=base)
-        open_turns.note(self._context.store, self.session, is_open=made.phase != IDLE)
+        open_turns.note(self._context.lock, self.session, is_open=made.phase != IDLE)
         return made
 
     def _conversation(self) -> tuple[list[bytes], tuple[TranscriptPart, ...]]:

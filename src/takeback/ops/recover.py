@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from takeback.model.ids import CheckpointId, SessionId
     from takeback.model.operation import Move
     from takeback.model.plan import LeftAlone
-    from takeback.ops.context import Context
+    from takeback.ops.context import Context, LockedContext
     from takeback.ops.journal_entry import JournalEntry
     from takeback.worktree.apply import Applied
     from takeback.worktree.unit import Unit
@@ -57,26 +57,23 @@ class Recovered(Value):
         return shown(f"An interrupted {self.kind} was found and {how}{rest}.")
 
 
-def recover(context: Context, find: Callable[[CheckpointId], Checkpoint]) -> Recovered | None:
+def recover(context: LockedContext, find: Callable[[CheckpointId], Checkpoint]) -> Recovered | None:
     """Finishes or rolls back what was interrupted; None if nothing was."""
-    if not journal.exists(context.store):
+    entry = journal_entry.read(context.store)
+    if entry is None:
         return None
-    with context.locked():
-        entry = journal_entry.read(context.store)
-        if entry is None:
-            return None
-        operation = entry.operation
-        if any(done.id == operation.id for done in known_operations(context.store)):
-            with Translated("the recovery"):
-                journal.remove(context.store)
-            return Recovered(operation.kind, True, ())
-        forward = not entry.back and _all_readable(context, entry.units)
-        if not forward and not entry.back:
-            with Translated("the recovery"):
-                journal_entry.write(context.store, entry.replace(back=True))
-        if forward:
-            return _finish(context, entry, find)
-        return _roll_back(context, operation, list(entry.units))
+    operation = entry.operation
+    if any(done.id == operation.id for done in known_operations(context.store)):
+        with Translated("the recovery"):
+            journal.remove(context.lock)
+        return Recovered(operation.kind, True, ())
+    forward = not entry.back and _all_readable(context, entry.units)
+    if not forward and not entry.back:
+        with Translated("the recovery"):
+            journal_entry.write(context.lock, entry.replace(back=True))
+    if forward:
+        return _finish(context, entry, find)
+    return _roll_back(context, operation, list(entry.units))
 
 
 def _all_readable(context: Context, units: Iterable[Unit]) -> bool:
@@ -91,7 +88,7 @@ def _all_readable(context: Context, units: Iterable[Unit]) -> bool:
 
 
 def _finish(
-    context: Context, entry: JournalEntry, find: Callable[[CheckpointId], Checkpoint]
+    context: LockedContext, entry: JournalEntry, find: Callable[[CheckpointId], Checkpoint]
 ) -> Recovered:
     operation, units, child = entry.operation, list(entry.units), entry.child
     applied = _apply(context, units, operation.id)
@@ -115,7 +112,7 @@ def _finish(
     )
 
 
-def _roll_back(context: Context, operation: Move, units: list[Unit]) -> Recovered:
+def _roll_back(context: LockedContext, operation: Move, units: list[Unit]) -> Recovered:
     """Makes every path its old version again; temporary files of the way forward go first."""
     blobs = StoreBlobs(context.store)
     with Translated("the recovery"):
@@ -123,7 +120,7 @@ def _roll_back(context: Context, operation: Move, units: list[Unit]) -> Recovere
         kept = forward.settle()
     applied = _apply(context, _backward(context, units), operation.id)
     with Translated("the recovery"):
-        journal.remove(context.store)
+        journal.remove(context.lock)
     return Recovered(operation.kind, False, (*kept, *applied.left_alone))
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from takeback.model.policy import Overrides
     from takeback.ops.capture import Captured
     from takeback.ops.child import Child, Cut
-    from takeback.ops.context import Context
+    from takeback.ops.context import Context, LockedContext
     from takeback.ops.prepare import Preparation
     from takeback.ops.scope import Scope
     from takeback.store.store import Store
@@ -70,7 +70,7 @@ class StoreBlobs:
 
 
 def rewind(
-    context: Context,
+    context: LockedContext,
     target: Checkpoint,
     scope: Scope,
     overrides: Overrides,
@@ -91,32 +91,31 @@ def rewind(
     that another one would be carried out, it is refused. Raises Refused or WriteFailed; the
     outcome names what was left alone.
     """
-    with context.locked():
-        captured = capture(context)
-        captured.keep()
-        record_waiting(context, captured)
-        close_gone(context, captured)
-        with Translated(f"the {kind}", undo=captured.sink.discard):
-            facts = until_now(context, captured, facts)
-            changes = prepare(context, captured, target, scope, overrides, facts, save=True)
-            made = describe(context, captured, target, scope, changes, overrides, facts)
-        if shown is not None and not made.same_changes(shown):
-            captured.sink.discard()
-            raise Refused(
-                "the workspace changed since the plan was shown",
-                hint="run the command again to see the new plan",
-            )
-        if made.refused:
-            captured.sink.discard()
-            raise refused(made)
-        if made.is_empty and kind == REWIND and _is_there(cut, facts):
-            nothing = _nothing_done(kind, target, made.left_alone, scope=_moved(scope, cut))
-            nothing = nothing.replace(about=about)
-            return nothing if cut is None else _with_cut(nothing, cut)
-        if target.amid is not None and shown is None:  # a plan that was shown has said it
-            context.reporter.note(made.warnings[-1])
-        drafted = _operation(context, made, kind, of, cut, about, scope)
-        return _carry_out(context, captured, changes, made, drafted, cut)
+    captured = capture(context)
+    captured.keep()
+    record_waiting(context, captured)
+    close_gone(context, captured)
+    with Translated(f"the {kind}", undo=captured.sink.discard):
+        facts = until_now(context, captured, facts)
+        changes = prepare(context, captured, target, scope, overrides, facts, save=True)
+        made = describe(context, captured, target, scope, changes, overrides, facts)
+    if shown is not None and not made.same_changes(shown):
+        captured.sink.discard()
+        raise Refused(
+            "the workspace changed since the plan was shown",
+            hint="run the command again to see the new plan",
+        )
+    if made.refused:
+        captured.sink.discard()
+        raise refused(made)
+    if made.is_empty and kind == REWIND and _is_there(cut, facts):
+        nothing = _nothing_done(kind, target, made.left_alone, scope=_moved(scope, cut))
+        nothing = nothing.replace(about=about)
+        return nothing if cut is None else _with_cut(nothing, cut)
+    if target.amid is not None and shown is None:  # a plan that was shown has said it
+        context.reporter.note(made.warnings[-1])
+    drafted = _operation(context, made, kind, of, cut, about, scope)
+    return _carry_out(context, captured, changes, made, drafted, cut)
 
 
 def refused(plan: Plan) -> Refused:
@@ -179,7 +178,7 @@ def _is_there(cut: Cut | None, facts: Facts) -> bool:
 
 
 def _carry_out(
-    context: Context,
+    context: LockedContext,
     captured: Captured,
     changes: Preparation,
     made: Plan,
@@ -201,7 +200,7 @@ def _carry_out(
     child = cut.child if cut is not None else None
     entry = JournalEntry(operation, tuple(units), made.left_alone, child)
     with Translated(f"the {kind}"):
-        journal_entry.write(store, entry)
+        journal_entry.write(context.lock, entry)
     apply = Apply(context.workspace.fd, units, token, StoreBlobs(store), context.reporter)
     try:
         applied = apply.run()
@@ -209,7 +208,7 @@ def _carry_out(
         if apply.changed_nothing:
             apply.discard_staged()
             with Translated(f"the {kind}"):
-                journal.remove(store)
+                journal.remove(context.lock)
         raise WriteFailed.of(f"the {kind}", error) from error
     outcome = finish(context, operation, before, target, units, applied, made.left_alone, child)
     return outcome if cut is None else _with_cut(outcome, cut)
@@ -223,7 +222,7 @@ def _with_cut(outcome: Outcome, cut: Cut) -> Outcome:
 
 
 def finish(
-    context: Context,
+    context: LockedContext,
     operation: Move,
     before: Checkpoint,
     target: Checkpoint,
@@ -236,7 +235,7 @@ def finish(
 ) -> Outcome:
     """Looks at the result, writes the new session, then the log, and ends the journal.
 
-    The caller holds the lock. A session that cannot be written is named in the outcome; the
+    A session that cannot be written is named in the outcome; the
     files are done all the same, and the log says what was done.
     """
     after = capture(context, brought=Brought(context, operation, target))
@@ -248,7 +247,7 @@ def finish(
     nothing = not applied.written and not applied.deleted
     if operation.kind == REWIND and nothing and not operation.moves_conversation:
         with Translated(f"the {operation.kind}"):
-            journal.remove(context.store)
+            journal.remove(context.lock)
         idle = _nothing_done(operation.kind, target, named, verified=verified)
         return idle.replace(about=operation.about)
     asked, failure = operation.scope, _new_session(context, child, target)
@@ -256,7 +255,7 @@ def finish(
         operation = operation.replace(child=None, scope=FILES)
     with Translated(f"the {operation.kind}", undo=after.sink.discard):
         write_operation(
-            context.store,
+            context.lock,
             after.sink,
             operation.replace(
                 after=after.snapshot,
@@ -267,7 +266,7 @@ def finish(
                 touched=seen.touched(),
             ),
         )
-        journal.remove(context.store)
+        journal.remove(context.lock)
     return Outcome(
         operation=operation.id,
         kind=operation.kind,
@@ -285,7 +284,7 @@ def finish(
     )
 
 
-def _new_session(context: Context, child: Child | None, target: Checkpoint) -> str | None:
+def _new_session(context: LockedContext, child: Child | None, target: Checkpoint) -> str | None:
     """Writes the cut conversation as a session of its own; returns why it could not be."""
     if child is None:
         return None

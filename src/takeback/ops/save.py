@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.event import AgentEvent
-    from takeback.ops.context import Context
+    from takeback.ops.context import Context, LockedContext
     from takeback.store.store import Store
 
 _INSIDE = b"files"
@@ -36,15 +36,15 @@ _OUTSIDE = b"outside"
 BEFORE_TOOL = "saved before a tool"
 
 
-def save_before(context: Context, event: AgentEvent) -> None:
-    """Keeps the files that an edit tool is about to change. The caller holds the lock."""
+def save_before(context: LockedContext, event: AgentEvent) -> None:
+    """Keeps the files that an edit tool is about to change."""
     named = [to_bytes(path) for tool in event.tools if tool.kind == EDIT for path in tool.paths]
     if not named:
         return
     session = session_id(event.agent, event.session)
     newest = newest_checkpoint(context.store, session)
     held = bytes.fromhex(newest.snapshot) if newest is not None else EMPTY_TREE
-    sink = PackSink(context.store, disk_floor=context.policy.disk_floor)
+    sink = PackSink(context.lock, disk_floor=context.policy.disk_floor)
     inside: dict[bytes, Entry] = {}
     outside: dict[bytes, Entry] = {}
     base = to_bytes(event.directory)
@@ -92,7 +92,7 @@ def _kept(context: Context, sink: PackSink, full: bytes) -> Entry | None:
 
 
 def _write(
-    context: Context,
+    context: LockedContext,
     sink: PackSink,
     event: AgentEvent,
     newest: Checkpoint | None,
@@ -110,7 +110,7 @@ def _write(
             "checkpoint": newest.id if newest is not None else None,
             "tools": [tool.name for tool in event.tools],
             "time": now,
-            "sequence": context.store.next_sequence(),
+            "sequence": context.lock.next_sequence(),
         },
         parents=() if tip is None else (tip,),
         time=now,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from takeback.model.operation import Step
     from takeback.model.plan import Outcome, Plan
     from takeback.model.policy import Overrides
-    from takeback.ops.context import Context
+    from takeback.ops.context import Context, LockedContext
 
 
 def next_step(context: Context, kind: str) -> Step:
@@ -92,7 +92,7 @@ def _relevant(facts: Facts) -> Facts:
 
 
 def take_step(
-    context: Context,
+    context: LockedContext,
     kind: str,
     step: Step,
     find: Callable[[CheckpointId], Checkpoint],

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Verification:
-    """One look at the workspace after an operation; the caller holds the lock."""
+    """One look at the workspace after an operation."""
 
     def __init__(
         self,

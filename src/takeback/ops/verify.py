@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from itertools import islice
 
-from takeback.errors import InUse, StoreDamaged
+from takeback.errors import InUse, StoreDamaged, WriteFailed
 from takeback.git.loose import loose_objects
 from takeback.git.repository import fsck
 from takeback.model.value import Value
@@ -46,7 +46,7 @@ def verify(context: Context, *, read_data: bool) -> Verified:
     combining = Lock(store.path("maintenance.lock"))
     try:  # or a pack would go while it is read
         combining.acquire("verify", wait=_COMBINING_TAKES)
-    except (OSError, InUse):
+    except (OSError, InUse, WriteFailed):
         context.reporter.note("Packs may be combined meanwhile; what is gone then is not damage.")
     try:
         store.reopen_packs()
@@ -100,15 +100,10 @@ def _check_table(context: Context, *, well: bool) -> list[Problem]:
     if not well:
         return [Problem(f"pack {name}", why) for name, why in Trust(store).broken().items()]
     try:
-        store.lock.acquire("verify", wait=0)
-    except (OSError, InUse):
+        with store.locked("verify", wait=0) as locked:
+            Trust(store).forget(locked, LOST)
+    except (OSError, InUse, WriteFailed):  # a store that cannot be written is checked all the same
         return []
-    try:
-        Trust(store).forget(LOST)
-    except OSError:  # a store that cannot be written is checked all the same
-        return []
-    finally:
-        store.lock.release()
     return []
 
 

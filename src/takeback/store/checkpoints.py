@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from takeback.ports import ObjectSink
+    from takeback.store.locked import Locked
     from takeback.store.records import Record
     from takeback.store.store import Store
 
@@ -34,7 +35,7 @@ _LONGEST_COVERAGE = 1 << 28
 
 
 def write_checkpoint(
-    store: Store,
+    locked: Locked,
     sink: ObjectSink,
     checkpoint: Checkpoint,
     coverage: Coverage,
@@ -49,12 +50,12 @@ def write_checkpoint(
 
     On disk afterwards: the pack, flushed; then the ref of the saved files; then, as the
     commit point, the ref of the session. A crash before that leaves no checkpoint. The
-    caller holds the lock and has added the snapshot's own objects to the same sink.
+    snapshot's own objects were added to the same sink before.
     """
-    ref = session_ref(checkpoint.session)
+    store, ref = locked.store, session_ref(checkpoint.session)
     tip = store.refs.read(ref)
     # a draft has the number of the one that it follows
-    checkpoint = checkpoint.replace(sequence=store.next_sequence(above=checkpoint.sequence))
+    checkpoint = checkpoint.replace(sequence=locked.next_sequence(above=checkpoint.sequence))
     if bytes.fromhex(checkpoint.snapshot) == EMPTY_TREE:
         sink.add(TREE, b"")
     entries = [(DIRECTORY, _FILES, bytes.fromhex(checkpoint.snapshot))]

@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from takeback.store.locked import Locked
     from takeback.store.store import Store
 
 
@@ -27,10 +28,10 @@ def exists(store: Store) -> bool:
     return os.path.exists(store.path("journal"))
 
 
-def write(store: Store, record: dict[str, Any]) -> None:
-    """Keeps the journal, flushed. The caller holds the lock."""
+def write(locked: Locked, record: dict[str, Any]) -> None:
+    """Keeps the journal, flushed."""
     data = json_text.dumps({"v": 1, **record}).encode()
-    durable.replace_file(store.path("journal"), data)
+    durable.replace_file(locked.store.path("journal"), data)
 
 
 def read(store: Store) -> dict[str, Any] | None:
@@ -54,8 +55,8 @@ def read(store: Store) -> dict[str, Any] | None:
 def interrupted(store: Store) -> str | None:
     """Returns the id of the operation that was interrupted; None if there is none.
 
-    The caller holds the lock, so none is under way in another process. One whose journal cannot
-    be read is ``unknown``.
+    To who does not hold the lock it may be one that is under way in another process. One whose
+    journal cannot be read is ``unknown``.
     """
     if not exists(store):
         return None
@@ -68,14 +69,16 @@ def interrupted(store: Store) -> str | None:
     return id if isinstance(id, str) and id else UNKNOWN
 
 
-def remove(store: Store) -> None:
-    """Ends the operation. The caller holds the lock."""
+def remove(locked: Locked) -> None:
+    """Ends the operation."""
+    store = locked.store
     durable.unlink(store.path("journal"))
     durable.sync_directory(store.directory)
 
 
-def set_aside(store: Store) -> str:
+def set_aside(locked: Locked) -> str:
     """Keeps an unreadable journal under another name, so that work can go on; returns it."""
+    store = locked.store
     path = store.path("journal")
     aside = f"{path}.unreadable"
     durable.rename(path, aside)

@@ -11,14 +11,15 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import CheckpointId
     from takeback.ports import ObjectSink
+    from takeback.store.locked import Locked
     from takeback.store.store import Store
 
 
 def write_label(
-    store: Store, sink: ObjectSink, checkpoint: Checkpoint, name: str, time: float
+    locked: Locked, sink: ObjectSink, checkpoint: Checkpoint, name: str, time: float
 ) -> None:
-    """Names a checkpoint, replacing its former name. The caller holds the lock."""
-    ref = label_ref(checkpoint.id)
+    """Names a checkpoint, replacing its former name."""
+    store, ref = locked.store, label_ref(checkpoint.id)
     commit = write_record(
         sink,
         {"type": "label", "checkpoint": checkpoint.id, "name": name},
@@ -30,9 +31,9 @@ def write_label(
     store.refs.write(ref, commit, expect=store.refs.read(ref))
 
 
-def remove_label(store: Store, checkpoint: CheckpointId) -> bool:
-    """Takes the name off a checkpoint; False if it had none. The caller holds the lock."""
-    ref = label_ref(checkpoint)
+def remove_label(locked: Locked, checkpoint: CheckpointId) -> bool:
+    """Takes the name off a checkpoint; False if it had none."""
+    store, ref = locked.store, label_ref(checkpoint)
     tip = store.refs.read(ref)
     if tip is None:
         return False

@@ -30,7 +30,6 @@ class Lock:
         self._above = above
         self._fd: int | None = None
         self._shared: list[int] = []
-        self._depth = 0
 
     @property
     def held(self) -> bool:
@@ -39,11 +38,11 @@ class Lock:
     def acquire(self, holder: str, *, wait: float) -> None:
         """Takes the lock or raises InUse after ``wait`` seconds in all, naming the holder.
 
-        Raises WriteFailed where no file can be made or locked.
+        Raises WriteFailed where no file can be made or locked. Whoever has it cannot take it
+        again: two that believe to be alone would each change what the other relies on.
         """
         if self._fd is not None:
-            self._depth += 1
-            return
+            raise RuntimeError("this process holds the lock already; what needs it is handed it")
         deadline = time.monotonic() + wait
         try:
             for path in self._above():
@@ -61,7 +60,6 @@ class Lock:
         except BaseException:
             self._close_shared()
             raise
-        self._depth = 1
 
     def _own(self, holder: str, deadline: float) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -79,14 +77,12 @@ class Lock:
         return fd
 
     def release(self) -> None:
-        """Gives the lock back, once for each acquire."""
+        """Gives the lock back; one that is not held stays free."""
         if self._fd is None:
             return
-        self._depth -= 1
-        if self._depth == 0:
-            os.close(self._fd)
-            self._fd = None
-            self._close_shared()
+        os.close(self._fd)
+        self._fd = None
+        self._close_shared()
 
     def _close_shared(self) -> None:
         while self._shared:

@@ -28,6 +28,7 @@ from takeback.store.trust import RETIRED, Trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from takeback.store.locked import Locked
     from takeback.store.store import Store
 
 
@@ -49,12 +50,9 @@ def combine_packs(store: Store) -> bool:
         new = [name for name in store.pack_names() if name not in before]
         whole = [name for name in new if reads_whole(_pack_dir(store), name)]
         redundant = [name for name in before if any(_holds_all(store, n, name) for n in whole)]
-        store.lock.acquire("maintenance", wait=60)
-        try:
-            Trust(store).retire(redundant, whole)
-            _remove_retired(store)
-        finally:
-            store.lock.release()
+        with store.locked("maintenance", wait=60) as locked:
+            Trust(store).retire(locked, redundant, whole)
+            _remove_retired(locked)
     return True
 
 
@@ -72,8 +70,9 @@ def _pack_dir(store: Store) -> str:
     return os.path.join(store.git_dir, "objects", "pack")
 
 
-def _remove_retired(store: Store) -> None:
-    """Removes the packs that the table has handed over from. The caller holds the lock."""
+def _remove_retired(locked: Locked) -> None:
+    """Removes the packs that the table has handed over from."""
+    store = locked.store
     trust = Trust(store)
     retired = trust.retired()
     directory = _pack_dir(store)
@@ -84,7 +83,7 @@ def _remove_retired(store: Store) -> None:
             except FileNotFoundError:
                 continue
     durable.sync_directory(directory)
-    trust.forget(RETIRED)
+    trust.forget(locked, RETIRED)
 
 
 def main(directory: str) -> None:

@@ -13,12 +13,13 @@ from takeback.model.ids import SessionId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from takeback.store.locked import Locked
     from takeback.store.store import Store
 
 
-def note(store: Store, session: SessionId, *, is_open: bool) -> None:
-    """Notes whether a session's turn is open. The caller holds the lock."""
-    path = store.path("turns", session)
+def note(locked: Locked, session: SessionId, *, is_open: bool) -> None:
+    """Notes whether a session's turn is open."""
+    path = locked.store.path("turns", session)
     if os.path.exists(path) == is_open:
         return
     try:

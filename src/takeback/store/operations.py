@@ -13,14 +13,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from takeback.ports import ObjectSink
+    from takeback.store.locked import Locked
     from takeback.store.records import Record
     from takeback.store.store import Store
 
 
-def write_operation(store: Store, sink: ObjectSink, operation: Operation) -> None:
-    """Appends a line; durable when it returns. The caller holds the lock."""
+def write_operation(locked: Locked, sink: ObjectSink, operation: Operation) -> None:
+    """Appends a line; durable when it returns."""
+    store = locked.store
     tip = store.refs.read(OPERATIONS)
-    numbered = operation.replace(sequence=store.next_sequence(above=operation.sequence))
+    numbered = operation.replace(sequence=locked.next_sequence(above=operation.sequence))
     commit = write_record(
         sink,
         {"type": "operation", **encode(numbered)},

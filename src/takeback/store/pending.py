@@ -18,6 +18,7 @@ from takeback.model.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.model.event import AgentEvent
+    from takeback.store.locked import Locked
     from takeback.store.store import Store
 
 
@@ -82,6 +83,6 @@ def _read(folder: str, name: str) -> Waiting | None:
         return None
 
 
-def remove(store: Store, waiting: Waiting) -> None:
-    """Drops an event that is recorded now. The caller holds the lock."""
-    durable.unlink(store.path("pending", waiting.name))
+def remove(locked: Locked, waiting: Waiting) -> None:
+    """Drops an event that is recorded now."""
+    durable.unlink(locked.store.path("pending", waiting.name))

@@ -12,23 +12,27 @@ from takeback.store.trust import Trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from takeback.store.locked import Locked
     from takeback.store.store import Store
 
 
 class PackSink:
-    """The ObjectSink of a store. The caller holds the workspace's lock until publish.
+    """The ObjectSink of a store that is locked, until its objects are published.
 
     What is "already there" is what a pack holds that ``trust`` believes, and nothing else: an
     object in any other pack is written again.
     """
 
-    def __init__(self, store: Store, *, disk_floor: int = 0, trust: Trust | None = None) -> None:
+    def __init__(self, locked: Locked, *, disk_floor: int = 0, trust: Trust | None = None) -> None:
+        self._locked = locked
+        self._begin(locked.store, disk_floor, trust or Trust(locked.store))
+
+    def _begin(self, store: Store, disk_floor: int, trust: Trust) -> None:
         self._store = store
         self._disk_floor = disk_floor
-        self._trust = trust or Trust(store)
+        self._trust = trust
         self._writer: PackWriter | None = None
         self._added: dict[bytes, int] = {}
-        self._child = False
 
     def _open_writer(self) -> PackWriter:
         if self._writer is None:
@@ -75,12 +79,10 @@ class PackSink:
         return self._open_writer().add_stream(kind, fd, size)
 
     def fork(self) -> PackSink:
-        child = PackSink(self._store, disk_floor=self._disk_floor, trust=self._trust)
-        child._child = True
-        return child
+        return _ChildSink(self._store, self._disk_floor, self._trust)
 
     def publish(self) -> list[str]:
-        """Flushes and shows the pack. A forked child leaves the trust table to its parent."""
+        """Flushes and shows the pack."""
         if self._writer is None:
             return []
         writer, self._writer = self._writer, None
@@ -90,16 +92,25 @@ class PackSink:
         except BaseException:  # a time limit that ends a hook leaves no temporary file either
             writer.abort()
             raise
-        if not self._child:
-            self.adopt(names)
+        self.adopt(names)
         return names
 
     def adopt(self, names: list[str]) -> None:
         if names:
-            self._trust.add(names)
+            self._trust.add(self._locked, names)
 
     def discard(self) -> None:
         if self._writer is not None:
             self._writer.abort()
             self._writer = None
             self._added.clear()
+
+
+class _ChildSink(PackSink):
+    """The sink of a forked child, which has no lock: its parent adopts the packs that it writes."""
+
+    def __init__(self, store: Store, disk_floor: int, trust: Trust) -> None:
+        self._begin(store, disk_floor, trust)
+
+    def adopt(self, names: list[str]) -> None:
+        return None

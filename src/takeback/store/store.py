@@ -22,6 +22,7 @@ from takeback.store import location as locations
 from takeback.store import namespace
 from takeback.store.location import StoreLocation
 from takeback.store.lock import Lock
+from takeback.store.locked import Locking
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,15 +79,12 @@ class Store:
         durable.make_directories(location.directory)
         store = cls(location, environ)
         check_version(store.git.program)
-        store.lock.acquire("making the store", wait=30)
-        try:
+        with store.locked("making the store", wait=30) as locked:
             if not locations.exists(location):  # another process may have been faster
                 init(store.git, store.git_dir)
                 locations.write_location(location)
-                Trust(store).begin()
+                Trust(store).begin(locked)
                 durable.replace_file(store.path("format"), b"%d\n" % FORMAT)
-        finally:
-            store.lock.release()
         return store
 
     @property
@@ -145,13 +143,12 @@ class Store:
         except OSError:
             return set()
 
-    def clear_blame(self, packs: set[str]) -> None:
-        """Forgets what was said of packs, after the table says it. The caller holds the lock."""
-        for pack in packs:
-            try:
-                durable.unlink(self.path("damaged", pack))
-            except FileNotFoundError:
-                continue
+    def locked(self, holder: str, *, wait: float) -> Locking:
+        """Returns a context manager that holds the lock and yields what may change the store.
+
+        Raises InUse after ``wait`` seconds. ``holder`` is what others read meanwhile.
+        """
+        return Locking(self, holder, wait=wait)
 
     def pack_names(self) -> list[str]:
         """Lists the packs that are there now; a reader's own list may be older."""
@@ -210,40 +207,6 @@ class Store:
                 return int(file.read())
         except (OSError, ValueError):
             return 0
-
-    def next_sequence(self, *, above: int = 0) -> int:
-        """Returns a number higher than any given before. The caller holds the lock.
-
-        It orders checkpoints and operations of all sessions, whatever the clock does. It is
-        written before it is used, so a kill leaves a gap and gives no number twice. After a power
-        loss it may be one that was given; ``above``, the newest that the caller knows of, keeps
-        the order within a session, and to the ledger an equal number is only a tie.
-        """
-        path = self.path("sequence")
-        try:
-            with open(path, encoding="ascii") as file:
-                number = max(int(file.read()), above) + 1
-        except (OSError, ValueError):
-            number = max(self._highest_sequence(), above) + 1
-        durable.replace_file(path, b"%d\n" % number, flush=False)
-        return number
-
-    def _highest_sequence(self) -> int:
-        """Looks for the newest number in what the refs point to."""
-        from takeback.store.records import read_record
-
-        highest = 0
-        for tip in namespace.listed(self.refs, namespace.NUMBERED, {}).values():
-            try:
-                number = read_record(self, tip).meta.get("sequence")
-            except StoreDamaged:
-                continue
-            highest = max(highest, number) if isinstance(number, int) else highest
-        return highest
-
-    def raise_epoch(self) -> None:
-        """Makes every stat cache void. The caller holds the lock."""
-        durable.replace_file(self.path("epoch"), b"%d\n" % (self.epoch + 1))
 
     def close(self) -> None:
         self.packs.close()

@@ -16,6 +16,7 @@ from takeback.store import location as locations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.store.location import StoreLocation
+    from takeback.store.locked import Locked
 
 
 def earlier_location(home: str, location: StoreLocation) -> StoreLocation | None:
@@ -89,8 +90,9 @@ def inner_locations(home: str, root: bytes) -> list[StoreLocation]:
     return [location for location in _in_use(home) if location.root.startswith(beneath)]
 
 
-def take_over(old: StoreLocation, new: StoreLocation) -> None:
-    """Makes the store of ``old`` the store of ``new``. The caller holds its lock."""
+def take_over(locked: Locked, new: StoreLocation) -> None:
+    """Makes a store the store of ``new``."""
+    old = locked.store.location
     if os.path.islink(new.directory):  # of a bind mount that is no more
         durable.unlink(new.directory)
     durable.make_directories(os.path.dirname(new.directory))
@@ -112,12 +114,13 @@ def strangers(home: str, location: StoreLocation) -> list[StoreLocation]:
     return found
 
 
-def change_places(old: StoreLocation, new: StoreLocation) -> None:
-    """Makes the store of ``old`` that of ``new``, whose own is kept as one that stood there before.
+def change_places(earlier: Locked, present: Locked) -> None:
+    """Makes the earlier store that of the present location, whose own is kept as one from before.
 
-    The caller holds the locks of both. They are exchanged in one instant where the system can:
-    whoever leaves an event meanwhile finds one store or the other, and makes no third.
+    They are exchanged in one instant where the system can: whoever leaves an event meanwhile
+    finds one store or the other, and makes no third.
     """
+    old, new = earlier.store.location, present.store.location
     _forget_seen(new)
     _forget_seen(old)
     base = os.path.dirname(new.directory)

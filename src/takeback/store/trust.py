@@ -33,6 +33,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from takeback.store.locked import Locked
     from takeback.store.store import Store
 
     Signature = tuple[int, int, int, int, int, int]
@@ -114,14 +115,14 @@ class Trust:
         """Returns the packs that are to be removed."""
         return [pack for pack, (state, _) in self._packs.items() if state == RETIRED]
 
-    # -- writing; the caller holds the lock
+    # -- writing
 
-    def begin(self) -> None:
+    def begin(self, locked: Locked) -> None:
         """Makes the table of a new store."""
         self._boot, self._packs = self._now, {}
-        self._save()
+        self._save(locked)
 
-    def add(self, packs: Iterable[str]) -> None:
+    def add(self, locked: Locked, packs: Iterable[str]) -> None:
         """Records packs that were just written and flushed, or read whole."""
         self._load()  # combining may have changed it since; what it says now counts
         self._seen.clear()
@@ -130,49 +131,49 @@ class Trust:
             if signature is not None:
                 self._packs[pack] = (SOUND, signature)
                 self._seen[pack] = True
-        self._save()
+        self._save(locked)
 
-    def retire(self, old: Iterable[str], into: Iterable[str]) -> None:
+    def retire(self, locked: Locked, old: Iterable[str], into: Iterable[str]) -> None:
         """Hands over from packs to those they were combined into, in one step, flushed.
 
         Only what the table says counts: after a kill or a power loss here the old packs are
         believed and there, or retired, and then nothing relies on them.
         """
-        self.add(into)
+        self.add(locked, into)
         for pack in old:
             if pack in self._packs:
                 self._packs[pack] = (RETIRED, self._packs[pack][1])
         self._seen.clear()
-        self._save(flush=True)
+        self._save(locked, flush=True)
 
-    def forget(self, state: str) -> None:
+    def forget(self, locked: Locked, state: str) -> None:
         """Drops the packs from the table that are retired, or lost, whatever is on the disk."""
         self._load()
         kept = {pack: known for pack, known in self._packs.items() if known[0] != state}
         if len(kept) < len(self._packs):
             self._packs = kept
             self._seen.clear()
-            self._save()
+            self._save(locked)
 
-    def _save(self, *, flush: bool = False) -> None:
+    def _save(self, locked: Locked, *, flush: bool = False) -> None:
         data = marshal.dumps((self._boot, self._packs))
-        durable.replace_file(self._store.path("trust"), data, flush=flush)
+        durable.replace_file(locked.store.path("trust"), data, flush=flush)
 
     # -- looking
 
-    def check(self) -> str | None:
+    def check(self, locked: Locked) -> str | None:
         """Compares the table with the disk before a scan; returns what is to be told, if anything.
 
         One listing and two stats a pack (0.4 ms for 51 of them) while nothing has changed. A
         pack that is not in the table or not the file of the table is read whole, and so are, in
         another run of the machine, those of the last minutes before the stop. Each answer is
-        kept at once, so that a time limit does not begin it again. The caller holds the lock.
+        kept at once, so that a time limit does not begin it again.
         """
         here = self._on_disk()
         trouble = {}
         if self._boot == self._now and not self._differs(here):
             self._seen = {pack: state == SOUND for pack, (state, _) in self._packs.items()}
-            self._answer_blame()
+            self._answer_blame(locked)
             return None
         if self._boot == _NO_TABLE:
             trouble["the table of its packs"] = "is gone"
@@ -187,33 +188,34 @@ class Trust:
             if self._state(pack) == SOUND:
                 self._packs[pack] = (UNREAD, self._packs[pack][1])
         self._boot = self._now
-        self._give_up(trouble)
-        self._save()
+        self._give_up(locked, trouble)
+        self._save(locked)
         for pack in suspects:
-            self._read(pack, here[pack], trouble)
+            if not self._reads(locked, pack, here[pack]):
+                trouble[pack] = "is damaged"
         self._seen = {}
-        self._answer_blame()
+        self._answer_blame(locked)
         return _sentence(trouble) if trouble else None
 
     def _state(self, pack: str) -> str | None:
         return self._packs[pack][0] if pack in self._packs else None
 
-    def _read(self, pack: str, signature: Signature, trouble: dict[str, str]) -> None:
-        """Reads a pack whole and keeps the answer."""
+    def _reads(self, locked: Locked, pack: str, signature: Signature) -> bool:
+        """Reads a pack whole and keeps the answer; False if it was relied on and does not read."""
         from takeback.store.checksum import reads_whole
 
         whole = pack not in self._blamed and reads_whole(self._pack_dir, pack)
         was_relied_on = self._state(pack) == UNREAD
         self._packs[pack] = (SOUND if whole else UNSOUND, signature)
         if was_relied_on and not whole:
-            trouble[pack] = "is damaged"
-            self._give_up({pack: "is damaged"})
-        self._save()
+            self._give_up(locked, {pack: "is damaged"})
+        self._save(locked)
+        return whole or not was_relied_on
 
-    def _answer_blame(self) -> None:
+    def _answer_blame(self, locked: Locked) -> None:
         """Forgets who was blamed: the table says it now, or it has nothing to do with it."""
         if self._blamed:
-            self._store.clear_blame(self._blamed)
+            locked.clear_blame(self._blamed)
             self._blamed = set()
 
     def _differs(self, here: dict[str, Signature]) -> bool:
@@ -243,12 +245,12 @@ class Trust:
                 found.append(pack)
         return found
 
-    def _give_up(self, trouble: dict[str, str]) -> None:
+    def _give_up(self, locked: Locked, trouble: dict[str, str]) -> None:
         """Voids the stat cache and says so for good, before the table says why."""
         if trouble:
             from takeback.store import log
 
-            self._store.raise_epoch()
+            locked.raise_epoch()
             log.append(self._store, _sentence(trouble))
 
     def _on_disk(self) -> dict[str, Signature]:

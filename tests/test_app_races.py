@@ -1,0 +1,148 @@
+"""What is decided before the lock is had is looked at again under it."""
+
+from __future__ import annotations
+
+import fcntl
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from takeback import Takeback, durable, ops
+from takeback.errors import Refused, TakebackError, UsageError
+from takeback.model.operation import moves
+from takeback.model.policy import Overrides
+from takeback.ops.context import LockedContext
+from takeback.ops.rewind import rewind
+from takeback.ops.scope import Scope
+from takeback.store import journal
+from tests.support.engine import Heard, KillAt, Killed
+
+
+class Raced:
+    """Something that is begun while another has the lock, and goes on when that lets go of it."""
+
+    def __init__(self, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._workspace = workspace
+        self._waits = threading.Event()
+        self.heard = Heard()
+        self.error: TakebackError | None = None
+        self.result: Any = None
+        flock = fcntl.flock
+
+        def observed(fd: int, how: int) -> None:
+            try:
+                flock(fd, how)
+            except BlockingIOError:
+                self._waits.set()
+                raise
+
+        monkeypatch.setattr(fcntl, "flock", observed)
+
+    def run(
+        self, act: Callable[[Takeback], object], meanwhile: Callable[[LockedContext], object]
+    ) -> None:
+        self.error = None
+        self._waits.clear()
+        thread = threading.Thread(target=self._act, args=(act,))
+        with Takeback.open(self._workspace) as other, other._context.locked() as locked:
+            thread.start()
+            assert self._waits.wait(30)
+            meanwhile(locked)
+        thread.join()
+
+    def _act(self, act: Callable[[Takeback], object]) -> None:
+        try:
+            with Takeback.open(self._workspace, reporter=self.heard) as tb:
+                self.result = act(tb)
+        except TakebackError as error:
+            self.error = error
+
+
+@pytest.fixture
+def raced(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Raced:
+    return Raced(workspace, monkeypatch)
+
+
+def test_a_rewind_that_was_killed_meanwhile_is_recovered_first(
+    workspace: Path, raced: Raced, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Takeback.open(workspace) as tb:
+        for text in ("1", "2", "3"):
+            for name in ("a", "b"):
+                (workspace / name).write_text(text)
+            tb.checkpoint(f"v{text}")
+        first, second = tb.find("v1"), tb.find("v2")
+
+    def killed(locked: LockedContext) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(durable, "faults", KillAt("exchange", 2))
+            with pytest.raises(Killed):
+                rewind(locked, first, Scope(), Overrides.all())
+        assert journal.exists(locked.store)
+
+    raced.run(lambda tb: tb.rewind(second), killed)
+    assert raced.error is None
+    assert raced.heard.notes == ["An interrupted rewind was found and finished."]
+    assert [(workspace / name).read_text() for name in ("a", "b")] == ["2", "2"]
+    with Takeback.open(workspace) as tb:
+        assert [op.target for op in moves(tb.operations())] == [first.id, second.id]
+        tb.undo()
+        assert [(workspace / name).read_text() for name in ("a", "b")] == ["1", "1"]
+        tb.undo()
+        assert [(workspace / name).read_text() for name in ("a", "b")] == ["3", "3"]
+
+
+def test_a_label_that_another_took_meanwhile_is_refused(workspace: Path, raced: Raced) -> None:
+    with Takeback.open(workspace) as tb:
+        made = tb.checkpoint().checkpoint
+    raced.run(
+        lambda tb: tb.checkpoint("good"), lambda locked: ops.label.put_label(locked, made, "good")
+    )
+    assert isinstance(raced.error, UsageError)
+    with Takeback.open(workspace) as tb:
+        assert tb.find("good").id == made.id
+        other = tb.checkpoint().checkpoint
+    raced.run(
+        lambda tb: tb.label(other, "best"), lambda locked: ops.label.put_label(locked, made, "best")
+    )
+    assert isinstance(raced.error, UsageError)
+    assert f"the label 'best' is on checkpoint {made.id}" in str(raced.error)
+
+
+def test_a_directory_that_another_made_meanwhile_is_not_taken_for_the_fork(
+    workspace: Path, raced: Raced, tmp_path: Path
+) -> None:
+    with Takeback.open(workspace) as tb:
+        (workspace / "a").write_text("of the checkpoint")
+        with tb.session(agent="mine").turn("one", conversation=b"one\n") as turn:
+            pass
+    there = tmp_path / f"{workspace.name}-race"
+
+    def strangers(locked: LockedContext) -> None:
+        there.mkdir()
+        (there / "a").write_text("a stranger's")
+
+    raced.run(lambda tb: tb.fork(turn.before, worktree=str(there)), strangers)
+    assert isinstance(raced.error, UsageError)
+    assert [path.name for path in there.iterdir()] == ["a"]
+    assert (there / "a").read_text() == "a stranger's"
+
+
+def test_a_yes_to_one_undo_is_no_yes_to_another(workspace: Path) -> None:
+    """They would do the same to the files; the operations that they take back are two."""
+    with Takeback.open(workspace) as tb:
+        (workspace / "a").write_text("1")
+        first = tb.checkpoint().checkpoint
+        (workspace / "a").write_text("2")
+        tb.rewind(first)
+        shown = tb.plan_undo()
+        (workspace / "a").write_text("2")
+        tb.rewind(first)
+        assert tb.plan_undo().writes == shown.writes
+        with pytest.raises(Refused, match="changed since the plan was shown"):
+            tb.undo(shown=shown)
+        tb.undo(shown=tb.plan_undo())
+        assert (workspace / "a").read_text() == "2"
