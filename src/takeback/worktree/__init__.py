@@ -1,1 +1,1 @@
-"""The only code that touches the user's files: what is there, and carrying out a plan."""
+"""The only code that touches the user's files: looks at what is there, and carries out a plan."""

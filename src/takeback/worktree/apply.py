@@ -6,12 +6,12 @@
         clear     deletions: renamed aside, checked, removed; directories if empty
         finish    permission bits of directories, flush
 
-At every instant each path is its old or its new version. A displaced file is the user's
-until it has been compared with the undo snapshot; if it differs from what was saved (an
-edit came in between), it goes back to its place and the path is named.
+At every instant each path is its old or its new version. A displaced file belongs to the user until
+it has been compared with the undo snapshot; if it differs from what was saved (because of an edit
+in between), it is put back and the path is reported.
 
-After a kill the same units are run again with ``recovering``; resume.py says how each finds
-out how far it came.
+After a kill the same units are run again with ``recovering``; resume.py says how to tell how far
+each one got.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from takeback.worktree.unit import Unit
 
 _MANY = 64
-"""From so many files on one flush of the file system is cheaper than one for each file."""
+"""From this many files on, one flush of the file system is cheaper than one per file."""
 
 
 class Applied(Value):
@@ -62,7 +62,7 @@ class Applied(Value):
 
 
 class Apply:
-    """One run over the units of an operation. ``token`` makes the temporary names its own."""
+    """One run over the units of an operation. ``token`` makes the temporary names unique to it."""
 
     def __init__(
         self,
@@ -85,10 +85,10 @@ class Apply:
         self._ours: set[tuple[int, int]] = set()
         self._flush_each = sum(1 + len(unit.inside_new) for unit in units) <= _MANY
         self.changed_nothing = True
-        """Only temporary files were written so far: the operation can simply be dropped."""
+        """Only temporary files have been written so far: the operation can simply be dropped."""
 
     def run(self, *, recovering: bool = False) -> Applied:
-        """Does it all. An OSError out of here means that the disk failed: recover later."""
+        """Does all of it. An OSError from here means that the disk failed: recover later."""
         try:
             self._open_up()
             if recovering:
@@ -116,9 +116,9 @@ class Apply:
         )
 
     def settle(self) -> tuple[LeftAlone, ...]:
-        """Puts what a killed run left under temporary names where it belongs, and does no more.
+        """Moves what a killed run left under temporary names to where it belongs, nothing more.
 
-        Returns what had to stay under such a name.
+        Returns what had to stay under a temporary name.
         """
         try:
             for unit in self._units:
@@ -150,7 +150,7 @@ class Apply:
                 ready.append(unit)
             self._progress("writing files", number, len(units))
         if not self._flush_each and not durable.flush_file_system(self._root_fd):
-            # sync(2) would do it too, but says nothing of what the disk did not take
+            # sync(2) would do it too, but does not report what the disk failed to take
             ready = [unit for unit in ready if self._guarded(unit, self._flush_staged)]
         return ready
 
@@ -248,7 +248,7 @@ class Apply:
     # -- permission bits of directories
 
     def _open_up(self) -> None:
-        """Gives way first where the present bits would keep us out of a directory."""
+        """First adds permissions where the present bits would keep us out of a directory."""
         for unit in self._units:
             if not unit.only_mode or unit.old is None or unit.new is None:
                 continue
@@ -265,7 +265,7 @@ class Apply:
             self._left[unit.path] = outcome
 
     def _resume(self, unit: Unit) -> bool:
-        """Settles what a killed run left of one unit; True if the unit is still to be done."""
+        """Settles what a killed run left of one unit; True if the unit still has to be done."""
         if unit.only_mode:
             return True
         outcome = TO_DO
@@ -296,7 +296,7 @@ class Apply:
     # -- the small things
 
     def _guarded(self, unit: Unit, action: Callable[[Unit], None]) -> bool:
-        """Runs one action; an error of that path alone is noted and the rest goes on."""
+        """Runs one action; an error that concerns only this path is noted and the rest goes on."""
         try:
             action(unit)
         except StoreDamaged as error:

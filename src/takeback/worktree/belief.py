@@ -1,4 +1,4 @@
-"""Which signatures of files that were just read are believed at the next capture."""
+"""Decides which signatures of files that were just read the next capture may trust."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 _FILES = 1000
 _BYTES = 32 << 20
-"""What the next capture reads again at most because a mapping may change it unseen: 1,000 small
+"""The most that the next capture reads again because a mapping may change it unseen: 1,000 small
 files or one of 32 MB cost it about 30 ms."""
 
 
@@ -25,8 +25,8 @@ class Belief:
     def of(self, mark: bytes) -> bytes:
         """Returns the signature to keep: the one given, or one that matches no file.
 
-        A file whose times are too near to the capture is never believed. One that a program
-        may be writing to through a mapping is not either, as long as there are few of these.
+        A file whose times are too close to the capture is never trusted. Nor is one that a program
+        may be writing to through a mapping, as long as there are only a few of these.
         """
         size, mtime, ctime, _, mode = memoryview(mark).cast("q")
         if not self.time.settled(mtime, ctime):

@@ -1,8 +1,8 @@
 """A position in a tree of directories, moved up and down through open descriptors.
 
-A tree may be deeper than a path may be long and than a process may have descriptors. So only
-the nearest levels are held open; the way up beyond them is ``..``, taken only if it leads to the
-very directory that was come from.
+A tree may be deeper than the longest allowed path, and have more levels than a process may have
+descriptors. So only the nearest levels are held open; the way up beyond them is ``..``, taken only
+if it leads to the very directory that we came from.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _HELD_OPEN = 8
 
 
 class Descent:
-    """Starts at an open directory, which stays the caller's. Raises OSError where it cannot go.
+    """Starts at an open directory, which the caller keeps. Raises OSError where it cannot go.
 
-    No step crosses a symbolic link. ``fd`` is the directory that it is at now.
+    No step crosses a symbolic link. ``fd`` is the current directory.
     """
 
     def __init__(self, fd: int) -> None:
@@ -55,7 +55,7 @@ class Descent:
             os.close(self._open.pop(0))
 
     def up(self) -> None:
-        """Goes back to the directory that was come from; ESTALE if the way there is gone."""
+        """Goes back to the directory that we came from; ESTALE if the way there is gone."""
         if len(self._open) == 1 and len(self._names) > 1:
             above = os.open(b"..", _FLAGS, dir_fd=self._open[0])
             if _identity(above) != self._identities[-2]:

@@ -1,8 +1,8 @@
 """Finds the known directories in which something may have changed.
 
-This is the one part of a capture that looks at every file. Above a few thousand files the
-work is halved between this process and a forked one; two threads would gain nothing,
-because each lstat holds the interpreter for most of its time.
+This is the one part of a capture that looks at every file. Above a few thousand files the work is
+split between this process and a forked one; two threads would gain nothing, because each lstat
+holds the interpreter for most of its time.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ def moved_directories(root_fd: int, rows: Sequence[Row]) -> list[bytes]:
 
 
 def can_fork() -> bool:
-    """Tells whether this process has one thread only, so that a fork of it is sound.
+    """Tells whether this process has only one thread, so that it is safe to fork.
 
-    Threads that a library started are none of Python's; /proc knows them (0.02 ms). From 3.12
-    on Python warns of a fork beside them, and a host's warnings may be errors.
+    Python does not know the threads that a library started; /proc does (0.02 ms). From 3.12 on
+    Python warns of a fork while there are any, and a host's warnings may be errors.
     """
     if len(sys._current_frames()) != 1:
         return False

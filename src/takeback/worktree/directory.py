@@ -1,8 +1,8 @@
 """What the stat cache remembers of one directory, in a form that loads fast.
 
-A hundred thousand files are ten thousand of these. Names, stat signatures and object ids
-stand in flat byte strings, so that loading makes ten objects a directory and not ten a
-file: 12 ms against 150 ms for the whole cache.
+A hundred thousand files make ten thousand of these. Names, stat signatures and object ids are kept
+in flat byte strings, so that loading makes ten objects per directory and not ten per file: 12 ms
+against 150 ms for the whole cache.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ NEVER_TRUSTED = bytes(SIGNATURE_SIZE)
 """A signature that no file has: the file is read again at the next capture."""
 
 UNSIGNED = 1 << 64
-"""What a number of 2^63 or more lacks here: numbers of a signature have a sign."""
+"""Subtracted from a number of 2^63 or more, because the numbers of a signature are signed."""
 _LATEST = (1 << 63) - 1
 DOUBT = 1 << 30
 """A bit of the mode that no file has."""
 REPOSITORY = 1
 UNRULED = 2
-"""A directory whose ignore file git cannot be asked to read: no rule is asked below it."""
+"""A directory whose ignore file git cannot be asked to read: git is not asked below it."""
 IGNORED_DIRECTORY = "ignored directory"
-"""How a gap is marked here that coverage calls ignored: it may hold tracked files."""
+"""Marks a gap that coverage calls ignored: it may hold tracked files."""
 LEFT_OUT = ", left out"
-"""How the reason of a gap ends here where a file did not fit the limits of one capture."""
+"""How the reason of a gap ends if a file did not fit the limits of one capture."""
 HELD_BEFORE = ", held before"
 HELD_BELOW = ", held below"
-"""How the reason of a gap ends here where snapshots before held a file, or a directory's files."""
+"""How the reason of a gap ends if earlier snapshots held the file, or the directory's files."""
 
 
 def signature(status: os.stat_result) -> bytes:
-    """Returns what must be unchanged for a file to count as unread-since; never raises."""
+    """Returns what must be unchanged for a file not to need reading again; never raises."""
     try:
         return _FIVE.pack(
             status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_mode
@@ -59,7 +59,7 @@ def signature(status: os.stat_result) -> bytes:
 
 
 def directory_signature(status: os.stat_result) -> bytes:
-    """Returns what must be unchanged for a directory's listing to be still true; never raises."""
+    """Returns what must be unchanged for a directory's listing to be still valid; never raises."""
     try:
         return _THREE.pack(status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
     except error:
@@ -69,24 +69,24 @@ def directory_signature(status: os.stat_result) -> bytes:
 
 
 def doubted(mark: bytes) -> bytes:
-    """Returns a signature that matches no file, though it says what the file's was."""
+    """Returns a signature that matches no file, but from which the file's own can be recovered."""
     size, mtime, ctime, inode, mode = _FIVE.unpack(mark)
     return _FIVE.pack(size, mtime, ctime, inode, mode | DOUBT)
 
 
 def undoubted(mark: bytes) -> bytes:
-    """Returns the signature that ``doubted`` was made of, or the one given."""
+    """Returns the signature that ``doubted`` was given, or the argument itself."""
     size, mtime, ctime, inode, mode = _FIVE.unpack(mark)
     return _FIVE.pack(size, mtime, ctime, inode, mode & ~DOUBT) if mode & DOUBT else mark
 
 
 def _time(nanoseconds: int) -> int:
-    """Returns a time that fits: one before 1677 or after 2262 becomes one never believed."""
+    """Returns a time that fits: one before 1677 or after 2262 becomes one that is never trusted."""
     return nanoseconds if -_LATEST <= nanoseconds <= _LATEST else _LATEST
 
 
 def _inode(number: int) -> int:
-    """Returns an inode number as 64 bits with a sign: overlays and servers give out 2^63 and up."""
+    """Returns an inode number as 64 signed bits: overlays and servers give out 2^63 and up."""
     return number - UNSIGNED if number > _LATEST else number
 
 

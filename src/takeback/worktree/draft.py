@@ -26,7 +26,7 @@ IGNORE_FILE = b".gitignore"
 
 
 class Draft:
-    """A directory that is being listed: every entry with its status, before it is judged."""
+    """A directory that is being listed: every entry with its status, before it is sorted."""
 
     def __init__(
         self,
@@ -53,24 +53,24 @@ class Draft:
         self.settled = True
         self.questions: list[bytes] = []
         self.lost = False
-        """A file that was listed was gone when it was to be read."""
+        """A file that was listed had vanished when it was about to be read."""
 
     def ignore_file_changed(self) -> bool:
-        """Tells whether what git said of the names below may be out of date."""
+        """Tells whether git's verdicts on the names below may be out of date."""
         if self.known is None:
             return False
         if (self.known.flags ^ self.result.flags) & UNRULED:
             return True
         status = self.entries.get(IGNORE_FILE)
         before = self.marks.get(IGNORE_FILE)
-        if before is None:  # one that is not held has no signature: it may be another by now
+        if before is None:  # not held, so without a signature: it may be a different one by now
             return status is not None or IGNORE_FILE in self.known.gaps
         return status is None or undoubted(before[0]) != signature(status)
 
     def was_held(self, name: bytes, *, directory: bool) -> bool:
-        """Tells whether the last snapshot held a name, as a directory or as anything else.
+        """Tells whether the last snapshot held a name, as a directory or as something else.
 
-        What it held until it could not be read counts, too.
+        What it held before it became unreadable counts, too.
         """
         if self.known is None:
             return False
@@ -83,26 +83,27 @@ class Draft:
         return name in self._held_before
 
     def is_unchanged(self, name: bytes, status: os.stat_result) -> bool:
-        """Tells whether a known file looks as it did, believed or not; if unknown, by its size."""
+        """Tells whether a known file looks as it did, trusted or not; judges unknown ones by
+        size."""
         mark = self.marks[name][0]
         if mark != NEVER_TRUSTED or self.known is None:
             return undoubted(mark) == signature(status)
         return self.known.racy.get(name, (0, status.st_size))[1] == status.st_size
 
     def miss(self, name: bytes, reason: str) -> None:
-        """Names a file that is there and that the snapshot wants and lacks."""
+        """Reports a file that exists and belongs in the snapshot, but is missing from it."""
         held = self.was_held(name, directory=False)
         self.result.gaps[name] = reason + HELD_BEFORE if held else reason
 
     def missing(self) -> bool:
-        """Tells whether a name that was known is not listed any more."""
+        """Tells whether a known name is no longer listed."""
         if self.known is None:
             return False
         here = self.entries.keys() | self.result.gaps.keys()
         return not (self.marks.keys() <= here and self.known.subs.keys() <= here)
 
     def restless(self) -> set[bytes]:
-        """Returns the names that are other than they were at the last listing."""
+        """Returns the names that changed since the last listing."""
         if self.known is None:
             return set()
         before = self.marks.keys() | self.known.subs.keys() | self.known.gaps.keys()
@@ -117,7 +118,7 @@ class Draft:
     def rows(
         self, held: dict[bytes, tuple[bytes, bytes] | Task], belief: Belief
     ) -> list[tuple[bytes, bytes, bytes]]:
-        """Returns (name, signature, oid) of the files that were read; names the others."""
+        """Returns (name, signature, oid) of the files that were read; reports the others."""
         rows = []
         for name, kept in held.items():
             if not isinstance(kept, Task):

@@ -1,7 +1,7 @@
 """Finds the user's excludes file as git finds it, reading git's configuration as plain files.
 
-git is never asked: in a project even ``git config`` reads what the project says first. The
-files are bounded in size, depth and number, and nothing in them is ever run.
+git is never asked: in a project even ``git config`` first reads what the project says. The files
+are bounded in size, depth and number, and nothing in them is ever run.
 
         the system's         GIT_CONFIG_SYSTEM, or etc/gitconfig; not with GIT_CONFIG_NOSYSTEM
         the user's           GIT_CONFIG_GLOBAL, or the XDG one and ~/.gitconfig
@@ -43,7 +43,7 @@ def excludes_file(
     xdg = os.fsencode(environ.get("XDG_CONFIG_HOME", "")) or (home and home + b"/.config")
     config = _Config(home, git)
     config.read_all(environ, xdg)
-    if config.asks_for_urls:  # only now are all remotes known
+    if config.asks_for_urls:  # all remotes are known only now
         config = _Config(home, git, urls=config.urls)
         config.read_all(environ, xdg)
     path = config.settings.get(b"core.excludesfile")
@@ -54,7 +54,7 @@ def excludes_file(
 
 
 def _system_file(environ: Mapping[str, str]) -> bytes:
-    """Returns the system's configuration file, which lies where git was installed."""
+    """Returns the system's configuration file, whose place depends on where git was installed."""
     given = environ.get("GIT_CONFIG_SYSTEM")
     if given is not None:
         return os.fsencode(given)
@@ -167,7 +167,7 @@ class _Config:
 
 
 def _whole(pattern: bytes) -> bytes:
-    """Makes a pattern that ends in a slash one for all that lies below."""
+    """Turns a pattern that ends in a slash into one for everything below."""
     return pattern + b"**" if pattern.endswith(b"/") else pattern
 
 
@@ -179,7 +179,7 @@ def _assignments(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     section = b""
     position = 3 if data.startswith(b"\xef\xbb\xbf") else 0
     while position < len(data):
-        stop = data.find(b"\n", position) % (len(data) + 1)  # the end when there is none
+        stop = data.find(b"\n", position) % (len(data) + 1)  # the end of the data if there is none
         line = data[position:stop].lstrip(_SPACE)
         position = stop + 1
         if line.startswith(b"["):

@@ -1,4 +1,4 @@
-"""Reads the files that the scan found new or changed; many of them in two processes."""
+"""Reads the files that the scan found new or changed; if there are many, in two processes."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _WORTH_A_FORK_FILES = 1500
 _WORTH_A_FORK_BYTES = 16 << 20
 _REPORT_EVERY = 500
 UNCHANGED, CHANGED, NEW, LEFT = range(4)
-"""Ranks of tasks: held before and read again only to be sure; held before; never seen; left out
-by an earlier capture."""
+"""Ranks of tasks: held before and read again only to be sure; held before; never seen; left out by
+an earlier capture."""
 
 
 class Task:
-    """One file to read: where it is, its expected size, and afterwards what came of it.
+    """One file to read: where it is, its expected size, and afterwards the outcome.
 
-    ``outcome`` is (object id, stat signature) or the reason why the file is not held. ``rank``
-    says what goes first where not all can be read, ``blocks`` how many bytes of it are on disk.
+    ``outcome`` is (object id, stat signature) or the reason why the file is not held. ``rank`` says
+    which go first if not all can be read, ``blocks`` how many bytes of it are on disk.
     """
 
     __slots__ = ("blocks", "directory", "name", "outcome", "rank", "size")
@@ -48,7 +48,7 @@ class Task:
 
 
 class Reading(Value):
-    """How files are read: below which root, where the bytes go, who hears of it.
+    """How files are read: below which root, where the bytes go, who is told of the progress.
 
     ``in_child`` runs first in a forked process; ``earlier`` is what was known of the files before.
     """
@@ -137,7 +137,7 @@ def _open(root_fd: int, path: bytes) -> tuple[int, str]:
 
 
 class _ParentWatch:
-    """Hears of progress in a forked process, and ends it when nobody waits for it any more."""
+    """Takes the progress inside a forked process, and ends it once nobody waits for it any more."""
 
     def __init__(self, parent: int) -> None:
         self._parent = parent
@@ -193,7 +193,7 @@ class _Reader:
         os.waitpid(self._pid, 0)
 
     def collect(self) -> None:
-        """Takes over the outcomes; raises what the child met."""
+        """Takes over the outcomes; raises the error that the child ran into."""
         data = read_all(self._read)
         os.close(self._read)
         _, status = os.waitpid(self._pid, 0)

@@ -1,8 +1,9 @@
 """Asks git which paths its ignore rules hide, one answer per path.
 
-The rules are git's own and so is the program that reads them: ``git check-ignore`` on our
-store, with the workspace as its work tree. So the project's configuration is never read,
-``core.ignoreCase`` included, and there is no second reading of ``.gitignore`` to be wrong.
+The rules are git's own and so is the program that reads them: ``git check-ignore`` on our store,
+with the workspace as its work tree. So the project's configuration is never read,
+``core.ignoreCase`` included, and there is no second interpretation of ``.gitignore`` that could be
+wrong.
 
     .gitignore at every level     git finds them in the work tree (not if it is a link)
     the project's info/exclude    copied to the store's own info/exclude
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
 _CHECK = ("check-ignore", "--no-index", "--verbose", "--non-matching", "-z", "--stdin")
 _FIELDS = 4  # of an answer, each ended by NUL: file, line, pattern, path
 _LONGEST = 4000 if sys.platform == "linux" else 1000
-"""With more than PATH_MAX bytes git 2.39 writes beyond a buffer, and crashed on some paths."""
+"""Given more than PATH_MAX bytes, git 2.39 writes beyond a buffer, and crashed on some paths."""
 
 
 class IgnoreRaced(Exception):
-    """A directory above one of the paths became a symbolic link: git answers none of them.
+    """A directory above one of the paths became a symbolic link: git answers for none of them.
 
     The caller looks again at what is there and asks again.
     """
@@ -39,10 +40,10 @@ class IgnoreRaced(Exception):
 class IgnoreRules:
     """The ignore rules of one workspace.
 
-    Nothing runs until the first question; then one git is kept for the next ones. It
-    remembers the ``.gitignore`` files of the directory that it was asked about last and of
-    those above it: who knows that one has changed calls ``close`` first. A ``.gitignore``
-    that is a FIFO would hold git up until TimedOut; the caller must not ask below it.
+    Nothing runs until the first question; then one git is kept for the next ones. It remembers the
+    ``.gitignore`` files of the directory that it was last asked about and of those above it: if you
+    know that one has changed, call ``close`` first. A ``.gitignore`` that is a FIFO would block git
+    until TimedOut; the caller must not ask about paths below it.
     """
 
     def __init__(
@@ -66,10 +67,10 @@ class IgnoreRules:
     def ignored(self, paths: Sequence[bytes]) -> list[bool]:
         """Tells for each path, relative to the workspace, whether it is ignored.
 
-        A directory is asked like a file. What lies in an ignored directory is ignored. Paths
-        of one directory should stand together: git reads its rules each time it comes there.
-        A path that is too long for git is ignored only if a directory above it is.
-        Raises IgnoreRaced or TimedOut; the next call starts git anew.
+        Directories are passed like files. What lies in an ignored directory is ignored. Paths of
+        one directory should be passed together: git reads its rules each time it gets there. A path
+        that is too long for git is ignored only if a directory above it is. Raises IgnoreRaced or
+        TimedOut; the next call starts git anew.
         """
         if not paths:
             return []
@@ -113,7 +114,7 @@ class IgnoreRules:
         return self._process.ask(question, whole, timeout=self._timeout)
 
     def _prepare(self) -> None:
-        """Makes the store's info/exclude that of the project."""
+        """Copies the project's info/exclude to the store's."""
         if self._prepared:
             return
         place = os.path.join(self._git.git_dir, "info", "exclude")
@@ -129,5 +130,5 @@ class IgnoreRules:
 
 
 def _askable(path: bytes) -> bytes:
-    """Returns the path, or the lowest directory above it that is not too long to be asked."""
+    """Returns the path, or the lowest directory above it whose path is not too long for git."""
     return path if len(path) <= _LONGEST else path[: path.rfind(b"/", 0, _LONGEST)]

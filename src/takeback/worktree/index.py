@@ -1,8 +1,8 @@
 """Reads the names out of a git index file, without git and without the project's objects.
 
-The scan asks for them because a tracked file is captured even where it is ignored. Only
-names matter here, and a name too many only captures more, so stat data, object ids and the
-bitmaps of a split index are stepped over.
+The scan needs them because a tracked file is captured even if it is ignored. Only names matter
+here, and a name too many only captures more, so stat data, object ids and the bitmaps of a split
+index are skipped.
 
     header   "DIRC", version, number of entries
     entry    40 bytes of stat data, object id, flags (v3+: maybe 2 bytes more), name
@@ -56,8 +56,8 @@ def tracked_names(
         if further is not None:
             raise IndexUnreadable("the shared index is split itself")
         names += more
-    names.sort()  # nearly free, an index is sorted
-    if any(map(eq, names, names[1:])):  # stages of a conflict, or both halves name it
+    names.sort()  # nearly free, as an index is sorted
+    if any(map(eq, names, names[1:])):  # stages of a conflict, or both halves list it
         names = list(dict.fromkeys(names))
     return _harmless(names)
 
@@ -172,7 +172,7 @@ def _extensions(index: bytes, position: int, width: int) -> bytes | None:
 def _harmless(names: list[bytes]) -> list[bytes]:
     """Leaves out names that lead outside the work tree or into a repository."""
     bad = (b"\0", b"/../", b"/./", b"//", b"/.git/")
-    everything = b"/%s/" % b"/\n/".join(names)  # one look at all: 15 ms less per 100,000
+    everything = b"/%s/" % b"/\n/".join(names)  # one search for all: saves 15 ms per 100,000
     if not any(part in everything for part in bad):
         return names
     return [name for name in names if not any(part in b"/%s/" % name for part in bad)]

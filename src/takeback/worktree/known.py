@@ -61,7 +61,7 @@ class Known:
         return found
 
     def rows(self) -> list[Row]:
-        """Returns all directories as rows, those that were made last."""
+        """Returns all directories as rows, those that were made into objects last."""
         return [*self._rows.values(), *(made.dump() for made in self._made.values())]
 
     def row(self, path: bytes) -> Row:
@@ -94,7 +94,7 @@ class Known:
         return found.union(path for path, d in self._made.items() if d.flags & UNRULED)
 
     def doubted(self) -> Known:
-        """Returns the same directories with files whose bytes are not believed any more."""
+        """Returns the same directories with no file's cached bytes trusted any more."""
         return Known(
             (
                 *row[:SIGNATURES],

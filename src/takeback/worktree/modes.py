@@ -36,7 +36,7 @@ def set_directory_mode(parent_fd: int, unit: Unit) -> str | None:
 
 
 def _opened(parent_fd: int, name: bytes) -> int:
-    """Opens a directory; one whose own bits forbid that as a place only, whose bits can be set."""
+    """Opens a directory; if its bits forbid that, as a mere path, which is enough to set them."""
     try:
         return os.open(name, _FLAGS, dir_fd=parent_fd)
     except PermissionError:

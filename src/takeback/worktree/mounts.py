@@ -1,4 +1,4 @@
-"""What is mounted where, as the kernel tells it: read once for each look at a workspace."""
+"""What is mounted where, according to the kernel: read once for each look at a workspace."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _IN_MEMORY = (b"tmpfs ", b"ramfs ", b"devtmpfs ")
 
 
 class Mounts:
-    """The mounts that matter to one workspace. Nothing is known where there is no /proc."""
+    """The mounts that matter to one workspace. Without /proc nothing is known."""
 
     def __init__(self, root: bytes, device: int) -> None:
         self.times_distrusted = False

@@ -1,11 +1,11 @@
-"""Notices that files moved from directory to directory while these were being listed.
+"""Notices files that moved from one directory to another while these were being listed.
 
         list b   ->   mv a/f b/f   ->   list a            f is in neither list
 
-So a directory is looked at once more when all is listed and read: if its times are other than
-when it was listed, it is listed again. A file may also have gone to a directory that was not
-listed at all, because nothing in it had changed by then: when a name that was known vanished
-in the course of the capture, the times of all directories are compared again.
+So each directory is checked once more when everything is listed and read: if its times have changed
+since it was listed, it is listed again. A file may also have moved to a directory that was not
+listed at all, because nothing in it had changed by then: if a known name vanished during the
+capture, the times of all directories are compared again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from takeback.worktree.known import Known
 
 _STEP = 10_000_000
-"""Kernels give out times in steps of up to 10 ms; a change within one may not show."""
+"""Kernels give out times in steps of up to 10 ms; a change within one step may not show."""
 
 
 class Movement:
@@ -32,10 +32,10 @@ class Movement:
         self._root_fd = root_fd
         self._listed: dict[bytes, tuple[bytes, int]] = {}
         self.vanished = False
-        """A name that was there is not there any more, and it went while we were looking."""
+        """A name that was there has vanished, while we were looking."""
 
     def saw(self, path: bytes, status: os.stat_result, when: int) -> None:
-        """Notes a directory that is about to be listed, as it was just before."""
+        """Notes the state of a directory just before it is listed."""
         step_ends = status.st_ctime_ns + _STEP
         young = when - _STEP < status.st_ctime_ns <= when
         self._listed[path] = (directory_signature(status), step_ends if young else 0)
@@ -47,11 +47,11 @@ class Movement:
         self._listed.pop(path, None)
 
     def moved(self, known: Known) -> list[bytes]:
-        """Returns the directories that must be listed again for the capture to be true.
+        """Returns the directories that must be listed again for the capture to be correct.
 
-        Costs one stat for each directory that was listed, and one for each other directory
-        only if a name vanished. Waits until a change would show, 10 ms at most, where a
-        directory changed just before it was listed.
+        Costs one stat for each directory that was listed, and one for each other directory only if
+        a name vanished. If a directory changed just before it was listed, waits until a change
+        would show, 10 ms at most.
         """
         found = []
         wait_until = 0

@@ -24,7 +24,7 @@ _PIECE = 1 << 20
 
 
 class Seen(Value):
-    """What stood at a name, hashed, and the signature it had before and after the hashing."""
+    """What was found at a name, hashed, and the signature it had before and after the hashing."""
 
     entry: Entry
     signature: Signature
@@ -53,15 +53,15 @@ def signature(found: os.stat_result) -> Signature:
 def entry_at(dir_fd: int, name: bytes) -> Entry | None:
     """Returns what is at a name as an entry: content hashed, nothing trusted.
 
-    A directory's id is empty: compare its inside apart. None for nothing and for specials.
-    Raises OSError where it cannot be read, and where it changes while it is.
+    A directory's id is empty: compare its contents separately. None if there is nothing, or a
+    special file. Raises OSError if it cannot be read, or changes while it is being read.
     """
     seen = look(dir_fd, name)
     return None if seen is None else seen.entry
 
 
 def look(dir_fd: int, name: bytes) -> Seen | None:
-    """Returns what ``entry_at`` does, with the signature that it had all the time."""
+    """Returns what ``entry_at`` does, with the signature that it had throughout."""
     found = status(dir_fd, name)
     return None if found is None else _read(dir_fd, name, found)
 
@@ -100,9 +100,9 @@ def matches(dir_fd: int, name: bytes, entry: Entry | None, inside: Inside = ()) 
 def examine(
     dir_fd: int, name: bytes, entry: Entry, inside: Inside = ()
 ) -> dict[bytes, Signature] | None:
-    """Returns the signature of each path of an entry (its own is ``b""``), None if it is another.
+    """Returns the signature of each path in an entry (its own is ``b""``); None if it differs.
 
-    ``unchanged`` finds out from them later, without reading, whether it still is.
+    ``unchanged`` later uses them to find out, without reading, whether it is still the same.
     """
     found = status(dir_fd, name)
     if found is None or entry_mode(found.st_mode) != entry.mode:
@@ -129,7 +129,7 @@ def examine(
 def unchanged(dir_fd: int, name: bytes, signatures: Mapping[bytes, Signature]) -> bool:
     """Tells whether a directory is as ``examine`` found it, whatever its own name is now."""
     found = status(dir_fd, name)
-    # the top's own time of change is that of its renaming
+    # renaming the top has changed its own ctime
     if found is None or signature(found)[1:] != signatures[b""][1:]:
         return False
     count = 1
@@ -145,7 +145,7 @@ def unchanged(dir_fd: int, name: bytes, signatures: Mapping[bytes, Signature]) -
 def walk(dir_fd: int) -> Iterator[tuple[bytes, Seen | None]]:
     """Yields everything below an open directory, hashed; None for a special file.
 
-    Parents come before children. Raises OSError where something cannot be read.
+    Parents come before children. Raises OSError if something cannot be read.
     """
     for path, fd, name, found in _everything(dir_fd):
         yield path, _read(fd, name, found)
@@ -171,7 +171,7 @@ def _everything(dir_fd: int) -> Iterator[tuple[bytes, int, bytes, os.stat_result
             name = names.pop()
             found = status(at.fd, name)
             if found is None:
-                continue  # it went away between the listing and now
+                continue  # it vanished after the listing
             yield prefix + name, at.fd, name, found
             if S_ISDIR(found.st_mode):
                 at.down(name)

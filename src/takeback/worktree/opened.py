@@ -12,8 +12,8 @@ _AT_LEAST = 4
 
 
 def _room() -> int:
-    """Returns how many may be held: a quarter of what a process may have open."""
-    import resource  # nothing of it is needed before the first directory is opened
+    """Returns how many may be held open: a quarter of what a process may have."""
+    import resource  # not needed before the first directory is opened
 
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
@@ -22,9 +22,9 @@ def _room() -> int:
 
 
 class OpenDirectories:
-    """Opens each directory once, crossing no link and no mount, and the oldest goes first.
+    """Opens each directory once, crossing no link and no mount, and closes the oldest first.
 
-    A descriptor is good until the next directory is asked for.
+    A descriptor is valid until the next directory is asked for.
     """
 
     def __init__(self, root_fd: int) -> None:
@@ -49,7 +49,7 @@ class OpenDirectories:
             except OSError as error:
                 if error.errno not in (errno.EMFILE, errno.ENFILE) or not self._open:
                     raise
-                # others hold more than we thought: with fewer of ours it may do
+                # others hold more than we thought: with fewer of ours it may work
                 self._room = max(_AT_LEAST, len(self._open) // 2)
                 self._close_oldest((len(self._open) + 1) // 2)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _TEXT_LIMIT = 4 << 20
 RULES_LIMIT = 1 << 20
-"""A file of ignore rules that is larger, or no regular file, means no rules."""
+"""A file of ignore rules that is larger, or not a regular file, means no rules."""
 _REFS_LIMIT = 64 << 20  # packed-refs of a large project: 100,000 refs are 7 MB
 _INDEX_LIMIT = 512 << 20
 _HEX = frozenset(b"0123456789abcdef")
@@ -36,7 +36,7 @@ class GitDirectory(Value):
 
 
 class Head(Value):
-    """What is checked out, for information: no branch when detached, no commit when unborn."""
+    """What is checked out, for information only: no branch when detached, no commit when unborn."""
 
     branch: str | None = None
     commit: str | None = None
@@ -57,10 +57,10 @@ def git_directory(root: bytes) -> GitDirectory | None:
 
 
 def is_own(git: GitDirectory) -> bool:
-    """Tells whether a git directory is that of its root by its own account, not by a pointer's.
+    """Tells whether a git directory itself says that it belongs to its root.
 
-    A ``.git`` that is a file or a link can name any repository; one that has this worktree says
-    so itself.
+    A ``.git`` that is a file or a link can name any repository, so it proves nothing; a repository
+    that has this worktree says so itself.
     """
     dot_git = os.path.join(git.root, b".git")
     if os.path.isdir(dot_git):
@@ -84,9 +84,9 @@ def enclosing(path: bytes) -> list[bytes]:
 
 
 def head(git: GitDirectory) -> Head:
-    """Returns the branch and commit that are checked out, as far as plain files tell.
+    """Returns the branch and commit that are checked out, as far as can be told from plain files.
 
-    Where refs are kept as a reftable, HEAD names the branch ``.invalid``: nothing is known.
+    If refs are kept as a reftable, HEAD names the branch ``.invalid``: nothing is known.
     """
     name = git.git_dir + b"/HEAD"
     try:  # git before 2005, and some tools since, make HEAD a symbolic link
@@ -110,9 +110,9 @@ def head(git: GitDirectory) -> Head:
 
 
 def in_progress(git: GitDirectory) -> str | None:
-    """Names the operation of git that waits for the user: merge, rebase, cherry-pick, revert."""
+    """Names the git operation that is waiting for the user: merge, rebase, cherry-pick, revert."""
     here = git.git_dir + b"/"
-    # A rebase first: it stops at a conflict with a CHERRY_PICK_HEAD of its own.
+    # Rebase comes first: it stops at a conflict with a CHERRY_PICK_HEAD of its own.
     for marker, what in (
         (b"rebase-merge", "rebase"),
         (b"rebase-apply", "rebase"),
@@ -142,7 +142,7 @@ def index_signature(git: GitDirectory) -> tuple[int, ...] | None:
 
 
 def read_tracked(git: GitDirectory) -> list[bytes] | None:
-    """Returns the names of all tracked files, sorted; None where the index is unreadable."""
+    """Returns the names of all tracked files, sorted; None if the index is unreadable."""
 
     def shared(name: bytes) -> bytes | None:
         return _read(git.git_dir + b"/sharedindex." + name, _INDEX_LIMIT) or None
@@ -164,12 +164,12 @@ def exclude_info(git: GitDirectory) -> bytes:
 
 
 def read_text_file(path: bytes) -> bytes:
-    """Returns the bytes of a small regular file, nothing for anything else; never waits."""
+    """Returns the bytes of a small regular file, empty for anything else; never blocks."""
     return _read(path)
 
 
 def rules_of(path: bytes) -> bytes:
-    """Returns the bytes of a file of ignore rules, nothing for anything else; never waits."""
+    """Returns the bytes of a file of ignore rules, empty for anything else; never blocks."""
     return _read(path, RULES_LIMIT)
 
 
@@ -189,7 +189,7 @@ def _gitdir_line(dot_git: bytes) -> bytes | None:
 
 
 def _packed(git: GitDirectory, ref: bytes) -> bytes:
-    """Returns the object id of ``ref`` in packed-refs, or nothing."""
+    """Returns the object id of ``ref`` in packed-refs, or empty bytes."""
     refs = _read(git.common_dir + b"/packed-refs", _REFS_LIMIT)
     end = refs.find(b" %s\n" % ref)
     return refs[refs.rfind(b"\n", 0, max(end, 0)) + 1 : max(end, 0)]
@@ -201,10 +201,10 @@ def _object_id(content: bytes) -> str | None:
 
 
 def _read(path: bytes, limit: int = _TEXT_LIMIT) -> bytes:
-    """Returns the bytes of a regular file; nothing if it is anything else, or too large.
+    """Returns the bytes of a regular file; empty if it is anything else, or too large.
 
-    Symbolic links are followed, as git does (dotfiles are often links); what they lead to
-    is opened without waiting, so a FIFO or a terminal cannot hold us up.
+    Symbolic links are followed, as in git (dotfiles are often links); what they lead to is opened
+    without blocking, so a FIFO or a terminal cannot hold us up.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)

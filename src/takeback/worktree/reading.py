@@ -1,8 +1,8 @@
-"""Reads files so that what is kept is what was there at one moment, or says that it was not.
+"""Reads files so that what is kept is what was there at one moment, or says that this failed.
 
-One odd file never stops a capture: whatever the system says of it while it is looked at, opened
-or read, that file is named and the rest goes on. What the *sink* says is another matter: there
-the store's disk fails, and nothing can be kept. The two are told apart by where an error comes
+One odd file never stops a capture: whatever error the system gives while it is looked at, opened or
+read, that file is reported and the rest goes on. An error from the *sink* is another matter: the
+store's disk is failing, and nothing can be kept. The two are told apart by where an error comes
 from, never by its number.
 """
 
@@ -30,7 +30,7 @@ _IN_MEMORY = 128 << 20
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
 _FLEETING = (errno.ELOOP, errno.EINVAL, errno.ESTALE, errno.ENXIO)
-"""What a file says that became a link, or a link a file, or a file a socket, under our eyes."""
+"""What opening says of a file that became a link or a socket, or a link a file, while we looked."""
 _OF_A_PROCESS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _LEASE = getattr(fcntl, "F_SETLEASE", None)
 _SETSIG = getattr(fcntl, "F_SETSIG", 0)
@@ -44,7 +44,7 @@ GONE = "gone"
 class Kept:
     """A file's bytes are in the sink: their id, and the file's status when they were read.
 
-    ``doubtful``: the bytes may change without a change of the status, by a mapping of the file.
+    ``doubtful``: the bytes may change without the status changing, through a mapping of the file.
     """
 
     __slots__ = ("doubtful", "oid", "status")
@@ -64,10 +64,10 @@ class _SinkFailed(Exception):
 
 
 class Intake:
-    """Where the bytes of files go, and which are not taken.
+    """Where the bytes of files go, and which files are not taken.
 
-    A file larger than ``size_limit`` is not. One that changed less than ``dirty_ns`` ago may have
-    pages that a program writes to unseen: that is looked into.
+    A file larger than ``size_limit`` is not taken. One that changed less than ``dirty_ns`` ago may
+    have pages that a program writes to unseen: that is checked.
     """
 
     __slots__ = ("dirty_ns", "sink", "size_limit")
@@ -87,13 +87,12 @@ class Intake:
 def keep(
     dir_fd: int, name: bytes, intake: Intake, *, seen: tuple[bytes, bytes] | None = None
 ) -> Kept | str:
-    """Puts the bytes of a file or link into the sink; else returns the reason why not.
+    """Puts the bytes of a file or link into the sink, or returns the reason why not.
 
-    A FIFO, socket or device is never read and never waited for: the open does not block,
-    and what it opened is looked at before the first byte is taken.
-    ``seen`` is the signature and the id that it had when it was read before; with both as they
-    were its bytes are not compared with those that are kept.
-    Raises OSError only for what the sink or this process lacks.
+    A FIFO, socket or device is never read and never waited for: the open does not block, and what
+    it opened is checked before the first byte is read. ``seen`` is the signature and the id that it
+    had when it was last read; if both are unchanged, its bytes are not compared with those that are
+    kept. Raises OSError only if the sink fails or this process lacks something.
     """
     reason = UNSTABLE
     for _ in range(_ATTEMPTS):
@@ -101,7 +100,7 @@ def keep(
             outcome = _attempt(dir_fd, name, intake, seen)
         except _SinkFailed as failure:
             raise failure.error from None
-        except Collision:  # the id stands for other bytes, and gives those back
+        except Collision:  # the id already stands for other bytes, and would give those back
             return UNREADABLE
         except OSError as error:
             if error.errno in _ABSENT:
@@ -121,8 +120,8 @@ def keep(
 def is_of_this_process(error: OSError, dir_fd: int) -> bool:
     """Tells whether the process or the machine is out of descriptors or memory.
 
-    Then every file would be called unreadable, one after the other. A file system may give
-    the same number for one file of its own accord, so opening the directory is tried.
+    Then every file would be reported as unreadable, one after the other. A file system may also
+    give the same error for a single file, so opening the directory is tried.
     """
     if error.errno not in _OF_A_PROCESS:
         return False
@@ -151,7 +150,8 @@ def _attempt(
             return SPECIAL
         if intake.size_limit is not None and before.st_size > intake.size_limit:
             return OVERSIZED
-        # Before the first byte is read: who opens the file for writing later shows in its times.
+        # Before the first byte is read: if anyone opens the file for writing later, its times show
+        # it.
         doubtful = time.time_ns() - max(
             before.st_mtime_ns, before.st_ctime_ns
         ) < intake.dirty_ns and _may_be_written_to(fd)
@@ -171,10 +171,9 @@ def _attempt(
 def _may_be_written_to(fd: int) -> bool:
     """Tells whether some process has the file open for writing or mapped; True if unknown.
 
-    The kernel grants a lease on a file only while nobody does, also not by a mapping whose
-    descriptor is closed. It is given back at once (2 us in all); whoever opens the file for
-    writing in between waits that long, and the signal that asks for it back is one nobody
-    dies of.
+    The kernel grants a lease on a file only while nobody does, not even through a mapping whose
+    descriptor is closed. It is given back at once (2 us in all); a process that opens the file for
+    writing in between waits that long, and the signal that asks for the lease back is harmless.
     """
     if _LEASE is None:
         return True

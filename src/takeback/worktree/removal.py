@@ -1,15 +1,15 @@
-"""Removes what is ours, and of what is the user's only what is saved.
+"""Removes what is ours, and of the user's files only what is saved.
 
-A directory that made way still belongs to whoever works in it: a program whose current
-directory it is goes on saving files into it. So it is taken down entry by entry:
+A directory that was displaced may still be in use: a program that has it as its current directory
+goes on saving files into it. So it is taken down entry by entry:
 
         a file       renamed into a directory of ours, where nobody replaces it any more, hashed
                      there, and unlinked if that is what the undo snapshot holds; else put back
         a directory  removed if it is empty by then
-        all else     stays where it is, and is told
+        all else     stays where it is, and is reported
 
-What is left of the danger: a program that has the file open and writes to it between the last
-look at its times and the unlink that follows at once writes into a file without a name.
+The remaining danger: a program that has the file open, and writes to it between the last look at
+its times and the unlink right after it, writes into a file without a name.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)
 _NO_DIRECTORY = (errno.ENOTDIR, errno.ELOOP)
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 OURS = b"new"
-"""So begins the name of what is on its way *into* a directory, in the directory of ours."""
+"""Prefix, in the directory of ours, of the names of files on their way *into* a directory."""
 
 
 def remove_tree(dir_fd: int, name: bytes) -> None:
-    """Removes a file, or a directory with all in it, that nobody but us has ever had.
+    """Removes a file, or a directory with everything in it, that only we have ever used.
 
-    Never for a directory of the user's, whatever its name is by now.
+    Never call it on a directory of the user's, whatever its present name.
     """
     found = ondisk.status(dir_fd, name)
     if found is None:
@@ -65,7 +65,7 @@ def remove_tree(dir_fd: int, name: bytes) -> None:
 
 
 def _enter_ours(at: Descent, name: bytes) -> None:
-    """Goes into a directory of ours, also into one that has the closed bits of a snapshot."""
+    """Enters a directory of ours, even if it has the restrictive bits that a snapshot gave it."""
     try:
         at.down(name)
     except PermissionError:
@@ -81,14 +81,14 @@ def _enter_ours(at: Descent, name: bytes) -> None:
 
 
 def _open_up(fd: int) -> list[bytes]:
-    """Lists a directory whose entries are to go, and makes sure that they can."""
+    """Lists a directory whose entries are to be removed, and makes sure that they can be."""
     if os.fstat(fd).st_mode & 0o700 != 0o700:
         durable.chmod(fd, 0o700)
     return ondisk.names_in(fd)
 
 
 def unlink_exactly(dir_fd: int, name: bytes, entry: Entry) -> bool:
-    """Removes a file or link under a name of ours if it is ``entry`` to the last moment."""
+    """Removes a file or link under a name of ours if it is ``entry`` up to the last moment."""
     try:
         seen = ondisk.look(dir_fd, name)
     except OSError:
@@ -107,8 +107,8 @@ def remove_checked(
 ) -> list[bytes]:
     """Removes a version that was displaced, as far as it is still what was saved.
 
-    Returns the paths below ``dir_fd`` of all that stays. ``leaving`` is the name of the directory
-    of ours; it may be there from a run that was killed.
+    Returns the paths below ``dir_fd`` of everything that stays. ``leaving`` is the name of the
+    directory of ours; a run that was killed may have left it there.
     """
     if not entry.is_directory:
         return [] if unlink_exactly(dir_fd, name, entry) else [name]
@@ -118,7 +118,7 @@ def remove_checked(
 
 
 def make_leaving(dir_fd: int, leaving: bytes) -> None:
-    """Makes the directory of ours through which files leave."""
+    """Makes the directory of ours through which files are removed."""
     try:
         durable.mkdir(leaving, dir_fd=dir_fd)
     except FileExistsError:
@@ -185,7 +185,7 @@ def _enter(at: Descent, name: bytes) -> bool:
 
 
 def _left_in(fd: int, name: bytes, prefix: bytes) -> list[bytes]:
-    """Removes one directory if it is empty; returns the paths of what is in it if not."""
+    """Removes one directory if it is empty; otherwise returns the paths of what is in it."""
     try:
         durable.rmdir(name, dir_fd=fd)
     except FileNotFoundError:
@@ -202,8 +202,8 @@ def _left_in(fd: int, name: bytes, prefix: bytes) -> list[bytes]:
 def _leave(fd: int, name: bytes, through: int, number: bytes, entry: Entry) -> None:
     """Removes one file by way of the directory of ours, unless it is not what was saved.
 
-    What cannot go back to its place then, because that is taken again, stays in the directory
-    of ours; ``remove_leaving`` tells of it.
+    A file that cannot be put back, because its name is taken again, stays in the directory of ours;
+    ``remove_leaving`` reports it.
     """
     found = ondisk.status(fd, name)
     if found is None or S_IFMT(found.st_mode) != S_IFMT(entry.mode):
@@ -216,7 +216,7 @@ def _leave(fd: int, name: bytes, through: int, number: bytes, entry: Entry) -> N
 def settle_leaving(dir_fd: int, leaving: bytes, place: bytes, inside: Inside) -> None:
     """Finishes what a killed run had under way in the directory of ours.
 
-    What is saved goes; else it goes back to where it was in ``place``, if that is free.
+    What is saved is removed; anything else is put back where it was in ``place``, if that is free.
     """
     with Descent(dir_fd) as at, Descent(dir_fd) as home:
         at.down(leaving)
@@ -240,7 +240,7 @@ def settle_leaving(dir_fd: int, leaving: bytes, place: bytes, inside: Inside) ->
 
 
 def put_back(old: bytes, new: bytes, *, dir_fd: int, to_fd: int) -> bool:
-    """Renames to where it was, unless that name is taken again: then it stays."""
+    """Renames something back to where it was, unless that name is taken again: then it stays."""
     try:
         rename_to_free_name(old, new, dir_fd=dir_fd, to_fd=to_fd)
     except FileExistsError:

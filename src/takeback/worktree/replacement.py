@@ -1,12 +1,12 @@
 """Puts the new version of one path, staged beside it, in the place of the old one.
 
         exchange      in one instant; then the old one is checked, and removed
-        no exchange   the old one is put aside (linked, so that a file stays in its place), checked,
+        no exchange   the old one is put aside (linked, so that a file stays in place), checked,
                       and the new one renamed to the place
-        no rename     a directory of a lower layer of overlayfs: emptied in its place, what was
+        no rename     a directory of a lower layer of overlayfs: emptied in place, what was
                       checked only, then the new one renamed to the place
 
-What is not what the undo snapshot holds goes back, and the path is named.
+What differs from the undo snapshot is put back, and the path is reported.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS)
 
 
 class Replaced(Value):
-    """``written`` if the new version is in its place, ``reason`` if there is something to say.
+    """``written`` if the new version is in place, ``reason`` if there is something to report.
 
-    ``kept`` are paths beside it of what was saved into a directory while it made way.
+    ``kept`` are paths beside it of what was saved into a directory while it was being displaced.
     """
 
     written: bool
@@ -58,7 +58,7 @@ class Replaced(Value):
 
 
 class Replacement:
-    """One unit on its way. Raises OSError; then the old version is in its place."""
+    """The replacement of one unit. If it raises OSError, the old version is in place."""
 
     def __init__(self, fd: int, unit: Unit, scratch: Scratch, blobs: BlobSource) -> None:
         self._fd = fd
@@ -113,9 +113,9 @@ class Replacement:
     def _replace_file_without_exchange(self) -> Replaced:
         """Links the old file aside, checks it, renames the new one over it.
 
-        The place is looked at again at the last moment: what somebody saved there while the
-        old one was hashed stays. What is left of the danger is a save by renaming between that
-        look and the rename, which follow upon each other.
+        The path is checked again at the last moment: what was saved there while the old one was
+        hashed stays. The remaining danger is a save by renaming between that check and the rename
+        right after it.
         """
         assert self._unit.old is not None
         assert self._unit.new is not None
@@ -151,7 +151,7 @@ class Replacement:
         return self._remove_aside()
 
     def _drop_link(self) -> str:
-        """Removes the second name of a file that stays; returns why its path is named."""
+        """Removes the second name of a file that stays; returns why its path is reported."""
         name, aside = self._unit.name, self._scratch.aside
         if is_same_file(self._fd, name, aside):
             durable.unlink(aside, dir_fd=self._fd)
@@ -159,13 +159,13 @@ class Replacement:
         return self._give_back()
 
     def _give_back(self) -> str:
-        """Brings back what was put aside; returns why the path is named."""
+        """Brings back what was put aside; returns why the path is reported."""
         unit, aside = self._unit, self._scratch.aside
         assert unit.old is not None
         if ondisk.status(self._fd, unit.name) is None:
             rename_to_free_name(aside, unit.name, dir_fd=self._fd)
             return CHANGED
-        # somebody made the path anew: what is aside goes if it is saved
+        # the path was created anew: what was put aside is removed if it is saved
         removed = remove_checked(self._fd, aside, self._scratch.leaving, unit.old, unit.inside_old)
         return TWO_VERSIONS if removed else CHANGED
 
@@ -209,8 +209,8 @@ class Replacement:
     # -- a directory
 
     def _replace_directory(self) -> Replaced:
-        # It is looked at before it is moved: what is in it and not in the undo snapshot must
-        # not even be out of its place for a moment.
+        # It is checked before it is moved: what is in it but not in the undo snapshot must not be
+        # out of place even for a moment.
         unit, temporary = self._unit, self._scratch.temporary
         assert unit.old is not None
         try:
@@ -243,7 +243,7 @@ class Replacement:
         return Replaced(True, None, tuple(kept))
 
     def _replace_in_place(self) -> Replaced:
-        """Empties a directory that cannot be renamed; if that fails it is made whole again."""
+        """Empties a directory that cannot be renamed; if that fails, restores it."""
         unit, leaving = self._unit, self._scratch.leaving
         assert unit.old is not None
         make_leaving(self._fd, leaving)
@@ -268,7 +268,7 @@ class Replacement:
 
 
 def _old_stays(error: OSError) -> Replaced:
-    """The old version is saved and cannot be removed: it is named, and the rest goes on."""
+    """The old version is saved and cannot be removed: it is reported, and the rest goes on."""
     if error.errno in FATAL:
         raise error
     return Replaced(True, OLD_STAYS)

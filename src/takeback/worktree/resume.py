@@ -1,4 +1,4 @@
-"""Finds out how far a killed run came with one unit, and makes the place tidy again.
+"""Finds out how far a killed run got with one unit, and tidies up after it.
 
 T is the place, t the temporary name. An exchange is one instant, so these are all the cases:
 
@@ -11,8 +11,8 @@ T is the place, t the temporary name. An exchange is one instant, so these are a
         (deletion) t is old            renamed aside, not removed: remove t, done
         (deletion) t is else           an edit came in between: rename back, name the path
 
-A directory that made way is removed entry by entry by way of a directory of ours, see
-removal.py. While that is there the removal has begun, and goes on:
+A directory that was displaced is removed entry by entry by way of a directory of ours, see
+removal.py. If that is there, the removal has begun, and is continued:
 
         T is new   t is a directory    remove what is saved of t, done; what is not stays, named
         T is part  t is no directory   T could not be renamed and was being emptied in its place:
@@ -53,18 +53,18 @@ TWO_VERSIONS = "another version of it is kept beside it under a name that begins
 SAVED_MEANWHILE = "saved into a directory while that made way, so it is kept here"
 
 KEPT_BESIDE = (OLD_STAYS, TWO_VERSIONS, SAVED_MEANWHILE)
-"""Something stays under a temporary name: it is said, however right the path itself is."""
+"""Something stays under a temporary name: that is reported even if the path itself is right."""
 
 
 class Resumed(Value):
-    """TO_DO, DONE, or why the path is left alone; and what stays beside it, by path."""
+    """TO_DO, DONE, or why the path is left alone; and the paths of what stays beside it."""
 
     outcome: str
     kept: tuple[bytes, ...] = ()
 
 
 def resume(fd: int, unit: Unit, scratch: Scratch, blobs: BlobSource) -> Resumed:
-    """Settles all that is there under the temporary names of a unit."""
+    """Settles everything that is found under the temporary names of a unit."""
     kept: list[bytes] = []
     begun = ondisk.status(fd, scratch.leaving) is not None
     if begun:
@@ -93,7 +93,7 @@ def _resume(
 
 
 def _settle_removal(fd: int, unit: Unit, scratch: Scratch, blobs: BlobSource) -> None:
-    """Finishes with the one file that was on its way out, and makes a place whole again."""
+    """Deals with the one file that was being removed, and restores a half-emptied directory."""
     place = unit.name
     for name in (scratch.temporary, scratch.aside):
         if _is_directory(fd, name):
@@ -157,14 +157,14 @@ def _resume_write(
             return NEITHER
     elif is_exactly(fd, unit.name, unit.new, unit.inside_new):
         if is_exactly(fd, temporary, unit.new, unit.inside_new):
-            remove_tree(fd, temporary)  # the same was made by hand
+            remove_tree(fd, temporary)  # the user made the same by hand
             return DONE
         if _is_ours(fd, temporary, unit, blobs):
             return TWO_VERSIONS  # a cut-off copy of ours, or an edit that looks like one
         return take_back(fd, unit, temporary)
     if is_exactly(fd, unit.name, unit.old, unit.inside_old):
         if unit.makes_way and _is_directory(fd, temporary):
-            return TWO_VERSIONS  # ours is no directory: somebody made the old one anew
+            return TWO_VERSIONS  # ours is not a directory: somebody recreated the old one
         remove_tree(fd, temporary)
         return TO_DO
     if _is_ours(fd, temporary, unit, blobs):
@@ -174,7 +174,7 @@ def _resume_write(
 
 
 def take_back(fd: int, unit: Unit, temporary: bytes) -> str:
-    """Exchanges back what was displaced and is not what was saved; returns why it is named."""
+    """Exchanges back what was displaced but is not what was saved; returns why it is reported."""
     durable.exchange(temporary, unit.name, dir_fd=fd)
     return CHANGED if discard_new(fd, unit, temporary) else TWO_VERSIONS
 
@@ -199,7 +199,7 @@ def is_exactly(fd: int, name: bytes, entry: Entry | None, inside: Inside = ()) -
 
 
 def is_same_file(fd: int, one: bytes, other: bytes) -> bool:
-    """Tells whether two names are of one file."""
+    """Tells whether two names belong to the same file."""
     first, second = ondisk.status(fd, one), ondisk.status(fd, other)
     if first is None or second is None:
         return False
@@ -247,7 +247,7 @@ class _Comparison:
     """Compares a file with the beginning of a blob, piece by piece, whatever its size."""
 
     class _Known(Exception):
-        """The answer is there before the blob's end is."""
+        """The answer is known before the end of the blob."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd

@@ -23,7 +23,7 @@ _UNREAD = (-1,)
 class Rules:
     """The rules of one workspace at one moment.
 
-    git starts only when a new name comes up that a rule may match, or many new names do.
+    git is started only for a new name that a rule may match, or for many new names.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Rules:
         self._git = project.git_directory(root)
         self._excludes_file = gitconfig.excludes_file(environ, self._git)
         self._excludes = project.rules_of(self._excludes_file) if self._excludes_file else b""
-        if not self._excludes:  # git would wait on a FIFO for ever
+        if not self._excludes:  # git would wait for ever on a FIFO
             self._excludes_file = None
         self._exclude_info = project.exclude_info(self._git) if self._git else b""
         self._make_ignore_rules = make_ignore_rules
@@ -50,7 +50,7 @@ class Rules:
         self._tracked: dict[bytes, list[bytes]] = {}
         self._indexes: dict[bytes, tuple[int, ...]] = {}
         self.unread: list[bytes] = []
-        """Indexes that are there and could not be read: what they track is not known."""
+        """Indexes that exist but could not be read: what they track is unknown."""
         self.fingerprint = self._fingerprint(policy)
 
     def _fingerprint(self, policy: Policy) -> bytes:
@@ -116,7 +116,7 @@ class Rules:
     def _names(self, repository: bytes) -> list[bytes]:
         names = self._tracked.get(repository)
         if names is None:
-            self._index_signature(repository)  # before the names: a change in between must show
+            self._index_signature(repository)  # before the names, so that a change shows
             git = self._git_of(repository)
             found = project.read_tracked(git) if git else []
             if found is None:
@@ -134,8 +134,8 @@ class Rules:
     def index_signatures(self, repositories: Iterable[bytes]) -> dict[bytes, tuple[int, ...]]:
         """Returns what must be the same for the indexes to hold the names they held.
 
-        Each is looked at once, before its names are read, so that a change by git in the course
-        of a capture is seen by the next one.
+        Each is looked at once, before its names are read, so that a change by git during a capture
+        is seen by the next one.
         """
         return {path: self._index_signature(path) for path in repositories}
 

@@ -6,8 +6,8 @@
         moved     list again where names came or went meanwhile, a few times at most
         trees     of the changed directories and upwards
 
-One directory is the unit: if anything in it changed it is listed and its files are lstat'ed
-again, and the ids of those that did not change are taken from the cache.
+The unit is one directory: if anything in it changed, it is listed and its files are lstat'ed again,
+and the ids of those that did not change are taken from the cache.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from takeback.worktree.setup import ScanSetup
 
 _LOOKS = 5
-"""How often a directory is listed that changes each time; then it is named as unstable."""
+"""How often a directory that keeps changing is listed before it is reported as unstable."""
 _SANDBOX = frozenset((b".agents", b".aws", b".codex"))
-"""What Codex makes and removes around each command. Empty they are no part of a snapshot."""
+"""What Codex makes and removes around each command. If empty, they are left out of a snapshot."""
 
 
 class Scanned(Value):
-    """The state of the workspace: all of it is in the sink, none of it is in a ref yet."""
+    """The state of the workspace: all of it is in the sink, but no ref points to it yet."""
 
     tree: bytes
     saved: dict[bytes, Entry]
@@ -56,7 +56,7 @@ class Scanned(Value):
 
 
 class Scan:
-    """One look at a workspace. Used once; ``remember`` keeps what it learnt for the next."""
+    """One look at a workspace. Used once; ``remember`` keeps what it learnt for the next one."""
 
     def __init__(self, setup: ScanSetup, cache: StatCache, sink: ObjectSink) -> None:
         self._setup = setup
@@ -65,7 +65,7 @@ class Scan:
         self._cache = cache
         self._sink = sink
         self._earlier: Known | None = None
-        """What was known of the files that are all read anew, though nothing of it is lost."""
+        """What was known of the files before all of them are read again; none of it is lost."""
         self._touched: set[bytes] | None = set()
         self._kept_before: set[bytes] = set()
         now = time.time_ns()
@@ -77,7 +77,7 @@ class Scan:
         self._began = now
 
     def run(self) -> Scanned:
-        """Looks at everything and returns the state; nothing is remembered yet."""
+        """Looks at everything and returns the state, but does not remember it yet."""
         collecting = gc.isenabled()
         gc.disable()  # a capture is short and makes many small values that all stay
         try:
@@ -140,7 +140,7 @@ class Scan:
         )
 
     def _look(self, survey: Survey, inside: TrackedInside) -> set[bytes]:
-        """Lists and reads until nothing moved meanwhile; returns the directories it looked at."""
+        """Lists and reads until nothing moves meanwhile; returns the directories it looked at."""
         known = self._cache.known
         dirty: set[bytes] = set()
         limit, dirty_ns = self._setup.policy.size_limit, self._time.dirty_ns
@@ -205,9 +205,9 @@ class Scan:
         return oid
 
     def _saved(self) -> dict[bytes, Entry]:
-        """Returns the small ignored files, up to the limit in all, first come first kept.
+        """Returns the small ignored files, up to the total limit, first come, first kept.
 
-        What the last capture left out stays behind what it kept.
+        What the last capture left out comes after what it kept.
         """
         found = []
         for directory in self._cache.known.special():
@@ -238,7 +238,7 @@ class Scan:
         return Coverage(items)
 
     def remember(self) -> None:
-        """Keeps the stat cache for the next scan; call it when all objects are durable."""
+        """Saves the stat cache for the next scan; call it once all objects are durable."""
         if self._touched is None or self._touched:
             self._cache.save(self._touched)
 

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 class ScanSetup(Value):
-    """What is looked at, by which rules, and who hears of it.
+    """What is looked at, by which rules, and who is told of the progress.
 
-    ``epoch`` is that of the store's trust: what the stat cache says of another one is not
-    believed. ``in_child`` runs first in every process that the scan forks. ``brought`` is what an
-    operation has just brought back, ``operation`` the one that was interrupted or is under way:
-    its temporary files are ours. With ``rehash`` every file is read, with ``allow_large`` the
-    limits of one capture do not count.
+    ``epoch`` is that of the store's trust: a stat cache of another one is not trusted. ``in_child``
+    runs first in every process that the scan forks. ``brought`` is what an operation has just
+    brought back, ``operation`` the one that was interrupted or is under way: its temporary files
+    are ours. With ``rehash`` every file is read, with ``allow_large`` the limits of one capture do
+    not apply.
     """
 
     workspace: Workspace

@@ -1,8 +1,8 @@
 """Sorts what was listed: held, saved, or not held and why.
 
-What the last snapshot held stays held for as long as it is there: an ignore rule that appears
-later concerns only what is new, as in git. So nobody takes a path out of protection by a line in
-a file that anybody may write. The user's own settings do (``exclude``, ``size_limit_mb``).
+What the last snapshot held stays held for as long as it exists: an ignore rule that appears later
+applies only to new files, as in git. So a line in a file that anybody may write cannot take a path
+out of protection. Only the user's own settings can (``exclude``, ``size_limit_mb``).
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 _BLOCK = 512
 _HOLES = 5
-"""Of the bytes that one capture may read, the share that need not be on disk: nobody's work, but
-each costs as much time as any other."""
+"""The share of the bytes that one capture may read that may be holes, not on disk: nobody's work,
+but each costs as much time as any other."""
 _LATER = 50
-"""Of what one capture may read, the share for what an earlier one left out."""
+"""The share of what one capture may read that is for what an earlier one left out."""
 
 
 class Sorting:
-    """Judges the entries of directories; ``take_tasks`` gives the files that must be read."""
+    """Sorts the entries of directories; ``take_tasks`` returns the files that must be read."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Sorting:
         self._brought = setup.brought
         self._unruled: set[bytes] | None = None
         self._whole: set[bytes] = set()
-        """Directories that were wanted and could not be read: all in them is wanted."""
+        """Directories that were wanted but could not be read: everything in them is wanted."""
         most = (policy.entries_limit, policy.bytes_limit, policy.bytes_limit // _HOLES)
         self._left = list(most) if not setup.allow_large else [1 << 62] * len(most)
         """What may still be read: files, bytes on disk, bytes of holes."""
@@ -56,7 +56,7 @@ class Sorting:
         self._tasks: list[Task] = []
 
     def judge(self, drafts: list[Draft]) -> None:
-        """Asks git about all new names of one level and sorts the entries."""
+        """Asks git about all new names on one level and sorts the entries."""
         paths: list[bytes] = []
         for draft in drafts:
             draft.questions = [name for name in draft.entries if self._must_ask(draft, name)]
@@ -83,9 +83,9 @@ class Sorting:
         return name not in draft.marks and gap != IGNORED
 
     def _may_ask(self, draft: Draft) -> bool:
-        """Tells whether git can be asked about a directory: all ignore files above it are sound.
+        """Tells whether git can be asked about a directory, as all ignore files above it are sound.
 
-        Where one is not, what git said earlier stays, and what is new is not ignored.
+        If one is not, git's earlier verdicts stand, and new names are not ignored.
         """
         if self._unruled is None:
             self._unruled = self._known.unruled()
@@ -163,11 +163,11 @@ class Sorting:
             task.blocks = min(size, status.st_blocks * _BLOCK)
 
     def take_tasks(self) -> list[Task]:
-        """Takes out the tasks that fit the limits of one capture; the others are named.
+        """Takes out the tasks that fit the limits of one capture; the others are reported.
 
-        What is known goes first, then the small: so no heap of new files keeps the rest out.
-        What did not change is never left out, whatever its size. What was left out comes in
-        later, little by little, so that a heap does not cost every capture as much as the first.
+        Known files go first, then small ones: so a heap of new files cannot keep the rest out.
+        Unchanged files are never left out, whatever their size. Those left out come in later,
+        little by little, so that a heap does not cost every capture as much as the first.
         """
         fitting = []
         tasks, self._tasks = self._tasks, []

@@ -45,7 +45,7 @@ def stage(dir_fd: int, temporary: bytes, unit: Unit, blobs: BlobSource, *, flush
 
 
 def _fill(top_fd: int, inside: Inside, blobs: BlobSource, *, flush: bool) -> None:
-    """Writes all that a new directory holds; modes of directories come after their children."""
+    """Writes everything that a new directory holds; directories get their modes last."""
     directories = []
     with Descent(top_fd) as at:
         for path, entry in inside:
@@ -64,7 +64,7 @@ def _fill(top_fd: int, inside: Inside, blobs: BlobSource, *, flush: bool) -> Non
 
 
 def flush_staged(dir_fd: int, temporary: bytes, unit: Unit) -> None:
-    """Flushes a new version that was staged without."""
+    """Flushes a new version that was staged without flushing."""
     assert unit.new is not None
     if not unit.new.is_directory:
         _flush(dir_fd, temporary, unit.new)
@@ -91,7 +91,7 @@ def _flush(dir_fd: int, name: bytes, entry: Entry) -> None:
 def refill(
     dir_fd: int, name: bytes, leaving: bytes, entry: Entry, inside: Inside, blobs: BlobSource
 ) -> None:
-    """Makes a directory whole again of which a part was removed; touches nothing that is there.
+    """Restores the parts of a directory that were removed; touches nothing that is there.
 
     Each file is written in ``leaving``, a directory of ours, and then renamed into its place.
     """
@@ -146,9 +146,9 @@ def _write(
 
 
 class _Pen:
-    """Writes a new file in pieces. It is made only when the first few MB are there.
+    """Writes a new file in pieces. The file is created only when the first few MB are there.
 
-    The hash of a blob is known at its end: so a damaged one that is not large makes no file.
+    The hash of a blob is known only at its end, so a damaged one that is not large makes no file.
     """
 
     def __init__(self, dir_fd: int, name: bytes) -> None:
@@ -168,7 +168,7 @@ class _Pen:
             self.finish()
 
     def finish(self) -> int:
-        """Returns the descriptor of the file, which has all that was written."""
+        """Returns the descriptor of the file, which holds everything that was written."""
         if self._fd < 0:
             self._fd = durable.create(self._name, dir_fd=self._dir_fd)
             for piece in self._held:
@@ -191,7 +191,7 @@ def _inherit(fd: int, dir_fd: int, name: bytes) -> None:
         try:
             os.fchown(fd, old.st_uid, old.st_gid)
         except OSError:
-            pass  # only the owner's own groups, or root
+            pass  # only the owner's own groups are allowed, or root
     if hasattr(os, "listxattr"):
         _inherit_attributes(fd, dir_fd, name)
 
@@ -208,6 +208,6 @@ def _inherit_attributes(fd: int, dir_fd: int, name: bytes) -> None:
             if attribute.startswith("user."):
                 os.setxattr(fd, attribute, os.getxattr(source, attribute))
     except OSError:
-        pass  # the file system has none, or is full of them
+        pass  # the file system has no attributes, or no room for them
     finally:
         os.close(source)

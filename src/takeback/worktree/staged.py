@@ -1,8 +1,8 @@
-"""What is staged in the project's index, as a digest: nothing of it is ever brought back.
+"""What is staged in the project's index, as a digest: it is never restored.
 
 Only what a person staged counts (mode, object id, stage and name of each entry), not the stat data
-that git writes anew with every look. Read as plain bytes; a split or compressed index, and one that
-is large, has no digest, and then nothing is said of it.
+that git writes anew with every look. Read as plain bytes; a split, compressed or large index has no
+digest.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from takeback.worktree.project import GitDirectory
 
 _LARGEST = 2 << 20
-"""About 20,000 entries, which take 20 ms when git has written the index since the last time."""
+"""About 20,000 entries, which take 20 ms if git has written the index since the last time."""
 _HEADER = 12
 _WIDTHS = (20, 32)
 _LONG = 0x0FFF
@@ -28,9 +28,9 @@ _NOTHING = "nothing"
 
 
 def staged(git: GitDirectory, known: str | None = None) -> str | None:
-    """Returns the digest of the index and by what the file is known again; None if none is known.
+    """Returns the digest of the index and what identifies the file; None if it has no digest.
 
-    ``known`` is what this returned before: the file is read only if it is another one.
+    ``known`` is what this returned before: the file is read only if it has changed since.
     """
     path = git.git_dir + b"/index"
     try:
@@ -51,7 +51,7 @@ def staged(git: GitDirectory, known: str | None = None) -> str | None:
 
 
 def differ(then: str | None, now: str | None) -> bool:
-    """Tells whether something else is known to be staged now than then."""
+    """Tells whether it is known that something different is staged now."""
     if then is None or now is None:
         return False
     return then.split()[0] != now.split()[0]
@@ -71,7 +71,7 @@ def _digest(index: bytes) -> str | None:
 
 
 def _entries(index: bytes, count: int, width: int) -> list[bytes] | None:
-    """Returns what is staged, entry by entry; None if ids are not that wide, or it is split."""
+    """Returns what is staged, by entry; None if ids are not that wide, or the index is split."""
     found = []
     position, ids = _HEADER, 40 + width
     flags_at = Struct(">H").unpack_from

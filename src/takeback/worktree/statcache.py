@@ -3,8 +3,8 @@
         stat/manifest          what it was made from, the list of shards
         stat/<generation>-<n>  some directories each
 
-Only shards with a changed directory are written again; renaming the manifest switches from
-one generation to the next. Nothing is flushed: after a power loss the worst is a cache that
+Only shards with a changed directory are written again; renaming the manifest switches from one
+generation to the next. Nothing is flushed: the worst that a power loss can leave is a cache that
 does not load, which costs one full read of the workspace.
 """
 
@@ -65,7 +65,7 @@ class StatCache:
 
     @classmethod
     def load(cls, directory: str) -> StatCache:
-        """Reads the cache; an empty one if there is none or it does not read back."""
+        """Reads the cache; returns an empty one if there is none or it cannot be read."""
         self = cls(directory)
         collecting = gc.isenabled()
         gc.disable()  # a collection in the middle of so many small objects costs 50 ms
@@ -98,7 +98,7 @@ class StatCache:
         self.known = Known(loaded)
 
     def doubt(self) -> None:
-        """Believes nothing of the bytes any more; which paths were held stays known."""
+        """Stops trusting any file's cached bytes; which paths were held stays known."""
         self.known = self.known.doubted()
         self.header.inside = [
             (path, NEVER_TRUSTED if mark else b"", mode, oid)

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from takeback.worktree.setup import ScanSetup
 
 _STAYS = frozenset((IGNORED, IGNORED_DIRECTORY, EXCLUDED, SPECIAL))
-"""Gaps that cannot close without a change of the directory or of the rules."""
+"""Gaps that cannot close unless the directory or the rules change."""
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
@@ -104,7 +104,7 @@ class Survey:
                 self._forget_vanished(draft)
 
     def _next_level(self) -> list[tuple[bytes, bool]]:
-        """Takes the shallowest queued paths: a parent may find that a child is gone."""
+        """Takes the shallowest queued paths: listing a parent may show that a child is gone."""
         depth = min(_depth(path) for path in self._queue)
         level = sorted(path for path in self._queue if _depth(path) == depth)
         return [(path, self._queue.pop(path)) for path in level]
@@ -151,7 +151,7 @@ class Survey:
             draft.ask_again = True
         if again:
             self._restless |= draft.restless()
-        if draft.missing() and not draft.settled:  # else it went before we began to look
+        if draft.missing() and not draft.settled:  # else it vanished before we began to look
             self._movement.vanished = True
         self._drafts[path] = draft
         return draft
@@ -192,7 +192,7 @@ class Survey:
             held = draft_of_parent.was_held(name, directory=True)
         else:
             directory = self._known.get(parent)
-            if directory is None:  # the parent went a moment before
+            if directory is None:  # the parent vanished a moment ago
                 return
             held = directory.subs.pop(name, None) is not None
             gaps, directory.listed = directory.gaps, b""
@@ -233,7 +233,7 @@ class Survey:
     def _is_another_workspace(self, path: bytes, known: Directory | None) -> bool:
         """Tells whether a directory is a linked worktree; one that holds files stays ours.
 
-        git makes a worktree only where there is nothing, and a pointer is quickly forged.
+        git makes a worktree only where there is nothing, and a pointer is easily forged.
         """
         if known is not None and known.tree not in (b"", EMPTY_TREE):
             return False
@@ -248,7 +248,7 @@ class Survey:
                 self._forget_below(draft.path + b"/" + name if draft.path else name)
 
     def _forget_below(self, path: bytes) -> None:
-        """Drops what was known of a directory that is gone, with all below it."""
+        """Drops what was known of a vanished directory and everything below it."""
         stack = [path]
         while stack:
             gone = stack.pop()
@@ -262,9 +262,9 @@ class Survey:
                 stack.extend(prefix + name for name in directory.subs)
 
     def settle(self) -> list[Directory]:
-        """Turns what was listed and read into directories; call it when all tasks are done.
+        """Turns what was listed and read into directories; call it once all tasks are done.
 
-        After it, ``moved`` tells whether that is the truth; if not, more can be listed.
+        Afterwards, ``moved`` tells whether the result is correct; if not, more can be listed.
         """
         fresh = []
         for path, draft in sorted(self._drafts.items()):
@@ -298,18 +298,18 @@ class Survey:
         return fresh
 
     def moved(self, *, vanished: bool = False) -> list[bytes]:
-        """Returns the directories in which names came or went while all was listed and read.
+        """Returns the directories in which names came or went during the listing and reading.
 
-        ``vanished``: a known file went that is in no directory of this survey.
+        ``vanished``: a known file vanished that is in no directory of this survey.
         """
         self._movement.vanished |= vanished
         return self._movement.moved(self._known)
 
     def give_up(self, paths: Iterable[bytes]) -> None:
-        """Names directories that do not hold still: what is not listed in them may be there.
+        """Reports directories that keep changing: something may be in them that is not listed.
 
-        Of the root only those names are named that came and went, in it or in another such
-        directory: one file that is replaced all the time must not put everything in doubt.
+        For the root only the names that came and went, in it or another such directory, are
+        reported: one file that is replaced all the time must not put everything in doubt.
         """
         for path in paths:
             directory = self._known.get(path)
@@ -333,7 +333,7 @@ def _depth(path: bytes) -> int:
 
 
 def _is_readable_by_git(ignore_file: os.stat_result) -> bool:
-    """Tells whether git may be asked: it waits on a FIFO for ever, and reads all of a file."""
+    """Tells whether git may be asked: it waits for ever on a FIFO, and reads whole files."""
     mode = ignore_file.st_mode
     if S_ISREG(mode):
         return ignore_file.st_size <= RULES_LIMIT

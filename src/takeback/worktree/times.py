@@ -1,4 +1,4 @@
-"""When a file's times can be believed."""
+"""When a file's times can be trusted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ the next change to them; until then a mapped page changes without a new time of 
 
 
 class ScanTime:
-    """When a scan began: what changed too near to it is read again next time."""
+    """When a scan began: what changed too close to it is read again next time."""
 
     __slots__ = ("_now", "dirty_ns", "distrusted")
 
@@ -24,10 +24,10 @@ class ScanTime:
         self.distrusted = distrusted
         """Directory times mean nothing here (a network or user-space file system)."""
         self.dirty_ns = 1 << 62 if in_memory else _DIRTY
-        """How long a file's pages may be dirty: where there is no disk, for ever."""
+        """How long a file's pages may be dirty: without a disk, for ever."""
 
     def settled(self, mtime_ns: int, ctime_ns: int) -> bool:
-        """Tells whether an edit after this time is sure to show in the times."""
+        """Tells whether a later edit is sure to change the times."""
         if self.distrusted:
             margin = _SKEWED
         elif mtime_ns % _SECOND == 0 and ctime_ns % _SECOND == 0:

@@ -1,8 +1,8 @@
 """Tracked files inside ignored directories.
 
-An ignored directory is not descended into, but what the project tracks in it is the
-project's work all the same, and stays so if the index forgets it. These files are looked at by
-name, and the trees that hold them hang below the directory that has the ignored one as a gap:
+We do not descend into an ignored directory, but what the project tracks in it is the project's work
+all the same, even if the index later forgets it. These files are looked up by name, and the trees
+that hold them hang below the directory that has the ignored one as a gap:
 
         build/            ignored: a gap, nothing below it is ever deleted
         build/keep.txt    tracked: held
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _ABSENT = b""
 _UNREAD = b"?"
-"""The mark of a file that is there and that we want and lack."""
+"""Marks a file that exists and that we want but lack."""
 _GONE = (errno.ENOENT, errno.ENOTDIR)
 
 
@@ -59,7 +59,7 @@ class TrackedInside:
         self._belief = belief
         self._brought = setup.brought
         self.gaps: list[NotHeld] = []
-        """Tracked files that are there and could not be read."""
+        """Tracked files that exist but could not be read."""
         self.lost = False
         """A file that was held is not there any more."""
 
@@ -94,9 +94,9 @@ class TrackedInside:
         ]
 
     def refresh(self, known: Known) -> set[bytes]:
-        """Reads what changed, hangs the trees in, returns the directories that got new ones.
+        """Reads what changed, attaches the trees, and returns the directories that got new ones.
 
-        What was held stays, tracked or not, for as long as it is there.
+        What was held stays held, tracked or not, for as long as it exists.
         """
         self.gaps, self.lost = [], False
         looked = [(row[1], self._look(row)) for row in self._header.inside]
@@ -122,7 +122,7 @@ class TrackedInside:
         return stale
 
     def _unhang(self, known: Known, wanted: Iterable[bytes]) -> set[bytes]:
-        """Takes away the trees of ignored directories that hold nothing tracked any more."""
+        """Detaches the trees of ignored directories that no longer hold anything tracked."""
         stale = set()
         keep_these = set(wanted)
         for top in self._header.ignored_directories:
@@ -187,7 +187,7 @@ class TrackedInside:
     def _mode_of(self, path: bytes) -> int:
         try:
             status = os.stat(path, dir_fd=self._root_fd, follow_symlinks=False)
-        except OSError:  # it went, or cannot be looked at; what is in it was read all the same
+        except OSError:  # it vanished, or cannot be looked at; its contents were read all the same
             return DIRECTORY | 0o755
         return entry_mode(status.st_mode)
 

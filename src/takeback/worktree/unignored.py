@@ -1,14 +1,14 @@
 """Names that surely no ignore rule matches: git need not be started for them.
 
-Whether a rule matches, git alone says (``ignore.py``). But most new files have a name that has
+Only git decides whether a rule matches (``ignore.py``). But most new files have a name that has
 nothing to do with any rule, and that can be told without knowing the rules of matching:
 
     a rule matches a path only if its last part matches one of the path's names
     a part with a wildcard matches only what begins and ends as the part does
 
-So a path is surely not ignored if no rule's last part fits any of its names. Everything else,
-and everything odd (a backslash, a slash that may be within brackets, an unreadable file), is a
-question for git.
+So a path is surely not ignored if no rule's last part fits any of its names. Everything else, and
+everything odd (a backslash, a slash that may be within brackets, an unreadable file), is left to
+git.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Unignored:
-    """The ignore rules of one workspace, read only as far as is needed to rule them out."""
+    """The ignore rules of one workspace, read only as far as needed to rule out a match."""
 
     def __init__(self, root: bytes, *, excludes_file: bytes | None, exclude_info: bytes) -> None:
         self._root = root
@@ -42,7 +42,7 @@ class Unignored:
         """Tells whether no rule can match a path or a directory above it."""
         if len(path) > _LONGEST_PATH:
             return False
-        names = path.lower().split(b"/")  # git may be one that ignores case
+        names = path.lower().split(b"/")  # git may be set to ignore case
         return not any(parts.may_match(names) for parts in self._parts(path))
 
     def _parts(self, path: bytes) -> Iterator[_Parts]:
@@ -100,7 +100,7 @@ class _Parts:
 
 
 def _read(path: bytes, flags: int = 0) -> bytes | None:
-    """Returns what a file of rules says, nothing where there is none; None: ask git."""
+    """Returns the contents of a file of rules, empty if there is none; None: ask git."""
     try:
         fd = os.open(path, _FLAGS | flags)
     except (FileNotFoundError, NotADirectoryError):

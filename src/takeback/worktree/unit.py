@@ -1,4 +1,4 @@
-"""Units: the smallest things that a rewind does, each of them all or nothing.
+"""Units: the smallest steps of a rewind, each of them all or nothing.
 
         old      new      what happens
         -        file     staged beside its place, renamed into it if the name is free
@@ -9,8 +9,8 @@
         file     -        renamed aside, checked, removed
         dir      -        removed if it is empty by then
 
-"file" stands for symbolic links too. ``inside_new`` and ``inside_old`` list what a directory
-that appears or goes as a whole holds, by path relative to it, parents first.
+"file" stands for symbolic links too. ``inside_new`` and ``inside_old`` list the contents of a
+directory that appears or goes as a whole, by path relative to it, parents first.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _LEAVING = 1 << 34
 class Scratch(Value):
     """The temporary names of one unit, all of them beside its place.
 
-    ``temporary`` is the new version before, and the old one after the exchange; ``aside`` the
-    old one where names cannot be exchanged. ``leaving`` is a directory of ours through which the
-    files of a directory that makes way go, one by one: while it is there, that has begun.
+    ``temporary`` is the new version before the exchange, and the old one after it; ``aside`` the
+    old one if names cannot be exchanged. ``leaving`` is a directory of ours through which the files
+    of a displaced directory are removed, one by one: if it exists, that has begun.
     """
 
     temporary: bytes
@@ -84,12 +84,12 @@ class Unit(Value):
         return self.staged and self.old is not None and self.old.is_directory
 
     def scratch(self, token: str) -> Scratch:
-        """Returns its temporary names in the operation ``token``."""
+        """Returns the unit's temporary names in the operation ``token``."""
         numbers = (self.number, self.number + _ASIDE, self.number + _LEAVING)
         return Scratch(*(scratch_name(token, number) for number in numbers))
 
     def reversed(self) -> Unit:
-        """Returns the unit that takes this one back; its temporary name is another one."""
+        """Returns the unit that takes this one back; it has a different temporary name."""
         number = self.number + _BACKWARD
         return Unit(number, self.path, self.new, self.old, self.inside_new, self.inside_old)
 
@@ -155,7 +155,7 @@ def encode(unit: Unit) -> dict[str, Any]:
 
 
 def decode(record: dict[str, Any]) -> Unit:
-    """Reads ``encode``'s form; anything else is a LookupError, TypeError, ValueError or
+    """Reads ``encode``'s form; anything else raises a LookupError, TypeError, ValueError or
     AttributeError, whichever comes first."""
     path = _plain(to_bytes(record["path"]))
     if is_inside_git(path):

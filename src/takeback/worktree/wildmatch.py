@@ -1,8 +1,8 @@
-"""Matches a path against a pattern as git does in ``[includeIf]``, in time that is bounded.
+"""Matches a path against a pattern as git does in ``[includeIf]``, in bounded time.
 
-``*`` and ``?`` and brackets stop at a slash. ``**`` between slashes, or between a slash and an
-end, does not; elsewhere it is a ``*``. All places at which a match can be are followed at once,
-so that no pattern, however hostile, takes more than its length times that of the path.
+``*`` and ``?`` and brackets stop at a slash. ``**`` between slashes, or between a slash and an end,
+does not; elsewhere it is a ``*``. All places that a match can have reached are followed at once, so
+that no pattern, however hostile, takes more than its length times that of the path.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ANY_BYTE = frozenset(range(256)) - {_SLASH}
 
 
 def matches(pattern: bytes, text: bytes, *, fold: bool = False) -> bool:
-    """Tells whether the whole of ``text`` matches; ``fold``: capital letters are as small ones."""
+    """Tells whether the whole of ``text`` matches; ``fold``: case does not matter."""
     if len(pattern) > _LONGEST or len(text) > _LONGEST:
         return False
     if fold:

@@ -17,7 +17,7 @@ _DIRECTORY = "takeback works in a directory that is there"
 
 
 class Workspace:
-    """The root of the protected tree, held open: what happens to its name does not matter."""
+    """The root of the protected tree, held open, so that it does not matter if it is renamed."""
 
     def __init__(self, root: bytes) -> None:
         self.root = root
@@ -34,8 +34,8 @@ class Workspace:
     def relative(self, path: bytes, *, base: bytes) -> bytes:
         """Returns a path that a user gave, relative to the root; raises ValueError if outside.
 
-        Links that lead to the workspace are resolved, those within it are not: what is a link
-        now may have been a directory in the checkpoint that is asked about.
+        Links that lead to the workspace are resolved, those within it are not: what is a link now
+        may have been a directory in the checkpoint in question.
         """
         full = os.path.normpath(os.path.join(base, path))
         if full == self.root:
@@ -53,8 +53,8 @@ class Workspace:
     def resolved(self, path: bytes, *, base: bytes) -> bytes:
         """Returns the file that a program means by a path, relative to the root, or ValueError.
 
-        Every link of its directory part is followed, as opening it would. The last component
-        may be a link that is meant itself, and need not exist.
+        Every link in its directory part is followed, as opening it would. The last component is not
+        followed if it is a link, and need not exist.
         """
         full = os.path.normpath(os.path.join(base, path))
         parent, name = os.path.split(full)
