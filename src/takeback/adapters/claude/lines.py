@@ -6,10 +6,10 @@ it is read without an error.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
+from takeback.adapters import json_lines
 from takeback.model.value import Value
 
 Record = Mapping[str, Any]
@@ -128,18 +128,14 @@ class Line(Value):
 
 def read(data: bytes) -> list[Line]:
     """Returns the whole lines of a file; the last may lack its newline, but not its end."""
-    *whole, rest = data.split(b"\n")
-    found = [_line(one) for one in whole if one.strip()]
-    last = _line(rest)
+    *whole, last = json_lines.read_all(data, _line)
+    found = [line for line in whole if line.data.strip()]
     return found if last.damaged else [*found, last]
 
 
 def write(record: Record) -> bytes:
     """Returns a line as the agent writes it."""
-    try:
-        return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, which only an escape can write
-        return json.dumps(record, separators=(",", ":")).encode()
+    return json_lines.written(record).removesuffix(b"\n")
 
 
 def text(record: Record, name: str) -> str | None:
@@ -148,15 +144,9 @@ def text(record: Record, name: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _line(data: bytes) -> Line:
-    try:
-        record = json.loads(data)
-    except (ValueError, RecursionError):
-        return Line(data, {}, None)
-    if not isinstance(record, dict):
-        return Line(data, {}, None)
+def _line(raw: bytes, record: Record) -> Line:
     is_entry = "parentUuid" in record and record.get("isSidechain") is not True
-    return Line(data, record, text(record, "uuid") if is_entry else None)
+    return Line(raw.removesuffix(b"\n"), record, text(record, "uuid") if is_entry else None)
 
 
 def _joined(blocks: object) -> str:

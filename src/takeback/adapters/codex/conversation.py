@@ -9,13 +9,12 @@ ends it. When the prompt hook runs the turn has begun, but the prompt is not wri
 
 from __future__ import annotations
 
-import json
 import os
 import time
 
-from takeback.adapters import fields
+from takeback.adapters import fields, json_lines
+from takeback.adapters.json_lines import JsonLine
 from takeback.model.session import Anchor, NewSession
-from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,11 +31,8 @@ _ELSEWHERE = ("history_base", "forked_from_id", "forked_from_ordinal_exclusive")
 """What a first line says of the file that it goes on from."""
 
 
-class _Line(Value):
+class _Line(JsonLine):
     """One line of a rollout: its bytes, and what they say if they can be read."""
-
-    raw: bytes
-    record: Mapping[str, Any]
 
     @property
     def kind(self) -> str | None:
@@ -243,18 +239,8 @@ def is_over(tail: bytes, turn: str | None) -> bool:
 
 def _lines(data: bytes) -> list[_Line]:
     """Returns the whole lines; a last one without its end was being written."""
-    return [_Line(raw + b"\n", _read(raw)) for raw in data.split(b"\n")[:-1]]
-
-
-def _read(raw: bytes) -> Mapping[str, Any]:
-    try:
-        record = json.loads(raw)
-    except (ValueError, RecursionError):
-        return {}
-    return record if isinstance(record, dict) else {}
+    return json_lines.read(data, _Line)
 
 
 def _written(record: Mapping[str, Any]) -> _Line:
-    text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
-    # Half of a surrogate pair has no UTF-8; its escape is what JSON writes for it.
-    return _Line(text.encode("utf-8", "backslashreplace") + b"\n", record)
+    return _Line(json_lines.written(record), record)

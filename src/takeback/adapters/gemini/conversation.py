@@ -11,14 +11,13 @@ A chat file is a log, one JSON object a line; who reads it replays it from the t
 
 from __future__ import annotations
 
-import json
 import os
 import time
 import uuid
 
-from takeback.adapters import fields
+from takeback.adapters import fields, json_lines
+from takeback.adapters.json_lines import JsonLine
 from takeback.model.session import NewSession
-from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,11 +29,8 @@ _NOT_SAID = ("/", "?", "<session_context>", "<hook_context>")
 _CANCELLED = "Request cancelled."
 
 
-class _Line(Value):
+class _Line(JsonLine):
     """One line of a chat file: its bytes, and what they say if they can be read."""
-
-    raw: bytes
-    record: Mapping[str, Any]
 
     @property
     def rewinds_to(self) -> str | None:
@@ -186,18 +182,8 @@ def is_over(tail: bytes) -> bool:
 
 def _lines(data: bytes) -> list[_Line]:
     """Returns the whole lines; a last one without its end was being written."""
-    return [_Line(raw + b"\n", _read(raw)) for raw in data.split(b"\n")[:-1]]
-
-
-def _read(raw: bytes) -> Mapping[str, Any]:
-    try:
-        record = json.loads(raw)
-    except (ValueError, RecursionError):
-        return {}
-    return record if isinstance(record, dict) else {}
+    return json_lines.read(data, _Line)
 
 
 def _written(record: Mapping[str, Any]) -> _Line:
-    text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
-    # Half of a surrogate pair has no UTF-8; its escape is what JSON writes for it.
-    return _Line(text.encode("utf-8", "backslashreplace") + b"\n", record)
+    return _Line(json_lines.written(record), record)

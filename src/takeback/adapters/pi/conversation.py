@@ -10,15 +10,14 @@ stands at the last line; a label and a name are entries too, and count from wher
 
 from __future__ import annotations
 
-import json
 import os
 import time
 import uuid
 
-from takeback.adapters import fields
+from takeback.adapters import fields, json_lines
+from takeback.adapters.json_lines import JsonLine
 from takeback.adapters.pi import ROOT
 from takeback.model.session import Anchor, NewSession
-from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,11 +28,8 @@ _SPOKEN = ("user", "assistant", "toolResult", "custom", "bashExecution")
 _OVER = ("stop", "length", "aborted")
 
 
-class _Line(Value):
+class _Line(JsonLine):
     """One line of a session's file: its bytes, and what they say."""
-
-    raw: bytes
-    record: Mapping[str, Any]
 
     @property
     def kind(self) -> object:
@@ -111,15 +107,7 @@ def is_over(tail: bytes) -> bool:
 
 def _lines(data: bytes) -> list[_Line]:
     """Returns what can be read, as pi does: a damaged line is passed over, a torn one too."""
-    found = []
-    for raw in data.split(b"\n"):
-        try:
-            record = json.loads(raw)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(record, dict):
-            found.append(_Line(raw + b"\n", record))
-    return found
+    return [line for line in json_lines.read_all(data, _Line) if line.record]
 
 
 def _entries(lines: Sequence[_Line]) -> dict[str, _Line]:
@@ -157,9 +145,7 @@ def _labels(lines: Sequence[_Line], path: Sequence[_Line]) -> list[_Line]:
 
 
 def _written(record: Mapping[str, Any]) -> _Line:
-    text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
-    # Half of a surrogate pair has no UTF-8; its escape is what JSON writes for it.
-    return _Line(text.encode("utf-8", "backslashreplace") + b"\n", record)
+    return _Line(json_lines.written(record), record)
 
 
 def _iso(now: float) -> str:
