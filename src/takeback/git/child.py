@@ -34,8 +34,8 @@ class ProcessResult(Value):
 class GitProcess:
     """One running git with pipes to all three of its streams.
 
-    Its pipes never block us: what git has said is read while it is being told more, so
-    neither side can wait for the other.
+    Its pipes never block us: its output is read while its input is being written, so neither side
+    can wait for the other.
     """
 
     def __init__(self, argv: list[str], env: Mapping[str, str], args: tuple[str, ...]) -> None:
@@ -74,10 +74,10 @@ class GitProcess:
     def ask(
         self, data: bytes, done: Callable[[bytearray], bool], *, timeout: float = 60.0
     ) -> bytes:
-        """Writes ``data`` and returns all that git answers until ``done`` says it is whole.
+        """Writes ``data`` and returns git's answer once ``done`` says it is complete.
 
-        ``done`` is called with the answer so far each time it has grown. Raises GitFailed
-        if git ends before, TimedOut (git is ended) if it takes longer.
+        ``done`` is called with the answer so far each time it has grown. Raises GitFailed if git
+        ends before that, TimedOut (and ends git) if it takes longer.
         """
         deadline = time.monotonic() + timeout
         if not self._exchange(memoryview(data), deadline, done):
@@ -88,14 +88,14 @@ class GitProcess:
         return answer
 
     def finish(self, stdin: bytes = b"", *, timeout: float = 60.0) -> ProcessResult:
-        """Writes the last input, closes it and waits for the end of git."""
+        """Writes the last input, closes stdin and waits for git to end."""
         deadline = time.monotonic() + timeout
         self._exchange(memoryview(stdin), deadline, None)
         status = self._wait(deadline)
         return ProcessResult(status, bytes(self._unread), bytes(self._stderr))
 
     def close(self) -> None:
-        """Ends git if it still runs, with all its children, and gives everything back."""
+        """Ends git with all its children if it is still running, and releases everything."""
         if self._status is None:
             self._kill()
         for name in ("_stdin", "_stdout", "_errors"):
@@ -110,9 +110,9 @@ class GitProcess:
     def _exchange(
         self, data: memoryview, deadline: float, done: Callable[[bytearray], bool] | None
     ) -> bool:
-        """Writes and reads; returns True once ``done`` is content, False if git's output ended.
+        """Writes and reads; returns True once ``done`` is satisfied, False if git's output ended.
 
-        Without ``done``, stdin is closed after ``data`` and all is read to its end.
+        Without ``done``, stdin is closed after ``data`` and everything is read to its end.
         """
         while True:
             if not data:
@@ -149,7 +149,7 @@ class GitProcess:
             return data[os.write(self._stdin, data) :]
         except BlockingIOError:
             return data
-        except BrokenPipeError:  # it does not want more; its status will say why
+        except BrokenPipeError:  # git does not want more; its status will say why
             self._close("_stdin")
             return data[len(data) :]
 
@@ -206,7 +206,7 @@ class GitProcess:
 
 
 def _pipes(count: int) -> list[tuple[int, int]]:
-    """Returns ``count`` pipes, or gives back those it has made if there are no more to be had."""
+    """Returns ``count`` pipes, or closes those it has made if no more can be had."""
     pipes: list[tuple[int, int]] = []
     try:
         for _ in range(count):
@@ -235,7 +235,7 @@ def _pipe() -> tuple[int, int]:
 
 
 def _read(fd: int) -> bytes | None:
-    """Returns what a pipe holds, b"" at its end, None if there is nothing just now."""
+    """Returns what a pipe holds, b"" at its end, None if there is nothing at the moment."""
     try:
         return os.read(fd, _PIECE)
     except BlockingIOError:
@@ -243,6 +243,6 @@ def _read(fd: int) -> bytes | None:
 
 
 def last_line(text: bytes | bytearray) -> str:
-    """Returns the last line that git said, which is where it names the failure."""
+    """Returns the last line that git printed, which is where it names the failure."""
     lines = bytes(text).decode("utf-8", "replace").strip().splitlines()
     return lines[-1] if lines else ""

@@ -1,4 +1,4 @@
-"""Deltas: how a repacked object is said as copies from another plus new bytes."""
+"""Deltas: how a repacked object is written as copies from another plus new bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def read_number(data: bytes, position: int) -> tuple[int, int]:
 
 
 def check_size(size: int, most: int | None) -> None:
-    """Raises StoreDamaged if an object says that it is longer than it may be."""
+    """Raises StoreDamaged if an object claims to be longer than allowed."""
     if most is not None and size > most:
         raise errors.StoreDamaged(f"it says that it has {size} bytes, more than {most}")
 
@@ -27,7 +27,7 @@ def check_size(size: int, most: int | None) -> None:
 def apply_delta(base: bytes, delta: bytes, most: int) -> bytes:
     """Returns what ``delta`` makes of ``base``; raises StoreDamaged if they do not fit.
 
-    A few orders can copy the base again and again: it makes ``most`` bytes at most.
+    A few instructions can copy the base again and again: the result is limited to ``most`` bytes.
     """
     base_size, position = read_number(delta, 0)
     size, position = read_number(delta, position)

@@ -1,7 +1,7 @@
 """Differences between two snapshots, counted or in full, by git's own diff.
 
-git reads our modes as 644 or 755 and knows no empty directories: what it cannot say about
-those is said by the caller, who compares the trees.
+git reads our modes as 644 or 755 and knows no empty directories: the caller finds out those changes
+itself, by comparing the trees.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     Lines = dict[bytes, tuple[int, int]]
 
 LARGEST_COUNTED = 1 << 20
-"""Bytes of a file whose lines are counted; a larger one counts as binary.
+"""Up to this size, in bytes, the lines of a file are counted; a larger one counts as binary.
 
-git needs 2 s for a file of this size with all of its short lines in another order, half a
-minute for 5 MB, two minutes for 40.
+git needs 2 s for a file of this size whose short lines are all in another order, half a minute for
+5 MB, two minutes for 40.
 """
 LARGEST_SHOWN = 16 << 20
-"""Bytes of a file whose lines are shown; of a larger one it is said that it differs.
+"""Up to this size, in bytes, the lines of a file are shown; of a larger one only that it differs.
 
-git takes nine times the size of both in memory: 2.7 GB for two files of 300 MB.
+git needs nine times the size of a file in memory: 2.7 GB for two files of 300 MB.
 """
 BINARY = (-1, -1)
 """What ``numstat`` gives for a file that has no lines."""
@@ -42,15 +42,15 @@ def numstat(
 ) -> list[Lines | None]:
     """Returns for pairs of trees: path -> (lines added, lines deleted), ``BINARY`` for binary.
 
-    One process answers for all pairs, in their order. None stands for a pair that git cannot
-    read. The answer is shorter than ``pairs`` if git came to its end, or to the end of the time,
-    at the first pair that is not in it: what it had said until then counts.
+    One process answers for all pairs, in their order. None stands for a pair that git cannot read.
+    The answer is shorter than ``pairs`` if git ended, or ran out of time, at the first pair that is
+    not in it: the answers before that are valid.
     """
     if not pairs:
         return []
     answers = _Answers(pairs)
-    # An empty line is no pair: git gives it back as it is and empties its buffer, so that what
-    # it has counted reaches us before the next pair holds it up.
+    # An empty line is not a pair: git echoes it and flushes its buffer, so that what it has counted
+    # reaches us before it works on the next pair.
     asked = b"\n\n".join([*answers.heads, b""])
     args = ["diff-tree", "--stdin", "-z", "--numstat", *_PLAIN]
     process = git.spawn(args, config=(("core.bigFileThreshold", str(LARGEST_COUNTED)),))
@@ -64,11 +64,10 @@ def numstat(
 
 
 class _Answers:
-    """Reads what git says, pair by pair, as it comes.
+    """Reads git's answers, pair by pair, as they come.
 
-    Per pair git prints "<id> <id>\\n", "added\\tdeleted\\tpath\\0" for each path, and gives
-    the empty line back. A path's line begins with a digit or a dash: none of the three can be
-    taken for another.
+    Per pair git prints "<id> <id>\\n", "added\\tdeleted\\tpath\\0" for each path, and echoes the
+    empty line. A path's line begins with a digit or a dash: the three cannot be confused.
     """
 
     def __init__(self, pairs: Sequence[tuple[ObjectId, ObjectId]]) -> None:
@@ -78,7 +77,7 @@ class _Answers:
         self._read = 0
 
     def whole(self, said: bytearray) -> bool:
-        """Takes in what has come; True when every pair has its answer."""
+        """Takes in what has come so far; True once every pair has its answer."""
         while len(self.found) < len(self.heads):
             if said.startswith(b"\n", self._read):
                 self.found.append(self._lines)

@@ -1,4 +1,4 @@
-"""The index of a pack (idx, version 2): which object stands at which offset.
+"""The index of a pack (idx, version 2): which object is at which offset.
 
     magic, version | fan-out, 256 numbers | ids, sorted | crc32s | offsets | two checksums
 
@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-# O_NONBLOCK does nothing to a file and keeps a FIFO of that name from holding us up
+# O_NONBLOCK has no effect on a file and keeps a FIFO of that name from blocking us
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _MAGIC = b"\xfftOc\0\0\0\x02"
 _FAN_OUT = Struct(">256I")
@@ -112,7 +112,7 @@ class PackIndex:
         return data
 
     def find(self, oid: ObjectId) -> int | None:
-        """Returns the offset of an object in the pack, or None if it is not in there."""
+        """Returns the offset of an object in the pack, or None if it is not in it."""
         first = oid[0]
         start = self.fan_out[first]
         low, high = 0, self.fan_out[first + 1] - start
@@ -138,7 +138,7 @@ class PackIndex:
         number = int(offset)
         if number < _LARGE:
             return number
-        # git's repack may make a pack of more than 2 GiB; ours are split before that
+        # git's repack may write a pack of more than 2 GiB; ours are split before that
         at = offsets_at + self.count * 4 + (number - _LARGE) * 8
         if at + 8 > self._size - _CHECKSUMS:
             raise errors.StoreDamaged("its index has an offset out of range")
@@ -153,7 +153,7 @@ class PackIndex:
                 yield ids[at : at + 20]
 
     def close(self) -> None:
-        """Gives the descriptor back; an index that was read whole stays usable."""
+        """Closes the descriptor; an index that was read whole stays usable."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

@@ -1,10 +1,10 @@
-"""Makes a directory a linked worktree of the project: the only time that git runs there.
+"""Makes a directory a linked worktree of the project: the only time that git runs in the project.
 
-Only a person asks for it. git makes a worktree without files under a temporary name, which has
-the name that the directory has, since git calls its record by it; the pointer ``.git`` goes from
-there into the directory that a fork has filled, and git is told. HEAD, index, refs, configuration
-and objects of the project stay as they are: what is new is ``worktrees/NAME``. No hook, filter or
-monitor of the project runs, and nothing is fetched.
+It is done only when a person asks for it. git makes a worktree without files at a temporary place,
+in a directory of the same name as the real one, since git names its record after it; the pointer
+``.git`` is moved from there into the directory that a fork has filled, and git is told. The
+project's HEAD, index, refs, configuration and objects stay as they are: only ``worktrees/NAME`` is
+new. No hook, filter or monitor of the project runs, and nothing is fetched.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class LinkedWorktree:
     def attach(self, directory: str, temporary: str) -> None:
         """Gives a directory its ``.git``; raises GitFailed, TimedOut or OSError.
 
-        ``temporary`` is a name that nobody has, beside the directory.
+        ``temporary`` is an unused name beside the directory.
         """
         parent, name = os.path.split(directory)
         beside = os.path.join(temporary, name)
@@ -70,7 +70,7 @@ class LinkedWorktree:
 
     @staticmethod
     def _record(directory: str) -> str:
-        """Returns what the project keeps of the worktree, by its pointer."""
+        """Returns the project's record of the worktree, to which its pointer leads."""
         with open(os.path.join(directory, ".git"), "rb") as file:
             pointer = os.fsdecode(file.read().removeprefix(b"gitdir: ").rstrip(b"\n"))
         return os.path.realpath(os.path.join(directory, pointer))

@@ -24,7 +24,7 @@ def loose_path(objects_dir: str, oid: ObjectId) -> str:
 
 
 def loose_objects(objects_dir: str) -> Iterator[ObjectId]:
-    """Yields the ids of all loose objects, as their names say."""
+    """Yields the ids of all loose objects, taken from their file names."""
     for directory in sorted(os.listdir(objects_dir)):
         if len(directory) == 2 and os.path.isdir(f"{objects_dir}/{directory}"):
             for name in sorted(os.listdir(f"{objects_dir}/{directory}")):
@@ -36,7 +36,7 @@ def loose_objects(objects_dir: str) -> Iterator[ObjectId]:
 class LooseObject:
     """One open loose object: kind and size are known, its bytes come from ``pieces`` once.
 
-    Raises FileNotFoundError if there is none, StoreDamaged for all that is wrong in it.
+    Raises FileNotFoundError if there is none, StoreDamaged for anything wrong in it.
     """
 
     def __init__(self, path: str, most: int | None = None) -> None:
@@ -68,7 +68,8 @@ class LooseObject:
         return KINDS[name], int(size), rest
 
     def pieces(self) -> Generator[bytes, None, None]:
-        """Returns the bytes of the object in pieces of at most 1 MiB; closing it closes all."""
+        """Returns the bytes of the object in pieces of at most 1 MiB; closing it closes the
+        file."""
         pieces = self._pieces()
         next(pieces)  # so that close() reaches its finally
         return pieces

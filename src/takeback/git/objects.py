@@ -1,4 +1,4 @@
-"""What git objects are made of: ids, trees, commits. Pure functions, nothing is written.
+"""What git objects are made of: ids, trees, commits. Pure functions that write nothing.
 
 Trees differ from git's own in one point: the mode field carries all permission bits
 (``100600``, ``40750``), which git reads as 644 or 755 and fsck is told to accept.
@@ -32,9 +32,9 @@ KIND_NAMES = {COMMIT: b"commit", TREE: b"tree", BLOB: b"blob", TAG: b"tag"}
 KINDS = {name: kind for kind, name in KIND_NAMES.items()}
 
 LONGEST = {COMMIT: 16 << 20, TREE: 160 << 20}
-"""What one of these may have at most: to be read they are held in memory, and those that takeback
-writes are shorter. A directory of as many names as a capture takes, each as long as can be,
-has 142 MB. A file may have any length; it is read in pieces."""
+"""The most bytes that one of these may have: they are held in memory to be read, and those that
+takeback writes are shorter. A directory of as many names as a capture takes, each of the greatest
+length, has 142 MB. A file may have any length; it is read in pieces."""
 
 EMPTY_TREE = bytes.fromhex("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 EMPTY_BLOB = bytes.fromhex("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391")
@@ -170,7 +170,7 @@ class Commit(Value):
 
 
 def encode_commit(commit: Commit) -> bytes:
-    """Returns the content of a commit object; what UTF-8 cannot say becomes ``?``."""
+    """Returns the content of a commit object; what UTF-8 cannot express becomes ``?``."""
     stamp = b"%s %d +0000" % (_IDENTITY, max(commit.time, 0))
     lines = [b"tree " + commit.tree.hex().encode()]
     lines += [b"parent " + parent.hex().encode() for parent in commit.parents]
@@ -185,8 +185,8 @@ def encode_commit(commit: Commit) -> bytes:
 def decode_commit(data: bytes) -> Commit:
     """Returns the commit that an object holds, whoever wrote it.
 
-    Only the tree and the parents must be right (else StoreDamaged): headers we do not
-    know are passed over and an unreadable time is 0.
+    Only the tree and the parents must be right (else StoreDamaged): unknown headers are skipped and
+    an unreadable time is 0.
     """
     head, _, message = data.partition(b"\n\n")
     tree = None

@@ -8,8 +8,8 @@ No process is started and nothing is visible until ``finish``:
     pack-<sha1>.idx      renamed: from here on git and our reader see the objects
     directory            flushed
 
-A process that dies before leaves temporaries, which git's own housekeeping knows as such
-by their first four letters.
+A process that dies before that leaves temporaries, which git's own housekeeping recognizes by their
+first four letters.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from takeback.git.objects import Hasher
 
 TEMPORARY = "tmp_takeback_"
-"""How the names of unfinished packs begin."""
+"""The prefix of the names of unfinished packs."""
 
 PIECE = 1 << 20
 BUFFER = 8 << 20
@@ -40,7 +40,7 @@ _MODE = 0o400  # an object never changes; git's own packs are read-only too
 
 
 def entry_header(kind: int, size: int) -> bytes:
-    """Returns the type and size as they stand before the bytes of an object in a pack."""
+    """Returns the type and size in the form in which they precede an object's bytes in a pack."""
     byte = kind << 4 | size & 0x0F
     size >>= 4
     header = bytearray()
@@ -53,15 +53,15 @@ def entry_header(kind: int, size: int) -> bytes:
 
 
 class SourceFailed(OSError):
-    """The file that was to be added could not be read; nothing is wrong with the pack."""
+    """The file to be added could not be read; nothing is wrong with the pack."""
 
 
 class PackWriter:
     """Gathers objects into a pack, or several of about ``split_at`` bytes.
 
-    An OSError from the disk of the store goes through to the caller after ``abort``. The
-    split keeps every offset below 2 GiB. One writer belongs to one process; several
-    processes may each have one on the same directory.
+    An OSError from the disk of the store reaches the caller after ``abort``. The split keeps every
+    offset below 2 GiB. One writer belongs to one process; several processes may each have one on
+    the same directory.
     """
 
     def __init__(self, directory: str, *, split_at: int = 2 << 30) -> None:
@@ -105,9 +105,9 @@ class PackWriter:
     def add_stream(self, kind: int, fd: int, size: int) -> ObjectId | None:
         """Adds what an open file holds, piece by piece, and returns its id.
 
-        Returns None, as if it had not been called, if the file does not hold exactly
-        ``size`` bytes from its present position: it is being written. A file that cannot
-        be read (SourceFailed) leaves the writer usable too (``aborted`` is False then).
+        Returns None, and has no effect, if the file does not hold exactly ``size`` bytes from its
+        present position: it is being written. A file that cannot be read (SourceFailed) leaves the
+        writer usable too (``aborted`` is False then).
         """
         start = self._start()
         hasher = new_hasher(size)
@@ -168,7 +168,7 @@ class PackWriter:
             raise ValueError("this pack was given up")
 
     def _start(self) -> int:
-        """Returns where the next object will stand."""
+        """Returns the offset of the next object."""
         self._check()
         if self._flushed + len(self._buffer) >= self._split_at and self._entries:
             self._finish_pack()
@@ -218,8 +218,8 @@ class PackWriter:
     def _create(self, kind: str) -> int:
         number = len(self._names)
         while True:
-            # No ".pack" and ".idx" at the end: git takes any such file for a pack, and a repack
-            # would combine it and remove it under our hands.
+            # Without ".pack" or ".idx" at the end: git takes any such file for a pack, and a repack
+            # would combine it and remove it while we write it.
             path = f"{self._directory}/{TEMPORARY}{kind}_{os.getpid()}_{number}"
             try:
                 fd = durable.create(path, mode=_MODE)
@@ -277,8 +277,8 @@ class PackWriter:
         return checksum
 
     def _hash_file(self) -> Hasher:
-        # the checksum covers the count, which stands first and is known last: the file is
-        # read again, from memory as a rule (0.8 s for a GiB)
+        # the checksum covers the count, which comes first and is known last: the file is read
+        # again, usually from memory (0.8 s for a GiB)
         hasher = new_hasher(self._flushed)
         offset = 0
         while offset < self._flushed:

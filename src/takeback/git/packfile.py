@@ -1,4 +1,4 @@
-"""One pack file, read: where an entry begins is given, its kind and bytes come back.
+"""Reads one pack file: given the offset of an entry, returns its kind and bytes.
 
 Nothing here is hash-checked; ``packs`` does that. Every damage is a StoreDamaged whose
 message is the second half of a sentence that ``packs`` completes.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from takeback.git.idx import PackIndex
 
 PIECE = 1 << 20
-# O_NONBLOCK does nothing to a file and keeps a FIFO of that name from holding us up
+# O_NONBLOCK has no effect on a file and keeps a FIFO of that name from blocking us
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _FIRST = 4096  # most objects lie whole in the first read
 _OFS_DELTA = 6
@@ -79,8 +79,8 @@ def inflate(
 class _Bases:
     """The last objects that deltas led through, up to some MB.
 
-    Versions of a directory are deltas of one another, fifty in a row. Who reads all of them
-    would otherwise apply each one fifty times.
+    Versions of a directory are deltas of one another, fifty in a row. Without this, reading all of
+    them would apply each one fifty times.
     """
 
     __slots__ = ("_found", "_room")
@@ -92,7 +92,7 @@ class _Bases:
     def get(self, offset: int) -> tuple[int, bytes] | None:
         found = self._found.pop(offset, None)
         if found is not None:
-            self._found[offset] = found  # the last that goes
+            self._found[offset] = found  # the last to be dropped
         return found
 
     def add(self, offset: int, kind: int, data: bytes) -> None:
@@ -106,7 +106,7 @@ class _Bases:
 
 
 class PackFile:
-    """An open pack. OSError if it cannot be opened; StoreDamaged for all that is wrong in it."""
+    """An open pack. OSError if it cannot be opened; StoreDamaged for anything wrong in it."""
 
     __slots__ = ("_bases", "_fd", "_size")
 
@@ -118,7 +118,7 @@ class PackFile:
     def problem(self, index: PackIndex) -> str | None:
         """Says why this is not the whole pack that ``index`` was made for, None if it is.
 
-        A truncated pack is found without reading it: its checksum stands last.
+        A truncated pack is noticed without reading it: its checksum comes last.
         """
         if self._size < 32:
             return "its pack file is empty or cut short"
@@ -161,13 +161,13 @@ class PackFile:
         return PackEntry(kind, size, base, raw[used:], offset + len(raw))
 
     def pieces(self, entry: PackEntry) -> Generator[bytes, None, None]:
-        """Yields the inflated bytes of one entry as they stand: for a delta, its orders."""
+        """Yields the inflated bytes of one entry as they are: for a delta, its instructions."""
         return inflate(self._read, entry.position, entry.first, entry.size)
 
     def read(self, offset: int, index: PackIndex, most: int | None = None) -> tuple[int, bytes]:
         """Returns the kind and bytes of the object at ``offset``, its deltas applied.
 
-        It has ``most`` bytes at most, its base too, and so have its deltas together.
+        It may have at most ``most`` bytes, and so may its base, and all its deltas together.
         """
         deltas: list[tuple[int, bytes]] = []
         most = _LONGEST_DELTAED if most is None else min(most, _LONGEST_DELTAED)
@@ -215,7 +215,7 @@ class PackFile:
 
 
 def _read_distance(raw: bytes, position: int) -> tuple[int, int]:
-    """Returns how far before its own place the base of a delta begins."""
+    """Returns how far before a delta its base begins."""
     distance = -1
     for at in range(position, min(position + 10, len(raw))):
         distance = (distance + 1) << 7 | raw[at] & 0x7F

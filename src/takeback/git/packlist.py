@@ -1,4 +1,4 @@
-"""The packs of a store that are there just now, each opened when it is first asked.
+"""The packs that a store has at the moment, each opened when it is first needed.
 
 Packs come and go meanwhile: a repack by another process writes one and removes many.
 """
@@ -23,8 +23,8 @@ _MOST_OPEN = 32
 class ListedPack:
     """One pack of the listing.
 
-    ``sound`` is False once the pack as a whole looks damaged; ``bad`` are the objects in it
-    that did not read back.
+    ``sound`` is False once the pack as a whole looks damaged; ``bad`` are the objects in it that
+    could not be read back.
     """
 
     __slots__ = ("bad", "index", "name", "opened", "sound", "stamp")
@@ -39,7 +39,7 @@ class ListedPack:
 
 
 class PackList:
-    """The listing of one ``pack`` directory, newest first, what was last used before that."""
+    """The listing of one ``pack`` directory: the last one used first, then newest first."""
 
     def __init__(self, pack_dir: str, on_damage: Callable[[str], None] | None = None) -> None:
         self._pack_dir = pack_dir
@@ -60,7 +60,7 @@ class PackList:
         return self._changed_at() != self._listed_at
 
     def refresh(self) -> None:
-        """Lists the packs again and keeps what is open of those that have not changed."""
+        """Lists the packs again and keeps open files of those that have not changed."""
         changed_at = self._changed_at()
         known = {pack.name: pack for pack in self._packs or ()}
         listed = []
@@ -78,7 +78,7 @@ class PackList:
         self._listed_at = changed_at
 
     def close(self) -> None:
-        """Gives all descriptors back; the next call lists the packs anew."""
+        """Closes all descriptors; the next call lists the packs again."""
         for pack in self._packs or ():
             self._close_index(pack)
         self._packs = None
@@ -131,7 +131,7 @@ class PackList:
             self._note(pack, error.message)
             return None
         except OSError as error:
-            # without its index too it was repacked away, which is no damage
+            # if its index is gone too, it was repacked away, which is not damage
             if os.path.exists(f"{path}.idx"):
                 self.damaged.setdefault(pack.name, f"it cannot be opened: {error.strerror}")
             self._close_index(pack)
@@ -148,14 +148,14 @@ class PackList:
         self.tell(pack, reason)
 
     def tell(self, pack: ListedPack, reason: str) -> None:
-        """Keeps what is wrong with a pack's bytes, and lets it be known the first time."""
+        """Notes what is wrong with a pack's bytes, and reports it the first time."""
         if pack.name not in self.damaged:
             self.damaged[pack.name] = reason
             if self._on_damage is not None:
                 self._on_damage(pack.name)
 
     def offset(self, pack: ListedPack, oid: ObjectId) -> int | None:
-        """Returns where an object stands in a pack, None if it is not in it."""
+        """Returns the offset of an object in a pack, None if it is not in it."""
         index = self.index(pack)
         if index is None:
             return None

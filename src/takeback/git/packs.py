@@ -1,7 +1,7 @@
 """Reads objects back from the store: from packs of ours, packs git has repacked, loose files.
 
-Every object handed out is hash-checked. An object may lie in several places; a damaged
-copy is passed over for a sound one, and what was found damaged is kept in ``damaged``.
+Every object handed out is hash-checked. An object may be in several places; a damaged copy is
+skipped for a sound one, and what was found damaged is kept in ``damaged``.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 
 
 class Collision(Exception):
-    """Different bytes have one id: somebody has made them so."""
+    """Different bytes have the same id: somebody constructed them."""
 
 
 class Packs:
     """The objects below one ``objects`` directory.
 
-    Packs come and go while it is open (a repack replaces them), so a miss lists them
-    again before it is believed. OSError goes through only from listing the directory.
+    Packs come and go while it is open (a repack replaces them), so after a miss they are listed
+    again before it counts. Only listing the directory raises OSError.
     """
 
     def __init__(self, objects_dir: str, on_damage: Callable[[str], None] | None = None) -> None:
         self._objects_dir = objects_dir
         self._list = PackList(f"{objects_dir}/pack", on_damage)
         self.damaged = self._list.damaged
-        """Pack name -> what is wrong with it, as far as it was noticed."""
+        """Pack name -> what is wrong with it, as far as noticed."""
 
     def has(self, oid: ObjectId) -> bool:
-        """Tells whether an object is here, by the indexes, in packs that look whole."""
+        """Tells whether packs that look whole hold an object, according to their indexes."""
         if self._locate(oid) is not None or self._has_loose(oid):
             return True
         # a miss is the usual answer here, so the listing is renewed only if it is stale
@@ -62,7 +62,7 @@ class Packs:
     def holds_among(self, oid: ObjectId, data: bytes, believed: Callable[[str], bool]) -> bool:
         """Tells whether one of the packs that are ``believed`` holds these very bytes.
 
-        One that is found damaged does not. Raises Collision if it holds others of that id.
+        A damaged copy does not count. Raises Collision if one holds other bytes of that id.
         """
         found = [place for place in self._located(oid) if believed(place[0].name)]
         if not found and self._list.is_stale():
@@ -103,8 +103,8 @@ class Packs:
     def read(self, oid: ObjectId, most: int | None = None) -> tuple[int, bytes]:
         """Returns the kind and the bytes of an object, hash-checked.
 
-        Raises ObjectMissing, or StoreDamaged if it is here and no copy reads back, or if it says
-        that it has more than ``most`` bytes.
+        Raises ObjectMissing, or StoreDamaged if no copy of it can be read back, or if it claims to
+        have more than ``most`` bytes.
         """
 
         def whole(pack: ListedPack | None, offset: int) -> tuple[int, bytes]:
@@ -115,11 +115,11 @@ class Packs:
         return self._from_any_copy(oid, whole)
 
     def check(self, oid: ObjectId) -> None:
-        """Reads an object through, as ``read`` does, and keeps nothing of it in memory."""
+        """Reads an object to its end, as ``read`` does, but keeps none of it in memory."""
         self._from_any_copy(oid, lambda pack, offset: self._deliver(oid, pack, offset, _drop))
 
     def size_of(self, oid: ObjectId) -> int:
-        """Returns the size that the head of an object tells, without hashing it.
+        """Returns the size that an object's header gives, without hashing it.
 
         Raises as ``read`` does.
         """
@@ -134,9 +134,8 @@ class Packs:
     def open_stream(self, oid: ObjectId, write: Callable[[bytes], object]) -> int:
         """Hands an object to ``write`` in pieces of at most 1 MiB and returns its size.
 
-        Its hash is known only at the end: if this raises StoreDamaged, what was written is
-        to be thrown away. Where there are several copies, one is checked before a byte of
-        it is written.
+        Its hash is known only at the end: if this raises StoreDamaged, discard what was written. If
+        there are several copies, one is checked before a byte of it is written.
         """
 
         def checked(pack: ListedPack | None, offset: int) -> tuple[ListedPack | None, int]:
@@ -153,7 +152,7 @@ class Packs:
         return self._deliver(oid, *place, write)[1]
 
     def iterate(self, pack_name: str) -> Iterator[ObjectId]:
-        """Yields the id of every object that a pack's index names, in order."""
+        """Yields the id of every object in a pack's index, in order."""
         if all(pack.name != pack_name for pack in self._list.packs()) and self._list.is_stale():
             self._list.refresh()
         for pack in self._list.packs():
@@ -167,7 +166,7 @@ class Packs:
         raise errors.StoreDamaged(f"there is no pack {pack_name}")
 
     def close(self) -> None:
-        """Gives all descriptors back; the next call lists the packs anew."""
+        """Closes all descriptors; the next call lists the packs again."""
         self._list.close()
 
     def _locate(self, oid: ObjectId) -> tuple[ListedPack, int] | None:
@@ -178,7 +177,7 @@ class Packs:
         """Yields the sound packs that hold an object, and where."""
         first = oid[0]
         for pack in self._list.packs():
-            # dozens of packs are asked for an object that none has: no call for most of them
+            # for an object that no pack has, dozens are asked: avoids a call for most of them
             index = pack.index or self._list.index(pack)
             if index is None or index.fan_out[first] == index.fan_out[first + 1]:
                 continue
@@ -194,7 +193,7 @@ class Packs:
             return False
 
     def _copies(self, oid: ObjectId) -> Iterator[tuple[ListedPack | None, int]]:
-        """Yields every place of an object: sound packs, loose (None), packs known as damaged.
+        """Yields every place of an object: sound packs, loose (None), packs known to be damaged.
 
         The last are worth a try: a pack that lost its end still holds its beginning.
         """
@@ -215,7 +214,7 @@ class Packs:
         yield from damaged
 
     def _from_any_copy(self, oid: ObjectId, use: Callable[[ListedPack | None, int], T]) -> T:
-        """Returns what ``use`` makes of the first copy on which it does not fail."""
+        """Returns the result of ``use`` on the first copy on which it does not fail."""
         failure = None
         for again in (False, True):
             if again:  # a repack may have replaced what was listed
@@ -263,7 +262,7 @@ class Packs:
     def _open(
         self, oid: ObjectId, pack: ListedPack | None, offset: int, most: int | None = None
     ) -> tuple[int, int, Generator[bytes, None, None]]:
-        """Returns kind, size and bytes of one copy; ObjectMissing if it went away meanwhile."""
+        """Returns kind, size and bytes of one copy; ObjectMissing if it has vanished meanwhile."""
         try:
             if pack is None:
                 loose = LooseObject(loose_path(self._objects_dir, oid), most)
@@ -281,7 +280,7 @@ class Packs:
         except FileNotFoundError as error:
             raise errors.ObjectMissing(f"object {oid.hex()} went away") from error
         except OSError as error:
-            if pack is not None:  # not told as damage: a system may be short of descriptors
+            if pack is not None:  # not reported as damage: the system may be short of descriptors
                 self.damaged.setdefault(pack.name, f"it cannot be opened: {error.strerror}")
             raise self._blame(oid, pack, f"it cannot be opened: {error.strerror}") from error
         except errors.StoreDamaged as error:

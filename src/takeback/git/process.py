@@ -1,8 +1,8 @@
 """The only code that starts git, and only on our own store.
 
-git gets an environment made from nothing (no inherited ``GIT_*``, no system or global
-configuration, no hooks, no prompts, no network) and a process group of its own, so that it
-can be ended whole.
+git gets an environment made from scratch (no inherited ``GIT_*``, no system or global
+configuration, no hooks, no prompts, no network) and a process group of its own, so that it can be
+ended with all its children.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Git:
         config: Sequence[tuple[str, str]] = (),
         env: Mapping[str, str] | None = None,
     ) -> GitProcess:
-        """Starts git and leaves it running, to be asked; the caller closes it."""
+        """Starts git and leaves it running, to answer questions; the caller closes it."""
         argv = [self.program, "-C", self.git_dir]
         for key, value in (*_SEALED, *config):
             argv += ["-c", f"{key}={value}"]

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class Refs:
-    """The refs of one store. Whoever writes holds the workspace's lock."""
+    """The refs of one store. Writing requires the workspace's lock."""
 
     def __init__(self, git_dir: str, is_name: Callable[[str], bool]) -> None:
-        """``is_name`` tells what may stand between two slashes: it has to be safe for a file."""
+        """``is_name`` tells what may be between two slashes: it must be safe as a file name."""
         self._git_dir = git_dir
         self._is_name = is_name
         self._packed_path = f"{git_dir}/packed-refs"
@@ -80,7 +80,7 @@ class Refs:
     def write(self, name: str, new: ObjectId, *, expect: ObjectId | None) -> None:
         """Sets a ref from ``expect`` (None: it does not exist) to ``new``, durably.
 
-        Raises TakebackError, with nothing changed, if it is at another place by now.
+        Raises TakebackError, with nothing changed, if it points elsewhere by now.
         """
         if len(new) != 20:
             raise ValueError(f"not an object id: {new!r}")
@@ -90,9 +90,9 @@ class Refs:
         durable.replace_file(path, new.hex().encode() + b"\n")
 
     def delete(self, name: str, *, expect: ObjectId) -> None:
-        """Removes a ref that is at ``expect``; raises TakebackError if it is not."""
+        """Removes a ref that points to ``expect``; raises TakebackError if it does not."""
         self._compare(name, expect)
-        # packed first: the other way round, a crash between would bring an old value back
+        # packed first: the other way round, a crash in between would bring an old value back
         self._delete_packed(name)
         path = f"{self._git_dir}/{name}"
         try:

@@ -10,9 +10,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.git.process import Git
 
-# What people keep in their directories is not for fsck to judge: a `.gitmodules` that git
-# would refuse is a file like any other here. Only ids that git 2.39 knows may stand in this
-# list, it stops at one that it does not.
+# What people keep in their directories is not for fsck to judge: a `.gitmodules` that git would
+# refuse is a file like any other here. This list may hold only ids that git 2.39 knows: it stops at
+# any other.
 _ACCEPTED = (
     "badFilemode",  # our trees carry all permission bits
     "zeroPaddedFilemode",
@@ -66,7 +66,7 @@ _LONG = 3600.0
 
 
 def init(git: Git, git_dir: str) -> None:
-    """Makes an empty store at ``git_dir``, private to the user; one that is there is kept."""
+    """Makes an empty store at ``git_dir``, private to the user; keeps one that exists."""
     durable.make_directories(git_dir)
     git.run(
         [
@@ -80,7 +80,7 @@ def init(git: Git, git_dir: str) -> None:
         ],
         env={"GIT_DEFAULT_REF_FORMAT": "files"},  # git 3 would choose another, 2.39 ignores this
     )
-    # written again by us: git does not flush these two, and without them it is no repository
+    # written again by us: git does not flush these two, and without them it is not a repository
     durable.replace_file(f"{git_dir}/HEAD", b"ref: refs/heads/takeback\n")
     durable.replace_file(f"{git_dir}/config", config_text().encode())
     for directory in (f"{git_dir}/objects", git_dir, os.path.dirname(git_dir)):
@@ -105,11 +105,11 @@ def fsck(git: Git) -> list[str]:
 
 
 def repack_geometric(git: Git) -> None:
-    """Writes small packs once more as one, so that each is at least twice the size of the next.
+    """Combines small packs into one, so that each pack is at least twice the size of the next.
 
-    Every object that is in a pack is in it, referred to or not; the small ones stay for the
-    caller to remove. Raises GitFailed and changes nothing if an object does not read back. Large
-    files stay whole: what a delta makes is read into memory with its base, by git and by us.
+    It holds every object of theirs, referenced or not; the small packs stay for the caller to
+    remove. Raises GitFailed and changes nothing if an object cannot be read back. Large files are
+    stored whole: a delta's result is read into memory with its base, by git and by us.
     """
     git.run(
         ["repack", "--geometric=2", "-q", "--window=10", "--no-write-bitmap-index"],
