@@ -28,6 +28,10 @@ from takeback.store.namespace import session_id, session_ref
 from takeback.store.records import write_record
 from takeback.store.sink import PackSink
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.model.turn import CheckpointKind
+
 _FORM = 2
 """Of what is made here; another one is made anew."""
 _FILES = 60
@@ -126,7 +130,7 @@ class _Maker:
         return edited
 
     def _checkpoint(
-        self, session: int, kind: str, prompt: str | None, tools: tuple[ToolCall, ...]
+        self, session: int, kind: CheckpointKind, prompt: str | None, tools: tuple[ToolCall, ...]
     ) -> None:
         agent = _AGENTS[session % len(_AGENTS)]
         native = f"{session:04d}-bench"

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import time
 
+from takeback.app import proposal as proposals
 from takeback.errors import Refused, TakebackError
+from takeback.model.operation import SCOPES, step_named
 from takeback.model.policy import FLAGS, Overrides
 from takeback.model.value import Value
 from takeback.visible import shown
@@ -28,11 +30,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from takeback.app import Takeback
+    from takeback.app.proposal import Proposal
+    from takeback.model.operation import ScopeKind
     from takeback.model.plan import Plan
 
 _NEWEST = 10
 _YES = "yes"
-_SCOPES = ("files", "conversation", "both")
 _PLAIN = Paint(on=False)
 
 
@@ -43,7 +46,7 @@ class _Typed(Value):
     line: str
     wanted: tuple[str, ...]
     agreed: bool
-    scope: str | None
+    scope: ScopeKind | None
     overrides: Overrides
 
     def with_flag(self, flag: str) -> str:
@@ -58,9 +61,9 @@ def answer(tb: Takeback, session: str, words: list[str], *, command: str) -> str
         typed = _Typed(
             command,
             line,
-            tuple(word for word in words if word not in (_YES, *_SCOPES, *FLAGS)),
+            tuple(word for word in words if word not in (_YES, *SCOPES, *FLAGS)),
             _YES in words,
-            next((word for word in words if word in _SCOPES), None),
+            next((scope for word in words for scope in SCOPES if word == scope), None),
             Overrides.named(word for word in words if word in FLAGS),
         )
         lines = _answer(tb, session, typed, command)
@@ -78,13 +81,17 @@ def _answer(tb: Takeback, session: str, typed: _Typed, command: str) -> Iterable
     if len(typed.wanted) > 1:
         return _usage(command)
     [word] = typed.wanted
-    if word in ("undo", "redo"):
-        return _step(tb, word, typed)
+    step = step_named(word)
+    if step is not None:
+        if typed.agreed:
+            tb.recover_instead_of(step)
+        return _proposed(tb, proposals.next_step(tb, step), typed)
     if word == "status":
         return status_lines(tb.status(), _PLAIN, time.time())
     if word in ("help", "-h", "--help"):
         return _usage(command)
-    return _rewind(tb, session, f"turn:{word}" if word.isdigit() else word, typed)
+    name = f"turn:{word}" if word.isdigit() else word
+    return _proposed(tb, proposals.rewind_to(tb, name, scope=typed.scope, session=session), typed)
 
 
 def _usage(command: str) -> list[str]:
@@ -104,15 +111,14 @@ def _turns(tb: Takeback, session: str, command: str) -> list[str]:
     return [*(lines or ["No turn yet."]), f"Go back to before one: {command} N"]
 
 
-def _rewind(tb: Takeback, session: str, name: str, typed: _Typed) -> Iterable[str]:
-    target = tb.find(name, session=session)
-    moved = typed.scope or tb.default_scope(name, target, session=session)
+def _proposed(tb: Takeback, proposal: Proposal, typed: _Typed) -> Iterable[str]:
+    """Shows the plan of a proposal, or carries it out if that was agreed to."""
     if typed.agreed:
-        done = tb.rewind(target, scope=moved, overrides=typed.overrides)
-        return render.outcome_lines(done, None, command=typed.command, agreed=_YES)
-    plan = tb.plan(target, scope=moved, overrides=typed.overrides)
-    question = render.question("rewind", plan, None).rstrip("?")
-    return _planned(plan, question, typed)
+        done = proposal.carry_out(tb, typed.overrides)
+        return render.outcome_lines(done, proposal.of, command=typed.command, agreed=_YES)
+    plan = proposal.plan(tb, typed.overrides)
+    title = render.question(proposal.kind, plan, proposal.of).rstrip("?")
+    return _planned(plan, title, typed)
 
 
 def _planned(plan: Plan, title: str, typed: _Typed) -> list[str]:
@@ -125,15 +131,3 @@ def _planned(plan: Plan, title: str, typed: _Typed) -> list[str]:
         left = render.left_alone_lines(plan.left_alone, "Left alone")
         return [render.nothing_to_do(plan), *left]
     return [*lines, f"To do it: {typed.line} {_YES}"]
-
-
-def _step(tb: Takeback, kind: str, typed: _Typed) -> Iterable[str]:
-    step = tb.next_undo() if kind == "undo" else tb.next_redo()
-    if typed.agreed:
-        go = tb.undo if kind == "undo" else tb.redo
-        done = go(overrides=typed.overrides)
-        return render.outcome_lines(done, step.operation, command=typed.command, agreed=_YES)
-    look = tb.plan_undo if kind == "undo" else tb.plan_redo
-    plan = look(overrides=typed.overrides)
-    title = render.question(kind, plan, step.operation).rstrip("?")
-    return _planned(plan, title, typed)

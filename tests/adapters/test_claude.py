@@ -138,7 +138,7 @@ TWO = entry("3", "2", "user", "two", promptId="P2") + entry("4", "3", "assistant
 def told(event: AgentEvent | None) -> str:
     if event is None:
         return "-"
-    words = [event.kind]
+    words: list[str] = [event.kind]
     words += [event.prompt.partition("\n")[0]] if event.prompt else []
     words += [
         f"{tool.name}/{tool.kind}" + "".join(f" {os.path.basename(path)}" for path in tool.paths)

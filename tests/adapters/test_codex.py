@@ -178,7 +178,7 @@ def test_before_a_patch_every_file_that_it_names_is_told() -> None:
         ("mcp__db__query", events.OTHER),
     ],
 )
-def test_kinds_of_tools(name: str, kind: str) -> None:
+def test_kinds_of_tools(name: str, kind: Any) -> None:
     payload = {"hook_event_name": "PostToolUse", "session_id": "s", "cwd": "/p", "tool_name": name}
     event = adapter.parse(payload, {})
     assert event is not None

@@ -95,7 +95,7 @@ def line(record: dict[str, Any]) -> bytes:
     return json.dumps(record, separators=(",", ":")).encode() + b"\n"
 
 
-def message(name: str, text: str, kind: str = "user") -> dict[str, Any]:
+def message(name: str, text: str, kind: Any = "user") -> dict[str, Any]:
     return {"id": name, "type": kind, "content": [{"text": text}]}
 
 
@@ -201,7 +201,7 @@ def test_what_a_subagent_does_is_told_in_the_session_that_started_it() -> None:
         ("mcp_db_query", events.OTHER),
     ],
 )
-def test_kinds_of_tools(name: str, kind: str) -> None:
+def test_kinds_of_tools(name: str, kind: Any) -> None:
     payload = {"hook_event_name": "AfterTool", "session_id": "s", "cwd": "/p", "tool_name": name}
     event = adapter.parse(payload, {})
     assert event is not None

@@ -158,7 +158,7 @@ def test_a_round_names_its_answer_and_its_tools() -> None:
         ("deploy", events.OTHER),
     ],
 )
-def test_tools_are_of_a_kind(name: str, kind: str) -> None:
+def test_tools_are_of_a_kind(name: str, kind: Any) -> None:
     payload = {**told()[-2].payload, "hook_event_name": "turn_end", "tools": [{"name": name}]}
     event = adapter.parse(payload, {})
     assert event is not None
@@ -402,7 +402,7 @@ LABEL = node("l", time=33, type="label")
 ONE = [A2, R1, A1, U1, SYSTEM]
 
 
-def made(kind: str, second: int, leaf: str, entry: str | None = None, **more: Any) -> Checkpoint:
+def made(kind: Any, second: int, leaf: str, entry: str | None = None, **more: Any) -> Checkpoint:
     return Checkpoint(
         id=CheckpointId(f"{kind} {second}"),
         session=SessionId("pi-s"),

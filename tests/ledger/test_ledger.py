@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ CHANGES = [
 ]
 
 
-def made(name: str, time: float, *, session: str = "s", kind: str = MANUAL) -> Checkpoint:
+def made(name: str, time: float, *, session: str = "s", kind: Any = MANUAL) -> Checkpoint:
     return Checkpoint(
         id=CheckpointId(name),
         session=SessionId(session),

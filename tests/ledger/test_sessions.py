@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -29,7 +30,7 @@ def add(
     ledger: Ledger,
     name: str,
     session: str,
-    kind: str,
+    kind: Any,
     turn: int,
     *,
     origin: str | None = None,
@@ -60,7 +61,7 @@ def add(
     return checkpoint
 
 
-def play(ledger: Ledger, session: str, number: int, *, state: str = ENDED) -> Turn:
+def play(ledger: Ledger, session: str, number: int, *, state: Any = ENDED) -> Turn:
     """Adds a turn: a checkpoint before it, one after it."""
     before = add(ledger, f"{session}-{number}", session, PROMPT, number)
     after = add(ledger, f"{session}-{number}.end", session, TURN_END, number)
@@ -281,7 +282,7 @@ def test_a_tool_claims_its_file_from_whoever_was_only_suspected(ledger: Ledger) 
     add(ledger, "old", "mine-a", "round", 1, changes=(old,))
     add(ledger, "new", "mine-a", "round", 1, changes=found)
     for path in (b"mine", b"tool", b"outside"):
-        mine = OwnedChange(path, "", None, None, "tool write", session, turn)
+        mine = OwnedChange(path, "modified", None, None, "tool write", session, turn)
         questions.claim(ledger, mine, since=CheckpointId("old"))
     after = {change.path: change for change in ledger.changes(CheckpointId("new"))}
     for path in (b"mine", b"outside"):

@@ -12,7 +12,7 @@ from takeback.model.event import AgentEvent
 from takeback.model.turn import BACKGROUND, IDLE, RUNNING, Moment, follow, forked_from
 
 
-def event(kind: str, turn: str | None = None, **fields: Any) -> AgentEvent:
+def event(kind: Any, turn: str | None = None, **fields: Any) -> AgentEvent:
     return AgentEvent(kind=kind, agent="a", session="s", directory="/", turn=turn, **fields)
 
 
@@ -141,7 +141,7 @@ def test_a_start_after_a_compaction_is_in_the_same_turn() -> None:
 
 
 @pytest.mark.parametrize("kind", [events.SESSION_END, events.INTERRUPTED])
-def test_an_end_of_nothing_makes_no_place(kind: str) -> None:
+def test_an_end_of_nothing_makes_no_place(kind: Any) -> None:
     assert walk(prompt("1"), end("1"), event(kind))[-1].kind == turns.TURN_END
 
 
@@ -155,7 +155,7 @@ def test_a_session_that_ends_in_a_turn_leaves_it_unfinished() -> None:
 
 
 @pytest.mark.parametrize("kind", events.EVENTS)
-def test_every_event_may_come_first(kind: str) -> None:
+def test_every_event_may_come_first(kind: Any) -> None:
     moment = follow(None, event(kind))
     assert moment is None or moment.turn in (0, 1)
 
@@ -163,6 +163,6 @@ def test_every_event_may_come_first(kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "behind"), [(turns.PROMPT, 2), (turns.TURN_END, 3), (turns.ROUND, 3), (turns.STEER, 3)]
 )
-def test_a_child_has_behind_it_the_turns_before_its_place(kind: str, behind: int) -> None:
+def test_a_child_has_behind_it_the_turns_before_its_place(kind: Any, behind: int) -> None:
     child = forked_from(Moment(kind, 3, "id", RUNNING))
     assert (child.turn, child.phase, child.turn_id) == (behind, IDLE, None)

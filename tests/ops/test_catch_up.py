@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -218,7 +219,7 @@ def test_a_branch_whose_name_is_not_utf8_stops_nothing(workspace: Path, context:
 # -- the order in which things happened, whatever the clock says
 
 
-def play(context: Context, kind: str, turn: str, session: str = "s1", **fields: str) -> None:
+def play(context: Context, kind: Any, turn: str, session: str = "s1", **fields: str) -> None:
     """Tells one event of an agent, without moving the clock."""
     directory = os.fsdecode(context.workspace.root)
     event = AgentEvent(kind, "mine", session, directory, turn=turn).replace(**fields)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ def kill(child: subprocess.Popen[bytes]) -> None:
     child.wait()
 
 
-def tell(tb: Takeback, session: str, kind: str, process: int | None, prompt: str = "") -> None:
+def tell(tb: Takeback, session: str, kind: Any, process: int | None, prompt: str = "") -> None:
     event = AgentEvent(kind, "mine", session, os.fsdecode(tb.root))
     tb.receive(event.replace(process=process, turn=prompt or None, prompt=prompt or None))
 

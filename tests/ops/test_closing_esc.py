@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ class Claude:
         self._number = 0
         self._write("user", "hello")
 
-    def tell(self, kind: str, **more: object) -> None:
+    def tell(self, kind: Any, **more: object) -> None:
         event = AgentEvent(kind, "claude", NATIVE, os.fsdecode(self._tb.root), process=os.getpid())
         told = {"transcript": str(self._transcript), "turn": "p1", **more}
         self._tb.receive(event.replace(**told))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ OTHERS = "qqqqqqqqqqqq"
 """The id of another session's only checkpoint, three hours before noon."""
 
 
-def made(name: str, at: float, session: str = "workspace", kind: str = MANUAL) -> Checkpoint:
+def made(name: str, at: float, session: str = "workspace", kind: Any = MANUAL) -> Checkpoint:
     return Checkpoint(
         id=CheckpointId(name),
         session=SessionId(session),

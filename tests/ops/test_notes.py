@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ class Talk:
         self.id = self._session.id
         self.turns = 0
 
-    def tell(self, kind: str, **more: object) -> Received:
+    def tell(self, kind: Any, **more: object) -> Received:
         return self._session.tell(kind, **self._told, turn=f"t{self.turns}", **more)
 
     def prompt(self, text: str = "go on") -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ def root(workspace: Path) -> Path:
     return workspace
 
 
-def tell(context: Context, kind: str, *tools: ToolCall, **fields: str) -> Checkpoint | None:
+def tell(context: Context, kind: Any, *tools: ToolCall, **fields: str) -> Checkpoint | None:
     """Tells one event of the session, a second after the last."""
     clock_of(context).time += 1
     directory = os.fsdecode(context.workspace.root)

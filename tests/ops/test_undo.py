@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,7 +46,7 @@ class Traveller:
         with self.context.locked() as locked:
             return rewind(locked, target, scope or Scope(), Overrides.all())
 
-    def step(self, kind: str) -> Outcome:
+    def step(self, kind: Any) -> Outcome:
         clock_of(self.context).time += 1
         step = next_step(self.context, kind)
         with self.context.locked() as locked:

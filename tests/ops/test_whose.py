@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ class World:
         self.ledger = ledger
         self._number = 0
 
-    def _add(self, session: str, ago: float, kind: str, **fields: object) -> Checkpoint:
+    def _add(self, session: str, ago: float, kind: Any, **fields: object) -> Checkpoint:
         self._number += 1
         agent, _, native = session.partition("-")
         one = Checkpoint(

@@ -76,7 +76,7 @@ class Stage(App[None]):
         entry = (await self.entries())[number]
         self.begin(self.flow.travel(entry, frozenset(ticked)))
 
-    async def step(self, kind: str) -> None:
+    async def step(self, kind: Any) -> None:
         self.begin(self.flow.step(kind))
 
     async def label(self, number: int = 0) -> None:

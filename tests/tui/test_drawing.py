@@ -59,7 +59,7 @@ def made(prompt: str | None = "fix the login bug", **more: Any) -> tuple[Row, Ti
         CheckpointId("e3"),
         item.time,
         None,
-        item.state or "",
+        item.state or "ended",
     )
     return Row(item, ["●", "│"]), TimelineEntry(checkpoint, outside, turn, done)
 

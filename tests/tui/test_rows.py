@@ -9,7 +9,7 @@ from takeback.ops.browse import Browsed
 from takeback.tui.timeline.rows import GONE, HERE, PLACE, STEP, TURN, build
 
 
-def row(id: str, place: int, session: str = "a", kind: str = "prompt", **more: Any) -> TimelineRow:
+def row(id: str, place: int, session: str = "a", kind: Any = "prompt", **more: Any) -> TimelineRow:
     turn = kind == "prompt"
     made = TimelineRow(id, place, session, kind, 0.0, place if turn else None)
     if turn:

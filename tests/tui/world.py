@@ -80,7 +80,7 @@ class Agent:
         self._native = native
         self._turns = 0
 
-    def tell(self, kind: str, ago: float, **fields: Any) -> Received:
+    def tell(self, kind: Any, ago: float, **fields: Any) -> Received:
         """Tells takeback what happened some seconds before noon."""
         self._clock.time = NOON - ago
         event = AgentEvent(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from takeback.errors import InUse, RecoveredInstead, Refused, WriteFailed
@@ -29,7 +31,7 @@ def a_plan(*refused: Refusal, **fields: object) -> Plan:
 
 
 @pytest.mark.parametrize("code", FLAGS)
-def test_every_refusal_with_a_flag_is_a_question_that_sets_one_field(code: str) -> None:
+def test_every_refusal_with_a_flag_is_a_question_that_sets_one_field(code: Any) -> None:
     found = Refusal(code, "something is so; --a-flag helps", FLAGS[code])
     plan = a_plan(found)
     asked = choices.refusal(found, plan)
@@ -43,7 +45,7 @@ def test_every_refusal_with_a_flag_is_a_question_that_sets_one_field(code: str) 
 
 
 @pytest.mark.parametrize("code", ["inside_turn", "colliding_names", "disk_space", "one day"])
-def test_a_refusal_without_a_flag_is_waived_by_nothing(code: str) -> None:
+def test_a_refusal_without_a_flag_is_waived_by_nothing(code: Any) -> None:
     plan = a_plan(Refusal(code, "it cannot be", ""))
     assert choices.refusal(plan.refused[0], plan).answers == ()
     assert not choices.can_be_answered(plan)

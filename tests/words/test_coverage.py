@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 from takeback.model import coverage
 from takeback.model.checkpoint import AMID, Checkpoint
 from takeback.model.coverage import NotHeld
@@ -64,7 +66,7 @@ def test_every_reason_has_words_that_begin_with_it() -> None:
 
 
 def test_a_reason_of_a_later_version_is_shown_as_it_is() -> None:
-    found = Shown(ENTRY, (NotHeld(b"p", "eaten\x1b"),))
+    found = Shown(ENTRY, (NotHeld(b"p", cast("Any", "eaten\x1b")),))
     assert "  p: eaten\\x1b" in list(words.coverage_lines(found))
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from inline_snapshot import snapshot
 
@@ -30,10 +31,10 @@ def entry(
     ago: float,
     *,
     number: int | None = None,
-    kind: str = "prompt",
+    kind: Any = "prompt",
     prompt: str | None = None,
     paths: tuple[str, ...] = (),
-    state: str = ENDED,
+    state: Any = ENDED,
     outside: tuple[str, ...] = (),
     **fields: object,
 ) -> TimelineEntry:

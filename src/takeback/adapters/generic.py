@@ -32,7 +32,7 @@ class Generic:
     command = None
 
     def parse(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> AgentEvent | None:
-        kind = fields.required(payload, "event")
+        kind: Any = fields.required(payload, "event")
         if kind not in events.EVENTS:
             raise ValueError(f"there is no event {kind!r}; there are: {', '.join(events.EVENTS)}")
         messages = payload.get("messages")
@@ -115,7 +115,7 @@ def _lines(messages: list[Any]) -> bytes:
 
 
 def _tool(call: Mapping[str, Any]) -> ToolCall:
-    kind = fields.text(call, "kind") or events.OTHER
+    kind: Any = fields.text(call, "kind") or events.OTHER
     if kind not in events.TOOL_KINDS:
         raise ValueError(f"there is no kind of tool {kind!r}: {', '.join(events.TOOL_KINDS)}")
     return ToolCall(fields.text(call, "name") or kind, kind, fields.texts(call, "paths"))

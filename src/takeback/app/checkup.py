@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from takeback.app.connect import AgentState
+    from takeback.ops.doctor import FindingState
 
 _NOTHING = b'{"hook_event_name": "takeback doctor asks", "session_id": "none"}'
 _TOO_SLOW = 0.5
@@ -85,7 +86,7 @@ def _launcher(environ: Mapping[str, str], home: str, agent: str) -> Finding:
     took = time.monotonic() - start
     if done.returncode != 0 or done.stdout or done.stderr:
         return Finding("hooks", BROKEN, f"{path} ended with {done.returncode} and had words to say")
-    state = OK if took < _TOO_SLOW else BROKEN
+    state: FindingState = OK if took < _TOO_SLOW else BROKEN
     standby = "with" if launcher.has_standby(home) else "without"
     return Finding("hooks", state, f"{path} runs in {took * 1000:.0f} ms, {standby} a standby")
 

@@ -17,28 +17,40 @@ if TYPE_CHECKING:
 
     from takeback.app import Takeback
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.ids import CheckpointId
+    from takeback.model.operation import OperationKind, ScopeKind, StepKind
     from takeback.model.plan import Outcome, Plan
 
     Planning = Callable[[Takeback, Overrides], Plan]
     Going = Callable[[Takeback, Overrides, Plan | None], Outcome]
 
 
+_FILES_LIKE: dict[OperationKind, OperationKind] = {FORK: REWIND}
+
+
 class Proposal(Value):
     """One rewind, fork, undo or redo that somebody thinks about.
 
-    ``of`` is the operation that an undo or redo is about, ``directory`` where a fork would put
-    its files.
+    ``goal`` is the checkpoint that it goes to or begins at; of an undo or redo ``of`` is the
+    operation that it is about. ``directory`` is where a fork would put its files.
     """
 
-    kind: str
+    kind: OperationKind
     planning: Planning
     going: Going
+    goal: CheckpointId | None = None
     of: Move | None = None
     directory: str | None = None
 
     def plan(self, tb: Takeback, overrides: Overrides = NO_OVERRIDES) -> Plan:
         """Returns what it would change; changes nothing."""
         return self.planning(tb, overrides)
+
+    def carry_out(
+        self, tb: Takeback, overrides: Overrides = NO_OVERRIDES, *, shown: Plan | None = None
+    ) -> Outcome:
+        """Does it; raises Refused if ``shown`` is given and is not the plan any more."""
+        return self.going(tb, overrides, shown)
 
     def go(
         self, tb: Takeback, overrides: Overrides = NO_OVERRIDES, *, shown: Plan | None
@@ -48,7 +60,7 @@ class Proposal(Value):
         Then nothing was done, and the new plan is to be shown and asked about.
         """
         try:
-            return self.going(tb, overrides, shown)
+            return self.carry_out(tb, overrides, shown=shown)
         except Refused:
             if shown is None:
                 raise
@@ -57,12 +69,24 @@ class Proposal(Value):
                 raise
             return None
 
+    def is_about_the_same(self, other: Proposal) -> bool:
+        """Tells whether a plan of one is a plan of the other.
+
+        A fork that takes the files along does to them what a rewind to its beginning does.
+        """
+        of, others = (None if one.of is None else one.of.id for one in (self, other))
+        return (
+            _FILES_LIKE.get(self.kind, self.kind) == _FILES_LIKE.get(other.kind, other.kind)
+            and self.goal == other.goal
+            and of == others
+        )
+
 
 def rewind(
     target: Checkpoint,
     paths: Iterable[str | bytes] = (),
     *,
-    scope: str,
+    scope: ScopeKind,
     ignored: bool = False,
 ) -> Proposal:
     """Returns the proposal of going to a checkpoint."""
@@ -75,7 +99,16 @@ def rewind(
         lambda tb, overrides, shown: tb.rewind(
             target, named, scope=scope, ignored=ignored, overrides=overrides, shown=shown
         ),
+        target.id,
     )
+
+
+def rewind_to(
+    tb: Takeback, name: str, *, scope: ScopeKind | None = None, session: str | None = None
+) -> Proposal:
+    """Returns the proposal of going to what a name means; without a scope, that says what moves."""
+    target = tb.find(name, session=session)
+    return rewind(target, scope=scope or tb.default_scope(name, target, session=session))
 
 
 def fork(
@@ -90,22 +123,29 @@ def fork(
         lambda tb, overrides, shown: tb.fork(
             target, files=files, worktree=worktree, git=git, overrides=overrides, shown=shown
         ),
+        target.id,
         directory=worktree,
     )
 
 
-def step(kind: str, of: Move) -> Proposal:
+def next_step(tb: Takeback, kind: StepKind) -> Proposal:
+    """Returns the undo or redo that comes next; raises Refused if there is none."""
+    found = tb.next_undo() if kind == UNDO else tb.next_redo()
+    return step(kind, found.operation)
+
+
+def step(kind: StepKind, of: Move) -> Proposal:
     """Returns the proposal of an undo or redo of an operation, the newest that there is."""
     if kind == UNDO:
         return Proposal(
             kind,
             lambda tb, overrides: tb.plan_undo(overrides=overrides),
             lambda tb, overrides, shown: tb.undo(overrides=overrides, shown=shown),
-            of,
+            of=of,
         )
     return Proposal(
         kind,
         lambda tb, overrides: tb.plan_redo(overrides=overrides),
         lambda tb, overrides, shown: tb.redo(overrides=overrides, shown=shown),
-        of,
+        of=of,
     )

@@ -53,14 +53,14 @@ class AgentSession:
         """
         return AgentTurn(self, prompt, id or os.urandom(8).hex(), conversation)
 
-    def tell(self, kind: str, **fields: Any) -> Received:
+    def tell(self, kind: events.EventKind, **fields: Any) -> Received:
         """Tells takeback what happens; ``kind`` and the fields are those of ``AgentEvent``."""
         if not self._started:
             self._started = True
             self._send(events.SESSION_START)
         return self._send(kind, **fields)
 
-    def _send(self, kind: str, **fields: Any) -> Received:
+    def _send(self, kind: events.EventKind, **fields: Any) -> Received:
         event = AgentEvent(
             kind=kind,
             agent=self.agent,
@@ -152,7 +152,7 @@ class AgentTurn:
 
     def _tell(
         self,
-        kind: str,
+        kind: events.EventKind,
         *,
         tools: tuple[ToolCall, ...] = (),
         conversation: Conversation | None = None,

@@ -11,15 +11,19 @@ from takeback.app.travel import Travel
 from takeback.errors import RecoveredInstead
 from takeback.model.policy import NO_OVERRIDES, Overrides
 
-_UNDO, _REDO = "undo", "redo"  # the kinds of operation.py, which a capture need not import
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from takeback.model.ids import SessionId
-    from takeback.model.operation import Move, Step
+    from takeback.model.operation import Move, Step, StepKind
     from takeback.model.plan import Outcome, Plan
     from takeback.model.session import Resume
     from takeback.ops.context import LockedContext
+
+# the kinds of operation.py, which a capture need not import
+_UNDO: Final = "undo"
+_REDO: Final = "redo"
 
 
 @guarded
@@ -42,7 +46,7 @@ class Steps(Travel):
         """Returns what ``redo`` would change; changes nothing."""
         return self._plan_step(_REDO, overrides)
 
-    def _plan_step(self, kind: str, overrides: Overrides) -> Plan:
+    def _plan_step(self, kind: StepKind, overrides: Overrides) -> Plan:
         step = ops.undo.next_step(self._context, kind)
         facts = self._facts(self._by_id(step.goes_to))
         made = ops.undo.plan_step(self._context, step, self._by_id, overrides, facts=facts)
@@ -58,7 +62,7 @@ class Steps(Travel):
         """Does again what the last undo took back."""
         return self._step(_REDO, overrides, shown)
 
-    def recover_instead_of(self, kind: str) -> None:
+    def recover_instead_of(self, kind: StepKind) -> None:
         """Recovers what was interrupted, if anything, and then raises RecoveredInstead.
 
         After a recovery ``undo`` and ``redo`` mean another operation than the caller saw.
@@ -74,7 +78,7 @@ class Steps(Travel):
                 hint=f"look at the files, then run it again: takeback {kind}",
             )
 
-    def _step(self, kind: str, overrides: Overrides, shown: Plan | None) -> Outcome:
+    def _step(self, kind: StepKind, overrides: Overrides, shown: Plan | None) -> Outcome:
         with self._context.locked() as locked:  # from what is decided on until it is done
             self._recover_instead_of(locked, kind)
             self._take_in(locked)

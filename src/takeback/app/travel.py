@@ -12,6 +12,7 @@ from takeback.app.reading import Reading
 from takeback.errors import NoSuchCheckpoint, UsageError, WhichSession
 from takeback.model.path_text import to_text
 from takeback.model.policy import NO_OVERRIDES, Overrides
+from takeback.model.turn import PROMPT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.comparison import Preview
+    from takeback.model.operation import ScopeKind
     from takeback.model.plan import Outcome, Plan
     from takeback.ops.child import Cut
     from takeback.ops.choices import Choices
@@ -76,7 +78,7 @@ class Travel(Reading):
         *,
         ignored: bool = False,
         session: str | None = None,
-    ) -> str:
+    ) -> ScopeKind:
         """Returns what a rewind moves when that is not said.
 
         The files alone with paths, with ignored files, for a time, and for another session's
@@ -123,28 +125,32 @@ class Travel(Reading):
         checkpoint: CheckpointLike,
         paths: Iterable[str | bytes] = (),
         *,
-        scope: str | None = None,
+        scope: ScopeKind | None = None,
         ignored: bool = False,
         overrides: Overrides = NO_OVERRIDES,
     ) -> Plan:
         """Returns what a rewind would change; changes nothing."""
+        from takeback.model.operation import CONVERSATION
+
         target, moved = self._destination(checkpoint, paths, scope, ignored)
         made = ops.plan.plan(
             self._context,
             target,
-            self._scope(paths, ignored, files=moved != "conversation"),
+            self._scope(paths, ignored, files=moved != CONVERSATION),
             overrides,
             facts=self._facts(target),
         )
         return self._with_conversation(made, moved)
 
-    def _with_conversation(self, made: Plan, scope: str) -> Plan:
+    def _with_conversation(self, made: Plan, scope: ScopeKind) -> Plan:
         """Completes a plan with where it goes, and with what becomes of the conversation."""
-        target, moves = made.target, scope != "files"
+        from takeback.model.operation import FILES
+
+        target, moves = made.target, scope != FILES
         return made.replace(
             scope=scope,
             about=self._about(target),
-            prompt=target.prompt if moves and target.kind == "prompt" else None,
+            prompt=target.prompt if moves and target.kind == PROMPT else None,
             session=target.session if moves else None,
         )
 
@@ -161,20 +167,22 @@ class Travel(Reading):
         checkpoint: CheckpointLike,
         paths: Iterable[str | bytes] = (),
         *,
-        scope: str | None = None,
+        scope: ScopeKind | None = None,
         ignored: bool = False,
         overrides: Overrides = NO_OVERRIDES,
         shown: Plan | None = None,
     ) -> Outcome:
         """Goes to a checkpoint. ``shown`` is the plan a person agreed to."""
+        from takeback.model.operation import CONVERSATION, FILES
+
         with self._context.locked() as locked:  # from what is decided on until it is done
             self._take_in(locked)
             target, moved = self._destination(checkpoint, paths, scope, ignored)
-            cut = self._cut(locked, target) if moved != "files" else None
+            cut = self._cut(locked, target) if moved != FILES else None
             outcome = ops.rewind.rewind(
                 locked,
                 target,
-                self._scope(paths, ignored, files=moved != "conversation"),
+                self._scope(paths, ignored, files=moved != CONVERSATION),
                 overrides,
                 shown=shown,
                 facts=self._facts(target),
@@ -287,16 +295,15 @@ class Travel(Reading):
         self,
         checkpoint: CheckpointLike,
         paths: Iterable[str | bytes],
-        scope: str | None,
+        scope: ScopeKind | None,
         ignored: bool,
-    ) -> tuple[Checkpoint, str]:
-        from takeback.model.operation import FILES, SCOPES
+    ) -> tuple[Checkpoint, ScopeKind]:
+        from takeback.model.operation import FILES, scope_named
 
         target = self.find(checkpoint)
         if scope is None:
             return target, self.default_scope(checkpoint, target, paths, ignored=ignored)
-        if scope not in SCOPES:
-            raise UsageError(f"{scope!r} is no scope; there are: {', '.join(SCOPES)}")
+        scope = scope_named(scope)  # whatever the types say, it may come from anywhere
         if scope != FILES and (tuple(paths) or ignored):
             raise UsageError("paths and ignored files go with the files alone", hint="say --files")
         return target, scope

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from takeback.app.workspace import CheckpointLike
     from takeback.model.earlier import Earlier
+    from takeback.model.operation import ScopeKind
     from takeback.model.plan import Outcome, Plan
     from takeback.ops.context import LockedContext
     from takeback.ops.recover import Recovered
@@ -70,7 +71,7 @@ class Unclaimed(Takeback):
         checkpoint: CheckpointLike,
         paths: Iterable[str | bytes] = (),
         *,
-        scope: str | None = None,
+        scope: ScopeKind | None = None,
         ignored: bool = False,
         overrides: Overrides = NO_OVERRIDES,
     ) -> Plan:
@@ -85,7 +86,7 @@ class Unclaimed(Takeback):
         checkpoint: CheckpointLike,
         paths: Iterable[str | bytes] = (),
         *,
-        scope: str | None = None,
+        scope: ScopeKind | None = None,
         ignored: bool = False,
         overrides: Overrides = NO_OVERRIDES,
         shown: Plan | None = None,

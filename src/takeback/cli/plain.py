@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 
+from takeback.app import actions
+from takeback.app.actions import destination_of
 from takeback.cli.dialogue import DECLINED
 from takeback.cli.refusals import Refusals, number_of
 from takeback.errors import PartlyDone, UsageError
 from takeback.model.policy import NO_OVERRIDES
-from takeback.tui import actions
-from takeback.tui.actions import destination_of
 from takeback.visible import shown
 from takeback.words import choices as words
 from takeback.words import render
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from takeback.app import Takeback
+    from takeback.app.actions import ActionName
     from takeback.app.proposal import Proposal
     from takeback.model.plan import Outcome, Plan
     from takeback.ops.choices import Choices
@@ -130,7 +131,7 @@ class _Picking:
             name = self._action(actions.actions(found, entry, destination, None), found.about)
             if name is None or name == actions.CANCEL:
                 return None
-            if name in (actions.END, actions.BEFORE):
+            if name == actions.END or name == actions.BEFORE:
                 destination = destination.turned()
                 continue
             if name == actions.COPY:
@@ -143,11 +144,10 @@ class _Picking:
             if status is not None:
                 return status
 
-    def _action(self, offered: Sequence[actions.Action], about: str) -> str | None:
+    def _action(self, offered: Sequence[actions.Action], about: str) -> ActionName | None:
         self._say(f"Go back to {shown(about)}")
         for at, action in enumerate(offered, 1):
-            reason = "" if action.reason is None else f"  (not possible: {shown(action.reason)})"
-            self._say(f"{at:>4}  {action.title}{reason}")
+            self._say(f"{at:>4}  {words.offer(action)}")
         while True:
             typed = self._line("what to do, b to step back, or q: ")
             if typed is None:
@@ -157,9 +157,9 @@ class _Picking:
                 self._say(f"{shown(typed)} is not in the list.")
                 continue
             chosen = offered[number - 1]
-            if chosen.reason is None:
+            if chosen.is_possible:
                 return chosen.name
-            self._say(f"{chosen.title}: {shown(chosen.reason)}.")
+            self._say(f"{words.title(chosen)}: {words.obstacle(chosen)}.")
 
     def _label(self, found: Choices) -> int:
         before = found.checkpoint

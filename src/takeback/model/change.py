@@ -5,11 +5,17 @@ from __future__ import annotations
 from takeback.model.snapshot import Entry
 from takeback.model.value import Value
 
-ADDED = "added"
-DELETED = "deleted"
-MODIFIED = "modified"
-MODE = "mode"
-TYPE = "type"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final, Literal
+
+    ChangeKind = Literal["added", "deleted", "modified", "mode", "type"]
+
+ADDED: Final = "added"
+DELETED: Final = "deleted"
+MODIFIED: Final = "modified"
+MODE: Final = "mode"
+TYPE: Final = "type"
 
 
 class Change(Value):
@@ -20,7 +26,7 @@ class Change(Value):
     new: Entry | None
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> ChangeKind:
         """Returns added, deleted, modified, mode (only the permission bits) or type."""
         if self.old is None:
             return ADDED
@@ -38,6 +44,6 @@ class CountedChange(Value):
     """
 
     path: bytes
-    kind: str
+    kind: ChangeKind
     added: int | None
     deleted: int | None

@@ -11,10 +11,12 @@ from takeback.model.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
+    from typing import Any, Final
 
-MANUAL = "manual"
-UNDO = "undo"
+    from takeback.model.turn import CheckpointKind, Phase
+
+MANUAL: Final = "manual"
+UNDO: Final = "undo"
 AMID = "taken in the middle of an interrupted operation"
 """What is said of a checkpoint that has ``amid``, in every face."""
 
@@ -32,7 +34,7 @@ class Checkpoint(Value):
 
     id: CheckpointId
     session: SessionId
-    kind: str
+    kind: CheckpointKind
     time: float
     snapshot: SnapshotId
     commit: bytes
@@ -49,7 +51,7 @@ class Checkpoint(Value):
     native: str | None = None
     directory: str | None = None
     turn_id: str | None = None
-    phase: str | None = None
+    phase: Phase | None = None
     unfinished: bool = False
     leaf: str | None = None
     entry: str | None = None
@@ -74,7 +76,7 @@ class Checkpoint(Value):
         """Where in its session the checkpoint stands."""
         return Moment(self.kind, self.turn or 0, self.turn_id, self.phase or IDLE, self.unfinished)
 
-    def followed_by(self, *, id: CheckpointId, kind: str, time: float) -> Checkpoint:
+    def followed_by(self, *, id: CheckpointId, kind: CheckpointKind, time: float) -> Checkpoint:
         """Returns a draft of the next checkpoint of the session, which stands at the same place.
 
         What is about one moment only is left out; what goes on (the agent, the turn, its
@@ -166,7 +168,7 @@ def decode(meta: Mapping[str, Any], *, snapshot: SnapshotId, commit: bytes) -> C
         return Checkpoint(
             id=CheckpointId(_text(meta["id"])),
             session=SessionId(_text(meta["session"])),
-            kind=_text(meta["kind"]),
+            kind=_word(meta["kind"]),
             time=time_of(meta["time"]),
             snapshot=snapshot,
             commit=commit,
@@ -182,13 +184,13 @@ def decode(meta: Mapping[str, Any], *, snapshot: SnapshotId, commit: bytes) -> C
             native=_maybe(meta, "native"),
             directory=_maybe(meta, "directory"),
             turn_id=_maybe(meta, "turn_id"),
-            phase=_maybe(meta, "phase"),
+            phase=_maybe_word(meta, "phase"),
             unfinished=meta.get("unfinished") is True,
             leaf=_maybe(meta, "leaf"),
             entry=_maybe(meta, "entry"),
             transcript=_transcript(meta.get("transcript", ()), meta.get("transcript_places", ())),
             tools=tuple(
-                ToolCall(_text(name), _text(kind), tuple(_text(path) for path in paths))
+                ToolCall(_text(name), _word(kind), tuple(_text(path) for path in paths))
                 for name, kind, *paths in meta.get("tools", ())
             ),
             subagent=_maybe(meta, "subagent"),
@@ -214,6 +216,11 @@ def _text(value: Any) -> str:
     return value
 
 
+def _word(value: Any) -> Any:
+    """Returns a word of a closed vocabulary; a later version may know more of them."""
+    return _text(value)
+
+
 def _number(value: Any) -> int | None:
     """Returns a count that a database can keep, None for anything else."""
     return value if isinstance(value, int) and 0 <= value < 1 << 63 else None
@@ -232,6 +239,10 @@ def time_of(value: Any) -> float:
 def _maybe(meta: Mapping[str, Any], name: str) -> str | None:
     value = meta.get(name)
     return value if isinstance(value, str) else None
+
+
+def _maybe_word(meta: Mapping[str, Any], name: str) -> Any:
+    return _maybe(meta, name)
 
 
 def _bits(value: Any) -> int | None:

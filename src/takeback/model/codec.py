@@ -70,9 +70,12 @@ def _read_change(row: Any) -> Change:
     return Change(to_bytes(path), decode_entry(old), decode_entry(new))
 
 
+_VOCABULARIES = ("OperationKind", "ScopeKind")
+"""Words of which a newer takeback may know more: any text is read."""
 _SHAPES: dict[str, Shape] = {
     **dict.fromkeys(
-        ("str", "SessionId", "CheckpointId", "OperationId", "SnapshotId"), (_same, _only(str))
+        ("str", "SessionId", "CheckpointId", "OperationId", "SnapshotId", *_VOCABULARIES),
+        (_same, _only(str)),
     ),
     "int": (_same, _only(int)),
     "float": (_same, _only(float, int)),

@@ -7,17 +7,32 @@ from takeback.model.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any, Final, Literal
 
-IGNORED = "ignored"
-EXCLUDED = "excluded"
-OVERSIZED = "oversized"
-UNREADABLE = "unreadable"
-UNSTABLE = "unstable"
-SPECIAL = "special"
-MOUNT = "mount"
-OTHER_WORKSPACE = "other workspace"
+    Reason = Literal[
+        "ignored",
+        "excluded",
+        "oversized",
+        "unreadable",
+        "unstable",
+        "special",
+        "mount",
+        "other workspace",
+        "its list of what it does not hold is damaged",
+    ]
 
-REASONS = (
+IGNORED: Final = "ignored"
+EXCLUDED: Final = "excluded"
+OVERSIZED: Final = "oversized"
+UNREADABLE: Final = "unreadable"
+UNSTABLE: Final = "unstable"
+SPECIAL: Final = "special"
+MOUNT: Final = "mount"
+OTHER_WORKSPACE: Final = "other workspace"
+NO_COVERAGE: Final = "its list of what it does not hold is damaged"
+"""Said of the root where the record itself does not read; never written."""
+
+REASONS: tuple[Reason, ...] = (
     IGNORED,
     EXCLUDED,
     OVERSIZED,
@@ -31,7 +46,7 @@ _BY_CHOICE = frozenset((IGNORED, EXCLUDED, SPECIAL, OTHER_WORKSPACE))
 """Left out by a rule that the user knows; the others are content that we wanted and lack."""
 
 
-def by_choice(reason: str) -> bool:
+def by_choice(reason: Reason) -> bool:
     """Tells whether a path is not held by a rule that the user knows, and not for want of it."""
     return reason in _BY_CHOICE
 
@@ -40,7 +55,7 @@ class NotHeld(Value):
     """One path, or a directory and all below it, that a snapshot does not hold."""
 
     path: bytes
-    reason: str
+    reason: Reason
 
 
 class Coverage:
@@ -64,11 +79,11 @@ class Coverage:
     def complete(self) -> bool:
         return all(reason in _BY_CHOICE for reason in self._reasons.values())
 
-    def names(self, reason: str) -> bool:
+    def names(self, reason: Reason) -> bool:
         """Tells whether anything is not held for this reason."""
         return reason in self._reasons.values()
 
-    def reason_for(self, path: bytes) -> str | None:
+    def reason_for(self, path: bytes) -> Reason | None:
         """Returns why ``path`` is not held (its own entry or a parent's), or None if it is.
 
         None for a path that is not in the snapshot means: it was not there. This is the
@@ -97,7 +112,8 @@ class Coverage:
             reason, tab, path = record.partition(b"\t")
             if not tab:
                 raise ValueError("not a coverage record")
-            items.append(NotHeld(path, reason.decode()))
+            word: Any = reason.decode()  # a later version may know more reasons
+            items.append(NotHeld(path, word))
         return cls(items)
 
     def __eq__(self, other: object) -> bool:

@@ -13,21 +13,38 @@ from takeback.model.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
+    from typing import Any, Final, Literal
 
-SESSION_START = "session_start"
-PROMPT = "prompt"
-TOOL_BEFORE = "tool_before"
-TOOL_AFTER = "tool_after"
-ROUND_END = "round_end"
-TURN_END = "turn_end"
-INTERRUPTED = "interrupted"
-COMPACT = "compact"
-BEFORE_FORK = "before_fork"
-FORKED = "forked"
-BEFORE_TREE = "before_tree"
-TREE = "tree"
-SESSION_END = "session_end"
+    EventKind = Literal[
+        "session_start",
+        "prompt",
+        "tool_before",
+        "tool_after",
+        "round_end",
+        "turn_end",
+        "interrupted",
+        "compact",
+        "before_fork",
+        "forked",
+        "before_tree",
+        "tree",
+        "session_end",
+    ]
+    ToolKind = Literal["edit", "shell", "subagent", "read", "other"]
+
+SESSION_START: Final = "session_start"
+PROMPT: Final = "prompt"
+TOOL_BEFORE: Final = "tool_before"
+TOOL_AFTER: Final = "tool_after"
+ROUND_END: Final = "round_end"
+TURN_END: Final = "turn_end"
+INTERRUPTED: Final = "interrupted"
+COMPACT: Final = "compact"
+BEFORE_FORK: Final = "before_fork"
+FORKED: Final = "forked"
+BEFORE_TREE: Final = "before_tree"
+TREE: Final = "tree"
+SESSION_END: Final = "session_end"
 
 EVENTS = (
     SESSION_START,
@@ -45,11 +62,11 @@ EVENTS = (
     SESSION_END,
 )
 
-EDIT = "edit"
-SHELL = "shell"
-SUBAGENT = "subagent"
-READ = "read"
-OTHER = "other"
+EDIT: Final = "edit"
+SHELL: Final = "shell"
+SUBAGENT: Final = "subagent"
+READ: Final = "read"
+OTHER: Final = "other"
 TOOL_KINDS = (EDIT, SHELL, SUBAGENT, READ, OTHER)
 
 
@@ -60,7 +77,7 @@ class ToolCall(Value):
     """
 
     name: str
-    kind: str = OTHER
+    kind: ToolKind = OTHER
     paths: tuple[str, ...] = ()
 
 
@@ -78,7 +95,7 @@ class AgentEvent(Value):
     entry that a fork or a navigation goes to. ``process`` is the agent's process.
     """
 
-    kind: str
+    kind: EventKind
     agent: str
     session: str
     directory: str

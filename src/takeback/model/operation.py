@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from takeback.errors import UsageError
 from takeback.model import codec
 from takeback.model.change import Change
 from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
@@ -10,20 +11,38 @@ from takeback.model.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any
+    from typing import Any, Final, Literal
 
-REWIND = "rewind"
-UNDO = "undo"
-REDO = "redo"
-REVERT = "revert"
-FORK = "fork"
-FILES = "files"
-CONVERSATION = "conversation"
-BOTH = "both"
-SCOPES = (FILES, CONVERSATION, BOTH)
+    OperationKind = Literal["rewind", "undo", "redo", "fork", "revert"]
+    StepKind = Literal["undo", "redo"]
+    ScopeKind = Literal["files", "conversation", "both"]
+
+REWIND: Final = "rewind"
+UNDO: Final = "undo"
+REDO: Final = "redo"
+REVERT: Final = "revert"
+FORK: Final = "fork"
+FILES: Final = "files"
+CONVERSATION: Final = "conversation"
+BOTH: Final = "both"
+STEPS: tuple[StepKind, ...] = (UNDO, REDO)
+SCOPES: tuple[ScopeKind, ...] = (FILES, CONVERSATION, BOTH)
 UNDOABLE = frozenset((REWIND, REVERT, FORK))
 MOVES = frozenset((*UNDOABLE, UNDO, REDO))
 """The kinds that have what a ``Move`` has."""
+
+
+def step_named(name: str) -> StepKind | None:
+    """Returns undo or redo, if a word is one of them."""
+    return next((step for step in STEPS if step == name), None)
+
+
+def scope_named(name: str) -> ScopeKind:
+    """Returns the scope of that name; raises UsageError."""
+    found = next((scope for scope in SCOPES if scope == name), None)
+    if found is None:
+        raise UsageError(f"{name!r} is no scope; there are: {', '.join(SCOPES)}")
+    return found
 
 
 class Operation(Value):
@@ -34,7 +53,7 @@ class Operation(Value):
     """
 
     id: OperationId
-    kind: str
+    kind: OperationKind
     time: float
     sequence: int
 
@@ -62,7 +81,7 @@ class Move(Operation):
     deleted: int = 0
     left_alone: int = 0
     recovered: bool = False
-    scope: str = FILES
+    scope: ScopeKind = FILES
     child: SessionId | None = None
     about: str | None = None
     target_sequence: int = 0

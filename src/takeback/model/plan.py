@@ -12,8 +12,31 @@ from takeback.model.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Final, Literal
 
+    from takeback.model.operation import OperationKind, ScopeKind
     from takeback.model.timeline import Turn
+
+    RefusalCode = Literal[
+        "inside_turn",
+        "during_turn",
+        "others",
+        "mass_delete",
+        "during_git",
+        "other_branch",
+        "colliding_names",
+        "disk_space",
+    ]
+
+
+INSIDE_TURN: Final = "inside_turn"
+DURING_TURN: Final = "during_turn"
+OTHERS: Final = "others"
+MASS_DELETE: Final = "mass_delete"
+DURING_GIT: Final = "during_git"
+OTHER_BRANCH: Final = "other_branch"
+COLLIDING_NAMES: Final = "colliding_names"
+DISK_SPACE: Final = "disk_space"
 
 
 class LeftAlone(Value):
@@ -32,7 +55,7 @@ class LeftAlone(Value):
 class Refusal(Value):
     """A precondition that does not hold. ``flag`` overrides it; an empty one means nothing does."""
 
-    code: str
+    code: RefusalCode
     message: str
     flag: str
 
@@ -63,7 +86,7 @@ class Plan(Value):
     saved: tuple[bytes, ...] = ()
     paths: tuple[bytes, ...] = ()
     ignored: bool = False
-    scope: str = FILES
+    scope: ScopeKind = FILES
     about: str | None = None
     prompt: str | None = None
     session: SessionId | None = None
@@ -109,7 +132,7 @@ class Outcome(Value):
     """What an operation did. ``undo`` is the checkpoint that brings back what it replaced."""
 
     operation: str | None
-    kind: str
+    kind: OperationKind
     target: Checkpoint
     undo: str | None
     written: tuple[bytes, ...]
@@ -120,7 +143,7 @@ class Outcome(Value):
     recovered: bool = False
     directories: tuple[bytes, ...] = ()
     """Those of ``written`` and ``deleted`` that are directories."""
-    scope: str = FILES
+    scope: ScopeKind = FILES
     session: SessionId | None = None
     """The session to go on with, where the conversation moved."""
     resume: Resume | None = None

@@ -8,8 +8,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-TAKEN_BACK = "taken back"
-LEFT = "left"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final, Literal
+
+    from takeback.model.timeline import TurnState
+    from takeback.model.turn import CheckpointKind
+
+    Gone = Literal["taken back", "left"]
+
+TAKEN_BACK: Final = "taken back"
+LEFT: Final = "left"
 
 
 class TimelineRow(NamedTuple):
@@ -23,12 +32,12 @@ class TimelineRow(NamedTuple):
     id: str
     place: int
     session: str
-    kind: str
+    kind: CheckpointKind
     time: float
     turn: int | None
     label: str | None = None
     number: int | None = None
-    state: str | None = None
+    state: TurnState | None = None
     prompt: str | None = None
     before: str | None = None
     after: str | None = None
@@ -44,6 +53,6 @@ class Spot(NamedTuple):
 
     place: int
     session: str
-    kind: str
+    kind: CheckpointKind
     turn: int | None
     snapshot: str = ""

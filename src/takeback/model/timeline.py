@@ -6,21 +6,28 @@ from takeback.model.change import CountedChange
 from takeback.model.ids import CheckpointId, SessionId
 from takeback.model.value import Value
 
-OUTSIDE = "outside"
-TOOL = "tool"
-SHELL = "shell"
-SUBAGENT = "subagent"
-UNFINISHED = "unfinished turn"
-UNKNOWN = "unknown"
-INTERRUPTED = "interrupted operation"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final, Literal
 
-RUNNING = "running"
-BACKGROUND = "background"
-ENDED = "ended"
-LEFT_UNFINISHED = "unfinished"
+    TurnState = Literal["running", "background", "ended", "unfinished"]
+    TurnKind = Literal["prompt", "shell"]
 
-PROMPTED = "prompt"
-COMMAND = "shell"
+OUTSIDE: Final = "outside"
+TOOL: Final = "tool"
+SHELL: Final = "shell"
+SUBAGENT: Final = "subagent"
+UNFINISHED: Final = "unfinished turn"
+UNKNOWN: Final = "unknown"
+INTERRUPTED: Final = "interrupted operation"
+
+RUNNING: Final = "running"
+BACKGROUND: Final = "background"
+ENDED: Final = "ended"
+LEFT_UNFINISHED: Final = "unfinished"
+
+PROMPTED: Final = "prompt"
+COMMAND: Final = "shell"
 
 
 class Session(Value):
@@ -56,14 +63,14 @@ class Turn(Value):
     id: CheckpointId
     session: SessionId
     number: int | None
-    kind: str
+    kind: TurnKind
     prompt: str | None
     native: str | None
     before: CheckpointId
     after: CheckpointId
     began: float
     ended: float | None
-    state: str
+    state: TurnState
 
 
 class OwnedChange(CountedChange):

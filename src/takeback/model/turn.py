@@ -15,24 +15,42 @@ from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final, Literal
+
     from takeback.model.event import AgentEvent
 
-SESSION_START = "session start"
-PROMPT = "prompt"
-STEER = "steer"
-ROUND = "round"
-TURN_END = "turn end"
-SHELL = "shell"
-COMPACTION = "compaction"
-FORK = "fork"
-BRANCH = "branch"
-SESSION_END = "session end"
+    CheckpointKind = Literal[
+        "session start",
+        "prompt",
+        "steer",
+        "round",
+        "turn end",
+        "shell",
+        "compaction",
+        "fork",
+        "branch",
+        "session end",
+        "manual",
+        "undo",
+    ]
+    Phase = Literal["idle", "running", "background"]
+
+SESSION_START: Final = "session start"
+PROMPT: Final = "prompt"
+STEER: Final = "steer"
+ROUND: Final = "round"
+TURN_END: Final = "turn end"
+SHELL: Final = "shell"
+COMPACTION: Final = "compaction"
+FORK: Final = "fork"
+BRANCH: Final = "branch"
+SESSION_END: Final = "session end"
 FOLDED = (ROUND, TURN_END, SESSION_START, SESSION_END)
 """Kinds that a list leaves out: they are parts of a turn, or no place to go back to."""
 
-IDLE = "idle"
-RUNNING = "running"
-BACKGROUND = "background"
+IDLE: Final = "idle"
+RUNNING: Final = "running"
+BACKGROUND: Final = "background"
 
 
 class Moment(Value):
@@ -44,10 +62,10 @@ class Moment(Value):
     belongs to it.
     """
 
-    kind: str
+    kind: CheckpointKind
     turn: int = 0
     turn_id: str | None = None
-    phase: str = IDLE
+    phase: Phase = IDLE
     unfinished: bool = False
 
 
@@ -58,7 +76,7 @@ def follow(last: Moment | None, event: AgentEvent) -> Moment | None:
 
 
 def _session_start(last: Moment, event: AgentEvent) -> Moment:
-    if event.reason == "compact":  # the same process goes on in the same turn
+    if event.reason == events.COMPACT:  # the same process goes on in the same turn
         told_before = last.kind == COMPACTION  # as it began, and one row is enough
         kind = SESSION_START if told_before else COMPACTION
         return last.replace(kind=kind, unfinished=False)
@@ -88,7 +106,7 @@ def _was_closed(last: Moment, event: AgentEvent) -> bool:
 
 
 def _turn_end(last: Moment, event: AgentEvent) -> Moment:
-    phase = BACKGROUND if event.background else IDLE
+    phase: Phase = BACKGROUND if event.background else IDLE
     known = event.turn is None or last.turn_id is None or event.turn == last.turn_id
     if (last.phase == RUNNING and known) or _was_closed(last, event):
         return last.replace(kind=TURN_END, phase=phase, unfinished=False)
@@ -119,7 +137,7 @@ def _session_end(last: Moment, event: AgentEvent) -> Moment | None:
     return None if last.phase == IDLE else ended(SESSION_END, last)
 
 
-def ended(kind: str, last: Moment) -> Moment:
+def ended(kind: CheckpointKind, last: Moment) -> Moment:
     """A session that starts or ends has no running turn; one that ran is left unfinished."""
     return last.replace(kind=kind, phase=IDLE, unfinished=last.phase != IDLE)
 

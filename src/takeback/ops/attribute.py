@@ -15,6 +15,7 @@ from __future__ import annotations
 from takeback.ledger import sessions as questions
 from takeback.model import event as events
 from takeback.model import turn as moments
+from takeback.model.change import MODIFIED
 from takeback.model.checkpoint import MANUAL, UNDO
 from takeback.model.timeline import (
     BACKGROUND,
@@ -43,9 +44,14 @@ if TYPE_CHECKING:
     from takeback.model.change import CountedChange
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import CheckpointId
+    from takeback.model.timeline import TurnKind, TurnState
 
 _NOT_EVENTS = (MANUAL, UNDO, moments.FORK)
-_STATES = {moments.RUNNING: RUNNING, moments.BACKGROUND: BACKGROUND, moments.IDLE: ENDED}
+_STATES: dict[moments.Phase, TurnState] = {
+    moments.RUNNING: RUNNING,
+    moments.BACKGROUND: BACKGROUND,
+    moments.IDLE: ENDED,
+}
 
 
 class Fold:
@@ -71,7 +77,7 @@ class Fold:
         if turn is not None and named:
             since = before.newest if before is not None else None
             for path, tool in named.items():
-                mine = OwnedChange(path, "", None, None, tool, checkpoint.session, turn.id)
+                mine = OwnedChange(path, MODIFIED, None, None, tool, checkpoint.session, turn.id)
                 lost = questions.claim(self._ledger, mine, since=since)
                 self.touched.update(dict.fromkeys(lost))
 
@@ -197,7 +203,7 @@ class Fold:
         self._write(moved)
         return moved
 
-    def _begin(self, checkpoint: Checkpoint, kind: str, before: CheckpointId) -> Turn:
+    def _begin(self, checkpoint: Checkpoint, kind: TurnKind, before: CheckpointId) -> Turn:
         turn = Turn(
             id=checkpoint.id,
             session=checkpoint.session,

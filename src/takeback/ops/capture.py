@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from takeback.model.coverage import Coverage
     from takeback.model.ids import SessionId
     from takeback.model.snapshot import Entry
+    from takeback.model.turn import CheckpointKind
     from takeback.ops.context import Context, LockedContext
     from takeback.ports import Brought, ObjectSink
 
@@ -166,7 +167,7 @@ def _merged(saved: dict[bytes, Entry], extra: dict[bytes, Entry]) -> dict[bytes,
     return merged
 
 
-def draft(context: Context, *, kind: str, session: SessionId) -> Checkpoint:
+def draft(context: Context, *, kind: CheckpointKind, session: SessionId) -> Checkpoint:
     """Returns the next checkpoint of a session, standing where the newest one stands."""
     newest = newest_checkpoint(context.store, session)
     id, time = new_checkpoint_id(), context.clock.now()

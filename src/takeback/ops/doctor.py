@@ -18,23 +18,27 @@ from takeback.store.trust import Trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Final, Literal
 
     from takeback.model.earlier import Earlier
     from takeback.ops.context import Context, LockedContext
     from takeback.ops.recover import Recovered
+    from takeback.store.failures import Failure
 
-OK = "ok"
-MENDED = "mended"
-BROKEN = "broken"
-OFFER = "offer"
+    FindingState = Literal["ok", "mended", "broken", "offer"]
+
+OK: Final = "ok"
+MENDED: Final = "mended"
+BROKEN: Final = "broken"
+OFFER: Final = "offer"
 
 
 class Finding(Value):
     """One thing that was looked at. ``state`` is ok, mended, broken or offer."""
 
     about: str
-    state: str
+    state: FindingState
     message: str
     hint: str = ""
 
@@ -53,6 +57,10 @@ def _failures(context: Context) -> list[Finding]:
     """Names failures that nobody has seen; that a hook once failed is nothing broken now."""
     store, home = context.store, takeback_home(context.environ)
     heard = failures.of_hooks(store, home, context.workspace.root)
+    found: tuple[tuple[str, FindingState, Sequence[Failure]], ...] = (
+        ("log", BROKEN, failures.of_store(store)),
+        ("log of hooks", OFFER, heard),
+    )
     return [
         Finding(
             about,
@@ -60,10 +68,7 @@ def _failures(context: Context) -> list[Finding]:
             f"{len(failed)} failures, the last: {failed[-1].line}",
             "once you have read it: takeback status --seen",
         )
-        for about, state, failed in (
-            ("log", BROKEN, failures.of_store(store)),
-            ("log of hooks", OFFER, heard),
-        )
+        for about, state, failed in found
         if failed
     ]
 

@@ -9,15 +9,19 @@ from takeback.store.operations import known_operations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Final, Literal
 
     from takeback.ledger.ledger import Ledger
     from takeback.model.operation import Move
     from takeback.ops.context import Context
 
-    Place = tuple[str, str]
+    Side = Literal["before", "after", "at"]
+    Place = tuple[str, Side]
     """The id of a row, and whether the files stand ``before`` it, ``after`` it, or ``at`` it."""
 
-BEFORE, AFTER, AT = "before", "after", "at"
+BEFORE: Final = "before"
+AFTER: Final = "after"
+AT: Final = "at"
 
 
 def current_place(context: Context, ledger: Ledger, log: list[Move] | None = None) -> str | None:
@@ -55,7 +59,7 @@ def row_of(
     return (turn, AFTER) if turn is not None and any(id == turn for id, *_ in rows) else None
 
 
-def word_of(id: str, before: str | None, after: str | None, place: str) -> str | None:
+def word_of(id: str, before: str | None, after: str | None, place: str) -> Side | None:
     """Says how a place stands to a row, whose turn has checkpoints before and after it."""
     if id == place:
         return AT if before is None else BEFORE

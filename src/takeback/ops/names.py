@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _SHORTEST_PREFIX = 4
+_END = "end"
 _LONGEST_LABEL = 100
 _DAYS = ("yesterday", "today", "now", "noon", "midnight")
 _NEAR = 5
@@ -125,7 +126,7 @@ def unused_children(ledger: Ledger, target: Checkpoint) -> list[Checkpoint]:
 
 def _turn(ledger: Ledger, text: str, session: str | None) -> Checkpoint:
     number, dot, end = text.removeprefix("turn:").partition(".")
-    if not (number.isascii() and number.isdigit()) or (dot and end != "end"):
+    if not (number.isascii() and number.isdigit()) or (dot and end != _END):
         raise NoSuchCheckpoint(f"{text!r} is no turn; write turn:3 or turn:3.end", hint=_LIST)
     if session is None:
         raise NoSuchCheckpoint("no agent has worked here yet, so there are no turns", hint=_LIST)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.operation import History, Operation, Step
+    from takeback.model.operation import History, Operation, Step, StepKind
 
 BEFORE, AFTER = "before", "after"
 _SHORTEST = 4
@@ -34,7 +34,7 @@ class Logged(Value):
 
     operation: Operation
     of: Move | None = None
-    next: str | None = None
+    next: StepKind | None = None
 
     @property
     def session(self) -> str | None:
@@ -71,7 +71,7 @@ def _of(operation: Operation) -> str | None:
     return operation.of if isinstance(operation, Move) else None
 
 
-def _stacks(stacks: History) -> tuple[tuple[str, tuple[Step, ...]], ...]:
+def _stacks(stacks: History) -> tuple[tuple[StepKind, tuple[Step, ...]], ...]:
     return ((REDO, stacks.redo), (UNDO, stacks.undo))
 
 

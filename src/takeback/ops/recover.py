@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import CheckpointId, SessionId
-    from takeback.model.operation import Move
+    from takeback.model.operation import Move, OperationKind
     from takeback.model.plan import LeftAlone
     from takeback.ops.context import Context, LockedContext
     from takeback.ops.journal_entry import JournalEntry
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 class Recovered(Value):
     """What recovery did with the operation that it found."""
 
-    kind: str
+    kind: OperationKind
     finished: bool
     left_alone: tuple[LeftAlone, ...]
     session: SessionId | None = None

@@ -37,6 +37,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from takeback.model.operation import OperationKind, ScopeKind
     from takeback.model.plan import Plan
     from takeback.model.policy import Overrides
     from takeback.ops.capture import Captured
@@ -77,7 +78,7 @@ def rewind(
     *,
     shown: Plan | None = None,
     facts: Facts = NO_FACTS,
-    kind: str = REWIND,
+    kind: OperationKind = REWIND,
     of: Move | None = None,
     cut: Cut | None = None,
     about: str | None = None,
@@ -130,7 +131,7 @@ def refused(plan: Plan) -> Refused:
 def _operation(
     context: Context,
     made: Plan,
-    kind: str,
+    kind: OperationKind,
     of: Move | None,
     cut: Cut | None,
     about: str | None,
@@ -158,7 +159,7 @@ def _operation(
     )
 
 
-def _moved(scope: Scope, cut: Cut | None) -> str:
+def _moved(scope: Scope, cut: Cut | None) -> ScopeKind:
     """Says what a rewind or fork moves."""
     if cut is None:
         return FILES
@@ -296,12 +297,12 @@ def _new_session(context: LockedContext, child: Child | None, target: Checkpoint
 
 
 def _nothing_done(
-    kind: str,
+    kind: OperationKind,
     target: Checkpoint,
     left: tuple[LeftAlone, ...],
     *,
     verified: bool = True,
-    scope: str = FILES,
+    scope: ScopeKind = FILES,
 ) -> Outcome:
     """Nothing had to change, or all that should have had to be left alone: nothing to undo."""
     verified = verified and all(item.by_rule for item in left)

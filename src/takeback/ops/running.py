@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.timeline import Turn
+    from takeback.model.timeline import Turn, TurnState
     from takeback.ops.context import Context
 
     IsOver = Callable[[Checkpoint], bool]
@@ -87,13 +87,13 @@ def running_turns(context: Context, ledger: Ledger, is_over: IsOver) -> tuple[Ru
     return tuple(found)
 
 
-def open_states(context: Context, ledger: Ledger, is_over: IsOver) -> dict[str, str]:
+def open_states(context: Context, ledger: Ledger, is_over: IsOver) -> dict[str, TurnState]:
     """Returns how each turn stands that was never told to be over, by its id.
 
     The turn of an agent that is not there any more does not run: it was left unfinished, or if
     only its background tasks went on, it has ended.
     """
-    states: dict[str, str] = {}
+    states: dict[str, TurnState] = {}
     now = context.clock.now()
     for turn in questions.open_turns(ledger):
         session = questions.session_by_id(ledger, turn.session)
@@ -109,7 +109,7 @@ def open_states(context: Context, ledger: Ledger, is_over: IsOver) -> dict[str, 
     return states
 
 
-def as_it_stands(turn: Turn | None, states: Mapping[str, str]) -> Turn | None:
+def as_it_stands(turn: Turn | None, states: Mapping[str, TurnState]) -> Turn | None:
     """Returns a turn of the ledger with its state by ``open_states``."""
     if turn is None or turn.id not in states:
         return turn

@@ -11,6 +11,7 @@ import time
 from takeback.errors import StoreDamaged
 from takeback.git.objects import is_tree
 from takeback.ledger import sessions as questions
+from takeback.model.change import ADDED
 from takeback.model.value import Value
 from takeback.store import trees
 
@@ -84,7 +85,7 @@ def _changed(
     if turn is not None:  # what became of it in all
         in_all = {one.path: one.kind for one in questions.turn_changes(ledger, turn.id)}
         kind = in_all.get(change.path, kind)
-    place = _before(context, ledger, checkpoint, turn, change.path, held=kind != "added")
+    place = _before(context, ledger, checkpoint, turn, change.path, held=kind != ADDED)
     return Found(checkpoint, PATH, text, place, change.path, _KINDS.get(kind, "changed"))
 
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SessionId
     from takeback.model.operation import Move, Operation
-    from takeback.model.timeline import OwnedChange, Session, Turn
+    from takeback.model.timeline import OwnedChange, Session, Turn, TurnState
     from takeback.ops.context import Context
-    from takeback.ops.here import Place
+    from takeback.ops.here import Place, Side
     from takeback.ops.running import IsOver
 
 
@@ -126,7 +126,7 @@ class Node(Value):
     session: Session
     turn: Turn | None
     changes: tuple[OwnedChange, ...]
-    here: str | None
+    here: Side | None
     children: tuple[Node, ...]
     amid: str | None = None
     """The interrupted operation in whose middle the checkpoint before the turn was taken."""
@@ -145,7 +145,7 @@ class _Around(Value):
 
     here: Place | None
     amid: Mapping[str, str]
-    states: Mapping[str, str]
+    states: Mapping[str, TurnState]
     elsewhere: Mapping[str, list[Elsewhere]]
 
 

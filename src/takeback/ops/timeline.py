@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from takeback.model.coverage import NotHeld
     from takeback.model.ids import CheckpointId
     from takeback.model.operation import Operation
-    from takeback.model.timeline import OwnedChange, Session, Turn
+    from takeback.model.timeline import OwnedChange, Session, Turn, TurnState
     from takeback.ops.context import Context
     from takeback.ops.here import Place
     from takeback.ops.running import IsOver
@@ -190,7 +190,7 @@ def _is_behind(checkpoint: Checkpoint, origin: Checkpoint | None) -> bool:
 
 
 def entries(
-    store: Store, ledger: Ledger, checkpoints: Sequence[Checkpoint], states: Mapping[str, str]
+    store: Store, ledger: Ledger, checkpoints: Sequence[Checkpoint], states: Mapping[str, TurnState]
 ) -> list[TimelineEntry]:
     """Returns checkpoints with their changes, the lines counted as far as that is quick.
 
@@ -206,7 +206,7 @@ def _entry(
     ledger: Ledger,
     checkpoint: Checkpoint,
     caused: list[CheckpointId] | None,
-    states: Mapping[str, str],
+    states: Mapping[str, TurnState],
 ) -> TimelineEntry:
     """Returns a checkpoint with its changes and, where one begins, its turn."""
     if caused is not None:

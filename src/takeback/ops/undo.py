@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from takeback.model.change import Change
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import CheckpointId
-    from takeback.model.operation import Step
+    from takeback.model.operation import Step, StepKind
     from takeback.model.plan import Outcome, Plan
     from takeback.model.policy import Overrides
     from takeback.ops.context import Context, LockedContext
 
 
-def next_step(context: Context, kind: str) -> Step:
+def next_step(context: Context, kind: StepKind) -> Step:
     """Returns what undo or redo would do now; raises Refused if there is nothing."""
     stacks = history(read_operations(context.store))
     steps = stacks.undo if kind == UNDO else stacks.redo
@@ -93,7 +93,7 @@ def _relevant(facts: Facts) -> Facts:
 
 def take_step(
     context: LockedContext,
-    kind: str,
+    kind: StepKind,
     step: Step,
     find: Callable[[CheckpointId], Checkpoint],
     overrides: Overrides,

@@ -15,6 +15,7 @@ from takeback.model.coverage import (
     EXCLUDED,
     IGNORED,
     MOUNT,
+    NO_COVERAGE,
     OTHER_WORKSPACE,
     Coverage,
     NotHeld,
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.coverage import Reason
     from takeback.model.snapshot import Entry
     from takeback.ops.scope import Scope
     from takeback.store.held import Held
 
-NO_COVERAGE = "its list of what it does not hold is damaged"
 _NOT_OURS = frozenset((EXCLUDED, OTHER_WORKSPACE))
 """What the user keeps away from takeback, or what has checkpoints of its own."""
 _CAPTURE_SECONDS = 60
@@ -62,7 +63,7 @@ class Vouching:
         """Returns that of a target whose coverage cannot be read."""
         return cls(Coverage([NotHeld(b"", NO_COVERAGE)]), held, saved, target)
 
-    def reason_for(self, path: bytes) -> str | None:
+    def reason_for(self, path: bytes) -> Reason | None:
         """Returns why the target cannot vouch that a path was not there; None if it can."""
         return self._coverage.reason_for(path)
 

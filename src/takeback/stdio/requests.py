@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from takeback.errors import UsageError
 from takeback.model import json_text
+from takeback.model.operation import scope_named
 from takeback.model.policy import Overrides
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from takeback.model.operation import ScopeKind
 
     Document = dict[str, Any]
 
@@ -33,6 +36,12 @@ def needed(request: Document, name: str) -> str:
     if value is None:
         raise UsageError(f"{name} is missing")
     return value
+
+
+def scope(request: Document) -> ScopeKind | None:
+    """Returns what is to move, if that is said; raises UsageError."""
+    name = text(request, "scope")
+    return None if name is None else scope_named(name)
 
 
 def overrides(request: Document) -> Overrides:

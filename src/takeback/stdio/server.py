@@ -6,15 +6,17 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from takeback.app import Takeback
+from takeback.app import proposal as proposals
+from takeback.app.agreements import Agreements
 from takeback.errors import (
     Bug,
     NoSuchCheckpoint,
     NotAWorkspace,
-    Refused,
     TakebackError,
     UsageError,
 )
 from takeback.events import Speaker, hear
+from takeback.model.operation import REDO, UNDO
 from takeback.stdio import requests
 from takeback.store.namespace import session_id
 from takeback.words import answers, documents
@@ -24,17 +26,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
+    from takeback.app.proposal import Proposal
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SessionId
-    from takeback.model.operation import Move
-    from takeback.model.plan import Outcome, Plan
+    from takeback.model.operation import StepKind
     from takeback.ports import Adapter
 
     Document = dict[str, Any]
 
 _TURNS = 20
-_PLANS = 10
-_AGAIN = "ask for the plan again and show it"
 
 
 class StdioServer:
@@ -45,8 +45,7 @@ class StdioServer:
         self._directory = directory
         self._holder = f"extension of {adapter.name}"
         self._speaker = Speaker(adapter.name, self._holder, by_launcher, directory)
-        self._plans: dict[int, tuple[str, Plan]] = {}
-        self._number = 0
+        self._agreements = Agreements()
         self._agents: dict[str, str] = {}
         """Sessions that have spoken, with what their host calls itself."""
         self._calls: dict[str, Callable[[Document], Document]] = {
@@ -57,12 +56,12 @@ class StdioServer:
             "turns": self._turns,
             "at": self._place,
             "plan": self._plan,
-            "plan_undo": lambda r: self._plan_step(r, "undo"),
-            "plan_redo": lambda r: self._plan_step(r, "redo"),
+            "plan_undo": lambda r: self._plan_step(r, UNDO),
+            "plan_redo": lambda r: self._plan_step(r, REDO),
             "rewind": self._rewind,
             "fork": self._fork,
-            "undo": lambda r: self._step(r, "undo"),
-            "redo": lambda r: self._step(r, "redo"),
+            "undo": lambda r: self._step(r, UNDO),
+            "redo": lambda r: self._step(r, REDO),
             "label": self._label,
             "pin": self._pin,
         }
@@ -191,70 +190,43 @@ class StdioServer:
 
     def _plan(self, request: Document) -> Document:
         with self._at(request) as tb:
-            made = tb.plan(
-                requests.needed(request, "checkpoint"),
-                scope=requests.text(request, "scope"),
-                overrides=requests.overrides(request),
-            )
-        return self._planned("rewind", made, None)
+            return self._planned(tb, self._rewinding(tb, request), request)
 
-    def _plan_step(self, request: Document, kind: str) -> Document:
-        overrides = requests.overrides(request)
+    def _plan_step(self, request: Document, kind: StepKind) -> Document:
         with self._at(request) as tb:
-            step = tb.next_undo() if kind == "undo" else tb.next_redo()
-            plan = tb.plan_undo if kind == "undo" else tb.plan_redo
-            return self._planned(kind, plan(overrides=overrides), step.operation)
+            return self._planned(tb, proposals.next_step(tb, kind), request)
 
-    def _planned(self, kind: str, made: Plan, of: Move | None) -> Document:
-        self._number += 1
-        self._plans[self._number] = kind, made
-        self._plans.pop(self._number - _PLANS, None)
-        return answers.plan(kind, made, of, self._number)
+    def _planned(self, tb: Takeback, proposal: Proposal, request: Document) -> Document:
+        plan = proposal.plan(tb, requests.overrides(request))
+        return answers.plan(proposal, plan, self._agreements.remember(proposal, plan))
 
     def _rewind(self, request: Document) -> Document:
         with self._at(request) as tb:
-            target = tb.find(requests.needed(request, "checkpoint"))
-            done = tb.rewind(
-                target,
-                scope=requests.text(request, "scope"),
-                overrides=requests.overrides(request),
-                shown=self._shown(request, "rewind", target.id),
-            )
-            return _done(tb, request, done)
+            return self._done(tb, self._rewinding(tb, request), request)
+
+    def _rewinding(self, tb: Takeback, request: Document) -> Proposal:
+        name = requests.needed(request, "checkpoint")
+        return proposals.rewind_to(tb, name, scope=requests.scope(request))
 
     def _fork(self, request: Document) -> Document:
         with self._at(request) as tb:
             target = tb.find(requests.needed(request, "checkpoint"))
-            done = tb.fork(
-                target,
-                files=request.get("files") is True,
-                overrides=requests.overrides(request),
-                shown=self._shown(request, "rewind", target.id),
-            )
-            return _done(tb, request, done)
+            fork = proposals.fork(target, files=request.get("files") is True)
+            return self._done(tb, fork, request)
 
-    def _step(self, request: Document, kind: str) -> Document:
-        overrides = requests.overrides(request)
+    def _step(self, request: Document, kind: StepKind) -> Document:
         with self._at(request) as tb:
-            step = tb.next_undo() if kind == "undo" else tb.next_redo()
-            shown = self._shown(request, kind, step.goes_to)
-            go = tb.undo if kind == "undo" else tb.redo
-            return _done(tb, request, go(overrides=overrides, shown=shown), step.operation)
+            tb.recover_instead_of(kind)
+            return self._done(tb, proposals.next_step(tb, kind), request)
 
-    def _shown(self, request: Document, kind: str, target: str) -> Plan | None:
-        """Returns the plan that the person has agreed to, if the request names one.
-
-        Raises Refused if that is not known (any more), or is of something else.
-        """
-        number = request.get("plan")
-        if number is None:
-            return None
-        known = self._plans.get(number) if type(number) is int else None
-        if known is None:
-            raise Refused(f"no plan {number!r} is known", hint=_AGAIN)
-        if known[0] != kind or known[1].target.id != target:
-            raise Refused(f"plan {number} is of something else", hint=_AGAIN)
-        return known[1]
+    def _done(self, tb: Takeback, proposal: Proposal, request: Document) -> Document:
+        shown = self._agreements.plan(request.get("plan"), proposal)
+        outcome = proposal.carry_out(tb, requests.overrides(request), shown=shown)
+        wanted = outcome.session
+        found = next((s.session for s in tb.sessions() if s.session.id == wanted), None)
+        transcript = None if found is None else found.transcript
+        command = requests.text(request, "command") or "takeback"
+        return answers.outcome(outcome, proposal.of, transcript, command)
 
     def _label(self, request: Document) -> Document:
         with self._at(request) as tb:
@@ -308,13 +280,6 @@ def _by_ids(
     before = [e for e in request.get("before", ()) if isinstance(e, str)]
     found = tb.places(session, [entry, *before])
     return found.get(entry), next((found[n] for n in (entry, *before) if n in found), None)
-
-
-def _done(tb: Takeback, request: Document, outcome: Outcome, of: Move | None = None) -> Document:
-    wanted = outcome.session
-    found = next((s.session for s in tb.sessions() if s.session.id == wanted), None)
-    command = requests.text(request, "command") or "takeback"
-    return answers.outcome(outcome, of, None if found is None else found.transcript, command)
 
 
 def _pin_names(label: str | None, mark: str) -> list[str]:

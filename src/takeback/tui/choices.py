@@ -7,9 +7,11 @@ from textual.binding import Binding
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from takeback.tui.actions import CANCEL, GROUPS, Action
+from takeback.app.actions import CANCEL, GROUPS, Action
 from takeback.tui.dialog import Dialog, Title
+from takeback.tui.keys import ACTIONS
 from takeback.visible import shown
+from takeback.words import choices as words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +70,7 @@ class ActionsScreen(Dialog[Action | None]):
             if here and group is not GROUPS[0]:
                 yield None
             for action in here:
-                yield Option(_line(action), id=action.name, disabled=action.reason is not None)
+                yield Option(_line(action), id=action.name, disabled=not action.is_possible)
 
     def on_mount(self) -> None:
         options = self.query_one(ActionList)
@@ -81,18 +83,18 @@ class ActionsScreen(Dialog[Action | None]):
 
     def on_key(self, event: events.Key) -> None:
         for action in self._actions:
-            if event.character == action.key:
+            if event.character == ACTIONS[action.name]:
                 event.stop()
                 self._choose(action)
 
     def _choose(self, action: Action) -> None:
-        if action.reason is not None:
-            self.notify(f"{action.title}: {action.reason}", severity="warning", markup=False)
+        if not action.is_possible:
+            why = f"{words.title(action)}: {words.obstacle(action)}"
+            self.notify(why, severity="warning", markup=False)
         else:
             self.answer(None if action.name == CANCEL else action)
 
 
 def _line(action: Action) -> Text:
     """Returns the key, the words and, in words and not only in grey, why it is not possible."""
-    reason = f"  (not possible: {shown(action.reason)})" if action.reason is not None else ""
-    return Text(f" {action.key}  {action.title}{reason}")
+    return Text(f" {ACTIONS[action.name]}  {words.offer(action)}")

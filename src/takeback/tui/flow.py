@@ -12,12 +12,12 @@ from __future__ import annotations
 import os
 from functools import partial
 
+from takeback.app import actions
 from takeback.app import proposal as proposals
+from takeback.app.actions import destination_of
 from takeback.errors import UsageError
-from takeback.model.operation import FILES, UNDO
+from takeback.model.operation import FILES
 from takeback.model.policy import NO_OVERRIDES
-from takeback.tui import actions
-from takeback.tui.actions import destination_of
 from takeback.tui.after import RESUME, TAKE_BACK, AfterScreen
 from takeback.tui.choices import ActionsScreen
 from takeback.tui.operations import OperationsScreen
@@ -34,9 +34,11 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from takeback.app import Takeback
+    from takeback.app.actions import ActionName, Doing
     from takeback.app.proposal import Proposal
     from takeback.app.workspace_thread import WorkspaceThread
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.operation import StepKind
     from takeback.model.plan import Outcome, Plan
     from takeback.model.policy import Overrides
     from takeback.ops.choices import Choices
@@ -59,7 +61,7 @@ class Flow:
         """Asks what to do at an entry and does it; returns the last outcome, if there is one."""
         return await self._recovery.guarded(self._travel(entry, ticked))
 
-    async def step(self, kind: str) -> Outcome | None:
+    async def step(self, kind: StepKind) -> Outcome | None:
         """Undoes or redoes the last operation, through the plan like everything else."""
         return await self._recovery.guarded(self._step(kind))
 
@@ -76,27 +78,28 @@ class Flow:
     async def _travel(self, entry: TimelineEntry, ticked: frozenset[bytes]) -> Outcome | None:
         if not await self._recovery.is_whole():
             return None
-        destination, at = destination_of(entry), None
+        destination = destination_of(entry)
+        at: ActionName | None = None
         while True:
             found = await self._choices(destination.checkpoint)
             offered = actions.actions(found, entry, destination, ticked)
             chosen = await self._app.push_screen_wait(ActionsScreen(found.about, offered, at=at))
-            if chosen is None:
+            if chosen is None or chosen.name == actions.CANCEL:
                 return None
-            at = chosen.name
-            if at in (actions.END, actions.BEFORE):
+            at = name = chosen.name
+            if name == actions.END or name == actions.BEFORE:
                 destination = destination.turned()
                 at = None
                 continue
-            if at == actions.COPY:
+            if name == actions.COPY:
                 self._app.copy_to_clipboard(found.checkpoint.id)
                 self._app.notify(f"Copied: {found.checkpoint.id}", markup=False)
                 return None
-            if at == actions.LABEL:
+            if name == actions.LABEL:
                 if await self._label(found.checkpoint.id):
                     return None
                 continue
-            proposal = await self._proposal(at, found, ticked)
+            proposal = await self._proposal(name, found, ticked)
             if proposal is None:
                 continue
             outcome = await self._agree_and_go(proposal)
@@ -107,7 +110,7 @@ class Flow:
         return await self._working(words.LOOKING, lambda tb: tb.choices(checkpoint))
 
     async def _proposal(
-        self, name: str, found: Choices, ticked: frozenset[bytes]
+        self, name: Doing, found: Choices, ticked: frozenset[bytes]
     ) -> Proposal | None:
         """Returns what is to be done; None if the person stepped back from a directory's name."""
         directory = None
@@ -209,14 +212,10 @@ class Flow:
             if done is not None:
                 proposal, outcome = again, done
 
-    async def _next_step(self, kind: str) -> Proposal:
-        def question(tb: Takeback) -> Proposal:
-            found = tb.next_undo() if kind == UNDO else tb.next_redo()
-            return proposals.step(kind, found.operation)
+    async def _next_step(self, kind: StepKind) -> Proposal:
+        return await self._workspace.ask(lambda tb: proposals.next_step(tb, kind))
 
-        return await self._workspace.ask(question)
-
-    async def _step(self, kind: str) -> Outcome | None:
+    async def _step(self, kind: StepKind) -> Outcome | None:
         if not await self._recovery.is_whole():
             return None
         proposal = await self._next_step(kind)

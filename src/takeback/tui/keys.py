@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from takeback.app import actions
+from takeback.model.operation import BOTH, CONVERSATION, FILES, FORK, REDO, UNDO
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.app.actions import ActionName
+
 
 class Key(NamedTuple):
     """A key as the foot shows it, what it does in a word, and the action that does it.
@@ -68,3 +75,21 @@ PAGES = (
     ("Detail", tuple(key for key in DETAIL if key not in TIMELINE)),
 )
 """The help, under its headings."""
+
+ACTIONS: dict[ActionName, str] = {
+    BOTH: "b",
+    CONVERSATION: "c",
+    FILES: "f",
+    actions.TICKED: "t",
+    actions.END: "e",
+    actions.BEFORE: "e",
+    FORK: "n",
+    actions.FORK_FILES: "w",
+    actions.FORK_DIRECTORY: "d",
+    actions.LABEL: "l",
+    actions.COPY: "y",
+    UNDO: "u",
+    REDO: "r",
+    actions.CANCEL: "q",
+}
+"""The keys of the list of actions."""

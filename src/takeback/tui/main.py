@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
     from takeback.app.workspace_thread import WorkspaceThread
+    from takeback.model.operation import StepKind
     from takeback.ops.timeline import TimelineEntry
     from takeback.tui.detail.view import DetailView
     from takeback.tui.flow import Flow
@@ -229,10 +230,10 @@ class MainScreen(Screen[None]):
         if entry is not None:
             await self._flow().label(entry)
 
-    def action_step(self, kind: str) -> None:
+    def action_step(self, kind: StepKind) -> None:
         self._run_flow(self._step, kind)
 
-    async def _step(self, kind: str) -> None:
+    async def _step(self, kind: StepKind) -> None:
         await self._flow().step(kind)
 
     def action_operations(self) -> None:

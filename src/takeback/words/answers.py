@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from takeback.app.proposal import Proposal
     from takeback.model.change import Change
     from takeback.model.operation import Move
     from takeback.model.plan import Outcome, Plan
@@ -32,12 +33,12 @@ def place(entry: TimelineEntry) -> Document:
     return {**documents.timeline_entry(entry), "line": line}
 
 
-def plan(kind: str, made: Plan, of: Move | None, number: int) -> Document:
+def plan(proposal: Proposal, made: Plan, number: int) -> Document:
     """Returns a plan with its words, and the number by which it is agreed to."""
     return {
         **documents.plan(made),
         "plan": number,
-        "question": render.question(kind, made, of),
+        "question": render.question(proposal.kind, made, proposal.of),
         "lines": list(plans.plan_lines(made, _PLAIN, whole=False)),
         "possible": made.is_possible,
         "counts": f"{_files(made.writes)} written, {_files(made.deletes)} deleted",

@@ -169,7 +169,7 @@ def _named(side: Side) -> str:
 def _what(side: Side) -> str:
     if side.target is not None:
         return f"link to {shown_path(side.target)}"
-    if _kind(side) == "directory":
+    if Entry(side.mode, b"").is_directory:
         return "directory"
     amount = size(side.size) if side.size else "empty"
     return f"file, {amount}" + (", executable" if side.mode & 0o111 else "")

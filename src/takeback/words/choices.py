@@ -6,6 +6,8 @@ The picker and the numbered list say the same; the keys and colours are theirs.
 from __future__ import annotations
 
 from takeback.errors import RecoveredInstead, Refused, TakebackError
+from takeback.model.operation import CONVERSATION, FILES, FORK, REDO, REWIND, UNDO
+from takeback.model.plan import DURING_TURN, MASS_DELETE, OTHERS
 from takeback.model.value import Value
 from takeback.visible import shown
 from takeback.words import plans, render
@@ -15,9 +17,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from takeback.app.actions import Action, ActionName, Obstacle
     from takeback.app.proposal import Proposal
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.operation import Move
+    from takeback.model.operation import Move, OperationKind
     from takeback.model.plan import Outcome, Plan, Refusal
     from takeback.model.session import Resume
     from takeback.ops.recover import Recovered
@@ -39,7 +42,7 @@ INTERRUPTED = (
 )
 OVER_MEANWHILE = "Nothing is interrupted any more: it ended meanwhile."
 
-TITLES = {
+_TITLES: dict[ActionName, str] = {
     "both": "Files and conversation",
     "conversation": "The conversation only",
     "files": "The files only",
@@ -56,15 +59,20 @@ TITLES = {
     "cancel": "Cancel",
 }
 """What a person can choose at a place, by name; the operations themselves are in ops/."""
+_OBSTACLES: dict[Obstacle, str] = {
+    "no_conversation": "there is no conversation",
+    "no_tick": "no file is ticked",
+    "no_end": "the turn has no end yet",
+    "nothing_to_undo": "nothing to undo",
+    "nothing_to_redo": "nothing to redo",
+}
 LABEL_ABOUT = "A name that finds it again. An empty line takes the label off."
 DIRECTORY = "Fork into which directory?"
 DIRECTORY_ABOUT = "One that is not there yet, outside this workspace."
-NO_TICK = "no file is ticked"
-NO_END = "the turn has no end yet"
 LOOKING = "Looking what can be done…"
 PLANNING = "Working out the plan…"
 RECOVERING = "Recovering…"
-_DOING = {"rewind": "Rewinding…", "undo": "Undoing…", "redo": "Redoing…", "fork": "Forking…"}
+_DOING = {REWIND: "Rewinding…", UNDO: "Undoing…", REDO: "Redoing…", FORK: "Forking…"}
 
 
 class Answer(Value):
@@ -131,7 +139,7 @@ def refusal(found: Refusal, plan: Plan) -> Question:
     """Returns a refusal of a plan as a question."""
     # What follows names options of the command line, which nobody can type here.
     message = shown(found.message.partition("; --")[0])
-    if found.code != "during_turn":  # that one begins with the agent's name
+    if found.code != DURING_TURN:  # that one begins with the agent's name
         message = message[:1].upper() + message[1:]
     title = f"{message}."
     answers = _ANSWERS.get(found.code, ()) if found.flag else ()
@@ -141,8 +149,8 @@ def refusal(found: Refusal, plan: Plan) -> Question:
         title,
         _CONSEQUENCES[found.code],
         answers,
-        paths=plan.others if found.code == "others" else (),
-        word=DELETE if found.code == "mass_delete" else None,
+        paths=plan.others if found.code == OTHERS else (),
+        word=DELETE if found.code == MASS_DELETE else None,
     )
 
 
@@ -188,12 +196,12 @@ def plan_lines(proposal: Proposal, plan: Plan, paint: Paint) -> Iterator[str]:
     """Yields the whole of a plan, without its refusals: what becomes of which file."""
     if proposal.directory is not None:
         yield f"Its files go into {shown(proposal.directory)}; those here stay as they are."
-    elif plan.scope == "conversation":
+    elif plan.scope == CONVERSATION:
         yield "The files stay as they are."
     elif plan.is_empty and not plan.does_nothing and plan.is_possible:
         yield "The files are already there; none changes."
     yield from plans.plan_lines(plan.replace(refused=()), paint, whole=True)
-    if plan.scope != "files" and proposal.of is None:
+    if plan.scope != FILES and proposal.of is None:
         yield "The conversation goes on as a new session; the one that it comes from stays."
     if plan.prompt:
         yield f'The prompt is offered again: "{render.short(plan.prompt)}"'
@@ -214,14 +222,14 @@ def verb(proposal: Proposal, plan: Plan) -> str:
         return f"{verb} the {proposal.of.kind} ({files})"
     if proposal.directory is not None:
         return f"{verb} into the new directory"
-    if plan.scope == "files":
+    if plan.scope == FILES:
         return f"{verb} {files}"
-    if plan.scope == "conversation":
+    if plan.scope == CONVERSATION:
         return f"{verb} the conversation"
     return f"{verb} {files} and the conversation"
 
 
-def under_way(kind: str) -> str:
+def under_way(kind: OperationKind) -> str:
     """Returns what is said while an operation runs."""
     return _DOING[kind]
 
@@ -235,10 +243,29 @@ def progress(what: str, step: tuple[str, int, int] | None, *, leaving: bool = Fa
     return f"{line} takeback ends when it is done." if leaving else line
 
 
-def step_title(kind: str, of: Move) -> str:
-    """Names the operation that an undo or redo is about."""
-    way = "from" if of.kind == "fork" else "to"
-    return f"{kind.capitalize()} the last {of.kind}, {way} {shown(of.about or of.target)}"
+def title(action: Action) -> str:
+    """Returns what a person can choose, in words."""
+    if action.of is not None:
+        of = action.of
+        way = "from" if of.kind == FORK else "to"
+        where = shown(of.about or of.target)
+        return f"{action.name.capitalize()} the last {of.kind}, {way} {where}"
+    if action.ticked:
+        return f"Only the {count(action.ticked, 'ticked file')}"
+    return _TITLES[action.name]
+
+
+def obstacle(action: Action) -> str:
+    """Returns why an action is not possible, in words; empty if it is."""
+    if action.obstacle is None:
+        return ""
+    return shown(action.detail) or _OBSTACLES[action.obstacle]
+
+
+def offer(action: Action) -> str:
+    """Returns one line of a list of actions: what it is and, in words, why it is not possible."""
+    why = obstacle(action)
+    return title(action) + (f"  (not possible: {why})" if why else "")
 
 
 def labelled(before: Checkpoint, after: Checkpoint) -> str:

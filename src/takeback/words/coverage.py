@@ -5,6 +5,7 @@ from __future__ import annotations
 from takeback.model import coverage
 from takeback.model.ages import ago
 from takeback.model.checkpoint import AMID
+from takeback.model.turn import STEER
 from takeback.visible import shown
 from takeback.words.listing import place_name
 from takeback.words.render import file_names, short
@@ -67,7 +68,7 @@ def used_lines(found: Shown) -> Iterator[str]:
         used = ", ".join(f"{shown(name)} x{times}" for name, times in found.tools)
         yield f"tools: {used}"
     for step in found.steps:
-        if step.checkpoint.kind == "steer":
+        if step.checkpoint.kind == STEER:
             yield f'meanwhile: "{short(step.checkpoint.prompt or "")}"'
     if found.beyond:
         yield f"outside the workspace: {file_names(found.beyond)}"

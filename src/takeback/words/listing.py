@@ -11,6 +11,8 @@ from __future__ import annotations
 from takeback.model.address import address
 from takeback.model.ages import age
 from takeback.model.short_ids import short_ids
+from takeback.model.turn import STEER
+from takeback.ops.here import BEFORE
 from takeback.visible import shown
 from takeback.words import rows
 from takeback.words.cells import MORE, cut, filled, width
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from takeback.model.checkpoint import Checkpoint
+    from takeback.ops.here import Side
     from takeback.ops.timeline import Listing, TimelineEntry
     from takeback.words.paint import Paint
 
@@ -71,8 +74,8 @@ class Columns:
             (filled(self._whose(entry), self._who), ""),
             (filled(place_name(entry), self._place), ""),
         ]
-        place = here[1] if here is not None and here[0] == checkpoint.id else None
-        yield _line(left, entry, place, self._paint, self._room)
+        side = here[1] if here is not None and here[0] == checkpoint.id else None
+        yield _line(left, entry, side, self._paint, self._room)
         below = [outside_words(entry)] if entry.turn is not None and entry.outside else []
         children = self._found.resumed.get(checkpoint.id, ())
         below += [rows.resumed([self._short[one] for one in children if one in self._short])]
@@ -87,10 +90,10 @@ def entry_words(entry: TimelineEntry, paint: Paint, now: float) -> str:
 
 
 def _line(
-    left: Sequence[Piece], entry: TimelineEntry, place: str | None, paint: Paint, room: int | None
+    left: Sequence[Piece], entry: TimelineEntry, side: Side | None, paint: Paint, room: int | None
 ) -> str:
     """Returns one line; with ``room`` it is not wider than that."""
-    right = _right(entry, place)
+    right = _right(entry, side)
     if room is None:
         return _joined([*left, *_middle(entry, None), *right], paint)
     while True:
@@ -105,12 +108,12 @@ def _line(
 _COUNTS = "counts"
 
 
-def _right(entry: TimelineEntry, place: str | None) -> list[Piece]:
+def _right(entry: TimelineEntry, side: Side | None) -> list[Piece]:
     pieces = [(f"+{entry.added} -{entry.deleted}", _COUNTS)] if entry.added or entry.deleted else []
     state = None if entry.turn is None else entry.turn.state
     pieces += [(word, "warning") for word in rows.marks(state, entry, None)]
-    if place is not None:
-        pieces.append((here_words(place), "strong"))
+    if side is not None:
+        pieces.append((here_words(side), "strong"))
     return pieces
 
 
@@ -178,7 +181,7 @@ def place_name(entry: TimelineEntry) -> str:
     checkpoint = entry.checkpoint
     if entry.turn is not None and entry.turn.number is not None:
         return f"turn {entry.turn.number}"
-    return f"  {checkpoint.kind}" if checkpoint.kind == "steer" else checkpoint.kind
+    return f"  {checkpoint.kind}" if checkpoint.kind == STEER else checkpoint.kind
 
 
 def outside_words(entry: TimelineEntry) -> str:
@@ -186,9 +189,9 @@ def outside_words(entry: TimelineEntry) -> str:
     return f"outside edits before it: {file_names([change.path for change in entry.outside])}"
 
 
-def here_words(place: str) -> str:
+def here_words(side: Side) -> str:
     """Returns how the place that the files stand at is marked."""
-    return "<- here, before it" if place == "before" else "<- here"
+    return "<- here, before it" if side == BEFORE else "<- here"
 
 
 def stand_elsewhere(place: Checkpoint, now: float) -> str:

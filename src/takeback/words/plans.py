@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from takeback.model.change import DELETED
 from takeback.visible import shown
 from takeback.words.changes import ANOTHER_SESSION, OWN_EDIT
 from takeback.words.render import counts, left_alone_lines, short
@@ -72,7 +73,7 @@ def _words(plan: Plan, change: Change, paint: Paint) -> Iterator[str]:
     entry = change.new or change.old
     tail = "/" if entry is not None and entry.is_directory else ""
     line = f"{_VERBS[change.kind]} {shown_path(change.path)}{tail}"
-    yield paint.deleted(line) if change.kind == "deleted" else paint.added(line)
+    yield paint.deleted(line) if change.kind == DELETED else paint.added(line)
     lines = plan.lines.get(change.path, (0, 0))
     if any(lines):
         yield counts(*lines, paint)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from takeback.model.ages import ago
 from takeback.model.checkpoint import AMID
+from takeback.model.operation import BOTH, CONVERSATION, FILES, FORK, REDO, REWIND, UNDO
+from takeback.model.turn import STEER
 from takeback.visible import shown
 from takeback.words.text import count, quoted, shown_path
 
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.operation import Move
+    from takeback.model.operation import Move, OperationKind, StepKind
     from takeback.model.plan import LeftAlone, Outcome, Plan
     from takeback.model.timeline import OwnedChange, Turn
     from takeback.ops.timeline import Shown
@@ -22,7 +24,7 @@ _NAMES = 3
 _PROMPT = 60
 _PROMPT_LINES = 100
 _PROMPT_WIDTH = 4000
-_DONE = {"rewind": "Rewound", "undo": "Undid", "redo": "Redid", "fork": "Forked"}
+_DONE = {REWIND: "Rewound", UNDO: "Undid", REDO: "Redid", FORK: "Forked"}
 
 
 def about(words: str | None) -> str:
@@ -44,22 +46,22 @@ def left_alone_lines(items: Sequence[LeftAlone], heading: str) -> Iterator[str]:
         yield f"  {shown_path(item.path)}: {shown(item.reason)}"
 
 
-def question(kind: str, plan: Plan, of: Move | None) -> str:
+def question(kind: OperationKind, plan: Plan, of: Move | None) -> str:
     """Returns the question that a plan is asked with."""
     files = count(plan.files, "file")
     if of is not None:
         return f"{kind.capitalize()} {_step(of, files)}?"
-    what = {"files": files, "conversation": "the conversation"}.get(
+    what = {FILES: files, CONVERSATION: "the conversation"}.get(
         plan.scope, f"{files} and the conversation"
     )
-    way = "from" if kind == "fork" else "to"
+    way = "from" if kind == FORK else "to"
     return f"{kind.capitalize()} {what} {way} {plan.target.id}{about(plan.about)}?"
 
 
 def _step(of: Move, files: str) -> str:
     """Names the operation that an undo or redo is about, and what that moves."""
-    way = "from" if of.kind == "fork" else "to"
-    what = "the conversation" if of.scope == "conversation" else files
+    way = "from" if of.kind == FORK else "to"
+    what = "the conversation" if of.scope == CONVERSATION else files
     return f"the {of.kind} {way} {shown(of.about or of.target)} ({what})"
 
 
@@ -78,11 +80,11 @@ def outcome_lines(
     files = count(outcome.files, "file")
     if of is not None:
         yield f"{_DONE[outcome.kind]} {_step(of, files)}."
-    elif outcome.kind == "fork":
+    elif outcome.kind == FORK:
         yield f"Forked from {outcome.target.id}{about(outcome.about)}."
     else:
-        what = "the conversation" if outcome.scope == "conversation" else files
-        what += " and the conversation" if outcome.scope == "both" else ""
+        what = "the conversation" if outcome.scope == CONVERSATION else files
+        what += " and the conversation" if outcome.scope == BOTH else ""
         yield f"{_DONE[outcome.kind]} {what} to {outcome.target.id}{about(outcome.about)}."
     if outcome.directory is not None:
         kind = "a plain directory without .git"
@@ -100,9 +102,9 @@ def outcome_lines(
 
 def _nothing_done(outcome: Outcome) -> Iterator[str]:
     """Says that nothing had to be done, of what was asked for."""
-    if outcome.scope != "conversation":
+    if outcome.scope != CONVERSATION:
         yield _nothing(outcome.target, outcome.about, possible=outcome.verified)
-    if outcome.scope != "files":
+    if outcome.scope != FILES:
         named = f": {outcome.session}" if outcome.session is not None else ""
         yield f"The conversation is already at that place, its session is there{named}"
 
@@ -121,13 +123,13 @@ def _nothing(target: Checkpoint, words: str | None, *, possible: bool) -> str:
     return f"Nothing to do: the files are already at {place}."
 
 
-def way_back(outcome: Outcome) -> str | None:
+def way_back(outcome: Outcome) -> StepKind | None:
     """Returns the command that takes an outcome back; None where nothing was taken away."""
     if outcome.operation is None:
         return None
-    if outcome.kind == "fork" and (outcome.scope != "both" or outcome.directory):
+    if outcome.kind == FORK and (outcome.scope != BOTH or outcome.directory):
         return None
-    return "redo" if outcome.kind == "undo" else "undo"
+    return REDO if outcome.kind == UNDO else UNDO
 
 
 def conversation_lines(outcome: Outcome) -> Iterator[str]:
@@ -141,7 +143,7 @@ def conversation_lines(outcome: Outcome) -> Iterator[str]:
         yield f"Go on with it: cd {quoted(outcome.resume.cwd)} && {line}"
         if outcome.resume.in_tui:
             yield f"or, inside it: {shown(outcome.resume.in_tui)}"
-    elif outcome.session is not None and outcome.scope != "files":
+    elif outcome.session is not None and outcome.scope != FILES:
         yield f"The conversation goes on as session {outcome.session}"
 
 
@@ -219,7 +221,7 @@ def _turn_lines(found: Shown, turn: Turn, paint: Paint) -> Iterator[str]:
         used = ", ".join(f"{shown(name)} x{times}" for name, times in found.tools)
         yield f"  tools     {used}"
     for step in found.steps:
-        if step.checkpoint.kind == "steer":
+        if step.checkpoint.kind == STEER:
             yield f'  meanwhile "{short(step.checkpoint.prompt or "")}"'
     yield from _changed("changed by it:", found.entry.done, paint)
     if not found.entry.done:

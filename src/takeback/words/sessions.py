@@ -5,6 +5,7 @@ from __future__ import annotations
 from takeback.model.ages import age
 from takeback.model.checkpoint import AMID
 from takeback.model.short_ids import short_ids
+from takeback.model.timeline import ENDED
 from takeback.visible import shown
 from takeback.words import rows
 from takeback.words.listing import here_words
@@ -39,7 +40,7 @@ def session_line(entry: SessionEntry, paint: Paint, now: float) -> str:
     ]
     if entry.newest is not None and entry.newest.prompt:
         words.append(f'"{short(entry.newest.prompt)}"')
-    if entry.newest is not None and entry.newest.state != "ended":
+    if entry.newest is not None and entry.newest.state != ENDED:
         words.append(paint.warning(entry.newest.state))
     if session.parent is not None:
         where = f" in {shown(session.root)}" if session.root else ""
@@ -97,7 +98,7 @@ class _Tree:
         if turn.prompt:
             words.append(f'"{short(turn.prompt)}"')
         words.append(_changed(node, paint))
-        if turn.state != "ended":
+        if turn.state != ENDED:
             words.append(paint.warning(turn.state))
         if node.amid is not None:
             words.append(paint.warning(f"its beginning {AMID}"))

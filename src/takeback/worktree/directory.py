@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from struct import Struct, error
 
+from takeback.model.coverage import IGNORED, REASONS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
     from typing import Any
+
+    from takeback.model.coverage import Reason
 
     Row = tuple[Any, ...]
     """A directory as it comes from the cache. Most are only looked at, never changed: making
@@ -40,6 +44,13 @@ LEFT_OUT = ", left out"
 HELD_BEFORE = ", held before"
 HELD_BELOW = ", held below"
 """How the reason of a gap ends if earlier snapshots held the file, or the directory's files."""
+_REASONS: dict[str, Reason] = {reason: reason for reason in REASONS}
+
+
+def gap_reason(gap: str) -> Reason:
+    """Returns what coverage calls a gap, without the marks that it has here."""
+    word = IGNORED if gap == IGNORED_DIRECTORY else gap.partition(", ")[0]
+    return _REASONS[word]
 
 
 def signature(status: os.stat_result) -> bytes:

@@ -23,7 +23,12 @@ from takeback.worktree.directory import signature
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final, Literal
+
+    from takeback.model.coverage import Reason
     from takeback.ports import ObjectSink
+
+    Missed = Reason | Literal["gone"]
 
 _ATTEMPTS = 3
 _IN_MEMORY = 128 << 20
@@ -37,7 +42,7 @@ _SETSIG = getattr(fcntl, "F_SETSIG", 0)
 _RDLCK, _UNLCK = fcntl.F_RDLCK, fcntl.F_UNLCK
 _HARMLESS = signal.SIGURG
 _control = fcntl.fcntl
-GONE = "gone"
+GONE: Final = "gone"
 """The file vanished between the listing and the reading: it is absent, not missing."""
 
 
@@ -86,7 +91,7 @@ class Intake:
 
 def keep(
     dir_fd: int, name: bytes, intake: Intake, *, seen: tuple[bytes, bytes] | None = None
-) -> Kept | str:
+) -> Kept | Missed:
     """Puts the bytes of a file or link into the sink, or returns the reason why not.
 
     A FIFO, socket or device is never read and never waited for: the open does not block, and what
@@ -94,7 +99,7 @@ def keep(
     had when it was last read; if both are unchanged, its bytes are not compared with those that are
     kept. Raises OSError only if the sink fails or this process lacks something.
     """
-    reason = UNSTABLE
+    reason: Reason = UNSTABLE
     for _ in range(_ATTEMPTS):
         try:
             outcome = _attempt(dir_fd, name, intake, seen)
@@ -134,7 +139,7 @@ def is_of_this_process(error: OSError, dir_fd: int) -> bool:
 
 def _attempt(
     dir_fd: int, name: bytes, intake: Intake, seen: tuple[bytes, bytes] | None
-) -> Kept | str | None:
+) -> Kept | Missed | None:
     sink = intake.sink
     status = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
     if S_ISLNK(status.st_mode):

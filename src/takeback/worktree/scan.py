@@ -22,7 +22,7 @@ from takeback.model.snapshot import Entry, entry_mode
 from takeback.model.value import Value
 from takeback.worktree.belief import Belief
 from takeback.worktree.detect import changed_directories
-from takeback.worktree.directory import IGNORED_DIRECTORY
+from takeback.worktree.directory import IGNORED_DIRECTORY, gap_reason
 from takeback.worktree.hashing import Reading, read_files
 from takeback.worktree.mounts import Mounts
 from takeback.worktree.reading import Intake
@@ -230,9 +230,8 @@ class Scan:
         items = [*inside, *(NotHeld(path, UNREADABLE) for path in self._rules.unread)]
         for directory in self._cache.known.special():
             prefix = directory.path + b"/" if directory.path else b""
-            for name, reason in directory.gaps.items():
-                reason = IGNORED if reason == IGNORED_DIRECTORY else reason.partition(", ")[0]
-                items.append(NotHeld(prefix + name if name else directory.path, reason))
+            for name, gap in directory.gaps.items():
+                items.append(NotHeld(prefix + name if name else directory.path, gap_reason(gap)))
             for name, _, _ in directory.saved:
                 items.append(NotHeld(prefix + name, IGNORED))
         return Coverage(items)

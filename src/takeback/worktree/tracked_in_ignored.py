@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from takeback.ports import ObjectSink
     from takeback.worktree.belief import Belief
     from takeback.worktree.known import Known
+    from takeback.worktree.reading import Missed
     from takeback.worktree.rules import Rules
     from takeback.worktree.setup import ScanSetup
     from takeback.worktree.statcache import CacheHeader
@@ -176,7 +177,7 @@ class TrackedInside:
             raise error
         return self._absent(row, GONE if error.errno in gone else UNREADABLE)
 
-    def _absent(self, row: Row, reason: str) -> Row:
+    def _absent(self, row: Row, reason: Missed) -> Row:
         if reason != GONE:
             self.gaps.append(NotHeld(row[0], reason))
             return (row[0], _UNREAD, 0, b"")

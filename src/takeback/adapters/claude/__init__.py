@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-_KINDS = {
+_KINDS: dict[str, events.EventKind] = {
     "SessionStart": events.SESSION_START,
     "UserPromptSubmit": events.PROMPT,
     "PreToolUse": events.TOOL_BEFORE,
@@ -32,7 +32,7 @@ _KINDS = {
     "PreCompact": events.COMPACT,
     "SessionEnd": events.SESSION_END,
 }
-_TOOLS = {
+_TOOLS: dict[str, events.ToolKind] = {
     "Write": events.EDIT,
     "Edit": events.EDIT,
     "MultiEdit": events.EDIT,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _NAME = "codex"
 _SHELL = "Bash"
 _PATCH = "apply_patch"
-_KINDS = {
+_KINDS: dict[str, events.ToolKind] = {
     _SHELL: events.SHELL,
     _PATCH: events.EDIT,
     "spawn_agent": events.SUBAGENT,
@@ -106,7 +106,7 @@ class Codex:
         return fields.told("UserPromptSubmit", text, warning)
 
 
-def _event(payload: Mapping[str, Any], kind: str, **more: Any) -> AgentEvent:
+def _event(payload: Mapping[str, Any], kind: events.EventKind, **more: Any) -> AgentEvent:
     return AgentEvent(
         **{
             "kind": kind,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _NAME = "gemini"
 _EDITS = ("write_file", "replace")
-_KINDS = {
+_KINDS: dict[str, events.ToolKind] = {
     **dict.fromkeys(_EDITS, events.EDIT),
     "run_shell_command": events.SHELL,
     "invoke_agent": events.SUBAGENT,
@@ -130,7 +130,7 @@ class Gemini:
         return fields.told("BeforeAgent", text, warning)
 
 
-def _event(payload: Mapping[str, Any], kind: str, **more: Any) -> AgentEvent:
+def _event(payload: Mapping[str, Any], kind: events.EventKind, **more: Any) -> AgentEvent:
     return AgentEvent(
         kind=kind,
         agent=_NAME,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from takeback.adapters.opencode.importer import Importer
 
 _NAME = "opencode"
-_KINDS = {
+_KINDS: dict[str, events.ToolKind] = {
     **dict.fromkeys(("edit", "write", "multiedit", "apply_patch", "patch"), events.EDIT),
     "bash": events.SHELL,
     "task": events.SUBAGENT,
@@ -112,7 +112,7 @@ class OpenCode:
         return text
 
 
-def _event(payload: Mapping[str, Any], kind: str, **more: Any) -> AgentEvent:
+def _event(payload: Mapping[str, Any], kind: events.EventKind, **more: Any) -> AgentEvent:
     conversation = fields.text(payload, "conversation")
     return AgentEvent(
         kind=kind,

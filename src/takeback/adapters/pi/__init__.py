@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ROOT = "root"
 """The leaf before the first entry, for which pi itself has no id."""
 
-_KINDS = {
+_KINDS: dict[str, events.EventKind] = {
     "session_start": events.SESSION_START,
     "before_agent_start": events.PROMPT,
     "input": events.PROMPT,
@@ -36,7 +36,7 @@ _KINDS = {
     "session_tree": events.TREE,
     "session_shutdown": events.SESSION_END,
 }
-_TOOLS = {
+_TOOLS: dict[str, events.ToolKind] = {
     **dict.fromkeys(("edit", "write"), events.EDIT),
     **dict.fromkeys(("bash", "powershell"), events.SHELL),
     **dict.fromkeys(("read", "grep", "find", "ls"), events.READ),
@@ -131,7 +131,7 @@ def session_in(path: str) -> str:
     return stem.partition("_")[2] or stem
 
 
-def tool_kind(name: str) -> str:
+def tool_kind(name: str) -> events.ToolKind:
     """Returns what kind of thing a tool does."""
     return _TOOLS.get(name, events.OTHER)
 

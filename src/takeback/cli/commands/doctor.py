@@ -6,7 +6,7 @@ import click
 
 from takeback.cli.options import Call, name_text, verb
 from takeback.errors import NotAWorkspace
-from takeback.ops.doctor import offers
+from takeback.ops.doctor import BROKEN, OK, offers
 from takeback.visible import shown
 
 TYPE_CHECKING = False
@@ -40,7 +40,7 @@ def command(call: Call, rebuild: bool, adopt: str | None) -> int:
         found = [*Takeback.unopened().doctor(), *offers(Takeback.earlier())]
     for finding in found:
         _print(call, finding)
-    return 1 if any(finding.state == "broken" for finding in found) else 0
+    return 1 if any(finding.state == BROKEN for finding in found) else 0
 
 
 def _print(call: Call, finding: Finding) -> None:
@@ -52,9 +52,9 @@ def _print(call: Call, finding: Finding) -> None:
         "hint": finding.hint,
     }
     output.document("finding", fields)
-    if call.quiet and finding.state == "ok":
+    if call.quiet and finding.state == OK:
         return
-    colored = {"ok": output.paint.added, "broken": output.paint.deleted}
+    colored = {OK: output.paint.added, BROKEN: output.paint.deleted}
     state = colored.get(finding.state, output.paint.warning)(f"{finding.state:<6}")
     output.line(f"{state}  {finding.about}: {shown(finding.message)}")
     if finding.hint:

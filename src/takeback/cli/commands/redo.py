@@ -5,6 +5,7 @@ from __future__ import annotations
 from takeback.app import proposal
 from takeback.cli.dialogue import Dialogue, override_options, overrides, require_yes
 from takeback.cli.options import Call, verb
+from takeback.model.operation import REDO
 
 
 @verb("redo", shows=("--yes", "--dry-run"))
@@ -15,6 +16,6 @@ def command(call: Call, **waived: bool) -> int:
     with call.open("redo", note=call.dry_run) as tb:
         if not call.dry_run:
             require_yes(call, "redo")
-            tb.recover_instead_of("redo")
-        dialogue = Dialogue(call, tb, proposal.step("redo", tb.next_redo().operation), allowed)
+            tb.recover_instead_of(REDO)
+        dialogue = Dialogue(call, tb, proposal.next_step(tb, REDO), allowed)
         return dialogue.show_plan() if call.dry_run else dialogue.ask_and_go()

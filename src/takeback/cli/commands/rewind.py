@@ -9,6 +9,11 @@ from takeback.cli.dialogue import Dialogue, override_options, overrides, require
 from takeback.cli.earlier import open_with
 from takeback.cli.options import Call, completed_by, name_text, session_option, verb
 from takeback.errors import UsageError
+from takeback.model.operation import BOTH, CONVERSATION, FILES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.model.operation import ScopeKind
 
 
 @verb("rewind", shows=("--yes", "--dry-run"), paths=True)
@@ -66,11 +71,11 @@ def command(
         return dialogue.ask_and_go()
 
 
-def _scope(*, files: bool, conversation: bool, both: bool) -> str | None:
+def _scope(*, files: bool, conversation: bool, both: bool) -> ScopeKind | None:
     if files + conversation + both > 1:
         raise UsageError(
             "--files, --conversation and --both exclude each other", hint="say one of them"
         )
     if both:
-        return "both"
-    return "conversation" if conversation else "files" if files else None
+        return BOTH
+    return CONVERSATION if conversation else FILES if files else None

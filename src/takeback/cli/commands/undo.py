@@ -7,6 +7,7 @@ import click
 from takeback.app import proposal
 from takeback.cli.dialogue import Dialogue, override_options, overrides, require_yes
 from takeback.cli.options import Call, completed_by, name_text, verb
+from takeback.model.operation import FILES, UNDO
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def command(call: Call, operation: str | None, **waived: bool) -> int:
     with call.open("undo", note=call.dry_run) as tb:
         if not call.dry_run:
             require_yes(call, "undo")
-            tb.recover_instead_of("undo")
+            tb.recover_instead_of(UNDO)
         dialogue = Dialogue(call, tb, _proposal(tb, operation), allowed)
         return dialogue.show_plan() if call.dry_run else dialogue.ask_and_go()
 
@@ -44,6 +45,6 @@ def _proposal(tb: Takeback, name: str | None) -> Proposal:
     if name is not None:
         named = tb.operation(name)
         log = tb.operation_log()
-        if not any(one.next == "undo" and one.operation.id == named.id for one in log):
-            return proposal.rewind(tb.find(f"{named.id}.before"), scope="files")
-    return proposal.step("undo", tb.next_undo().operation)
+        if not any(one.next == UNDO and one.operation.id == named.id for one in log):
+            return proposal.rewind(tb.find(f"{named.id}.before"), scope=FILES)
+    return proposal.next_step(tb, UNDO)

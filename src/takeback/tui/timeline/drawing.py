@@ -11,6 +11,7 @@ from itertools import groupby
 from rich.cells import cell_len, set_cell_size
 
 from takeback.model.ages import age
+from takeback.model.turn import STEER
 from takeback.tui.timeline.rows import SIGNS
 from takeback.visible import shown
 from takeback.words import rows as words
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from takeback.model.row import Spot, TimelineRow
+    from takeback.ops.here import Place
     from takeback.ops.timeline import TimelineEntry
     from takeback.tui.timeline.rows import Row
 
@@ -43,7 +45,7 @@ class Surroundings:
         *,
         names: Mapping[str, str],
         origins: Mapping[str, Spot],
-        here: tuple[str, str] | None,
+        here: Place | None,
         gone: Mapping[str, str],
         now: float,
         sought: str = "",
@@ -98,7 +100,7 @@ def _first(
 ) -> list[Piece]:
     """What it is, what was asked, and when."""
     left = [_badge(item, entry), (f"{words.name(item)}  ", "name")]
-    if item.kind == "steer":
+    if item.kind == STEER:
         left.insert(1, ("  ", "prompt"))
     if item.label is not None:
         left.append((f"[{shown(item.label)}]  ", "label"))

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from takeback import Takeback
+from takeback.app.actions import Action, actions, destination_of, proposal_of
 from takeback.ops.timeline import TimelineEntry
-from takeback.tui.actions import Action, actions, destination_of, proposal_of
+from takeback.tui.keys import ACTIONS
+from takeback.words.choices import obstacle, title
 from tests.support.journey import write_files
 from tests.tui.stage import tell_story
 
@@ -32,12 +34,12 @@ def offered(
 
 
 def possible(found: dict[str, Action]) -> list[str]:
-    return [name for name, action in found.items() if action.reason is None]
+    return [name for name, action in found.items() if action.is_possible]
 
 
 def test_at_a_turn_with_a_conversation_nearly_everything_is_possible(tb: Takeback) -> None:
     found = offered(tb, tb.checkpoints()[0])
-    assert {name: action.reason for name, action in found.items() if action.reason} == {
+    assert {name: obstacle(action) for name, action in found.items() if obstacle(action)} == {
         "ticked": "no file is ticked",
         "undo": "nothing to undo",
         "redo": "nothing to redo",
@@ -48,7 +50,10 @@ def test_at_a_turn_with_a_conversation_nearly_everything_is_possible(tb: Takebac
 
 def test_every_key_is_there_once(tb: Takeback) -> None:
     for at_end in (False, True):
-        keys = [action.key for action in offered(tb, tb.checkpoints()[0], at_end=at_end).values()]
+        keys = [
+            ACTIONS[action.name]
+            for action in offered(tb, tb.checkpoints()[0], at_end=at_end).values()
+        ]
         assert len(keys) == len(set(keys))
         assert not {"j", "k"} & set(keys), "these move the cursor"
 
@@ -68,20 +73,20 @@ def test_a_turn_is_gone_back_to_before_it_or_to_its_end(tb: Takeback) -> None:
 
 def test_a_turn_that_has_just_begun_has_no_end(tb: Takeback) -> None:
     tb.session(agent="mine", native="s1").turn("go on", conversation=b"x\n").__enter__()
-    assert offered(tb, tb.checkpoints()[0])["end"].reason == "the turn has no end yet"
+    assert obstacle(offered(tb, tb.checkpoints()[0])["end"]) == "the turn has no end yet"
 
 
 def test_ticked_files_are_counted(tb: Takeback) -> None:
     found = offered(tb, tb.checkpoints()[0], b"a.txt", b"c.txt")
-    assert found["ticked"].title == "Only the 2 ticked files"
-    assert found["ticked"].reason is None
+    assert title(found["ticked"]) == "Only the 2 ticked files"
+    assert found["ticked"].is_possible
 
 
 def test_a_checkpoint_made_by_hand_has_no_conversation_and_no_end(tb: Takeback) -> None:
     tb.checkpoint("by hand")
     found = offered(tb, tb.checkpoints()[0])
     assert possible(found) == ["files", "label", "copy", "cancel"]
-    assert found["both"].reason == "this checkpoint was made without an agent"
+    assert obstacle(found["both"]) == "this checkpoint was made without an agent"
     assert "end" not in found
 
 
@@ -90,8 +95,8 @@ def test_a_session_without_a_conversation(workspace: Path) -> None:
     with Takeback.open(workspace) as tb:
         found = offered(tb, tb.checkpoints()[0])
     for name in ("both", "conversation", "fork", "fork files", "fork directory"):
-        assert found[name].reason == "this session has no conversation"
-    assert found["files"].reason is None
+        assert obstacle(found[name]) == "this session has no conversation"
+    assert found["files"].is_possible
 
 
 def test_a_place_where_the_conversation_was_not_kept(tb: Takeback, workspace: Path) -> None:
@@ -99,26 +104,26 @@ def test_a_place_where_the_conversation_was_not_kept(tb: Takeback, workspace: Pa
     with tb.session(agent="mine", native="s1").turn("go on", conversation=b"x\n"):
         write_files(workspace, {"a.txt": b"3\n"})
     entry = tb.checkpoints()[0]
-    assert offered(tb, entry)["both"].reason is None
+    assert offered(tb, entry)["both"].is_possible
     at_end = offered(tb, entry, at_end=True)
-    assert at_end["both"].reason == "the conversation was not kept at this moment"
+    assert obstacle(at_end["both"]) == "the conversation was not kept at this moment"
 
 
 def test_conversations_that_are_switched_off(tb: Takeback, workspace: Path) -> None:
     Path(tb.store_directory, "config.toml").write_text('conversation = "off"\n')
     with Takeback.open(workspace) as other:
         found = offered(other, other.checkpoints()[0])
-    assert found["both"].reason == "conversations are not kept (conversation = off)"
+    assert obstacle(found["both"]) == "conversations are not kept (conversation = off)"
 
 
 def test_undo_and_redo_name_what_they_are_about(tb: Takeback) -> None:
     entry = tb.checkpoints()[0]
     tb.rewind(destination_of(entry).checkpoint, scope="files")
-    assert offered(tb, entry)["undo"].title == "Undo the last rewind, to before turn 3: tidy up"
+    assert title(offered(tb, entry)["undo"]) == "Undo the last rewind, to before turn 3: tidy up"
     tb.undo()
     found = offered(tb, entry)
-    assert found["undo"].reason == "nothing to undo"
-    assert found["redo"].title == "Redo the last rewind, to before turn 3: tidy up"
+    assert obstacle(found["undo"]) == "nothing to undo"
+    assert title(found["redo"]) == "Redo the last rewind, to before turn 3: tidy up"
 
 
 def test_ticked_paths_are_meant_literally(tb: Takeback, workspace: Path) -> None:

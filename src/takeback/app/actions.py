@@ -1,0 +1,158 @@
+"""What can be done at an entry of the timeline, and why not: a list of data, for every face.
+
+The words are in ``words/choices.py``, the keys are the picker's. An operation that is new is one
+more name here.
+"""
+
+from __future__ import annotations
+
+from takeback.app import proposal as proposals
+from takeback.model.operation import BOTH, CONVERSATION, FILES, FORK, REDO, UNDO, Move
+from takeback.model.path_text import FromRoot
+from takeback.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from typing import Final, Literal
+
+    from takeback.app.proposal import Proposal
+    from takeback.model.operation import StepKind
+    from takeback.ops.choices import Choices
+    from takeback.ops.timeline import TimelineEntry
+
+    Doing = Literal[
+        "both",
+        "conversation",
+        "files",
+        "ticked",
+        "fork",
+        "fork files",
+        "fork directory",
+        "undo",
+        "redo",
+    ]
+    """Actions that are operations: each has a proposal."""
+    ActionName = Doing | Literal["end", "before", "label", "copy", "cancel"]
+    Obstacle = Literal["no_conversation", "no_tick", "no_end", "nothing_to_undo", "nothing_to_redo"]
+
+TICKED: Final = "ticked"
+END: Final = "end"
+BEFORE: Final = "before"
+FORK_FILES: Final = "fork files"
+FORK_DIRECTORY: Final = "fork directory"
+LABEL: Final = "label"
+COPY: Final = "copy"
+CANCEL: Final = "cancel"
+
+NO_CONVERSATION: Final = "no_conversation"
+NO_TICK: Final = "no_tick"
+NO_END: Final = "no_end"
+NOTHING_TO_UNDO: Final = "nothing_to_undo"
+NOTHING_TO_REDO: Final = "nothing_to_redo"
+
+GROUPS: tuple[tuple[ActionName, ...], ...] = (
+    (BOTH, CONVERSATION, FILES, TICKED),
+    (END, BEFORE, FORK, FORK_FILES, FORK_DIRECTORY),
+    (LABEL, COPY, UNDO, REDO, CANCEL),
+)
+"""What stands together in a list."""
+
+
+class Action(Value):
+    """One thing that a person may want at an entry.
+
+    ``obstacle`` is why it is not possible, ``detail`` what is known of that in words. ``of`` is
+    the operation that an undo or redo is about, ``ticked`` how many files are.
+    """
+
+    name: ActionName
+    obstacle: Obstacle | None = None
+    detail: str = ""
+    of: Move | None = None
+    ticked: int = 0
+
+    @property
+    def is_possible(self) -> bool:
+        return self.obstacle is None
+
+
+class Destination(Value):
+    """Where an entry leads: to before its turn, or to the end of it (``at_end``)."""
+
+    checkpoint: str
+    other: str | None
+    at_end: bool = False
+
+    def turned(self) -> Destination:
+        """Returns the other end of the turn."""
+        assert self.other is not None
+        return Destination(self.other, self.checkpoint, not self.at_end)
+
+
+def destination_of(entry: TimelineEntry) -> Destination:
+    """Returns the destination that an entry means: of a turn the checkpoint before it."""
+    turn = entry.turn
+    if turn is None:
+        return Destination(entry.checkpoint.id, None)
+    return Destination(turn.before, turn.after if turn.after != turn.before else None)
+
+
+def actions(
+    found: Choices,
+    entry: TimelineEntry,
+    destination: Destination,
+    ticked: Collection[bytes] | None,
+) -> tuple[Action, ...]:
+    """Returns every action at a destination; ``ticked`` is None where nothing can be ticked."""
+    made = [_talk(BOTH, found), _talk(CONVERSATION, found), Action(FILES)]
+    if ticked is not None:
+        made.append(Action(TICKED, None if ticked else NO_TICK, ticked=len(ticked)))
+    if entry.turn is not None:
+        way: Obstacle | None = NO_END if destination.other is None else None
+        made.append(Action(BEFORE, way) if destination.at_end else Action(END, way))
+    return (
+        *made,
+        *(_talk(name, found) for name in (FORK, FORK_FILES, FORK_DIRECTORY)),
+        Action(LABEL),
+        Action(COPY),
+        Action(UNDO, NOTHING_TO_UNDO if found.undo is None else None, of=found.undo),
+        Action(REDO, NOTHING_TO_REDO if found.redo is None else None, of=found.redo),
+        Action(CANCEL),
+    )
+
+
+def _talk(name: ActionName, found: Choices) -> Action:
+    """Returns an action that moves the conversation."""
+    if found.no_conversation is None:
+        return Action(name)
+    return Action(name, NO_CONVERSATION, found.no_conversation)
+
+
+def proposal_of(
+    name: Doing,
+    found: Choices,
+    *,
+    ticked: Collection[bytes] = (),
+    directory: str | None = None,
+) -> Proposal:
+    """Returns the proposal that an action is about."""
+    target = found.checkpoint
+    if name == UNDO:
+        return _step(name, found.undo)
+    if name == REDO:
+        return _step(name, found.redo)
+    if name == FORK:
+        return proposals.fork(target)
+    if name == FORK_FILES:
+        return proposals.fork(target, files=True)
+    if name == FORK_DIRECTORY:
+        return proposals.fork(target, worktree=directory)
+    if name == TICKED:
+        return proposals.rewind(target, map(FromRoot, sorted(ticked)), scope=FILES)
+    return proposals.rewind(target, scope=name)
+
+
+def _step(kind: StepKind, of: Move | None) -> Proposal:
+    assert of is not None, "impossible actions cannot be chosen"
+    return proposals.step(kind, of)
