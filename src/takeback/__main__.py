@@ -24,7 +24,7 @@ def main() -> "NoReturn":
 
 
 def hook(words: list[str], *, by_launcher: bool = False) -> "NoReturn":
-    """Takes one event of an agent, or talks with its extension until that has enough."""
+    """Takes one event of an agent, or talks with its extension until that is done."""
     if words[1:] == ["--stdio"]:
         from takeback.stdio import main as talk
 
@@ -35,7 +35,7 @@ def hook(words: list[str], *, by_launcher: bool = False) -> "NoReturn":
 
 
 def launched() -> "NoReturn":
-    """What the launcher calls: its first word is where takeback lies, the rest is the hook's."""
+    """What the launcher calls: its first word says where takeback is, the rest is the hook's."""
     words = sys.argv[2:]
     if words[1:]:
         hook(words, by_launcher=True)
@@ -52,14 +52,14 @@ def launched() -> "NoReturn":
     if status is None:
         import gc
 
-        gc.disable()  # what a hook makes stays until its end: 3 ms
+        gc.disable()  # a hook's objects live until its end: saves 3 ms
         from takeback.hook import main as hear
 
         status = hear(words, by_launcher=True)
         from takeback import standby
 
         standby.start(place)
-    posix._exit(status)  # nothing is buffered, and taking the modules apart costs 4 ms
+    posix._exit(status)  # nothing is buffered, and tearing down the modules costs 4 ms
 
 
 if __name__ == "__main__":

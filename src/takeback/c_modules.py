@@ -3,8 +3,8 @@
 A hook starts Python for each event. ``import signal`` makes enums (3 ms), ``import json`` compiles
 regular expressions (10 ms), ``os`` itself is not loaded yet when an event is handed over. The C
 modules below them are enough, but their names are private and may change with any Python, so
-nothing else in takeback imports them: each is found here, when it is first asked for, and where
-it is missing its public module serves.
+nothing else in takeback imports them: each is looked up here on first use, and if it is missing its
+public module takes its place.
 """
 
 # Like ``handover``, which is loaded before anything else, this imports nothing.
@@ -45,7 +45,7 @@ _FOUND_IN = {
 
 
 def __getattr__(name: str) -> object:
-    """Finds a name on its first use; from then on it is an ordinary one of this module."""
+    """Finds a name on its first use; from then on it is an ordinary name of this module."""
     if name not in _FOUND_IN:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     private, inner, public, outer = _FOUND_IN[name]

@@ -1,22 +1,22 @@
-"""The doorkeeper: looks at who hands over an event, and believes nothing that it says of itself.
+"""The doorkeeper: checks who hands over an event, and believes nothing it says about itself.
 
-The standby does what a hook would do, so a hook may only hand over to one that can do no more and
-no less than itself: else a process in a sandbox would have a way out of it, and one without
-would be held in a sandbox that is not its own.
+The standby does what a hook would do, so a hook may only hand over to one that can do exactly what
+it can do itself: else a sandboxed process would have a way out, and one without a sandbox would be
+held in one that is not its own.
 
     who asks        the kernel says, with each message (SCM_CREDENTIALS)
     what it is      /proc/PID says: users, groups, capabilities, namespaces, root, no_new_privs,
                     seccomp, limits, niceness, security label: all as the standby's own
     Landlock        /proc says nothing of it. But from inside a domain no process outside can be
                     looked at: the hook has to open a file of the standby through
-                    /proc/PID/fd, and the standby has looked at the hook. Who can do both ways
-                    is in the same domain, or both are in none.
-    seccomp         two filters cannot be compared, only counted: whoever has more of them than
-                    the first process of the system does all itself
-    its places      PATH, HOME, TMPDIR, TAKEBACK_HOME, XDG_*_HOME: as the standby's own
+                    /proc/PID/fd, and the standby has looked at the hook. If both succeed, they
+                    are in the same domain, or in none.
+    seccomp         two filters cannot be compared, only counted: a hook that has more of them
+                    than the first process of the system does everything itself
+    its places      PATH, HOME, TMPDIR, TAKEBACK_HOME, XDG_*_HOME: same as the standby's own
 
-A number of a process may be used again: the same process is there before it is given the name of
-the file and after it has sent it, so it was that one which sent it.
+A process id may be reused: the same process is there before it is given the name of the file and
+after the file was sent, so it is the one that sent it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FILTERS = b"Seccomp_filters:"
 
 
 class NotAdmitted(Exception):
-    """Who asks is no hook, or not one that the standby can stand in for."""
+    """The caller is not a hook, or not one that the standby can stand in for."""
 
 
 class Handed:
@@ -51,19 +51,19 @@ class Handed:
 
 
 def listen_for_names(door: socket.socket) -> None:
-    """Lets the kernel say with each message who sent it.
+    """Has the kernel say with each message who sent it.
 
-    It is asked for at the door, which whoever comes through it inherits: asked for afterwards,
-    what a quick hook has said already would be nobody's.
+    It is set on the listening socket, from which each connection inherits it: set afterwards, what
+    a quick hook has sent already would have no sender.
     """
     door.setsockopt(socket.SOL_SOCKET, _SO_PASSCRED, 1)
 
 
 class Doorkeeper:
-    """Admits hooks that are what this process is."""
+    """Admits hooks that are like this process."""
 
     def __init__(self) -> None:
-        """Raises OSError where the kernel does not say what a process is."""
+        """Raises OSError if the kernel does not tell what a process is."""
         self._kind = handover.kind("self")
         self._places = handover.places(os.environb._data)  # type: ignore[attr-defined]
         self.is_comparable = _filters("self") == _filters("1")
@@ -95,7 +95,7 @@ def _filters(process: str) -> bytes:
 
 
 def _is_same(shown: int, proof: int) -> bool:
-    """Tells whether a descriptor leads to the file, and was opened anew for writing."""
+    """Tells whether a descriptor leads to the file, and was opened separately for writing."""
     theirs, ours = os.fstat(shown), os.fstat(proof)
     writes = fcntl.fcntl(shown, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDWR
     return writes and (theirs.st_dev, theirs.st_ino) == (ours.st_dev, ours.st_ino)
@@ -113,7 +113,7 @@ def _understood(request: bytes) -> tuple[str, dict[bytes, bytes]]:
 
 
 class Talk:
-    """Hears one process, which the kernel names with all that it says."""
+    """Listens to one process, which the kernel names with each message."""
 
     def __init__(self, visitor: socket.socket) -> None:
         self._visitor = visitor
@@ -127,7 +127,7 @@ class Talk:
         return self._exactly(length)
 
     def rights(self) -> list[int]:
-        """Returns the descriptors that come with the word that hands over."""
+        """Returns the descriptors that come with the message that hands over."""
         said, fds = self._hear(1)
         if said != handover.GO or len(fds) != handover.STREAMS + 2:
             raise NotAdmitted("it does not hand over")

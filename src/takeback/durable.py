@@ -4,9 +4,9 @@ Every call below that changes a disk is one *step*. Between any two steps the pr
 be killed and on any of them the disk may fail; tests/crash does both at each step, through
 ``faults``. Nothing else in takeback opens a file for writing, renames, links or removes.
 
-Steps never follow a symbolic link in the last component, and inside a workspace they take
-one single component below an open directory, so a directory that is swapped for a link
-meanwhile cannot lead them astray.
+Steps never follow a symbolic link in the last component, and inside a workspace they take a single
+component below an open directory, so swapping a directory for a link meanwhile cannot lead them
+astray.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Name = str | bytes
 
 _FULL_SYNC = 51  # macOS F_FULLFSYNC: fsync there does not reach the platter
 _SCRATCH = b".takeback-"
-"""Every temporary name of ours begins so."""
+"""The prefix of all our temporary names."""
 
 
 _BLOCK = 1 << 14
@@ -51,7 +51,7 @@ def scratch_name(token: str, number: int) -> bytes:
 def is_scratch_name(name: bytes, token: str | None) -> bool:
     """Tells whether a directory entry is a temporary file of the operation ``token``.
 
-    A name of that form alone proves nothing: anybody may give it to a file of theirs.
+    The form of a name alone proves nothing: anybody may name their file like that.
     """
     if token is None or not name.startswith(_SCRATCH):
         return False
@@ -72,10 +72,10 @@ def create(name: Name, *, dir_fd: int | None = None, mode: int = 0o600) -> int:
 
 
 def unmask_owner() -> None:
-    """Takes the owner's own bits out of this process's mask.
+    """Removes the owner's own bits from this process's umask.
 
-    For the faces, at their start: under ``umask 0177`` a directory that was just made could not
-    be entered, and neither git nor SQLite can be told otherwise. What others may do stays.
+    For the faces, at their start: under ``umask 0177`` a directory that was just made could not be
+    entered, and neither git nor SQLite can be told otherwise. The bits for others stay.
     """
     mask = os.umask(0o077)
     os.umask(mask & 0o077)
@@ -92,7 +92,7 @@ def write(fd: int, data: bytes | memoryview) -> None:
 def write_sparse(fd: int, data: bytes) -> None:
     """Writes all of ``data`` at the current position, which is the end of a new file.
 
-    Blocks of zeros become holes where the file system has them, which reads the same.
+    Blocks of zeros become holes if the file system supports them, which read the same.
     """
     if len(data) < _BLOCK:
         write(fd, data)
@@ -135,7 +135,7 @@ def sync(fd: int) -> None:
     if hasattr(os, "fdatasync"):
         os.fsync(fd)
         return
-    import fcntl  # macOS only: 1 ms that Linux need not pay
+    import fcntl  # macOS only: saves Linux 1 ms
 
     try:
         fcntl.fcntl(fd, _FULL_SYNC)
@@ -171,7 +171,7 @@ def rename_to_free_name(old: bytes, new: bytes, *, dir_fd: int, to_fd: int | Non
 
 
 def flush_file_system(fd: int) -> bool:
-    """Flushes all of the file system that holds ``fd``; False where there is no such call.
+    """Flushes the whole file system that holds ``fd``; False if there is no such call.
 
     Raises OSError if the disk did not take everything.
     """
@@ -212,9 +212,9 @@ def rmdir(name: Name, *, dir_fd: int | None = None) -> None:
 def chmod(fd: int, mode: int) -> None:
     """Sets the permission bits of an open file or directory.
 
-    setuid, setgid and sticky stay as they are: one that is there is the user's (a new directory
-    has the setgid bit from its parent, as any other made there), and none is ever added. Works
-    on a directory too that its bits keep us from reading, open as a place only (O_PATH).
+    setuid, setgid and sticky stay as they are: any that is set is the user's (a new directory gets
+    the setgid bit from its parent, like any other made there), and none is ever added. Also works
+    on a directory that we may not read, opened as a mere path (O_PATH).
     """
     _step("chmod")
     bits = os.fstat(fd).st_mode & 0o7000 | mode & 0o777
@@ -236,9 +236,9 @@ def replace_file(
 ) -> None:
     """Replaces one file of ours whole: readers see the old or the new bytes.
 
-    With ``flush`` the new bytes are on the disk when it returns; without, a power loss
-    may leave the old ones (good enough for what can be made anew). ``check`` is called when
-    nothing but the rename is left to do, and may raise.
+    With ``flush`` the new bytes are on the disk when it returns; without, a power loss may leave
+    the old ones (good enough for what can be rebuilt). ``check`` is called just before the rename,
+    and may raise.
     """
     directory, name = os.path.split(path)
     temporary = f"{directory}/.{name}.{os.getpid()}.tmp"
@@ -270,7 +270,7 @@ def replace_file(
 
 
 def create_file(name: str, data: bytes, *, dir_fd: int) -> None:
-    """Makes a new file whole: it is not there, or there with all its bytes, flushed.
+    """Makes a new file in one step: it does not exist, or exists with all its bytes, flushed.
 
     May be called again after a crash. Raises FileExistsError rather than replace other bytes.
     """
@@ -305,7 +305,7 @@ def _lexists(name: str, dir_fd: int) -> bool:
 
 
 def _holds(name: str, data: bytes, dir_fd: int) -> bool:
-    """Tells whether a name is an ordinary file with these bytes, and waits for none."""
+    """Tells whether a name is an ordinary file with these bytes; never blocks."""
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         fd = os.open(name, flags, dir_fd=dir_fd)
@@ -325,7 +325,7 @@ def make_directories(path: str) -> None:
     for directory in reversed(missing):
         try:
             mkdir(directory)
-            os.chmod(directory, 0o700)  # whatever the mask of a host says
+            os.chmod(directory, 0o700)  # whatever the host's umask
         except FileExistsError:
             continue
 

@@ -21,8 +21,8 @@
     ├── TimedOut                      1   a time limit of ours ran out
     └── Bug                          70   any exception that is not in this tree
 
-The last is made at the borders, of the Python API and of the faces. Exit status 130
-(interrupted) has no class here: it is KeyboardInterrupt.
+The last is made at the borders: the Python API and the faces. Exit status 130 (interrupted) has no
+class here: it is KeyboardInterrupt.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class RecoveredInstead(TakebackError):
 
 
 class NotAWorkspace(TakebackError):
-    """``new`` where it could be one and only has no checkpoint yet: earlier ones may be offered."""
+    """``new`` if it only has no checkpoint yet: those made under an earlier path may be offered."""
 
     code = "not_a_workspace"
     exit_status = 10
@@ -91,7 +91,7 @@ class InUse(TakebackError):
 
 
 class NoSuchCheckpoint(TakebackError):
-    """Where a name fits several sessions, ``sessions`` names them, ``about`` says what each is."""
+    """If a name fits several sessions, ``sessions`` names them, ``about`` says what each is."""
 
     code = "no_such_checkpoint"
     exit_status = 12
@@ -137,7 +137,7 @@ class GitUnusable(TakebackError):
 
 
 class GitFailed(TakebackError):
-    """git on our own store ended with an error: the arguments, the status, its last words."""
+    """git on our own store ended with an error: the arguments, the status, its last line."""
 
     code = "git_failed"
 
@@ -164,7 +164,7 @@ class ObjectMissing(StoreDamaged):
 
 
 class LedgerDamaged(StoreDamaged):
-    """The file is not a ledger any more; it is made anew from the store."""
+    """The file is not a ledger any more; it is rebuilt from the store."""
 
     code = "ledger_damaged"
 
@@ -198,7 +198,7 @@ class WriteFailed(TakebackError):
 
 
 class LedgerUnwritable(WriteFailed):
-    """Not ours to write now: disk full, read-only, of a newer format. Nothing is damaged."""
+    """It cannot be written now: disk full, read-only, or of a newer format. Nothing is damaged."""
 
     code = "ledger_unwritable"
 
@@ -213,7 +213,7 @@ class TimedOut(TakebackError):
 
 
 class Bug(TakebackError):
-    """An error of takeback itself; what was raised is its cause."""
+    """An error in takeback itself; what was raised is its cause."""
 
     code = "bug"
     exit_status = 70

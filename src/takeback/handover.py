@@ -6,13 +6,13 @@ the standby (``standby.py``) imports nothing more than this module:
     hook                                     standby
     its word, its environment  ──>                looks at who asks (doorkeeper.py)
                                <──  "+" and where a file is that only its equals can open
-    "!", its streams and directory, that file ──>        or "-", or nothing in time: the hook
-                               <──  how it ended         does all itself, as if there were none
+    "!", its streams and directory, that file ──>        or "-", or no answer in time: the hook
+                               <──  how it ended         does it all itself, as if without one
 
 Only "!" hands the event over, and with it what keeps the agent waiting: a standby that hangs has
-neither, and finds later that nobody is there. Hooks of another kind (in a sandbox, under other
-limits, with other places) have a standby of their own, whose socket has another name. Nothing but
-C modules and ``ownership`` is imported here, not even ``__future__``.
+neither, and later finds nobody there. Hooks of another kind (in a sandbox, under other limits, with
+other places) have a standby of their own, whose socket has another name. Nothing but C modules and
+``ownership`` is imported here, not even ``__future__``.
 """
 
 import sys
@@ -36,12 +36,12 @@ PLACES = (
     b"XDG_STATE_HOME",
     b"XDG_CACHE_HOME",
 )
-"""Variables that lead to programs and files: those of the standby must be those of the hook."""
+"""Variables that lead to programs and files: the standby's must equal the hook's."""
 _PATIENCE = 0.5
 _ANSWER = 64
 _NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
 _RIGHTS = (b"Uid:", b"Gid:", b"Groups:", b"Cap", b"NoNewPrivs:", b"Seccomp")
-_NICE, _STARTED = 16, 19  # of what stands behind the name of the program in /proc/PID/stat
+_NICE, _STARTED = 16, 19  # fields after the name of the program in /proc/PID/stat
 _PRIME = (1 << 61) - 1
 
 
@@ -50,13 +50,12 @@ class Lost(Exception):
 
 
 def hand_over(directory: str, words: list[str]) -> int | None:
-    """Lets the standby in a directory take this process's event; returns the status to end with.
+    """Hands this process's event to the standby in a directory; returns the status to end with.
 
-    None if there is no standby, or none that could do just what this process would do.
-    Raises Lost.
+    None if there is no standby, or none that can do exactly what this process could. Raises Lost.
     """
     if why_not_private(directory):
-        return None  # whoever listens there may be anybody
+        return None  # anybody may be listening there
     try:
         name = name_for(environment())
     except OSError:
@@ -80,7 +79,7 @@ def _taken(door: socket.socket, directory: str, name: str, words: list[str]) -> 
     fds: list[int] = []
     try:
         fds.append(posix.open(".", posix.O_RDONLY | posix.O_CLOEXEC))
-        posix.chdir(directory)  # the path of a socket may have no more than 107 bytes
+        posix.chdir(directory)  # the path of a socket may have at most 107 bytes
         try:
             door.settimeout(_PATIENCE)
             door.connect(name)
@@ -107,15 +106,15 @@ def _taken(door: socket.socket, directory: str, name: str, words: list[str]) -> 
 
 
 def request(words: list[str], environ: dict[bytes, bytes]) -> bytes:
-    """Returns what a hook says first: its word and its variables, none of which can hold a NUL."""
+    """Returns what a hook sends first: its word and its variables, none of which can hold a NUL."""
     word = words[0].encode(errors="surrogateescape") if words else b""
     return b"\0".join([word, *(b"%b=%b" % pair for pair in environ.items())])
 
 
 def name_for(environ: dict[bytes, bytes]) -> str:
-    """Returns the name of the socket of hooks that are like this process; raises OSError.
+    """Returns the name of the socket for hooks that are like this process; raises OSError.
 
-    Its end is a number for what this process is; who takes a wrong name is refused behind it.
+    It ends in a number for what this process is; a hook that takes a wrong name is refused later.
     """
     own = f"{sys.hexversion} {sys.executable} {__file__}".encode(errors="surrogateescape")
     said = b"\0".join([kind("self"), *places(environ), own])
@@ -123,15 +122,15 @@ def name_for(environ: dict[bytes, bytes]) -> str:
 
 
 def places(environ: dict[bytes, bytes]) -> list[bytes]:
-    """Returns where programs and files are for a process with these variables."""
+    """Returns where a process with these variables finds programs and files."""
     return [environ.get(name, b"") for name in PLACES]
 
 
 def kind(process: str) -> bytes:
-    """Returns what must be the same for two processes to be able to do the same, from the kernel.
+    """Returns, from the kernel, what must be equal for two processes to be able to do the same.
 
-    Whose rights they have, what their sandbox and their limits are, which files are at their
-    paths. Raises OSError, also if this process may not look at that one.
+    That is whose rights they have, their sandbox and limits, and which files are at their paths.
+    Raises OSError, also if this process may not look at that one.
     """
     place = f"/proc/{process}"
     rights = [line for line in _read(f"{place}/status").split(b"\n") if line.startswith(_RIGHTS)]
@@ -142,7 +141,7 @@ def kind(process: str) -> bytes:
 
 
 def started(process: str) -> bytes:
-    """Returns when a process began, which tells it from a later one of the same number."""
+    """Returns when a process began, which tells it from a later one with the same id."""
     return _numbers(f"/proc/{process}")[_STARTED]
 
 
@@ -151,7 +150,7 @@ def _numbers(place: str) -> list[bytes]:
 
 
 def _label(place: str) -> bytes:
-    """Returns what a security module calls the process; nothing where there is none."""
+    """Returns the label that a security module gives the process; empty if there is none."""
     try:
         return _read(f"{place}/attr/current")
     except OSError:

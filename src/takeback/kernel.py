@@ -1,8 +1,8 @@
 """The system calls that Python does not offer: birth times, safe opens, exchange of two names.
 
-``ctypes`` is imported on first use (5 ms): a capture that only looks at known files does
-without. On a system that lacks a call the functions say so by returning None or raising
-``Unsupported``, and the caller takes the longer way that is written there.
+``ctypes`` is imported on first use (5 ms): a capture that only looks at known files does without.
+On a system that lacks a call the functions return None or raise ``Unsupported``, and the caller has
+a longer way.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MADV_POPULATE_WRITE = 23
 _MAC_RENAME_SWAP = 2
 _MAC_RENAME_EXCL = 4
 _NO_SUCH_CALL = (errno.ENOSYS, errno.EPERM)
-"""What an old kernel and a sandbox that forbids the call answer; syncfs itself has neither."""
+"""The errors of an old kernel and of a sandbox that forbids the call; syncfs itself has neither."""
 LINUX = sys.platform.startswith("linux")
 _loaded: ctypes.CDLL | None = None
 _openat2_works = LINUX
@@ -51,7 +51,7 @@ def _libc() -> ctypes.CDLL:
 
 
 def birth_time(path: bytes) -> int:
-    """Returns when a file was created, in nanoseconds, or 0 where nobody recorded it."""
+    """Returns when a file was created, in nanoseconds, or 0 if that is not recorded."""
     if not LINUX:
         return int(getattr(os.lstat(path), "st_birthtime", 0) * 1_000_000_000)
     number = _SYS_STATX.get(os.uname().machine)
@@ -79,9 +79,9 @@ def birth_time(path: bytes) -> int:
 def open_directory_beneath(root_fd: int, path: bytes, *, only_to_read: bool = False) -> int:
     """Opens the directory ``path`` below ``root_fd``, crossing no symbolic link and no mount.
 
-    Raises OSError: ELOOP or ENOTDIR where a link or a file stands in the way, EXDEV where
-    something is mounted (without openat2: unless it is of the same file system), ENOENT.
-    ``only_to_read`` does without openat2, and so without loading ``ctypes``.
+    Raises OSError: ELOOP or ENOTDIR if a link or a file is in the way, EXDEV if something is
+    mounted there (without openat2: unless it is of the same file system), ENOENT. ``only_to_read``
+    does without openat2, and so without loading ``ctypes``.
     """
     if not path:
         return os.dup(root_fd)
@@ -108,7 +108,7 @@ def open_directory_beneath(root_fd: int, path: bytes, *, only_to_read: bool = Fa
 
 
 def _open_in_stretches(root_fd: int, path: bytes) -> int | None:
-    """Opens a path with as few calls as its length allows; None where there is no openat2."""
+    """Opens a path with as few calls as its length allows; None if there is no openat2."""
     current = root_fd
     while True:
         cut = len(path) if len(path) < _LONGEST_PATH else path.rfind(b"/", 0, _LONGEST_PATH)
@@ -158,7 +158,7 @@ def exchange(dir_fd: int, one: bytes, other: bytes) -> None:
 def rename_to_free_name(dir_fd: int, old: bytes, new: bytes, to_fd: int | None = None) -> None:
     """Renames only if ``new`` is free (FileExistsError otherwise); raises Unsupported too.
 
-    ``to_fd`` is the directory of ``new`` where that is another one.
+    ``to_fd`` is the directory of ``new`` if that is a different one.
     """
     flag = _RENAME_NOREPLACE if LINUX else _MAC_RENAME_EXCL
     _rename_with(dir_fd, old, dir_fd if to_fd is None else to_fd, new, flag)
@@ -186,10 +186,10 @@ def _rename_with(dir_fd: int, old: bytes, to_fd: int, new: bytes, flag: int) -> 
 
 
 def flush_file_system(fd: int) -> bool:
-    """Flushes the whole file system of ``fd``; False where there is no such call.
+    """Flushes the whole file system of ``fd``; False if there is no such call.
 
-    Any other failure is one of the disk (EIO, ENOSPC, EDQUOT) and raised: a write that came
-    before has not arrived.
+    Any other failure comes from the disk (EIO, ENOSPC, EDQUOT) and is raised: an earlier write has
+    not arrived.
     """
     function = getattr(_libc(), "syncfs", None)
     if function is None:
@@ -207,8 +207,8 @@ def flush_file_system(fd: int) -> bool:
 def own_memory() -> None:
     """Copies the memory that this process still shares with the one it was forked from.
 
-    Else each page is copied when it is first written to, and Python writes wherever it reads.
-    Only speed depends on it; where there is no such call nothing is done.
+    Otherwise each page is copied when it is first written to, and Python writes wherever it reads.
+    Only speed depends on it; without such a call nothing is done.
     """
     if not LINUX:
         return

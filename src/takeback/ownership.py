@@ -1,4 +1,4 @@
-"""Whose a file is: what others own or may write is not relied on.
+"""Who owns a file: what others own or may write is not relied on.
 
 Like ``handover``, which asks it before anything else is loaded, this imports C modules only.
 """
@@ -9,14 +9,14 @@ _SYSTEM_GROUPS = 100
 
 
 def why_not_private(path: str) -> str:
-    """Returns why others could change what is at a path; empty if they cannot, or if it is not.
+    """Returns why others could change what is at a path; empty if they cannot, or if it is missing.
 
-    As ssh does: it belongs to this user or to root, and neither its group nor others may write
-    it. Who reads it is another matter.
+    The rule is that of ssh: it belongs to this user or to root, and neither its group nor others
+    may write it. Who may read it does not matter here.
     """
     try:
         status = posix.stat(path)
-    except OSError:  # not there, or not to be looked at: nobody can use it, then
+    except OSError:  # missing, or not accessible: then nobody can use it
         return ""
     if status.st_uid not in (0, posix.geteuid()):
         return "it belongs to another user"
@@ -28,8 +28,8 @@ def why_not_private(path: str) -> str:
 def others_may_write(path: str) -> bool:
     """Tells whether another user than root may change a program or the entries of a directory.
 
-    Programs of a system may be those of a group: groups below 100 are the system's own (root;
-    staff and admin, who may become root), and one with the user's own number is theirs alone.
+    A system's programs may belong to a group: groups below 100 are the system's own (root; staff
+    and admin, who may become root), and one with the user's own number is theirs alone.
     """
     try:
         status = posix.stat(path)

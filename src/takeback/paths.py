@@ -1,8 +1,8 @@
 """Where takeback keeps things, by the XDG rules. The only module that knows the places.
 
 A place is an absolute path. A relative one would lead elsewhere from each directory: in an XDG
-variable it counts as none, as the XDG specification says; in TAKEBACK_HOME it is an error,
-since somebody meant a place that all checkpoints are in.
+variable it is ignored, as the XDG specification says; in TAKEBACK_HOME it is an error, since it was
+meant as the one place for all checkpoints.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def home_directory(environ: Mapping[str, str]) -> str:
-    """Returns ``$HOME``, or what the system knows of the user; raises UsageError if neither."""
+    """Returns ``$HOME``, or what the system has on record; raises UsageError without either."""
     home = environ.get("HOME", "")
     if not home.startswith("/"):
         import pwd
@@ -38,7 +38,7 @@ def home_directory(environ: Mapping[str, str]) -> str:
 def takeback_home(environ: Mapping[str, str]) -> str:
     """Returns ``$TAKEBACK_HOME``, or ``$XDG_DATA_HOME/takeback``, or its default.
 
-    Raises UsageError if that is no absolute path, or if there is no home directory, and Refused
+    Raises UsageError if that is not an absolute path, or if there is no home directory, and Refused
     if others could change what is in it.
     """
     home = home_named(environ)
@@ -47,9 +47,9 @@ def takeback_home(environ: Mapping[str, str]) -> str:
 
 
 def check_private(*directories: str) -> None:
-    """Raises Refused for a directory that others own or may write; one may be missing.
+    """Raises Refused for a directory that others own or may write; missing ones are fine.
 
-    Whoever may write there chooses what hooks run and what is brought back.
+    Anyone who may write there decides what hooks run and what is restored.
     """
     for directory in directories:
         reason = why_not_private(directory)
@@ -64,7 +64,7 @@ def check_private(*directories: str) -> None:
 
 
 def home_named(environ: Mapping[str, str]) -> str:
-    """Returns the same place, whoever may write it; raises UsageError."""
+    """Returns the same place without checking who may write it; raises UsageError."""
     explicit = environ.get("TAKEBACK_HOME")
     if explicit:
         if not explicit.startswith("/"):
@@ -107,7 +107,7 @@ def _xdg(environ: Mapping[str, str], variable: str, default: str) -> str:
 
 
 def user_home(environ: Mapping[str, str]) -> bytes:
-    """Returns the real path of the user's home directory; nothing if there is none."""
+    """Returns the real path of the user's home directory; empty if there is none."""
     try:
         return os.path.realpath(os.fsencode(home_directory(environ)))
     except UsageError:

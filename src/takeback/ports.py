@@ -16,24 +16,24 @@ if TYPE_CHECKING:
         def now(self) -> float: ...
 
     class Reporter(Protocol):
-        """Hears how a long job goes. The core never prints."""
+        """Is told how a long job is going. The core never prints."""
 
         def progress(self, what: str, done: int, total: int) -> None:
             """Called now and then; ``total`` is 0 while it is not known."""
 
         def note(self, text: str) -> None:
-            """One sentence that the user should read, such as a recovery that was made."""
+            """Takes one sentence that the user should read, such as that a recovery was made."""
 
     class ObjectSink(Protocol):
         """Where a scan puts bytes that no earlier snapshot holds."""
 
         def has(self, oid: bytes) -> bool:
-            """Tells whether the object is kept and reads back; never believes a damaged one."""
+            """Tells whether the object is kept and readable; a damaged one does not count."""
 
         def holds(self, oid: bytes, data: bytes) -> bool:
             """Tells whether these very bytes are kept under their id; compares them.
 
-            Raises Collision (git/packs.py) if other bytes are, that have the same id.
+            Raises Collision (git/packs.py) if other bytes with the same id are kept.
             """
 
         def add(self, kind: int, data: bytes, oid: bytes | None = None) -> bytes:
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
             """Returns a sink for a forked process, which publishes by itself."""
 
         def publish(self) -> list[str]:
-            """Makes what was added durable and visible to readers; names what it wrote."""
+            """Makes what was added durable and visible to readers; returns the packs' names."""
 
         def adopt(self, names: list[str]) -> None:
             """Takes over what a forked sink has published."""
@@ -55,17 +55,17 @@ if TYPE_CHECKING:
             """Forgets what was added since the last publish."""
 
     class Importer(Protocol):
-        """Gives sessions' files to an agent that keeps its sessions in a database of its own.
+        """Hands session files to an agent that keeps its sessions in a database of its own.
 
-        ``is_workspace`` tells of a directory whether agents work in it: no program is run
-        that lies in one.
+        ``is_workspace`` tells whether agents work in a directory: no program in such a directory is
+        run.
         """
 
         def parcel(self, native: str) -> str | None:
-            """Returns the name of the file that a session made here waits in, else None."""
+            """Returns the name of the file in which a session made here waits, else None."""
 
         def check(self, environ: Mapping[str, str], is_workspace: Callable[[str], bool]) -> None:
-            """Raises Refused if the agent is not there to take anything in."""
+            """Raises Refused if there is no agent that could import anything."""
 
         def take_in(
             self,
@@ -80,18 +80,18 @@ if TYPE_CHECKING:
         """What an operation has just brought back from a snapshot."""
 
         def holds(self, path: bytes, *, directory: bool) -> bool:
-            """Tells whether the snapshot held a path, as a directory or as anything else."""
+            """Tells whether the snapshot held a path, as a directory or as something else."""
 
         def below(self, directory: bytes) -> list[bytes]:
             """Returns the files that it held below a directory that was ignored."""
 
     class Adapter(Protocol):
-        """What knows one agent.
+        """Everything that is specific to one agent.
 
-        ``name`` is the agent's, in lower case. ``starts_by_id`` says that the host takes any
-        id, so that even an empty session can be made for it. ``mute_on_esc`` says that a turn
-        which a person stops ends without an event, so that the transcript alone tells. Only
-        ``parse`` is on the hook path, so the rest may import what it likes, inside functions.
+        ``name`` is the agent's, in lower case. ``starts_by_id`` says that the host takes any id, so
+        that even an empty session can be made for it. ``mute_on_esc`` says that a turn which a
+        person stops ends without an event, so that only the transcript shows it. Only ``parse`` is
+        on the hook path, so the rest may import anything, inside functions.
         """
 
         name: str
@@ -100,19 +100,19 @@ if TYPE_CHECKING:
 
         @property
         def importer(self) -> Importer | None:
-            """What gives a new session to the agent; None where it reads the file itself."""
+            """What hands a new session to the agent; None if the agent reads the file itself."""
 
         @property
         def command(self) -> str | None:
-            """The first word of a prompt that takeback answers itself; None where it cannot."""
+            """The first word of a prompt that takeback answers itself; None if it cannot."""
 
         def parse(
             self, payload: Mapping[str, Any], environ: Mapping[str, str]
         ) -> AgentEvent | None:
-            """Turns what a hook was given into an event; None for what is of no concern.
+            """Turns what a hook was given into an event; None for what does not concern us.
 
-            Pure. Raises ValueError in one sentence for a payload that lacks what it must have;
-            fields that are not known are passed over.
+            Pure. Raises ValueError with one sentence for a payload that lacks something required;
+            unknown fields are ignored.
             """
 
         def transcript_files(self, path: str) -> tuple[str, ...]:
@@ -124,31 +124,31 @@ if TYPE_CHECKING:
         def sessions_root(self, environ: Mapping[str, str]) -> str | None:
             """Returns the directory beneath which the agent keeps its sessions' files.
 
-            None where they may lie anywhere, or where there are none.
+            None if they may be anywhere, or if there are none.
             """
 
         def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
             """Returns the history up to a place, in the agent's own format, as one file.
 
-            ``parts`` are the transcript's bytes at a checkpoint, ``later`` what the same files
-            held long afterwards (empty if that is not known), where the prompt's own entry can be
-            found, and what the agent wrote a moment too late. No abandoned branch is in the
-            answer, and no torn last line. An empty answer means an empty conversation. Raises
-            ValueError if the place is not there.
+            ``parts`` are the transcript's bytes at a checkpoint, ``later`` what the same files held
+            long afterwards (empty if unknown): there the prompt's own entry can be found, and what
+            the agent wrote a moment too late. The result has no abandoned branch and no torn last
+            line. If it is empty, so is the conversation. Raises ValueError if the place is not
+            there.
             """
 
         def new_session(
             self, history: bytes, *, native: str, transcript: str, title: str, now: float
         ) -> NewSession:
-            """Returns a history as a session of its own, with a new id, to lie beside the old.
+            """Returns a history as a session of its own, with a new id, to go beside the old one.
 
             ``native`` and ``transcript`` are the old session's id and file. Writes nothing.
             """
 
         def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
-            """Returns how a person goes on with a session.
+            """Returns how a person continues a session.
 
-            ``moved`` is the file of one that was made for another directory than it came from.
+            ``moved`` is the file of a session that was made for a different directory.
             """
 
         def start(self, directory: str) -> Resume:
@@ -161,16 +161,16 @@ if TYPE_CHECKING:
             """Returns the words of a ``!command`` from the end of a transcript, if it has them."""
 
         def note(self, text: str, warning: str = "") -> str:
-            """Returns what a hook prints so that the model is told ``text``.
+            """Returns what a hook prints to tell the model ``text``.
 
             ``warning`` is for the person, where the agent shows them anything; either may be
             empty, and a note comes at prompts only.
             """
 
         def answer(self, text: str) -> str:
-            """Returns what the prompt hook prints so that the person is shown ``text``, no more.
+            """Returns what the prompt hook prints to show the person ``text``, and nothing more.
 
-            No model is asked. Called only where ``command`` is not None.
+            No model is asked. Called only if ``command`` is not None.
             """
 
 

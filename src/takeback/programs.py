@@ -1,8 +1,8 @@
-"""Finds programs to run: none that an agent or another user could have put there.
+"""Finds programs to run, but none that an agent or another user could have put there.
 
-An agent that works in a project can put a program there, and the directories of its
-environments (``.venv/bin``, ``node_modules/.bin``) often come first in PATH. So relative and
-empty entries are passed over, whatever lies in a workspace, and what others may write.
+An agent that works in a project can put a program there, and the directories of its environments
+(``.venv/bin``, ``node_modules/.bin``) often come first in PATH. So relative and empty entries are
+skipped, as is everything in a workspace, and what others may write.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Found(Value):
-    """A program, None if there is none to run; and why one that is there was passed over."""
+    """A program, None if there is none to run; and why one that exists was skipped."""
 
     program: str | None
     passed_over: str = ""
@@ -33,9 +33,9 @@ def find(
     recorded: str | None = None,
     is_workspace: IsWorkspace | None = None,
 ) -> Found:
-    """Looks for a program: the one recorded, else in the PATH of ``environ``.
+    """Looks for a program: takes the one recorded, else searches the PATH of ``environ``.
 
-    A name with a slash is a path; a relative one is passed over like those in PATH.
+    A name with a slash is a path; a relative one is skipped like those in PATH.
     """
     programs = [f"{directory}/{name}" for directory in _listed(environ)]
     if "/" in name:
@@ -51,7 +51,7 @@ def find(
 
 
 def trusted_path(environ: Mapping[str, str], is_workspace: IsWorkspace) -> str:
-    """Returns PATH without what ``find`` passes over, for a program that starts others."""
+    """Returns PATH without what ``find`` skips, for a program that starts others."""
     return ":".join(
         directory for directory in _listed(environ) if not _distrusted(directory, is_workspace)
     )
@@ -63,7 +63,7 @@ def _listed(environ: Mapping[str, str]) -> list[str]:
 
 
 def _distrusted(path: str, is_workspace: IsWorkspace | None) -> str:
-    """Returns why a path may be somebody else's doing; empty if it may be relied on."""
+    """Returns why a path may be somebody else's work; empty if it can be relied on."""
     real = os.path.realpath(path)
     for one in (path, real):
         directory = os.path.realpath(one if os.path.isdir(one) else os.path.dirname(one))

@@ -40,7 +40,7 @@ _PLAIN = Paint(on=False)
 
 
 class _Typed(Value):
-    """What the person typed: the words for takeback, whether it is agreed to, what is waived."""
+    """What the person typed: the words for takeback, whether they agreed, what they waived."""
 
     command: str
     line: str
@@ -50,7 +50,7 @@ class _Typed(Value):
     overrides: Overrides
 
     def with_flag(self, flag: str) -> str:
-        """Returns the line that does it all the same."""
+        """Returns the line that does it in spite of the refusal."""
         return " ".join([self.line, *([] if self.agreed else [_YES]), flag])
 
 
@@ -67,7 +67,7 @@ def answer(tb: Takeback, session: str, words: list[str], *, command: str) -> str
             Overrides.named(word for word in words if word in FLAGS),
         )
         lines = _answer(tb, session, typed, command)
-        return "\n".join(shown(line) for line in lines)  # some repeat what was typed
+        return "\n".join(shown(line) for line in lines)  # some echo what was typed
     except TakebackError as error:
         hint = error.hint
         if isinstance(error, Refused) and error.flag:

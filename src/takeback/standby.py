@@ -1,15 +1,14 @@
-"""The standby: a process with the hook's modules in memory, which does what hooks hand over.
+"""The standby: a process with the hook's modules in memory, which does what hooks hand over to it.
 
     the standby ── fork ──> a spare, waiting ── a hook comes ──> does its event, ends
          └── fork ──> the next spare, waiting
 
-The spare does what the hook would have done, in the same code, with the hook's own descriptors,
-environment and directory. It is used once, so nothing is remembered from one event to the next
-that could be stale, leak or hang; only the code itself is older than the event, and its files
-are looked at first. The first hook that finds no standby leaves one behind, for hooks that can do
-what it can do itself and no others (``doorkeeper.py``); a few kinds have one each. It ends
-after some minutes without events, when takeback's files change, and when its socket is taken
-away.
+The spare does what the hook would have done, with the same code and the hook's own descriptors,
+environment and directory. It is used once, so nothing is remembered from one event to the next that
+could be stale, leak or hang; only the code itself is older than the event, and its files are
+checked first. The first hook that finds no standby leaves one behind, only for hooks that can do
+exactly what it can do itself (``doorkeeper.py``); a few kinds have one each. It ends after some
+minutes without events, when takeback's files change, and when its socket is taken away.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
     from takeback.doorkeeper import Handed
 
-# What hooks import on first use: each spare would have to do that again.
+# What hooks import on first use: otherwise each spare would have to do that again.
 _LATER = (
     "ctypes",
     "encodings.ascii",
@@ -60,11 +59,11 @@ _MOST_KINDS = 4
 
 
 def start(directory: str) -> None:
-    """Leaves a standby behind that hooks find in this directory, unless the user wants none."""
+    """Leaves a standby behind for hooks to find in this directory, unless the user wants none."""
     if _seconds() <= 0 or not os.path.exists("/proc/self/ns/mnt"):
-        return  # unwanted, or it could not tell who calls it
+        return  # unwanted, or it could not tell who is calling
     if why_not_private(directory):
-        return  # nobody would come: the event itself has said why
+        return  # nobody would come: the event itself has reported why
     try:
         detached.spawn("takeback.standby", directory)
     except OSError as error:
@@ -72,10 +71,10 @@ def start(directory: str) -> None:
 
 
 def _seconds() -> float:
-    """Returns how long to wait for an event; 0 also where the settings cannot be read."""
+    """Returns how long to wait for an event; 0 also if the settings cannot be read."""
     try:
         return 60 * float(config.for_all(os.environ)["standby_minutes"])
-    except TakebackError:  # the event itself has said so
+    except TakebackError:  # the event itself has reported it
         return 0
 
 
@@ -102,11 +101,11 @@ def load() -> None:
     """Imports everything that an event may need."""
     for name in _LATER:
         import_module(name)
-    kernel.own_memory()  # for what it loads: the spares call it
+    kernel.own_memory()  # loads what it needs itself, as the spares call it
 
 
 def _keep_a_spare(door: _Door, code: _Code) -> None:
-    """Has one spare waiting, until nobody has come for a while or none may come any more."""
+    """Keeps one spare waiting, until nobody has come for a while or nobody can come any more."""
     while (patience := _seconds()) > 0:
         spare = _Spare(door, code)
         end = time.monotonic() + patience
@@ -116,7 +115,7 @@ def _keep_a_spare(door: _Door, code: _Code) -> None:
                 return
         if spare.news() != _BUSY:
             return
-        spare.has_news(_HEAD_START)  # that it has ended: a fork beside it would slow it down
+        spare.has_news(_HEAD_START)  # lets it finish: a fork at the same time would slow it down
         spare.dismiss()
         _reap()
 
@@ -130,10 +129,10 @@ def _reap() -> None:
 
 
 class _Spare:
-    """A child that waits for one hook, does what that hands over, and ends.
+    """A child that waits for one hook, does what the hook hands over, and ends.
 
-    It is forked before it is needed: the fork, and the copying of memory that follows one,
-    would be a third of what an event takes.
+    It is forked before it is needed: the fork, and the copying of memory that follows, would be a
+    third of the time of an event.
     """
 
     def __init__(self, door: _Door, code: _Code) -> None:
@@ -150,11 +149,11 @@ class _Spare:
         return bool(select([self._news], [], [], seconds)[0])
 
     def news(self) -> bytes:
-        """Returns whether it is busy now; else it has ended, and the standby is to end too."""
+        """Returns whether it is busy now; else it has ended, and the standby should end too."""
         return os.read(self._news, 1)
 
     def dismiss(self) -> None:
-        """Ends it if it waits; what it is busy with it does to the end."""
+        """Ends it if it is waiting; if it is busy, it finishes its work."""
         os.close(self._news)
         os.close(self._alive)
 
@@ -179,7 +178,7 @@ def _serve(visitor: socket.socket, keeper: Doorkeeper) -> None:
     """Does what one hook hands over."""
     try:
         handed = keeper.admit(visitor)
-    except (OSError, NotAdmitted):  # the hook has gone, or was none
+    except (OSError, NotAdmitted):  # the hook has gone away, or it was not a hook
         return
     visitor.settimeout(None)
     _become(handed)
@@ -187,7 +186,7 @@ def _serve(visitor: socket.socket, keeper: Doorkeeper) -> None:
 
 
 def _become(handed: Handed) -> None:
-    """Takes over what the hook is made of: what it says, not what it may or where things are."""
+    """Takes over the hook's streams, directory and variables; rights and places are the same."""
     for target, fd in enumerate(handed.streams):
         os.dup2(fd, target)
     os.fchdir(handed.directory)
@@ -213,11 +212,11 @@ class _Door:
         self._socket.bind(temporary)
         self._socket.listen(_BACKLOG)
         self._inode = os.lstat(temporary).st_ino
-        os.rename(temporary, self._name)  # one that was there sees that and ends
+        os.rename(temporary, self._name)  # an earlier standby sees that and ends
         self._make_room()
 
     def _make_room(self) -> None:
-        """Lets the oldest end where there are too many kinds; also takes away what is dead."""
+        """Ends the oldest standby if there are too many kinds; also removes dead ones."""
         found = []
         for name in os.listdir("."):
             if name.startswith(handover.PREFIX) and name != self._name:
@@ -245,11 +244,11 @@ class _Door:
             return False
 
     def shut(self) -> None:
-        """Closes it in a spare; the standby goes on."""
+        """Closes it in a spare; the standby keeps its own."""
         self._socket.close()
 
     def close(self) -> None:
-        """Closes it for good; hooks that wait at it do all themselves."""
+        """Closes it for good; hooks that wait at it do everything themselves."""
         if self.is_ours():
             os.unlink(self._name)
         self._socket.close()

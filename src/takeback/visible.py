@@ -1,14 +1,14 @@
-"""Makes text that others chose harmless: what would steer a terminal becomes visible.
+"""Makes text from others harmless: what would control a terminal becomes visible.
 
-File names, prompts, labels, ids and branches are whatever somebody wrote. Wherever one of them
-becomes part of a sentence it goes through here, so that no face has to think of it.
+File names, prompts, labels, ids and branches may contain anything. Each of them passes through here
+before it becomes part of a sentence, so that no face has to think of it.
 """
 
 from __future__ import annotations
 
 
 def shown(text: str) -> str:
-    """Returns text on one line: what would steer a terminal, or is no character, as ``\\xNN``."""
+    """Returns text on one line; terminal controls and what is not a character as ``\\xNN``."""
     if text.isprintable():
         return text
     return "".join(
@@ -19,7 +19,7 @@ def shown(text: str) -> str:
 def _joins(text: str, at: int) -> bool:
     """Tells whether a character joins two symbols into one, as in the emoji of a family.
 
-    Between letters it would only hide that two names are not the same.
+    Between letters it would only hide that two names differ.
     """
     beside = text[at - 1 : at] + text[at + 1 : at + 2]
     return text[at] == _JOINER and len(beside) == 2 and min(beside) >= _SYMBOLS
@@ -33,8 +33,8 @@ _ORDINARY = frozenset(" ./_-+@=,~()[]{}#%!$^:;'&*?|")
 def quoted(text: str) -> str:
     """Returns text as a model may read it: in quotes, which it cannot leave, and not too long.
 
-    Letters and digits of every script stand as they are, and what is usual in names; all else
-    (quotation marks, angle brackets, what is not seen) as ``\\xNN``.
+    Letters and digits of every script stay as they are, and so does what is usual in names; all
+    else (quotation marks, angle brackets, invisible characters) becomes ``\\xNN``.
     """
     inner = "".join(c if c.isalnum() or c in _ORDINARY else _marked(c) for c in text)
     if len(inner) > _LONGEST:
