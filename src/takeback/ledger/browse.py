@@ -1,4 +1,4 @@
-"""Questions of somebody who looks through everything: many rows, few columns, no JSON."""
+"""Queries for looking through everything: many rows, few columns, no JSON."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from takeback.ledger.ledger import Ledger
 
 _AT_ONCE = 500
-"""How many ids one question names."""
+"""How many ids go into one query."""
 _NO_TURN = (None, None, None, None, None)
 
 
 def timeline_rows(
     ledger: Ledger, *, without: Sequence[str], hidden: Iterable[str] = (), limit: int = -1
 ) -> tuple[TimelineRow, ...]:
-    """Returns checkpoints, newest first, leaving out some kinds unless they have a label."""
+    """Returns checkpoints, newest first, leaving out some kinds unless they are labelled."""
     kinds = ", ".join("?" * len(without))
     left_out = frozenset(hidden)
     found = [
@@ -41,7 +41,7 @@ def timeline_rows(
         id: original(str(name))
         for id, name in ledger.columns("select checkpoint, name from labels")
     }
-    # Apart from each other: joining them by their ids takes twice as long.
+    # Separate queries: joining them by their ids takes twice as long.
     turns = {
         id: (number, state, None if prompt is None else original(str(prompt)), before, after)
         for id, number, state, prompt, before, after in ledger.columns(
@@ -59,7 +59,7 @@ def timeline_rows(
 
 
 def _outside(ledger: Ledger, ids: Sequence[object] | None) -> list[tuple[object, object]]:
-    """Returns how many files the person changed before each checkpoint; of all without ids."""
+    """Returns how many files the person changed before each checkpoint; for all without ids."""
     question = "select checkpoint, count(*) from changes where who = 'outside'"
     if ids is None:
         rows = ledger.columns(f"{question} group by checkpoint")
@@ -73,7 +73,7 @@ def _outside(ledger: Ledger, ids: Sequence[object] | None) -> list[tuple[object,
 
 
 def _of(ledger: Ledger, question: str, ids: Sequence[object]) -> list[tuple[object, ...]]:
-    """Asks a question about many ids, some at a time."""
+    """Runs a query about many ids, some at a time."""
     found = []
     for start in range(0, len(ids), _AT_ONCE):
         some = ids[start : start + _AT_ONCE]
@@ -82,14 +82,14 @@ def _of(ledger: Ledger, question: str, ids: Sequence[object]) -> list[tuple[obje
 
 
 def spots(ledger: Ledger, ids: Sequence[str]) -> dict[str, Spot]:
-    """Returns where checkpoints stand, by id; unknown ones are left out."""
+    """Returns the places of checkpoints, by id; unknown ones are left out."""
     columns = "id, place, session, kind, turn, snapshot"
     rows = _of(ledger, f"select {columns} from checkpoints where id in (%s)", ids)
     return {str(id): Spot._make(rest) for id, *rest in rows}
 
 
 def operation_places(ledger: Ledger) -> dict[str, int]:
-    """Returns where each operation stands among the checkpoints."""
+    """Returns the place of each operation among the checkpoints."""
     rows = ledger.columns("select id, place from operations")
     return {str(id): int(str(place)) for id, place in rows}
 
@@ -97,7 +97,7 @@ def operation_places(ledger: Ledger) -> dict[str, int]:
 def newest_state(ledger: Ledger) -> tuple[str, int] | None:
     """Returns the newest checkpoint that is a state of the files, and its sequence number.
 
-    Not an undo snapshot, nor a copy that begins a session; nor that a session started or ended,
+    Not an undo snapshot, nor a copy that begins a session; nor the start or end of a session,
     unless a turn ended with it: nothing was done to the files there.
     """
     rows = ledger.columns(
@@ -111,7 +111,7 @@ def newest_state(ledger: Ledger) -> tuple[str, int] | None:
 
 
 def turn_around(ledger: Ledger, checkpoint: str) -> str | None:
-    """Returns the turn that a checkpoint is a part of: a round, a step, the end of a session."""
+    """Returns the turn that a checkpoint (a round, a step, the end of a session) is part of."""
     rows = ledger.columns(
         "select turns.id from checkpoints join turns on turns.session = checkpoints.session "
         "and turns.number = checkpoints.turn where checkpoints.id = ? "
@@ -122,10 +122,10 @@ def turn_around(ledger: Ledger, checkpoint: str) -> str | None:
 
 
 def unused_forks(ledger: Ledger, besides: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Returns the beginnings of sessions that were cut here and have nothing else to show.
+    """Returns the first checkpoints of sessions that were cut here and not used since.
 
-    Each as checkpoint, session and the checkpoint it was cut from, newest first. One that has a
-    label, a turn or a checkpoint of any kind but ``besides`` has something to show.
+    Each as checkpoint, session and the checkpoint it was cut from, newest first. A session that has
+    a label, a turn or a checkpoint of any kind but ``besides`` was used.
     """
     kinds = ", ".join("?" * len(besides))
     rows = ledger.columns(
@@ -144,7 +144,7 @@ def unused_forks(ledger: Ledger, besides: Sequence[str]) -> list[tuple[str, str,
 def shown_by(ledger: Ledger, ids: Sequence[str], folded: Sequence[str]) -> dict[str, str]:
     """Returns the row of a list that shows each checkpoint: its own, or that of its turn.
 
-    One of the ``folded`` kinds without a turn and without a label is on no row.
+    A checkpoint of the ``folded`` kinds that has neither turn nor label is on no row.
     """
     labels = {str(id) for (id,) in ledger.columns("select checkpoint from labels")}
     found = {}
@@ -157,7 +157,7 @@ def shown_by(ledger: Ledger, ids: Sequence[str], folded: Sequence[str]) -> dict[
 
 
 def checkpoints_with(ledger: Ledger, words: Sequence[str], *, only_paths: bool) -> set[str]:
-    """Returns the ids of the checkpoints that have a prompt or changed path with all words."""
+    """Returns the ids of the checkpoints that have all words in a prompt or changed path."""
     where, values = matches(words)
     only = " and what = 'path'" if only_paths else ""
     rows = ledger.columns(f"select distinct checkpoint from words where {where}{only}", *values)

@@ -1,4 +1,4 @@
-"""The ledger's file: opening it, saying SQL to it, and what can be wrong with it."""
+"""The ledger's file: opening it, running SQL on it, and what can be wrong with it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 IN_MEMORY = ":memory:"
-"""A ledger for one command, where the disk takes none."""
+"""A ledger for one command only, if the disk takes none."""
 PATIENCE = 3.0
-"""How long, in seconds, another process may keep the file to itself before a command does without.
+"""How long, in seconds, another process may lock the file before a command does without it.
 
-Long enough for one that catches up with a thousand turns, so that it need not be done twice.
+Long enough for a process that catches up with a thousand turns, so that this is not done twice.
 """
 
 
 class LedgerRefused(Exception):
-    """One row is not to be had in a ledger: a number too large, an id that stands there already."""
+    """A ledger cannot hold this row: a number is too large, or its id is already there."""
 
 
 def _translated(
@@ -43,14 +43,14 @@ def _translated(
 
 
 def _casefold(text: str | bytes | float | None) -> str | bytes | float | None:
-    """Lets SQL compare as people do; its own ``lower`` knows ASCII alone."""
+    """Lets SQL compare as people do; its own ``lower`` knows only ASCII."""
     return text.casefold() if isinstance(text, str) else text
 
 
 class LedgerFile:
     """One SQLite file, opened and brought up to the newest tables.
 
-    Every method may raise LedgerDamaged or LedgerUnwritable, one that writes LedgerRefused.
+    Every method may raise LedgerDamaged or LedgerUnwritable, one that writes also LedgerRefused.
     """
 
     def __init__(self, path: str) -> None:
@@ -97,13 +97,13 @@ class LedgerFile:
         return [tuple(original(v) if isinstance(v, str) else v for v in row) for row in rows]
 
     def columns(self, query: str, *values: object) -> list[tuple[object, ...]]:
-        """Returns rows as SQLite has them: text of a person's has to go through ``original``.
+        """Returns rows as SQLite has them: text that a person wrote has to go through ``original``.
 
         For thousands of rows, of which few columns are such text.
         """
         bound = _bound(values)
         try:
-            # To Python 3.12.0 and 3.12.1 a number is a name, and names want a mapping.
+            # Python 3.12.0 and 3.12.1 take a number for a name, and names require a mapping.
             if "?1" in query:
                 named = {str(number): value for number, value in enumerate(bound, 1)}
                 return self._db.execute(query, named).fetchall()
@@ -114,7 +114,7 @@ class LedgerFile:
             raise LedgerRefused(str(error)) from error
 
     def many(self, query: str, values: Iterable[Sequence[object]]) -> None:
-        """Says one thing of many rows; half the time of saying it row by row."""
+        """Runs one statement for many rows; takes half the time of running it row by row."""
         try:
             self._db.executemany(query, map(_bound, values))
         except sqlite3.DatabaseError as error:
@@ -129,7 +129,7 @@ class LedgerFile:
         self.rows("commit")
 
     def all_or_nothing(self, write: Callable[[], None]) -> None:
-        """Writes one part of what is being caught up; if that fails, nothing of the part stays."""
+        """Writes one part of a catch-up; if that fails, nothing of that part stays."""
         self.rows("savepoint part")
         try:
             write()
@@ -156,7 +156,7 @@ def _bound(values: Iterable[object]) -> list[object]:
 def _storable(text: str) -> str:
     """Returns text that SQLite takes: lone surrogates (bytes that are not UTF-8) moved aside.
 
-    They go to the last private plane of Unicode, which nobody types, and come back from there.
+    They are mapped to the last private plane of Unicode, which nobody types, and back.
     """
     if text.isascii():
         return text
@@ -164,7 +164,7 @@ def _storable(text: str) -> str:
 
 
 def original(text: str) -> str:
-    """Returns text as it was before SQLite took it."""
+    """Returns text as it was before ``_storable``."""
     if text.isascii():
         return text
     low, high = 0xD800 + _PRIVATE, 0xDFFF + _PRIVATE
@@ -172,7 +172,7 @@ def original(text: str) -> str:
 
 
 def remove(path: str) -> None:
-    """Deletes a ledger's files; the store has everything that they said."""
+    """Deletes a ledger's files; the store has everything that was in them."""
     for suffix in ("", "-wal", "-shm"):
         try:
             os.unlink(path + suffix)

@@ -1,4 +1,4 @@
-"""What the ledger knows that it does not know: lines not yet counted, checkpoints not read."""
+"""What the ledger knows to be missing: lines not yet counted, checkpoints not read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AT_ONCE = 400
 
 
 class Uncounted(Value):
-    """The changes of a checkpoint or of a turn, as the two trees whose lines are to be counted."""
+    """The changes of a checkpoint or turn, as the two trees whose lines have to be counted."""
 
     id: str
     what: str
@@ -30,7 +30,7 @@ class Uncounted(Value):
 
 
 def note_uncounted(ledger: Ledger, rows: Iterable[Uncounted]) -> None:
-    """Notes what is to be counted, in the place of what was to be counted before."""
+    """Notes what has to be counted, replacing what was noted before."""
     ledger.many(
         "insert or replace into uncounted values (?,?,?,?)",
         [(row.id, row.what, row.old, row.new) for row in rows],
@@ -38,7 +38,7 @@ def note_uncounted(ledger: Ledger, rows: Iterable[Uncounted]) -> None:
 
 
 def uncounted(ledger: Ledger, ids: Sequence[str]) -> list[Uncounted]:
-    """Returns what is not counted of some checkpoints and turns, in the order of the ids."""
+    """Returns what is not yet counted for some checkpoints and turns, in the order of the ids."""
     found = []
     for start in range(0, len(ids), _AT_ONCE):
         some = ids[start : start + _AT_ONCE]
@@ -54,9 +54,9 @@ def uncounted(ledger: Ledger, ids: Sequence[str]) -> list[Uncounted]:
 def set_lines(
     ledger: Ledger, row: Uncounted, lines: Mapping[bytes, tuple[int, int]] | None
 ) -> None:
-    """Writes what was counted, unless the row has been counted or has moved on meanwhile.
+    """Writes what was counted, unless the row has been counted or changed meanwhile.
 
-    None says that it cannot be counted and will not be tried again.
+    None means that it cannot be counted and will not be tried again.
     """
     same = "uncounted where id = ? and what = ? and old = ? and new = ?"
     values = (row.id, row.what, row.old, row.new)

@@ -1,4 +1,4 @@
-"""Answers questions about checkpoints, and takes them in."""
+"""Indexes checkpoints and answers questions about them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COPY = "kind = 'fork' and origin is not null"
 
 
 class Point(Value):
-    """Where the files stood at one moment: its place, its sequence number, the snapshot."""
+    """The state of the files at one moment: its place, its sequence number, the snapshot."""
 
     place: int
     sequence: int
@@ -43,7 +43,7 @@ class Ledger(LedgerFile):
         self.rows("delete from tips where ref = ?", ref)
 
     def clear(self) -> None:
-        """Forgets everything, to read it anew from the store."""
+        """Forgets everything, so that it is read again from the store."""
         for table in TABLES:
             self.rows(f"delete from {table}")
 
@@ -61,11 +61,11 @@ class Ledger(LedgerFile):
         return Point(int(str(place)), int(str(sequence)), str(snapshot))
 
     def highest_sequence(self) -> int:
-        """Returns the highest number of a checkpoint or operation, -1 without any."""
+        """Returns the highest sequence number of a checkpoint or operation, -1 without any."""
         return self._highest("sequence")
 
     def last_place(self) -> int:
-        """Returns where the newest checkpoint or operation stands, -1 without any."""
+        """Returns the place of the newest checkpoint or operation, -1 without any."""
         return self._highest("place")
 
     def _highest(self, column: str) -> int:
@@ -80,7 +80,7 @@ class Ledger(LedgerFile):
     def add(self, checkpoint: Checkpoint, place: int, changes: Sequence[OwnedChange]) -> None:
         """Indexes one checkpoint with what changed since the state before it.
 
-        ``place`` is where it stands among all checkpoints and operations of the workspace.
+        ``place`` is its position among all checkpoints and operations of the workspace.
         """
         origin = checkpoint.origin
         self.rows(
@@ -107,7 +107,7 @@ class Ledger(LedgerFile):
         )
 
     def add_operation(self, operation: Move, place: int) -> None:
-        """Indexes where an operation left the files, so that nobody is blamed for its changes."""
+        """Indexes how an operation left the files, so that nobody is blamed for its changes."""
         self.rows(
             "insert into operations values (?,?,?,?,?)",
             operation.id,
@@ -136,8 +136,8 @@ class Ledger(LedgerFile):
     ) -> list[Checkpoint]:
         """Returns checkpoints, newest first, leaving out some kinds.
 
-        With ``labelled`` one that has a label is never left out for its kind; those with an id of
-        ``besides`` are.
+        With ``labelled`` one that has a label is never left out because of its kind. Those whose
+        ids are in ``besides`` are left out.
         """
         where, values = _which(session, without, besides, labelled=labelled)
         return self._select(where, *values, limit=limit)
@@ -147,7 +147,7 @@ class Ledger(LedgerFile):
         return self._count(*_which(session, without, (), labelled=False))
 
     def amount(self, *, session: str | None, without: Sequence[str], besides: Iterable[str]) -> int:
-        """Returns how many ``checkpoints`` would find without a limit, those with labels too."""
+        """Returns how many ``checkpoints`` would find without a limit, labelled ones included."""
         return self._count(*_which(session, without, besides, labelled=True))
 
     def _count(self, where: str, values: tuple[object, ...]) -> int:
@@ -159,7 +159,7 @@ class Ledger(LedgerFile):
         return found[0] if found else None
 
     def after(self, checkpoint: Checkpoint, *, everywhere: bool = False) -> list[Checkpoint]:
-        """Returns what came after a checkpoint in its session, or in any, oldest first."""
+        """Returns what came after a checkpoint in its session, or in all sessions, oldest first."""
         found = self._select(
             "(?3 or session = ?1) and place > (select place from checkpoints where id = ?2)",
             checkpoint.session,
@@ -179,9 +179,10 @@ class Ledger(LedgerFile):
         return self._select("id in (select checkpoint from labels where name = ?1)", name)
 
     def at_or_before(self, time: float, *, session: str | None = None) -> Checkpoint | None:
-        """Returns the newest checkpoint that is not younger than ``time``.
+        """Returns the newest checkpoint made at or before ``time``.
 
-        The beginning of a session that was cut from another is a copy of an earlier state.
+        The first checkpoint of a session that was cut from another does not count: it is a copy of
+        an earlier state.
         """
         found = self._select(
             f"time <= ?1 and kind != 'undo' and not ({_COPY}) and (?2 is null or session = ?2)",
@@ -192,7 +193,7 @@ class Ledger(LedgerFile):
         return found[0] if found else None
 
     def previous(self, checkpoint: Checkpoint) -> Checkpoint | None:
-        """Returns the checkpoint that came before one, of whatever session."""
+        """Returns the checkpoint that came before another, in any session."""
         found = self._select(
             "place < (select place from checkpoints where id = ?1) and kind != 'undo' "
             f"and not ({_COPY})",
@@ -202,7 +203,7 @@ class Ledger(LedgerFile):
         return found[0] if found else None
 
     def with_snapshot(self, snapshot: SnapshotId) -> Checkpoint | None:
-        """Returns the newest checkpoint of exactly that state, of whatever kind."""
+        """Returns the newest checkpoint with exactly that state, of any kind."""
         found = self._select("snapshot = ?1", snapshot, limit=1)
         return found[0] if found else None
 
@@ -218,8 +219,8 @@ class Ledger(LedgerFile):
     def state_before(self, checkpoint: Checkpoint) -> SnapshotId | None:
         """Returns the snapshot that a checkpoint's changes are counted from, None for the first.
 
-        A session that takeback cut from another begins with a copy of an earlier state. No file
-        was changed for it, so nothing is compared with it, unless it is the first thing here.
+        A session that takeback cut from another begins with a copy of an earlier state. No file was
+        changed for it, so nothing is compared with it, unless it is the first checkpoint here.
         """
         earlier = f"place < (select place from checkpoints where id = ?1 and not ({_COPY}))"
         return self._state(earlier, checkpoint.id)
@@ -269,7 +270,7 @@ def _which(
     if ids:
         clauses.append(f"id not in ({', '.join('?' * len(ids))})")
         values += ids
-    if session is not None:  # apart, so that its index is used
+    if session is not None:  # a separate clause, so that its index is used
         clauses.append("session = ?")
         values += (session,)
     return " and ".join(clauses), values

@@ -1,8 +1,8 @@
-"""The tables, one migration a version. ``user_version`` says how many were applied.
+"""The tables, one migration per version. ``user_version`` says how many were applied.
 
-Everything here can be read anew from the refs, so a migration may throw away what it cannot
-carry over: with no tips left, the next command reads the store from its beginning. Two
-processes may come upon an older one at once: each statement is right when it is said twice.
+Everything here can be read again from the refs, so a migration may discard what it cannot carry
+over: with no tips left, the next command reads the store from its beginning. Two processes may find
+an older ledger at once: each statement may safely run twice.
 """
 
 from __future__ import annotations
@@ -121,4 +121,4 @@ TABLES = (
     "checkpoints",
     "tips",
 )
-"""All of them, so that one can be emptied after the other without breaking a reference."""
+"""All of them, in an order in which they can be emptied without breaking a reference."""

@@ -33,7 +33,7 @@ def session_by_id(ledger: Ledger, session: str) -> Session | None:
 
 
 def note_session(ledger: Ledger, checkpoint: Checkpoint, *, event: bool) -> None:
-    """Brings a session's row up to one of its checkpoints."""
+    """Brings a session's row up to date with one of its checkpoints."""
     origin, parts = checkpoint.origin, checkpoint.transcript
     ledger.rows(
         "insert into sessions values (?1,?2,?3,?4,?5,?6,?7,?8,?9,?9,?10,?11) "
@@ -74,7 +74,7 @@ def add_turn(ledger: Ledger, turn: Turn) -> None:
 
 
 def move_turn(ledger: Ledger, turn: Turn) -> None:
-    """Writes how far a turn has come."""
+    """Writes how far a turn has got."""
     ledger.rows(
         "update turns set after = ?2, ended = ?3, state = ?4 where id = ?1",
         turn.id,
@@ -90,7 +90,7 @@ def newest_turn(ledger: Ledger, session: str) -> Turn | None:
 
 
 def open_turns(ledger: Ledger) -> list[Turn]:
-    """Returns the newest turn of each session that runs or whose tasks go on."""
+    """Returns the newest turn of each session if it is running or its tasks still are."""
     return _turns(
         ledger,
         "state in ('running', 'background') and "
@@ -112,7 +112,7 @@ def turn_by_id(ledger: Ledger, id: str) -> Turn | None:
 
 
 def turn_of(ledger: Ledger, checkpoint: Checkpoint) -> Turn | None:
-    """Returns the turn that a checkpoint begins, ends or stands in."""
+    """Returns the turn that a checkpoint begins, ends or belongs to."""
     found = _turns(
         ledger,
         "session = ?1 and (before = ?2 or after = ?2 or number = ?3) order by place desc limit 1",
@@ -124,7 +124,7 @@ def turn_of(ledger: Ledger, checkpoint: Checkpoint) -> Turn | None:
 
 
 def turn_numbered(ledger: Ledger, session: str, number: int) -> Turn | None:
-    """Returns a turn of the session's line: its own, else one it has from its ancestors."""
+    """Returns a turn of the session's line: its own, else one inherited from its ancestors."""
     for here in line(ledger, session):
         found = _turns(ledger, "session = ?1 and number = ?2 order by place desc", here, number)
         if found:
@@ -159,7 +159,7 @@ def line(ledger: Ledger, session: str) -> list[SessionId]:
 def last_spoken(
     ledger: Ledger, sessions: Iterable[str], *, after: int, before: int | None
 ) -> SessionId | None:
-    """Returns which of some sessions was last gone on with between two sequence numbers."""
+    """Returns which of some sessions was last continued between two sequence numbers."""
     named = list(sessions)
     marks = ", ".join("?" * len(named))
     rows = ledger.rows(
@@ -195,7 +195,7 @@ def set_turn_changes(ledger: Ledger, turn: CheckpointId, changes: Iterable[Owned
 
 
 def owners(ledger: Ledger, turn: CheckpointId) -> dict[bytes, str | None]:
-    """Returns the paths that a turn is known to have changed, with who did it last."""
+    """Returns the paths that a turn is known to have changed, with who changed each last."""
     rows = ledger.rows(
         "select path, who from changes join checkpoints on checkpoints.id = changes.checkpoint "
         "where changes.turn = ? order by place",
@@ -212,11 +212,11 @@ def amid(ledger: Ledger) -> dict[str, str]:
 
 
 def amid_of_the_newest(ledger: Ledger) -> str | None:
-    """Returns the operation in whose middle the newest checkpoint was taken.
+    """Returns the operation during which the newest checkpoint was taken.
 
-    None if it was taken at another time, or an operation was finished since.
+    None if it was not taken during one, or an operation was finished since.
     """
-    rows = ledger.rows(  # asked for each checkpoint that is indexed: two look-ups, no scan
+    rows = ledger.rows(  # run for each checkpoint that is indexed: two look-ups, no scan
         "select id from checkpoints where place = (select max(place) from checkpoints) and "
         "place > coalesce((select max(place) from operations), -1) and instr(meta, '\"amid\"') > 0"
     )
@@ -225,7 +225,7 @@ def amid_of_the_newest(ledger: Ledger) -> str | None:
 
 
 def paths_of_the_interrupted(ledger: Ledger, operation: str) -> set[bytes]:
-    """Returns the paths that an interrupted operation was found to have changed."""
+    """Returns the paths that an interrupted operation turned out to have changed."""
     taken = [id for id, of in amid(ledger).items() if of == operation]
     marks = ", ".join("?" * len(taken))
     rows = ledger.rows(
@@ -235,7 +235,7 @@ def paths_of_the_interrupted(ledger: Ledger, operation: str) -> set[bytes]:
 
 
 def claim(ledger: Ledger, change: OwnedChange, *, since: CheckpointId | None) -> list[CheckpointId]:
-    """Gives a change that nobody could be named for to the session whose tool names its path.
+    """Assigns a change whose author was unknown to the session whose tool names its path.
 
     Returns the turns that lose it.
     """
@@ -282,9 +282,9 @@ def index_words(ledger: Ledger, checkpoint: CheckpointId, what: str, *texts: str
 
 
 def search(ledger: Ledger, words: Sequence[str]) -> list[tuple[CheckpointId, str, str]]:
-    """Returns (checkpoint, what was found in, the text) of all that holds the words, newest first.
+    """Returns (checkpoint, where it was found, the text) of all matches, newest first.
 
-    What a person types is looked for as it stands; signs that mean something to the index do not.
+    What a person types is searched for literally; the index's special characters mean nothing.
     """
     order = "(select place from checkpoints where id = checkpoint) desc, what"
     where, values = matches(words)
@@ -295,10 +295,10 @@ def search(ledger: Ledger, words: Sequence[str]) -> list[tuple[CheckpointId, str
 
 
 def matches(words: Sequence[str]) -> tuple[str, list[str]]:
-    """Returns what a row of the index has to fulfil to hold all words: a clause, its values."""
+    """Returns the condition for a row of the index to hold all words: a clause, its values."""
     long = [word for word in words if len(word) >= _SHORTEST_WORD]
     short = [word for word in words if len(word) < _SHORTEST_WORD]
-    clauses = ["instr(casefold(text), ?)"] * len(short)  # the index knows pieces of three
+    clauses = ["instr(casefold(text), ?)"] * len(short)  # the index holds pieces of three
     values = [word.casefold() for word in short]
     if long:
         quoted = " AND ".join('"' + word.replace('"', '""') + '"' for word in long)

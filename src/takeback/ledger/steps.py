@@ -1,4 +1,4 @@
-"""Questions about parts of turns: what came of a prompt typed meanwhile, what stood before one."""
+"""Questions about parts of turns: what followed a prompt typed during one, what came before one."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def changes_of(ledger: Ledger, turn_of: Checkpoint, ids: Iterable[str]) -> list[
 
 
 def outside_before(ledger: Ledger, prompt: CheckpointId) -> list[OwnedChange]:
-    """Returns the person's edits that were found when the session started that a prompt is of.
+    """Returns the person's edits that were found when the session of a prompt started.
 
-    A start makes no row of a list, so they stand at the first prompt after it.
+    A start has no row of its own in a list, so they are shown at the first prompt after it.
     """
     rows = ledger.rows(
         "with mine as (select place, session from checkpoints where id = ?1) "
@@ -71,7 +71,7 @@ def outside_before(ledger: Ledger, prompt: CheckpointId) -> list[OwnedChange]:
 
 
 def outside_at_starts(ledger: Ledger) -> dict[str, set[bytes]]:
-    """Returns the paths that ``outside_before`` finds for each prompt, as far as there are any."""
+    """Returns the paths that ``outside_before`` finds for each prompt that has any."""
     rows = ledger.columns(
         "select path, (select next.id from checkpoints next "
         "where next.session = checkpoints.session and next.place > checkpoints.place "
