@@ -1,4 +1,4 @@
-"""Address: where a checkpoint is, in words that every face says.
+"""Address: where a checkpoint is, in the words that every face uses.
 
 "before-the-merge"                      its label
 before turn 3: fix the login bug        where a turn begins

@@ -19,7 +19,7 @@ TYPE: Final = "type"
 
 
 class Change(Value):
-    """One path that is not the same in two snapshots. None stands for "not there"."""
+    """One path that differs between two snapshots. None stands for "not there"."""
 
     path: bytes
     old: Entry | None
@@ -40,7 +40,7 @@ class Change(Value):
 class CountedChange(Value):
     """A change as people read it: the path, what happened, lines added and deleted.
 
-    The counts are None where lines mean nothing: a binary, a link, a directory, a mode.
+    The counts are None if there are no lines to count: a binary, a link, a directory, a mode.
     """
 
     path: bytes

@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 MANUAL: Final = "manual"
 UNDO: Final = "undo"
 AMID = "taken in the middle of an interrupted operation"
-"""What is said of a checkpoint that has ``amid``, in every face."""
+"""What every face says of a checkpoint that has ``amid``."""
 
 
 class Checkpoint(Value):
     """A snapshot at a moment, with what it was taken for.
 
-    ``commit`` is where the store keeps it; it may change when the store is pruned, so
-    nothing outside the store remembers it. ``saved`` is the tree of small ignored files
-    kept beside the snapshot, on this machine only. The fields from ``agent`` on say where an
-    agent stood; a checkpoint made by hand has none of them. ``amid`` is the operation that was
-    interrupted before it and not yet recovered: its files are partly as they were before that
-    operation and partly as after it, so it is never ``complete``.
+    ``commit`` is where the store keeps it; it may change when the store is pruned, so nothing
+    outside the store remembers it. ``saved`` is the tree of small ignored files kept beside the
+    snapshot, on this machine only. The fields from ``agent`` on say where an agent was at that
+    moment; a checkpoint made by hand has none of them. ``amid`` is the operation that was
+    interrupted before it and not yet recovered: its files are partly those before that operation
+    and partly those after it, so it is never ``complete``.
     """
 
     id: CheckpointId
@@ -67,20 +67,20 @@ class Checkpoint(Value):
     sequence: int = 0
     """Orders the checkpoints and operations of a workspace, whatever the clock does."""
     root_mode: int | None = None
-    """The permission bits of the workspace's own directory, which no entry of the snapshot has."""
+    """The permission bits of the workspace's own directory, for which the snapshot has no entry."""
     staged: str | None = None
-    """What the project's index held, as worktree/staged.py says it; None if that is not known."""
+    """What the project's index held, in the form of worktree/staged.py; None if unknown."""
 
     @property
     def moment(self) -> Moment:
-        """Where in its session the checkpoint stands."""
+        """Where in its session the checkpoint is."""
         return Moment(self.kind, self.turn or 0, self.turn_id, self.phase or IDLE, self.unfinished)
 
     def followed_by(self, *, id: CheckpointId, kind: CheckpointKind, time: float) -> Checkpoint:
-        """Returns a draft of the next checkpoint of the session, which stands at the same place.
+        """Returns a draft of the next checkpoint of the session, at the same place.
 
-        What is about one moment only is left out; what goes on (the agent, the turn, its
-        process) is kept.
+        What concerns only one moment is left out; what continues (the agent, the turn, its process)
+        is kept.
         """
         return self.replace(
             id=id,
@@ -229,7 +229,7 @@ def _number(value: Any) -> int | None:
 def time_of(value: Any) -> float:
     """Returns the seconds of a record; raises ValueError if no calendar has them.
 
-    A time that cannot be shown would end every list that it stands in.
+    A time that cannot be shown would break every list that it is in.
     """
     if not _CALENDAR[0] < float(value) < _CALENDAR[1]:
         raise ValueError("its time is in no calendar")
@@ -250,7 +250,7 @@ def _bits(value: Any) -> int | None:
 
 
 def _transcript(files: Any, places: Any) -> tuple[TranscriptPart, ...]:
-    """Returns the files of a transcript; an older record does not say where they were read."""
+    """Returns the files of a transcript; an older record does not say where they were read from."""
     parts = [TranscriptPart(_text(path), int(size)) for path, size in files]
     if len(places) != len(parts):
         return tuple(parts)

@@ -1,11 +1,11 @@
-"""Values as records of JSON: each field by what its class says of it, and said nowhere else.
+"""Values as JSON records: how each field is written follows from its class alone.
 
     class Child(Value):                 encode(child)          {"id": "mine-7", "worktree": null}
         id: SessionId                   decode(Child, record)  Child("mine-7")
         worktree: str | None = None
 
-A field that a record lacks has its default: an older takeback did not know it. What a record has
-beyond the fields is passed over: a newer one does.
+A field that a record lacks gets its default: an older takeback did not know it. What a record has
+beyond the fields is ignored: a newer one wrote it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _same(value: Any) -> Any:
 
 
 def _only(*kinds: type) -> Callable[[Any], Any]:
-    """Returns what reads a value back that has to be of one of these types."""
+    """Returns a function that reads back a value, which must be of one of these types."""
 
     def read(value: Any) -> Any:
         if type(value) not in kinds:
@@ -71,7 +71,7 @@ def _read_change(row: Any) -> Change:
 
 
 _VOCABULARIES = ("OperationKind", "ScopeKind")
-"""Words of which a newer takeback may know more: any text is read."""
+"""Words of which a newer takeback may know more: any text is accepted."""
 _SHAPES: dict[str, Shape] = {
     **dict.fromkeys(
         ("str", "SessionId", "CheckpointId", "OperationId", "SnapshotId", *_VOCABULARIES),
@@ -83,7 +83,7 @@ _SHAPES: dict[str, Shape] = {
     "bytes": (to_text, to_bytes),
     "Change": (_write_change, _read_change),
 }
-"""By the type of a field. A type that no field had before needs a line here, a field needs none."""
+"""By the type of a field. A type that no field had before needs a line here, a new field none."""
 _known: dict[type[Value], dict[str, Shape]] = {}
 
 
@@ -95,7 +95,7 @@ def _fields(made: type[Value]) -> dict[str, Shape]:
 
 
 def _shape(text: str) -> Shape:
-    """Returns how a field is written of which its class says ``text``."""
+    """Returns how a field is written whose annotation is ``text``."""
     if text.endswith(" | None"):
         write, read = _shape(text.removesuffix(" | None"))
         return _unless_none(write), _unless_none(read)

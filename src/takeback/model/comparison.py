@@ -1,4 +1,4 @@
-"""Two states side by side: which they are, and what one path is in each."""
+"""Two states side by side: which they are, and what each has at a path."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Side(Value):
 class FileDiff(Value):
     """One path in two states; None stands for "not there".
 
-    ``patch`` is git's unified diff of this path alone. It is None where there is nothing that git
-    could compare (a directory), and for a file that is ``too_large``.
+    ``patch`` is git's unified diff of this path alone. It is None if there is nothing for git to
+    compare (a directory), and for a file that is ``too_large``.
     """
 
     path: bytes

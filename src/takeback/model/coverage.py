@@ -30,7 +30,7 @@ SPECIAL: Final = "special"
 MOUNT: Final = "mount"
 OTHER_WORKSPACE: Final = "other workspace"
 NO_COVERAGE: Final = "its list of what it does not hold is damaged"
-"""Said of the root where the record itself does not read; never written."""
+"""Given for the root if the record itself cannot be read; never written."""
 
 REASONS: tuple[Reason, ...] = (
     IGNORED,
@@ -43,16 +43,16 @@ REASONS: tuple[Reason, ...] = (
     OTHER_WORKSPACE,
 )
 _BY_CHOICE = frozenset((IGNORED, EXCLUDED, SPECIAL, OTHER_WORKSPACE))
-"""Left out by a rule that the user knows; the others are content that we wanted and lack."""
+"""Left out by a rule that the user knows; the others are content that we wanted but lack."""
 
 
 def by_choice(reason: Reason) -> bool:
-    """Tells whether a path is not held by a rule that the user knows, and not for want of it."""
+    """Tells whether a path is left out by a rule that the user knows, and not by a failure."""
     return reason in _BY_CHOICE
 
 
 class NotHeld(Value):
-    """One path, or a directory and all below it, that a snapshot does not hold."""
+    """One path, or a directory and everything below it, that a snapshot does not hold."""
 
     path: bytes
     reason: Reason
@@ -72,7 +72,7 @@ class Coverage:
 
     @property
     def skipped(self) -> tuple[NotHeld, ...]:
-        """What we wanted and could not have: unreadable, oversized, unstable, a mount."""
+        """What we wanted but could not get: unreadable, oversized, unstable, a mount."""
         return tuple(item for item in self.not_held if item.reason not in _BY_CHOICE)
 
     @property
@@ -86,8 +86,8 @@ class Coverage:
     def reason_for(self, path: bytes) -> Reason | None:
         """Returns why ``path`` is not held (its own entry or a parent's), or None if it is.
 
-        None for a path that is not in the snapshot means: it was not there. This is the
-        only ground on which a rewind deletes anything.
+        None for a path that is not in the snapshot means that it did not exist. That is the only
+        ground on which a rewind deletes anything.
         """
         reasons = self._reasons
         while path:

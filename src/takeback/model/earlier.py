@@ -1,4 +1,4 @@
-"""What was kept of a path before the directory that stands there now."""
+"""What was kept for a path before the directory that is there now."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from takeback.model.value import Value
 
 
 class Earlier(Value):
-    """One store of what stood at a path before; it can be taken over.
+    """One store of what was at a path before; it can be taken over.
 
-    ``name`` is what it is called by: the workspace's own id. ``newest`` is its newest
-    checkpoint, None where there is none or it cannot be read.
+    ``name`` is what it is called by: the workspace's own id. ``newest`` is its newest checkpoint,
+    None if there is none or it cannot be read.
     """
 
     name: str

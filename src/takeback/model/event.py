@@ -1,4 +1,4 @@
-"""What an agent tells, in words that are the same for every agent.
+"""What an agent reports, in words that are the same for every agent.
 
 An adapter turns what its agent says into one ``AgentEvent``; nothing above the adapter knows
 which agent it was. The ids are the agent's own, so that no place in a conversation is ever
@@ -84,15 +84,15 @@ class ToolCall(Value):
 class AgentEvent(Value):
     """One thing that happened in a session of an agent.
 
-    ``session`` and ``turn`` are the agent's own ids; ``turn`` is None where it gives none.
-    ``directory`` is the project directory. ``transcript`` is the file that holds the
-    conversation, ``messages`` the conversation itself where the host has no file. ``leaf`` is
-    the entry of the transcript that the agent stands at, where it says so. ``human`` is False
-    for a prompt that nobody typed, ``steer`` True for one that the agent says was typed into a
-    running turn. ``background`` says that work goes on after this end, ``continues`` that this
-    end follows another end of the same turn. ``reason`` is the agent's word for why.
-    ``parent`` is the session that this one descends from, and ``entry`` the id of the turn or
-    entry that a fork or a navigation goes to. ``process`` is the agent's process.
+    ``session`` and ``turn`` are the agent's own ids; ``turn`` is None if it gives none.
+    ``directory`` is the project directory. ``transcript`` is the file that holds the conversation,
+    ``messages`` the conversation itself if the host has no file. ``leaf`` is the entry of the
+    transcript that the agent is at, if it says so. ``human`` is False for a prompt that nobody
+    typed, ``steer`` True for one that the agent says was typed into a running turn. ``background``
+    says that work continues after this end, ``continues`` that this end follows another end of the
+    same turn. ``reason`` is the agent's word for why. ``parent`` is the session that this one
+    descends from, and ``entry`` the id of the turn or entry that a fork or a navigation goes to.
+    ``process`` is the agent's process.
     """
 
     kind: EventKind
@@ -120,9 +120,9 @@ class AgentEvent(Value):
 def cleaned(event: AgentEvent) -> AgentEvent:
     """Returns an event whose texts can be written: half a character becomes a question mark.
 
-    An id gets a hash of what it was as well, so that no two become one.
-    A host that cuts a string in the middle of an emoji sends such halves, and JSON lets them
-    pass. Escaped bytes (U+DC80 to U+DCFF) are something else and stay.
+    An id also gets a hash of its original text, so that no two become equal. A host that cuts a
+    string in the middle of an emoji sends such halves, and JSON allows them. Escaped bytes (U+DC80
+    to U+DCFF) are something else and stay.
     """
     changes: dict[str, Any] = {}
     for name in _PLAIN:
@@ -140,7 +140,7 @@ def cleaned(event: AgentEvent) -> AgentEvent:
 
 
 def _clean_id(text: str) -> str:
-    """Returns an id that can be written; two that differ only in halves stay two."""
+    """Returns an id that can be written; two that differ only in halves stay different."""
     return f"{_clean(text)}+{digest(text)}"
 
 

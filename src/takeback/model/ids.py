@@ -1,4 +1,4 @@
-"""Names of things. Each is a distinct type, so that one cannot be passed for another."""
+"""Names of things. Each is a distinct type, so that they cannot be mixed up."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def new_operation_id() -> OperationId:
 
 
 def new_workspace_id() -> str:
-    """Returns a fresh random id for a workspace; it says nothing of where that is."""
+    """Returns a fresh random id for a workspace; it says nothing about where that is."""
     return _random_id()
 
 
@@ -56,6 +56,6 @@ def looks_like_id(text: str) -> bool:
 
 def digest(text: str) -> str:
     """Returns eight bytes of a hash of any text, half characters too."""
-    from hashlib import blake2b  # 2 ms, and ordinary names need none
+    from hashlib import blake2b  # 2 ms, and ordinary names do not need it
 
     return blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()

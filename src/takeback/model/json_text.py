@@ -22,16 +22,16 @@ _WHITESPACE = " \t\n\r"
 def dumps(value: Json) -> str:
     """Returns ``value`` as one line of ASCII JSON; keys keep their order.
 
-    Raises ValueError if it holds itself.
+    Raises ValueError if it contains itself.
     """
     try:
         return _dumps(value)
-    except RecursionError:  # as deep as an agent likes: slower, and without an end to it
+    except RecursionError:  # as deep as an agent likes: slower, but without a limit
         return "".join(_pieces(value))
 
 
 def _pieces(value: Any) -> list[str]:
-    """Does what ``_dumps`` does without calling itself; raises ValueError if it holds itself."""
+    """Does what ``_dumps`` does, but not recursively; raises ValueError if it contains itself."""
     done: list[str] = []
     left: list[Any] = [value]
     around: set[int] = set()
@@ -86,7 +86,7 @@ def _dumps(value: Json) -> str:
 
 
 class _Settings:
-    """What the C scanner wants to know of its decoder."""
+    """What the C scanner reads from its decoder."""
 
     strict = False
     object_hook = None
@@ -98,12 +98,12 @@ class _Settings:
 
 
 def _scanner() -> Callable[[str, int], tuple[Any, int]] | None:
-    """Returns the C scanner; None where there is none, or where it wants to know more."""
+    """Returns the C scanner; None if there is none, or if it needs more than we give."""
     if json_scanner is None:
         return None
     try:
         return json_scanner(_Settings)
-    except (AttributeError, TypeError):  # of a Python that is newer than this
+    except (AttributeError, TypeError):  # a Python that is newer than this code
         return None
 
 

@@ -46,9 +46,9 @@ def scope_named(name: str) -> ScopeKind:
 
 
 class Operation(Value):
-    """One line of the operation log: the head, which is all that every kind has.
+    """One line of the operation log: the part that every kind has.
 
-    Of a kind that a newer takeback has made up, nothing else is known: it is shown, and neither
+    Of a kind that only a newer takeback knows, there is nothing else: it is shown, but neither
     undone nor changed.
     """
 
@@ -61,13 +61,13 @@ class Operation(Value):
 class Move(Operation):
     """An operation that took the files or a conversation to another state.
 
-    ``before`` is the undo snapshot: the checkpoint that holds all the operation replaced, and
-    ``was`` the files in it. ``target`` is the checkpoint it went to. ``paths`` is its scope (empty:
-    the whole workspace), ``of`` the operation that an undo or redo was about. ``scope`` says what
-    it moved. ``child`` is the session that a conversation was cut into; ``about`` says in words
-    where it went ("before turn 3"). ``directory`` is where a fork put its files instead of the
-    workspace. ``touched`` is what it did to the files that the snapshots before and after it do
-    not show within ``paths``: a file that was not named and made way, directories that had to be
+    ``before`` is the undo snapshot: the checkpoint that holds everything the operation replaced,
+    and ``was`` the files in it. ``target`` is the checkpoint it went to. ``paths`` is its scope
+    (empty: the whole workspace), ``of`` the operation that an undo or redo was about. ``scope``
+    says what it moved. ``child`` is the session that a conversation was cut into; ``about`` says in
+    words where it went ("before turn 3"). ``directory`` is where a fork put its files instead of
+    the workspace. ``touched`` is what it did to the files that the snapshots before and after it do
+    not show within ``paths``: a file that was not named but displaced, directories that had to be
     made, ignored files.
     """
 
@@ -91,12 +91,12 @@ class Move(Operation):
 
     @property
     def moves_files(self) -> bool:
-        """True when the files of the workspace were part of it."""
+        """True if the files of the workspace were part of it."""
         return self.scope in (FILES, BOTH) and self.directory is None
 
     @property
     def can_be_undone(self) -> bool:
-        """A fork that left the files alone took nothing away that could be brought back."""
+        """A fork that left the files alone removed nothing that could be brought back."""
         return self.kind != FORK or self.moves_files
 
     @property
@@ -118,8 +118,7 @@ def moves(log: Iterable[Operation]) -> list[Move]:
 class Step(Value):
     """One move that undo or redo can make: go to ``goes_to``, in the scope of ``operation``.
 
-    ``last`` is the operation that it takes back: ``operation`` itself, or the undo or redo of
-    it that came last.
+    ``last`` is the operation that it takes back: ``operation`` itself, or its latest undo or redo.
     """
 
     operation: Move
@@ -133,7 +132,7 @@ class Step(Value):
 class History(Value):
     """What can be undone and redone now, newest last.
 
-    ``took`` says of each undo and redo in the log which operation it took back.
+    ``took`` maps each undo and redo in the log to the operation it took back.
     """
 
     undo: tuple[Step, ...]
@@ -151,9 +150,9 @@ def history(log: Iterable[Operation]) -> History:
         redo (of A)     undo: A"          redo: B'      A" goes to what the redo replaced
         rewind C        undo: A" C        redo:
 
-    Each move goes to the undo snapshot of the operation that it takes back, so whatever
-    stood in the workspace when an operation ran comes back, edits in between included. Where the
-    beginning of the log is lost, a move whose operation was in it is passed over.
+    Each move goes to the undo snapshot of the operation that it takes back, so whatever was in the
+    workspace when an operation ran comes back, edits in between included. If the beginning of the
+    log is lost, a move whose operation was in it is skipped.
     """
     undo: list[Step] = []
     redo: list[Step] = []

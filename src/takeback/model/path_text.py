@@ -1,4 +1,4 @@
-"""Paths are bytes inside and text outside; one way to go between the two, on every locale."""
+"""Paths are bytes inside and text outside; the one conversion between the two, in every locale."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from __future__ import annotations
 class FromRoot(bytes):
     """A path from the root of the workspace, as plans and changes name it: meant literally.
 
-    Other paths are a person's words and are resolved; one below a directory that became a link
+    Other paths are typed by a person and are resolved; one below a directory that became a link
     would then mean another file.
     """
 
 
 def is_inside_git(path: bytes) -> bool:
-    """Tells whether a path is a ``.git`` or lies in one: takeback never writes there."""
+    """Tells whether a path is a ``.git`` or inside one: takeback never writes there."""
     return b".git" in path.split(b"/")
 
 

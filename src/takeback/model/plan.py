@@ -40,11 +40,10 @@ DISK_SPACE: Final = "disk_space"
 
 
 class LeftAlone(Value):
-    """A path that differs from the target and is not touched, and why.
+    """A path that differs from the target but is not touched, and why.
 
-    ``by_rule`` when that is as it should be (an ignored file that nobody asked for, what another
-    session changed and is to be kept, what is there and was not held then); else the operation
-    is done in part only.
+    ``by_rule`` if that is intended (an ignored file that nobody asked for, another session's change
+    that is to be kept, a file that was not held then); else the operation is only partly done.
     """
 
     path: bytes
@@ -53,7 +52,7 @@ class LeftAlone(Value):
 
 
 class Refusal(Value):
-    """A precondition that does not hold. ``flag`` overrides it; an empty one means nothing does."""
+    """A precondition that does not hold. ``flag`` overrides it; if empty, nothing does."""
 
     code: RefusalCode
     message: str
@@ -63,16 +62,15 @@ class Refusal(Value):
 class Plan(Value):
     """What going to ``target`` means now.
 
-    ``writes`` and ``deletes`` are ordered by path. ``outside`` are those of them that the
-    user changed since the target by their own hand, ``others`` those that another session
-    changed. ``saved`` are the paths outside the snapshot (ignored, oversized, unreadable
-    to the scan) whose bytes must be saved before they are replaced. ``scope`` is what would
-    move, ``about`` where that is in words, ``prompt`` the prompt that would be taken back and
-    ``session`` the one whose conversation is cut. ``turns`` are the turns since the target that
-    changed any of the paths, ``lines`` how many lines each path would gain and lose, where that
-    was counted, ``goes_on`` the session that the conversation goes back to by undo and redo.
-    ``beyond`` are files outside the workspace that edit tools changed since, by absolute path:
-    they are not taken back.
+    ``writes`` and ``deletes`` are ordered by path. ``outside`` are those of them that the user has
+    changed by hand since the target, ``others`` those that another session changed. ``saved`` are
+    the paths outside the snapshot (ignored, oversized, unreadable to the scan) whose bytes must be
+    saved before they are replaced. ``scope`` is what would move, ``about`` where that is in words,
+    ``prompt`` the prompt that would be taken back and ``session`` the one whose conversation is
+    cut. ``turns`` are the turns since the target that changed any of the paths, ``lines`` how many
+    lines each path would gain and lose, if counted, ``goes_on`` the session that the conversation
+    goes back to by undo and redo. ``beyond`` are files outside the workspace that edit tools
+    changed since, by absolute path: they are not taken back.
     """
 
     target: Checkpoint
@@ -104,12 +102,12 @@ class Plan(Value):
 
     @property
     def is_empty(self) -> bool:
-        """True when no file would change."""
+        """True if no file would change."""
         return not self.writes and not self.deletes
 
     @property
     def is_possible(self) -> bool:
-        """True when nothing that should change has to be left alone."""
+        """True if nothing that should change has to be left alone."""
         return all(item.by_rule for item in self.left_alone)
 
     @property
@@ -119,7 +117,7 @@ class Plan(Value):
     def same_changes(self, other: Plan) -> bool:
         """Tells whether both plans go to the same place and do the same to the files.
 
-        Two undos may do the same to them; whoever said yes to one has not said it to the other.
+        Two undos may do the same to the files; a yes to one is not a yes to the other.
         """
         return (
             self.target.id == other.target.id
@@ -139,13 +137,13 @@ class Outcome(Value):
     deleted: tuple[bytes, ...]
     left_alone: tuple[LeftAlone, ...]
     verified: bool
-    """Every path in scope that the target speaks of was looked at and is exactly so."""
+    """Every path in scope that the target knows was checked and is exactly as it says."""
     recovered: bool = False
     directories: tuple[bytes, ...] = ()
     """Those of ``written`` and ``deleted`` that are directories."""
     scope: ScopeKind = FILES
     session: SessionId | None = None
-    """The session to go on with, where the conversation moved."""
+    """The session to continue with, if the conversation moved."""
     resume: Resume | None = None
     prompt: str | None = None
     """The prompt that was taken back, to be offered again."""
@@ -154,7 +152,7 @@ class Outcome(Value):
     directory: str | None = None
     """Where a fork put its files."""
     commit: str | None = None
-    """The commit that the directory of a fork is at, where it is a git worktree."""
+    """The commit that the directory of a fork is at, if it is a git worktree."""
     about: str | None = None
     """Where it went, in words."""
 
@@ -165,5 +163,5 @@ class Outcome(Value):
 
     @property
     def whole(self) -> bool:
-        """True when all is as asked for: nothing but by the user's own choice was left alone."""
+        """True if all is as asked for: nothing was left alone except by the user's own choice."""
         return self.verified and self.conversation_error is None

@@ -1,4 +1,4 @@
-"""The rules a capture and a rewind follow, as values that the settings fill."""
+"""The rules that a capture and a rewind follow, as values taken from the settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MIB = 1 << 20
 
 
 class Policy(Value):
-    """What is captured, what is refused, and where the disk's end is. Sizes are bytes."""
+    """What is captured, what is refused, and when the disk counts as full. Sizes are in bytes."""
 
     size_limit: int = 100 * MIB
     ignored: str = "save"
@@ -56,7 +56,7 @@ class Overrides(Value):
 
     @classmethod
     def named(cls, words: Iterable[str]) -> Overrides:
-        """Returns those that flags of the command line, or names of fields, speak of.
+        """Returns those named by flags of the command line, or by names of fields.
 
         Raises UsageError for two that exclude each other.
         """
@@ -76,5 +76,5 @@ FLAGS = {
     "--overwrite-others": "overwrite_others",
     "--keep-others": "keep_others",
 }
-"""What a person types to waive a precondition, and the field that says so."""
+"""What a person types to waive a precondition, and the field for it."""
 NO_OVERRIDES = Overrides()

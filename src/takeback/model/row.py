@@ -1,7 +1,7 @@
-"""Rows of a long timeline, with what is needed to place each of them, and no more.
+"""Rows of a long timeline, with only what is needed to place each of them.
 
-NamedTuples and no Values: ten thousand of them take 9 ms to make instead of 65. Nothing on the
-way of a hook imports this module, so ``typing`` costs nobody anything.
+NamedTuples, not Values: ten thousand of them take 9 ms to make instead of 65. Nothing on the hook
+path imports this module, so importing ``typing`` does no harm.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEFT: Final = "left"
 class TimelineRow(NamedTuple):
     """One checkpoint that a list shows.
 
-    Where a turn begins, the fields from ``number`` to ``after`` are that turn's, as in
+    If a turn begins here, the fields from ``number`` to ``after`` are that turn's, as in
     ``model.timeline.Turn``; else ``state`` is None. ``outside`` counts the files that the person
     changed before the turn. ``place`` orders all checkpoints and operations of a workspace.
     """
@@ -49,7 +49,7 @@ class TimelineRow(NamedTuple):
 
 
 class Spot(NamedTuple):
-    """Where a checkpoint stands, shown in the list or not."""
+    """Where a checkpoint is, shown in the list or not."""
 
     place: int
     session: str

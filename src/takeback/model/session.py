@@ -15,9 +15,9 @@ class Origin(Value):
 
 
 class Process(Value):
-    """A process, told from a later one of the same number by when it was started.
+    """A process, told from a later one with the same id by when it was started.
 
-    ``namespace`` is the one that the number is of: in a container others are counted.
+    ``namespace`` is the one in which the id counts: a container has its own.
     """
 
     pid: int
@@ -28,8 +28,8 @@ class Process(Value):
 class TranscriptPart(Value):
     """One file of a transcript: where it was, and how long it was at that moment.
 
-    ``place`` is the directory that it was read from, told from any other that may stand at its
-    path since (ops/transcript.py); empty where it was not read.
+    ``place`` identifies the directory that it was read from, as opposed to one that took its path
+    since (ops/transcript.py); empty if it was not read.
     """
 
     path: str
@@ -41,8 +41,8 @@ class Anchor(Value):
     """A place in a conversation, by the agent's own ids.
 
     ``before`` means the place before the prompt of ``turn``; else the end of what is there.
-    ``leaf`` is the entry that the agent stood at, where it said so. ``prompt`` is the text of
-    the prompt, for agents that give it no id.
+    ``leaf`` is the entry that the agent was at, if it said so. ``prompt`` is the text of the
+    prompt, for agents that give it no id.
     """
 
     before: bool
@@ -60,10 +60,10 @@ class NewSession(Value):
 
 
 class Resume(Value):
-    """How a person goes on with a session: a command, its directory, what to type inside.
+    """How a person continues a session: a command, its directory, what to type inside.
 
-    ``from_event`` says that the words came with an event, and so from whoever could speak to
-    the hook: such a line is shown and copied, and takeback never runs it.
+    ``from_event`` says that the words came with an event, so from anyone who could call the hook:
+    such a line is shown and copied, but takeback never runs it.
     """
 
     argv: tuple[str, ...]

@@ -14,10 +14,10 @@ _SHORT_ID = 4
 
 
 def short_ids(sessions: Iterable[Session]) -> dict[str, str]:
-    """Returns the beginning of each session's own id; no two of an agent have the same.
+    """Returns the beginning of each session's own id, unique among those of its agent.
 
-    Where a child's id goes on from its parent's, so does the short one: ``s1.92af9a91`` of the
-    parent ``s1`` is ``s1.92af``.
+    If a child's id extends its parent's, so does the short one: ``s1.92af9a91`` of the parent
+    ``s1`` is ``s1.92af``.
     """
     everyone = list(sessions)
     ids: dict[str | None, list[str]] = {}
@@ -28,7 +28,7 @@ def short_ids(sessions: Iterable[Session]) -> dict[str, str]:
 
 
 def _shortened(ids: Sequence[str]) -> dict[str, str]:
-    """Returns the short form of ids that are in order: each is compared with its neighbours."""
+    """Returns the short form of sorted ids: each is compared with its neighbours."""
     above: list[str] = []
     siblings: dict[str, list[str]] = {}
     for id in ids:
@@ -48,6 +48,6 @@ def _shortened(ids: Sequence[str]) -> dict[str, str]:
 
 
 def _common(one: str, other: str) -> int:
-    """Returns how many characters two texts begin with alike."""
+    """Returns the length of the common prefix of two texts."""
     pairs = zip(one, other, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

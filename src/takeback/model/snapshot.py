@@ -1,4 +1,4 @@
-"""What a snapshot says of one path: its type, its full permission bits, its content."""
+"""What a snapshot records of one path: its type, its full permission bits, its content."""
 
 from __future__ import annotations
 
@@ -49,5 +49,5 @@ def encode_entry(entry: Entry | None) -> list[Any] | None:
 
 
 def decode_entry(value: list[Any] | None) -> Entry | None:
-    """Reads ``encode_entry``'s form; anything else is a LookupError, TypeError or ValueError."""
+    """Reads ``encode_entry``'s form; raises LookupError, TypeError or ValueError for others."""
     return None if value is None else Entry(int(value[0]), bytes.fromhex(value[1]))

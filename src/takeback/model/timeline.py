@@ -33,9 +33,9 @@ COMMAND: Final = "shell"
 class Session(Value):
     """One conversation of one agent in one workspace.
 
-    ``parent`` and ``origin`` say which checkpoint of which session it descends from, ``root``
-    in which workspace if that is another one. ``last_event`` is when its agent last spoke;
-    ``last`` counts what takeback did with it too.
+    ``parent`` and ``origin`` say which checkpoint of which session it descends from, ``root`` in
+    which workspace if that is another one. ``last_event`` is when its agent last sent an event;
+    ``last`` also counts what takeback did with it.
     """
 
     id: SessionId
@@ -53,7 +53,7 @@ class Session(Value):
 
 
 class Turn(Value):
-    """One prompt and all that it caused.
+    """One prompt and everything that it caused.
 
     ``before`` is the checkpoint before it, ``after`` the newest one that belongs to it; ``id`` is
     that of the checkpoint that began it. A turn of kind ``shell`` (a command that the person ran
@@ -74,8 +74,8 @@ class Turn(Value):
 
 
 class OwnedChange(CountedChange):
-    """A change with who made it: a tool by name, the shell, a subagent, the person outside,
-    an operation of takeback's that was interrupted.
+    """A change with who made it: a tool by name, the shell, a subagent, the person outside, or an
+    interrupted operation of takeback's.
 
     ``session`` is the one whose turn it belongs to, None if no agent made it; ``turn`` is that
     turn's id.

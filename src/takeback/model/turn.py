@@ -1,6 +1,6 @@
-"""Where in its session a checkpoint stands, and how each event moves that place on.
+"""Where in its session a checkpoint is, and how each event moves that place forward.
 
-A turn is one human prompt sent while the agent is idle, and all that it causes:
+A turn is one human prompt sent while the agent is idle, and everything that it causes:
 
     prompt ── round ── round ── steer ── round ── turn end        counted
     turn end without a prompt (``!command``)                      kind ``shell``, not counted
@@ -46,7 +46,7 @@ FORK: Final = "fork"
 BRANCH: Final = "branch"
 SESSION_END: Final = "session end"
 FOLDED = (ROUND, TURN_END, SESSION_START, SESSION_END)
-"""Kinds that a list leaves out: they are parts of a turn, or no place to go back to."""
+"""Kinds that a list leaves out: parts of a turn, or not a place to go back to."""
 
 IDLE: Final = "idle"
 RUNNING: Final = "running"
@@ -56,10 +56,9 @@ BACKGROUND: Final = "background"
 class Moment(Value):
     """The place of a checkpoint in its session.
 
-    ``turn`` numbers the newest counted turn, 0 before the first; ``turn_id`` is the agent's
-    own id for it. ``phase`` is what the session is doing from here on. ``unfinished`` says
-    that the turn before this moment never announced its end, so what is found changed here
-    belongs to it.
+    ``turn`` numbers the newest counted turn, 0 before the first; ``turn_id`` is the agent's own id
+    for it. ``phase`` is what the session is doing from here on. ``unfinished`` says that the turn
+    before this moment never announced its end, so the changes found here belong to it.
     """
 
     kind: CheckpointKind
@@ -76,8 +75,8 @@ def follow(last: Moment | None, event: AgentEvent) -> Moment | None:
 
 
 def _session_start(last: Moment, event: AgentEvent) -> Moment:
-    if event.reason == events.COMPACT:  # the same process goes on in the same turn
-        told_before = last.kind == COMPACTION  # as it began, and one row is enough
+    if event.reason == events.COMPACT:  # the same process continues the same turn
+        told_before = last.kind == COMPACTION  # when it began, and one row is enough
         kind = SESSION_START if told_before else COMPACTION
         return last.replace(kind=kind, unfinished=False)
     return ended(SESSION_START, last)
@@ -101,7 +100,7 @@ def _round_end(last: Moment, event: AgentEvent) -> Moment:
 
 
 def _was_closed(last: Moment, event: AgentEvent) -> bool:
-    """Tells whether the turn of an event was taken for over, by others than its agent."""
+    """Tells whether somebody other than the agent has declared the turn of an event over."""
     return last.kind == TURN_END and last.unfinished and event.turn in (None, last.turn_id)
 
 
@@ -138,7 +137,7 @@ def _session_end(last: Moment, event: AgentEvent) -> Moment | None:
 
 
 def ended(kind: CheckpointKind, last: Moment) -> Moment:
-    """A session that starts or ends has no running turn; one that ran is left unfinished."""
+    """A session that starts or ends has no running turn; one that was running stays unfinished."""
     return last.replace(kind=kind, phase=IDLE, unfinished=last.phase != IDLE)
 
 
@@ -164,7 +163,7 @@ _RULES = {
 
 
 def forked_from(base: Moment) -> Moment:
-    """Returns where a child stands that begins at ``base`` of its parent.
+    """Returns the moment of a child that begins at ``base`` of its parent.
 
     A child of "before turn 3" has turns 1 and 2 behind it, and its next prompt is turn 3.
     """

@@ -44,9 +44,9 @@ else:
 class Value(metaclass=_ValueType):
     """A frozen record whose fields are the annotations of the class body.
 
-    Subclasses need ``from __future__ import annotations`` in their module and may give
-    defaults that are immutable; there is no default factory on purpose. ``_types`` has what the
-    class body says of each field, as text, for those who write values down (model/codec.py).
+    Subclasses need ``from __future__ import annotations`` in their module and may give defaults
+    that are immutable; there is no default factory on purpose. ``_types`` has the annotation of
+    each field, as text, for encoding values (model/codec.py).
     """
 
     if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Value(metaclass=_ValueType):
 
         def __init__(self, *args, **kwargs):
             fields = self._fields
-            if len(args) == len(fields) and not kwargs:  # thousands at a time are made so
+            if len(args) == len(fields) and not kwargs:  # made this way by the thousand
                 for set_field, value in zip(self._setters, args, strict=True):
                     set_field(self, value)
                 return
