@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 
-from takeback.adapters import CONNECTED, adapter_speaking
+from takeback.adapters import adapter_speaking, speaks_through_launcher
 from takeback.errors import Bug, NotAWorkspace, TakebackError, TimedOut, UsageError
 from takeback.model.event import (
     PROMPT,
@@ -111,7 +111,7 @@ def _understood(agent: str, payload: Any) -> tuple[Adapter, AgentEvent | None]:
 
 
 def _followed(speaker: Speaker, adapter: Adapter, event: AgentEvent) -> Heard:
-    if not speaker.by_launcher and event.agent in CONNECTED:
+    if not speaker.by_launcher and speaks_through_launcher(event.agent, os.environ):
         from takeback.app.caller import refuse_pretence
 
         refuse_pretence(event, os.environ)
@@ -131,7 +131,7 @@ def _followed(speaker: Speaker, adapter: Adapter, event: AgentEvent) -> Heard:
     with tb:
         if words is not None:
             return Heard(answer=_answer(tb, adapter, event, words))
-        return _recorded(tb, event) if tb.hears_agents else Heard()
+        return _recorded(tb, adapter, event) if tb.hears_agents else Heard()
 
 
 def _output(adapter: Adapter, heard: Heard) -> str:
@@ -186,10 +186,10 @@ def _unopened(event: AgentEvent, error: TakebackError, *, is_command: bool) -> H
     return Heard(warning=f"takeback: the files here are not kept: {error.message}")
 
 
-def _recorded(tb: Takeback, event: AgentEvent) -> Heard:
+def _recorded(tb: Takeback, adapter: Adapter, event: AgentEvent) -> Heard:
     """Records an event; never fails for want of time, space or rights."""
     try:
-        received = _received(tb, event)
+        received = _received(tb, adapter, event)
     except TakebackError as error:
         _complain(event.agent, error.message, tb.root)
         what = "before this turn" if event.kind == PROMPT else "at this moment"
@@ -216,13 +216,13 @@ def _told(tb: Takeback, event: AgentEvent, warning: str | None) -> str | None:
     return f"takeback: {warning}. More: takeback status"
 
 
-def _received(tb: Takeback, event: AgentEvent) -> Received:
+def _received(tb: Takeback, adapter: Adapter, event: AgentEvent) -> Received:
     came = tb.now
     try:
         with _Limit(tb.hook_seconds):
-            received = tb.record(event, came=came, wait=tb.hook_seconds / 2)
+            received = tb.record(event, adapter, came=came, wait=tb.hook_seconds / 2)
     except TimedOut:  # before or after the recording: the disk hangs, or all is very slow
-        received = tb.leave(event, came=came)
+        received = tb.leave(event, adapter, came=came)
     if received.timed_out:
         tb.finish_detached()
     tb.keep_house()

@@ -7,6 +7,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Protocol
 
+    from takeback.model.agent import Capabilities, EntryMatch, FileEdit
+    from takeback.model.checkpoint import Checkpoint
     from takeback.model.event import AgentEvent
     from takeback.model.session import Anchor, NewSession, Resume
 
@@ -94,9 +96,14 @@ if TYPE_CHECKING:
         on the hook path, so the rest may import anything, inside functions.
         """
 
-        name: str
-        starts_by_id: bool
-        mute_on_esc: bool
+        @property
+        def name(self) -> str: ...
+
+        @property
+        def starts_by_id(self) -> bool: ...
+
+        @property
+        def mute_on_esc(self) -> bool: ...
 
         @property
         def importer(self) -> Importer | None:
@@ -171,6 +178,61 @@ if TYPE_CHECKING:
             """Returns what the prompt hook prints to show the person ``text``, and nothing more.
 
             No model is asked. Called only if ``command`` is not None.
+            """
+
+    class Connection(Protocol):
+        """How ``takeback init`` connects one agent. Nothing of it is on the hook path.
+
+        ``here`` is the project that it is about, None for all of the person's. ``home`` is
+        ``$TAKEBACK_HOME``, whose launcher (``adapters.launcher``) the settings call.
+        """
+
+        @property
+        def name(self) -> str: ...
+
+        @property
+        def title(self) -> str: ...
+
+        @property
+        def program(self) -> str: ...
+
+        @property
+        def capabilities(self) -> Capabilities: ...
+
+        def is_there(self, environ: Mapping[str, str]) -> bool:
+            """Tells whether the agent is installed, or was used, on this machine."""
+
+        def connect(
+            self, environ: Mapping[str, str], home: str, here: str | None
+        ) -> tuple[FileEdit, ...]:
+            """Returns the edits that connect it, for the user or for one project."""
+
+        def disconnect(
+            self, environ: Mapping[str, str], home: str, here: str | None
+        ) -> tuple[FileEdit, ...]:
+            """Returns the edits that take our own entries out again."""
+
+        def is_connected(self, environ: Mapping[str, str], home: str, here: str | None) -> bool:
+            """Tells whether all that ``connect`` writes is there."""
+
+        def advice(self) -> str:
+            """Says what the person still has to do, or nothing."""
+
+        def hindrance(self, environ: Mapping[str, str], here: str | None) -> str | None:
+            """Says why the agent does not run what its settings have; None if nothing is known."""
+
+        def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
+            """Returns when the agent last wrote a transcript in a directory, if ever."""
+
+    class EntryFinder(Protocol):
+        """Finds the checkpoint at an entry of an agent's own tree."""
+
+        def __call__(
+            self, path: Sequence[Mapping[str, Any]], checkpoints: Sequence[Checkpoint]
+        ) -> EntryMatch:
+            """Looks for the first node of a path, which leads from there to the root.
+
+            ``checkpoints`` are those of the session's line, the newest first.
             """
 
 

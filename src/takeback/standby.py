@@ -21,6 +21,7 @@ from importlib import import_module
 from select import select
 
 from takeback import config, handover, hook, kernel
+from takeback.adapters import BUILT_IN, loaded
 from takeback.c_modules import socket
 from takeback.doorkeeper import Doorkeeper, NotAdmitted, listen_for_names
 from takeback.errors import TakebackError
@@ -38,10 +39,6 @@ if TYPE_CHECKING:
 _LATER = (
     "ctypes",
     "encodings.ascii",
-    "takeback.adapters.claude",
-    "takeback.adapters.codex",
-    "takeback.adapters.gemini",
-    "takeback.adapters.generic",
     "takeback.app",
     "takeback.git.child",
     "takeback.git.process",
@@ -101,6 +98,9 @@ def load() -> None:
     """Imports everything that an event may need."""
     for name in _LATER:
         import_module(name)
+    for agent in BUILT_IN:
+        if agent.has_hooks:
+            loaded(agent.adapter)
     kernel.own_memory()  # loads what it needs itself, as the spares call it
 
 

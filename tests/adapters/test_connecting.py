@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from takeback.adapters import connecting
-from takeback.adapters.connecting import FileEdit
 from takeback.errors import WriteFailed
+from takeback.model.agent import FileEdit
 
 
 class Settings:

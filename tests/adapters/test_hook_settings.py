@@ -9,9 +9,9 @@ import pytest
 from inline_snapshot import snapshot
 
 from takeback.adapters import hook_settings
-from takeback.adapters.connecting import FileEdit
 from takeback.adapters.hook_settings import Hook
 from takeback.errors import Refused
+from takeback.model.agent import FileEdit
 
 HOME = "/home/dev/takeback"
 HOOKS = (Hook("Stop", 15), Hook("PreToolUse", 10, "Write|Edit"))

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from takeback.adapters.connecting import FileEdit
 from takeback.adapters.pi import adapter, session_in
 from takeback.adapters.pi.connection import connection
-from takeback.adapters.pi.places import Place, place
+from takeback.adapters.pi.entries import match_entry
 from takeback.model import event as events
+from takeback.model.agent import EntryMatch, FileEdit
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.event import AgentEvent, ToolCall
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
@@ -436,7 +436,7 @@ CHECKPOINTS = [
 
 
 def place_of(path: Sequence[dict[str, Any]]) -> tuple[str | None, str | None]:
-    found = place(path, CHECKPOINTS)
+    found = match_entry(path, CHECKPOINTS)
     exact = None if found.exact is None else found.exact.id
     return exact, None if found.nearest is None else found.nearest.id
 
@@ -476,13 +476,18 @@ def test_another_node_has_the_nearest_earlier_one(path: list[dict[str, Any]], ne
 
 
 def test_where_nothing_was_kept_there_is_no_place() -> None:
-    nothing = Place(None, None)
-    assert place([SYSTEM], CHECKPOINTS) == place([], CHECKPOINTS) == place(ONE, ()) == nothing
+    nothing = EntryMatch(None, None)
+    assert (
+        match_entry([SYSTEM], CHECKPOINTS)
+        == match_entry([], CHECKPOINTS)
+        == match_entry(ONE, ())
+        == nothing
+    )
 
 
 def test_what_was_recorded_late_does_not_have_the_files_of_its_place() -> None:
     late = [c.replace(late=c.id == "prompt 10") for c in CHECKPOINTS]
-    found = place([U2, *ONE], late)
+    found = match_entry([U2, *ONE], late)
     assert found.exact is None
     assert found.nearest is not None
     assert found.nearest.id == "turn end 5"
@@ -490,7 +495,7 @@ def test_what_was_recorded_late_does_not_have_the_files_of_its_place() -> None:
 
 def test_a_session_of_many_rounds_is_searched_at_once() -> None:
     path = [node(f"a{n}", "assistant", tools=["read"]) for n in range(3000)]
-    assert place([*path, *ONE], CHECKPOINTS).exact is not None
+    assert match_entry([*path, *ONE], CHECKPOINTS).exact is not None
 
 
 # Connecting

@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from takeback.adapters import ADAPTERS, adapter_named
+from takeback.adapters import BUILT_IN, adapter_named
 
 HOSTILE = [
     "--dangerously-skip-permissions",
@@ -28,7 +28,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("agent", ADAPTERS)
+@pytest.mark.parametrize("agent", [agent.name for agent in BUILT_IN])
 @pytest.mark.parametrize("native", HOSTILE, ids=range(len(HOSTILE)))
 def test_no_other_text_is_put_on_a_command_line(agent: str, native: str) -> None:
     resume = adapter_named(agent).resume(native, "/home/dev/repo")
@@ -45,7 +45,7 @@ OWN = {
 }
 
 
-@pytest.mark.parametrize("agent", ADAPTERS)
+@pytest.mark.parametrize("agent", [agent.name for agent in BUILT_IN])
 def test_a_line_starts_the_agent_itself_and_nothing_is_read_by_a_shell(agent: str) -> None:
     adapter = adapter_named(agent)
     for words in (adapter.resume(OWN.get(agent, "s1"), "/w").argv, adapter.start("/w").argv):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback.app.connect import connection_of
+from takeback.app.connect import connection_named
 from tests.agents import installed
 from tests.agents.installed import PACKAGES, NotInstalled, Package, program_of
 
@@ -92,4 +92,4 @@ def test_every_package_is_pinned_by_its_hash_and_from_no_place(agent: str) -> No
 
 @pytest.mark.parametrize("agent", [name for name in PACKAGES if name != "node"])
 def test_what_is_installed_is_what_the_table_says_was_tested(agent: str) -> None:
-    assert connection_of(agent).capabilities.tested == PACKAGES[agent].version
+    assert connection_named(agent).capabilities.tested == PACKAGES[agent].version

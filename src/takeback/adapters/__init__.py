@@ -1,37 +1,95 @@
-"""Adapters: what knows one agent. Imported by name, so that a hook pays for its own only."""
+"""Adapters: what knows one agent. Loaded by name, so that a hook pays for its own only.
+
+The agents that takeback has are in one table here. Others come from packages that are installed
+beside it, by entry points (``third_party.py``), which no hook of an agent in the table looks for.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 
 from takeback.errors import UsageError
+from takeback.model.agent import Agent
+from takeback.paths import home_named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from takeback.model.ids import SessionId
-    from takeback.ports import Adapter
+    from takeback.ports import Adapter, Connection, EntryFinder
 
 GENERIC = "generic"
 PLUGIN = "plugin"
-CONNECTED = ("claude", "codex", "gemini", "opencode", "pi")
-"""Agents whose settings `takeback init` writes: they speak through the launcher."""
-ADAPTERS = (GENERIC, *CONNECTED)
-"""Each is a module of this package that has a name ``adapter``."""
 
 
-def adapter_named(agent: str) -> Adapter:
-    """Returns the adapter of that name; raises UsageError with the names that there are."""
-    if agent not in ADAPTERS:
-        raise UsageError(
-            f"there is no adapter for {agent!r}", hint=f"there are: {', '.join(ADAPTERS)}"
-        )
-    name = f"takeback.adapters.{agent}"
-    __import__(name)  # importlib would cost a hook 2 ms
-    adapter: Adapter = sys.modules[name].adapter
-    return adapter
+def _own(name: str, **more: Any) -> Agent:
+    module = f"takeback.adapters.{name}"
+    return Agent(name, f"{module}:adapter", f"{module}.connection:connection", **more)
+
+
+BUILT_IN = (
+    Agent(GENERIC, "takeback.adapters.generic:adapter", has_hooks=True),
+    _own("claude", session_variable="CLAUDE_CODE_SESSION_ID", has_hooks=True),
+    _own("codex", session_variable="CODEX_THREAD_ID", has_hooks=True),
+    _own(
+        "gemini",
+        session_variable="GEMINI_SESSION_ID",
+        mark_variable="GEMINI_CLI",
+        has_hooks=True,
+    ),
+    _own("opencode"),
+    _own(
+        "pi", session_variable="PI_SESSION_ID", entries="takeback.adapters.pi.entries:match_entry"
+    ),
+)
+_BY_NAME = {agent.name: agent for agent in BUILT_IN}
+
+
+def all_agents() -> tuple[Agent, ...]:
+    """Returns the agents that there are, those of other packages last."""
+    from takeback.adapters import third_party
+
+    return (*BUILT_IN, *third_party.found().agents.values())
+
+
+def find_agent(name: str) -> Agent | None:
+    """Returns the agent of that name; None if there is none, or if its package is broken."""
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    from takeback.adapters import third_party
+
+    return third_party.found().agents.get(name)
+
+
+def agent_named(name: str) -> Agent:
+    """Returns the agent of that name; raises UsageError with the names that there are."""
+    agent = find_agent(name)
+    if agent is None:
+        from takeback.adapters import third_party
+
+        broken = third_party.found().broken.get(name)
+        if broken is not None:
+            raise UsageError(broken)
+        names = ", ".join(one.name for one in all_agents())
+        raise UsageError(f"there is no adapter for {name!r}", hint=f"there are: {names}")
+    return agent
+
+
+def adapter_named(name: str) -> Adapter:
+    """Returns the adapter of the agent of that name; raises UsageError."""
+    return _adapter(agent_named(name))
+
+
+def _adapter(agent: Agent) -> Adapter:
+    if agent.name in _BY_NAME:
+        found: Adapter = loaded(agent.adapter)
+        return found
+    from takeback.adapters.third_party import contained_adapter
+
+    return contained_adapter(agent)
 
 
 def adapter_speaking(agent: str, payload: Mapping[str, Any]) -> Adapter:
@@ -48,28 +106,56 @@ def adapter_speaking(agent: str, payload: Mapping[str, Any]) -> Adapter:
 
 def adapter_of(agent: str) -> Adapter:
     """Returns the adapter that an agent's events came through: its own, or the generic one."""
-    return adapter_named(agent if agent in ADAPTERS else GENERIC)
+    return _adapter(find_agent(agent) or _BY_NAME[GENERIC])
 
 
-_VARIABLES = (
-    ("claude", "CLAUDE_CODE_SESSION_ID"),
-    ("codex", "CODEX_THREAD_ID"),
-    ("gemini", "GEMINI_SESSION_ID"),
-    ("pi", "PI_SESSION_ID"),
-)
+def connection_of(agent: Agent) -> Connection:
+    """Returns how an agent is connected, which has to have a connection."""
+    if agent.name in _BY_NAME:
+        found: Connection = loaded(agent.connection)
+        return found
+    from takeback.adapters.third_party import contained_connection
+
+    return contained_connection(agent)
 
 
-_MARKS = (("gemini", "GEMINI_CLI"),)
-"""Agents whose tools see that they are below one, and not which session it is."""
+def entry_finder(agent: str) -> EntryFinder | None:
+    """Returns what finds checkpoints at the entries of an agent's own tree, if it has one."""
+    found = find_agent(agent)
+    if found is None or not found.entries:
+        return None
+    finder: EntryFinder = loaded(found.entries)
+    return finder
 
 
-def calling_agents(environ: Mapping[str, str]) -> tuple[str, ...]:
+def loaded(reference: str) -> Any:
+    """Returns what ``package.module:name`` stands for."""
+    module, _, name = reference.partition(":")
+    __import__(module)  # importlib would cost a hook 2 ms
+    return getattr(sys.modules[module], name)
+
+
+def speaks_through_launcher(agent: str, environ: Mapping[str, str]) -> bool:
+    """Tells whether an agent's settings call takeback, as ``takeback init`` writes them.
+
+    Of another package's agent that is seen from what ``init`` has kept, without looking for it.
+    """
+    if agent in _BY_NAME:
+        return bool(_BY_NAME[agent].connection)
+    try:
+        home = home_named(environ)
+    except UsageError:
+        return False
+    return "/" not in agent and os.path.exists(os.path.join(home, "connected", f"{agent}.json"))
+
+
+def calling_agents(environ: Mapping[str, str], among: Sequence[Agent]) -> tuple[str, ...]:
     """Returns the agents that say no more than that one of them has started this process."""
-    return tuple(agent for agent, name in _MARKS if environ.get(name))
+    return tuple(a.name for a in among if a.mark_variable and environ.get(a.mark_variable))
 
 
-def calling_sessions(environ: Mapping[str, str]) -> tuple[SessionId, ...]:
-    """Returns the sessions whose agents may have started this process.
+def calling_sessions(environ: Mapping[str, str], among: Sequence[Agent]) -> tuple[SessionId, ...]:
+    """Returns the sessions of agents, ``among`` these, that may have started this process.
 
     An agent tells it to its tools by an environment variable; a host of its own by
     ``TAKEBACK_SESSION_ID`` and ``TAKEBACK_AGENT``.
@@ -77,6 +163,5 @@ def calling_sessions(environ: Mapping[str, str]) -> tuple[SessionId, ...]:
     from takeback.store.namespace import session_id
 
     own = (environ.get("TAKEBACK_AGENT") or GENERIC, "TAKEBACK_SESSION_ID")
-    return tuple(
-        session_id(agent, environ[name]) for agent, name in (own, *_VARIABLES) if environ.get(name)
-    )
+    told = ((agent.name, agent.session_variable) for agent in among)
+    return tuple(session_id(name, environ[v]) for name, v in (own, *told) if v and environ.get(v))

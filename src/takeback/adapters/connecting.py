@@ -19,69 +19,8 @@ from takeback.model.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Protocol
 
-    class Connection(Protocol):
-        """How one agent is connected. Nothing of it is on the hook path."""
-
-        name: str
-        title: str
-        program: str
-        capabilities: Capabilities
-
-        def is_there(self, environ: Mapping[str, str]) -> bool:
-            """Tells whether the agent is installed, or was used, on this machine."""
-
-        def connect(
-            self, environ: Mapping[str, str], home: str, here: str | None
-        ) -> tuple[FileEdit, ...]:
-            """Returns the edits that connect it, for the user or for one project."""
-
-        def disconnect(
-            self, environ: Mapping[str, str], home: str, here: str | None
-        ) -> tuple[FileEdit, ...]:
-            """Returns the edits that take our own entries out again."""
-
-        def is_connected(self, environ: Mapping[str, str], home: str, here: str | None) -> bool:
-            """Tells whether all that ``connect`` writes is there."""
-
-        def advice(self) -> str:
-            """Says what the person still has to do, or nothing."""
-
-        def hindrance(self, environ: Mapping[str, str], here: str | None) -> str | None:
-            """Says why the agent does not run what its settings have; None if nothing is known."""
-
-        def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
-            """Returns when the agent last wrote a transcript in a directory, if ever."""
-
-
-class Capabilities(Value):
-    """What takeback can do with an agent, as data for the table in the README and ``doctor``."""
-
-    files: str = "exact"
-    shell: str = "yes"
-    conversation: str = "new session"
-    inside: str = ""
-    resumes: str = ""
-    note: str = "yes"
-    tested: str = ""
-
-
-class FileEdit(Value):
-    """One file before and after; None stands for "not there".
-
-    ``real`` is where the path leads through links: that is the file which is shown and written.
-    """
-
-    path: str
-    before: bytes | None
-    after: bytes | None
-    mode: int = 0o600
-    real: str = ""
-
-    @property
-    def changes(self) -> bool:
-        return self.before != self.after
+    from takeback.model.agent import FileEdit
 
 
 def located(edits: Sequence[FileEdit], within: str | None) -> tuple[FileEdit, ...]:

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from takeback.adapters import connecting, jsonc
-from takeback.adapters.connecting import FileEdit
 from takeback.adapters.launcher import command_for, is_command
 from takeback.errors import Refused
+from takeback.model.agent import FileEdit
 from takeback.model.value import Value
 
 TYPE_CHECKING = False

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from takeback.ops.checkpoint import Made
     from takeback.ops.doctor import Finding
     from takeback.ops.receive import Received
+    from takeback.ports import Adapter
 
 
 @guarded
@@ -77,14 +78,19 @@ class Takeback(Steps):
 
         return self.record(cleaned(event), came=self.now, wait=self.hook_seconds)
 
-    def record(self, event: AgentEvent, *, came: float, wait: float) -> Received:
-        """Records an event that is cleaned; ``wait`` is how long the lock may take."""
-        told, files = self._told(event)
+    def record(
+        self, event: AgentEvent, adapter: Adapter | None = None, *, came: float, wait: float
+    ) -> Received:
+        """Records an event that is cleaned and came through an adapter, its agent's own if None.
+
+        ``wait`` is how long the lock may take.
+        """
+        told, files = self._told(event, adapter)
         return ops.receive.receive(self._context, told, files, came=came, wait=wait)
 
-    def leave(self, event: AgentEvent, *, came: float) -> Received:
+    def leave(self, event: AgentEvent, adapter: Adapter | None = None, *, came: float) -> Received:
         """Keeps an event that there was no time for; the next holder of the lock records it."""
-        told, files = self._told(event)
+        told, files = self._told(event, adapter)
         return ops.receive.leave(self._context, told, files, came=came)
 
     def is_news(self, event: AgentEvent) -> bool:
@@ -106,9 +112,10 @@ class Takeback(Steps):
         """The time, in seconds since the epoch."""
         return self._context.clock.now()
 
-    def _told(self, event: AgentEvent) -> tuple[AgentEvent, tuple[TranscriptPart, ...]]:
+    def _told(
+        self, event: AgentEvent, adapter: Adapter | None
+    ) -> tuple[AgentEvent, tuple[TranscriptPart, ...]]:
         """Returns an event as it is kept, with the files of its transcript as long as they are."""
-        from takeback.adapters import adapter_of
         from takeback.model.event import TURN_END
 
         if not self._context.policy.conversation:
@@ -117,7 +124,11 @@ class Takeback(Steps):
             return event.replace(messages=None, prompt=words), ()
         if event.transcript is None:
             return event, ()
-        files = adapter_of(event.agent).transcript_files(event.transcript)
+        if adapter is None:
+            from takeback.adapters import adapter_of
+
+            adapter = adapter_of(event.agent)
+        files = adapter.transcript_files(event.transcript)
         return event, ops.transcript.parts_now(files)
 
     @staticmethod

@@ -39,8 +39,9 @@ def turn_around(environ: Mapping[str, str], *, by_agent: bool = False) -> Runnin
     """
     above = () if by_agent else processes.ancestors()
     known = [environ, *(processes.variables(one.pid) for one in above)]
-    sessions = (session for one in known for session in adapters.calling_sessions(one))
-    agents = (agent for one in known for agent in adapters.calling_agents(one))
+    among = adapters.all_agents()
+    sessions = (session for one in known for session in adapters.calling_sessions(one, among))
+    agents = (agent for one in known for agent in adapters.calling_agents(one, among))
     return running.calling_turn(
         takeback_home(environ),
         environ,
@@ -66,8 +67,10 @@ def refuse_pretence(event: AgentEvent, environ: Mapping[str, str]) -> None:
     below it is its model's word: that the turn is over, say, after which all would be allowed.
     """
     known = [environ, *(processes.variables(one.pid) for one in processes.ancestors())]
-    sessions = {session for one in known for session in adapters.calling_sessions(one)}
-    agents = {agent for one in known for agent in adapters.calling_agents(one)}
+    speaking = adapters.find_agent(event.agent)
+    among = () if speaking is None else (speaking,)
+    sessions = {session for one in known for session in adapters.calling_sessions(one, among)}
+    agents = {agent for one in known for agent in adapters.calling_agents(one, among)}
     mine = session_id(event.agent, event.session) in sessions or event.agent in agents
     if mine and launcher.recorded(takeback_home(environ)) is not None:
         raise Refused(

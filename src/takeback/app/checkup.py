@@ -8,9 +8,9 @@ import time
 
 from takeback.adapters import launcher
 from takeback.adapters.connecting import remembered
-from takeback.app import connect
 from takeback.ops.doctor import BROKEN, OFFER, OK, Finding
 from takeback.paths import takeback_home
+from takeback.store.location import workspace_around
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _installed_in_project(environ: Mapping[str, str], home: str) -> list[Finding
     recorded = launcher.recorded(home)
     if recorded is None:
         return []
-    inside = connect.workspace_above(home, recorded)
+    inside = workspace_around(home, recorded)
     if inside is None:
         return []
     return [

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module
 
-from takeback.adapters import CONNECTED, connecting, launcher
+from takeback import adapters
+from takeback.adapters import connecting, launcher, third_party
 from takeback.errors import GitUnusable, NotAWorkspace, Refused, TakebackError, UsageError
 from takeback.git.process import find_git
 from takeback.model.value import Value
 from takeback.paths import takeback_home, user_home
-from takeback.store.location import is_known
+from takeback.store.location import is_known, workspace_around
 from takeback.worktree.workspace import find_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from takeback.adapters.connecting import Connection, FileEdit
-
-AGENTS = CONNECTED
-"""Each has a module ``connection`` in its package of adapters/."""
+    from takeback.model.agent import FileEdit
+    from takeback.ports import Connection
 
 
 class Connecting(Value):
@@ -39,17 +37,26 @@ class Connecting(Value):
         return any(edit.changes for edit in self.edits)
 
 
-def connection_of(agent: str) -> Connection:
+def connections() -> list[Connection]:
+    """Returns how each agent is connected that can be."""
+    return [adapters.connection_of(agent) for agent in adapters.all_agents() if agent.connection]
+
+
+def connection_named(agent: str) -> Connection:
     """Returns how an agent is connected; raises UsageError with the names that there are."""
-    if agent not in AGENTS:
-        raise UsageError(f"there is no agent {agent!r}", hint=f"there are: {', '.join(AGENTS)}")
-    found: Connection = import_module(f"takeback.adapters.{agent}.connection").connection
-    return found
+    for connection in connections():
+        if connection.name == agent:
+            return connection
+    broken = third_party.found().broken.get(agent)
+    if broken is not None:
+        raise UsageError(broken)
+    names = ", ".join(connection.name for connection in connections())
+    raise UsageError(f"there is no agent {agent!r}", hint=f"there are: {names}")
 
 
 def agents_here(environ: Mapping[str, str]) -> list[Connection]:
     """Returns the agents that are installed on this machine."""
-    return [c for c in map(connection_of, AGENTS) if c.is_there(environ)]
+    return [connection for connection in connections() if connection.is_there(environ)]
 
 
 def plan_connecting(
@@ -57,7 +64,7 @@ def plan_connecting(
 ) -> list[Connecting]:
     """Works out what connecting would change, for the agents named or found; writes nothing."""
     home = takeback_home(environ)
-    wanted = [connection_of(agent) for agent in agents] if agents else agents_here(environ)
+    wanted = [connection_named(agent) for agent in agents] if agents else agents_here(environ)
     return [
         Connecting(c, connecting.located(c.connect(environ, home, here), here), here)
         for c in wanted
@@ -89,18 +96,7 @@ def project_environment(environ: Mapping[str, str], start: str) -> str | None:
         )
     except NotAWorkspace:
         here = b""
-    return workspace_above(home, (sys.prefix, launcher.package_directory()), here)
-
-
-def workspace_above(home: str, paths: Sequence[str], here: bytes = b"") -> str | None:
-    """Returns the workspace that one of the paths lies in, ``here`` or one with a store."""
-    for path in paths:
-        folder = os.path.realpath(os.fsencode(path))
-        while folder != os.path.dirname(folder):
-            if folder == here or is_known(home, folder):
-                return os.fsdecode(folder)
-            folder = os.path.dirname(folder)
-    return None
+    return workspace_around(home, (sys.prefix, launcher.package_directory()), here)
 
 
 def check_environment(environ: Mapping[str, str], start: str) -> None:
@@ -131,7 +127,7 @@ def plan_disconnecting(
     """
     home = takeback_home(environ)
     planned = []
-    for connection in [connection_of(agent) for agent in agents or AGENTS]:
+    for connection in map(connection_named, agents) if agents else connections():
         kept = connecting.remembered(home, connection.name)
         places = (
             [here]
@@ -152,7 +148,7 @@ def disconnect(planned: Sequence[Connecting], environ: Mapping[str, str]) -> Non
     home = takeback_home(environ)
     for one in planned:
         connecting.withdraw(one.edits, home, one.connection.name)
-    if not any(_calls_launcher(connection_of(agent), environ, home) for agent in AGENTS):
+    if not any(_calls_launcher(connection, environ, home) for connection in connections()):
         launcher.retire_launcher(home)
 
 
@@ -189,7 +185,7 @@ def agent_states(
     """
     home = takeback_home(environ)
     states = []
-    for connection in map(connection_of, AGENTS):
+    for connection in connections():
         last = last_events.get(connection.name)
         if last is None and not connection.is_there(environ):
             continue
@@ -210,7 +206,13 @@ def agent_states(
                 connection.advice(),
             )
         )
-    return states
+    return [*states, *_broken()]
+
+
+def _broken() -> list[AgentState]:
+    """Returns the agents of other packages that cannot be used, each with the reason."""
+    found = third_party.found().broken
+    return [AgentState(name, name, False, None, None, why) for name, why in sorted(found.items())]
 
 
 def _is_connected(

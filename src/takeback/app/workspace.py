@@ -194,7 +194,7 @@ class OpenWorkspace:
 
     def _callers(self) -> tuple[SessionId, ...]:
         """Returns the sessions of the agents that may have started this process."""
-        return adapters.calling_sessions(self._context.environ)
+        return adapters.calling_sessions(self._context.environ, adapters.all_agents())
 
     def _by_id(self, checkpoint: CheckpointId) -> Checkpoint:
         now = self._context.clock.now()

@@ -159,10 +159,11 @@ def values(context: click.Context, parameter: click.Parameter, incomplete: str) 
 
 def agents(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
     """Offers the agents that can be connected."""
-    from takeback.app.connect import AGENTS, connection_of
+    from takeback.app.connect import connections
 
     given = context.params.get(parameter.name or "") or ()
-    return _items([(a, connection_of(a).title) for a in AGENTS if a not in given], incomplete)
+    offered = [(one.name, one.title) for one in connections() if one.name not in given]
+    return _items(offered, incomplete)
 
 
 def _offered(

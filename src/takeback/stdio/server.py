@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from importlib import import_module
 
+from takeback.adapters import entry_finder
 from takeback.app import Takeback
 from takeback.app import proposal as proposals
 from takeback.app.agreements import Agreements
@@ -174,10 +174,9 @@ class StdioServer:
     ) -> tuple[Checkpoint | None, Checkpoint | None]:
         nodes = request["path"]
         path = [n for n in nodes if isinstance(n, dict)] if isinstance(nodes, list) else []
-        try:
-            find = import_module(f"takeback.adapters.{self._adapter.name}.places").place
-        except ModuleNotFoundError:
-            raise UsageError(f"{self._adapter.name} has no tree; ask by entry") from None
+        find = entry_finder(self._adapter.name)
+        if find is None:
+            raise UsageError(f"{self._adapter.name} has no tree; ask by entry")
         parents = {entry.session.id: entry.session.parent for entry in tb.sessions()}
         checkpoints: list[Checkpoint] = []
         here: SessionId | None = session
@@ -185,8 +184,8 @@ class StdioServer:
             found = tb.checkpoints(session=here, everything=True)
             checkpoints += [entry.checkpoint for entry in found]
             here = parents.pop(here)
-        place = find(path, checkpoints)
-        return place.exact, place.nearest
+        match = find(path, checkpoints)
+        return match.exact, match.nearest
 
     def _plan(self, request: Document) -> Document:
         with self._at(request) as tb:

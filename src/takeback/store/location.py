@@ -32,7 +32,7 @@ from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
@@ -88,6 +88,17 @@ def directory_of_path(home: str, root: bytes) -> str:
 def is_known(home: str, root: bytes) -> bool:
     """Tells whether some workspace at this path was ever kept; one stat, for the hook path."""
     return os.path.isdir(directory_of_path(home, root))
+
+
+def workspace_around(home: str, paths: Sequence[str], here: bytes = b"") -> str | None:
+    """Returns the workspace that one of the paths lies in, ``here`` or one with a store."""
+    for path in paths:
+        folder = os.path.realpath(os.fsencode(path))
+        while folder != os.path.dirname(folder):
+            if folder == here or is_known(home, folder):
+                return os.fsdecode(folder)
+            folder = os.path.dirname(folder)
+    return None
 
 
 def find(home: str, root: bytes) -> StoreLocation:

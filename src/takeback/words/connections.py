@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from takeback.adapters.connecting import FileEdit
     from takeback.app.connect import AgentState, Connecting
+    from takeback.model.agent import FileEdit
     from takeback.words.paint import Paint
 
 _MOST_SHOWN = 40
@@ -140,13 +140,13 @@ def first_steps(states: Sequence[AgentState]) -> str:
 
 def agents_table() -> list[str]:
     """Returns what takeback can do with each agent, as the README's table."""
-    from takeback.app.connect import AGENTS, connection_of
+    from takeback.adapters import BUILT_IN, connection_of
 
     rows = [
         "| agent | files | by the shell too | conversation | inside it | then | tested |",
         "|---|---|---|---|---|---|---|",
     ]
-    for connection in map(connection_of, AGENTS):
+    for connection in [connection_of(agent) for agent in BUILT_IN if agent.connection]:
         can = connection.capabilities
         cells = (
             f"[{connection.title}](docs/agents/{connection.name}.md)",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 
-from takeback.adapters.connecting import Capabilities, FileEdit, read
+from takeback.adapters.connecting import read
 from takeback.adapters.finding import on_path
 from takeback.adapters.launcher import launcher_path, package_directory
 from takeback.errors import TakebackError
+from takeback.model.agent import Capabilities, FileEdit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from datetime import datetime
 
 from takeback.adapters import fields
 from takeback.adapters.pi import leaf_before, tool_kind
+from takeback.model.agent import EntryMatch
 from takeback.model.event import READ
 from takeback.model.turn import BRANCH, COMPACTION, PROMPT, ROUND, STEER, TURN_END
-from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,18 +34,8 @@ _SLACK = 0.01
 """Seconds by which the clocks of pi and takeback may differ."""
 
 
-class Place(Value):
-    """The checkpoint that stands at an entry, and the nearest one at it or before it."""
-
-    exact: Checkpoint | None
-    nearest: Checkpoint | None
-
-
-def place(path: Sequence[Node], checkpoints: Sequence[Checkpoint]) -> Place:
-    """Finds the place of the first node of a path, which leads from there to the root.
-
-    ``checkpoints`` are those of the session's line, the newest first.
-    """
+def match_entry(path: Sequence[Node], checkpoints: Sequence[Checkpoint]) -> EntryMatch:
+    """Finds the checkpoint at the first node of a path; see ``ports.EntryFinder``."""
     known = _Known(checkpoints)
     exact = bool(path) and _is_step(path[0])
     for number, node in enumerate(path):
@@ -53,9 +43,9 @@ def place(path: Sequence[Node], checkpoints: Sequence[Checkpoint]) -> Place:
             continue
         found = known.at(path, number)
         if found is not None:
-            return Place(found if exact else None, found)
+            return EntryMatch(found if exact else None, found)
         exact = exact and known.changed_nothing(node)
-    return Place(None, None)
+    return EntryMatch(None, None)
 
 
 def _is_step(node: Node) -> bool:

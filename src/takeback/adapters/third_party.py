@@ -1,0 +1,149 @@
+"""Agents of other packages, found by their entry points.
+
+    [project.entry-points."takeback.agents"]
+    NAME = "package.module:agent"            an ``Agent`` of that very name
+
+A package that does not load, takes a name that is taken, or lies in a workspace, where an agent
+could change what hooks run, is no agent here; ``status`` and ``doctor`` name it. What one raises
+later is contained: it is a failure of that agent and of nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from takeback import adapters
+from takeback.adapters.contained import ContainedAdapter, ContainedConnection
+from takeback.model.agent import Agent
+from takeback.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from takeback.ports import Adapter, Connection
+
+GROUP = "takeback.agents"
+_MENTIONED = f"[{GROUP}]".encode()
+_INSTALLED = (".dist-info", ".egg-info")
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
+
+
+class Found(Value):
+    """What other packages have: agents by name, and of those that are broken the reason."""
+
+    agents: dict[str, Agent]
+    broken: dict[str, str]
+
+
+_found: dict[tuple[str, ...], Found] = {}
+"""Looked for once in a process, and again if it looks for modules elsewhere by then."""
+
+
+def found() -> Found:
+    """Returns what there is; whatever a package does, this does not raise."""
+    if sys.flags.no_site and "site" not in sys.modules:
+        import site  # the launcher starts Python without, and only these agents need it
+
+        site.main()
+    where = tuple(sys.path)
+    if where not in _found:
+        _found[where] = _look() if _is_any_mentioned() else Found({}, {})
+    return _found[where]
+
+
+def _is_any_mentioned() -> bool:
+    """Tells whether any package may have such an entry point: in 1 ms, where asking takes 30."""
+    for folder in sys.path:
+        try:
+            names = os.listdir(folder or ".")
+        except OSError:
+            continue
+        for name in names:
+            if name.endswith(_INSTALLED) and _mentions(os.path.join(folder, name)):
+                return True
+    return False
+
+
+def _mentions(folder: str) -> bool:
+    try:
+        with open(os.path.join(folder, "entry_points.txt"), "rb") as file:
+            return _MENTIONED in file.read()
+    except OSError:
+        return False
+
+
+def _look() -> Found:
+    from importlib.metadata import entry_points
+
+    agents: dict[str, Agent] = {}
+    broken: dict[str, str] = {}
+    for point in entry_points(group=GROUP):
+        name = point.name
+        reason = _why_not(point, agents)
+        if reason is None:
+            try:
+                agent = point.load()
+            except Exception as error:  # noqa: BLE001 - somebody else's code may raise anything
+                reason = f"it does not load: {type(error).__name__}: {error}"
+            else:
+                reason = _why_no_agent(agent, name)
+        if reason is None:
+            agents[name] = agent
+        else:
+            broken.setdefault(name, f"the agent {name} of the package {_package(point)}: {reason}")
+    return Found(agents, {name: why for name, why in broken.items() if name not in agents})
+
+
+def _package(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else point.value.partition(":")[0]
+
+
+def _why_not(point: EntryPoint, others: dict[str, Agent]) -> str | None:
+    """Returns why an entry point is not even loaded."""
+    if not point.name or not _LETTERS.issuperset(point.name):
+        return "its name may have small letters, digits, - and _"
+    if point.name in (adapters.PLUGIN, *(agent.name for agent in adapters.BUILT_IN), *others):
+        return "there is one of that name already"
+    inside = _workspace_around(point.value.partition(":")[0].partition(".")[0])
+    if inside is not None:
+        return f"it is installed in the project {inside}, where an agent could change it"
+    return None
+
+
+def _why_no_agent(agent: object, name: str) -> str | None:
+    if not isinstance(agent, Agent):
+        return "its entry point is no takeback.agents.Agent"
+    if agent.name != name:
+        return f"its entry point is called {name}, and it calls itself {agent.name}"
+    return None
+
+
+def _workspace_around(package: str) -> str | None:
+    """Returns the workspace that a package lies in; None if it lies in none, or is not there."""
+    from importlib.util import find_spec
+
+    from takeback.errors import TakebackError
+    from takeback.paths import takeback_home
+    from takeback.store.location import workspace_around
+
+    try:
+        spec = find_spec(package)
+        home = takeback_home(os.environ)
+    except (ImportError, ValueError, TakebackError):
+        return None  # loading says why it is not there; without a home there is no workspace
+    if spec is None:
+        return None
+    places = [spec.origin or "", *(spec.submodule_search_locations or ())]
+    return workspace_around(home, [place for place in places if place])
+
+
+def contained_adapter(agent: Agent) -> Adapter:
+    """Returns the adapter of another package's agent; one that does not load can do nothing."""
+    return ContainedAdapter(agent.name, lambda: adapters.loaded(agent.adapter))
+
+
+def contained_connection(agent: Agent) -> Connection:
+    """Returns the connection of another package's agent, whatever it is."""
+    return ContainedConnection(agent.name, lambda: adapters.loaded(agent.connection))

@@ -1,0 +1,64 @@
+"""One agent: where everything about it is found, and what ``init`` does to its settings."""
+
+from __future__ import annotations
+
+from takeback.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.model.checkpoint import Checkpoint
+
+
+class Agent(Value):
+    """All that takeback has for one agent; nothing of it is loaded before it is asked for.
+
+    ``adapter``, ``connection`` and ``entries`` are written ``package.module:name``; what they
+    name fulfils ``ports.Adapter``, ``ports.Connection`` and ``ports.EntryFinder``. Without a
+    connection ``takeback init`` leaves the agent alone; without ``entries`` it has no tree of its
+    own. ``session_variable`` tells the agent's tools which session they were started in,
+    ``mark_variable`` only that it was one of this agent. ``has_hooks`` says that its events come
+    by hooks, so that a process in waiting has its adapter loaded.
+    """
+
+    name: str
+    adapter: str
+    connection: str = ""
+    entries: str = ""
+    session_variable: str = ""
+    mark_variable: str = ""
+    has_hooks: bool = False
+
+
+class EntryMatch(Value):
+    """The checkpoint at an entry of an agent's own tree, and the nearest one at it or before it."""
+
+    exact: Checkpoint | None
+    nearest: Checkpoint | None
+
+
+class Capabilities(Value):
+    """What takeback can do with an agent, as data for the table in the README and ``doctor``."""
+
+    files: str = "exact"
+    shell: str = "yes"
+    conversation: str = "new session"
+    inside: str = ""
+    resumes: str = ""
+    tested: str = ""
+
+
+class FileEdit(Value):
+    """One file before and after; None stands for "not there".
+
+    ``real`` is where the path leads through links: that is the file which is shown and written.
+    """
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+    mode: int = 0o600
+    real: str = ""
+
+    @property
+    def changes(self) -> bool:
+        return self.before != self.after
