@@ -1,1 +1,1 @@
-"""Where snapshots' bytes live: one bare git repository per workspace, ours alone."""
+"""Where the bytes of snapshots live: one bare git repository per workspace, used only by us."""

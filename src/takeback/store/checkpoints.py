@@ -4,8 +4,8 @@
         ref of the session     ->  newest checkpoint  ->  the one before  ->  ...
         ref of what is local   ->  saved files of the newest  ->  ...
 
-Saved files (ignored ones) are commits of their own, written before the checkpoint that
-names their tree, so that whatever leaves this machine can leave them out.
+Saved files (ignored ones) are commits of their own, written before the checkpoint that names their
+tree, so that they can be left out of what leaves this machine.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def write_checkpoint(
     """
     store, ref = locked.store, session_ref(checkpoint.session)
     tip = store.refs.read(ref)
-    # a draft has the number of the one that it follows
+    # a draft has the number of the checkpoint that it follows
     checkpoint = checkpoint.replace(sequence=locked.next_sequence(above=checkpoint.sequence))
     if bytes.fromhex(checkpoint.snapshot) == EMPTY_TREE:
         sink.add(TREE, b"")
@@ -82,7 +82,7 @@ def write_checkpoint(
 def _write_saved(
     store: Store, sink: ObjectSink, checkpoint: Checkpoint
 ) -> tuple[bytes | None, bytes | None]:
-    """Adds the commit that keeps the saved files; None when the newest one has them already."""
+    """Adds the commit that keeps the saved files; None if the newest one has them already."""
     tip = store.refs.read(local_ref(checkpoint.session))
     if checkpoint.saved is None:
         return tip, None
@@ -101,7 +101,7 @@ def _write_saved(
 
 
 def _keeps(store: Store, tip: bytes, tree: bytes) -> bool:
-    """Tells whether the newest commit of saved files is there and holds this tree."""
+    """Tells whether the newest commit of saved files exists and holds this tree."""
     try:
         return read_record(store, tip).entries.get(_FILES) == (DIRECTORY, tree)
     except StoreDamaged:
@@ -131,7 +131,7 @@ def checkpoint_of(record: Record) -> Checkpoint:
 
 
 def checkpoints_back(store: Store, tip: bytes | None) -> Iterator[Checkpoint]:
-    """Yields the checkpoints that read from ``tip`` back, beyond where a session began too."""
+    """Yields the readable checkpoints from ``tip`` back, also beyond the beginning of a session."""
     for record in chain(store, tip, over_damage=True):
         try:
             yield checkpoint_of(record)
@@ -140,17 +140,17 @@ def checkpoints_back(store: Store, tip: bytes | None) -> Iterator[Checkpoint]:
 
 
 def newest_checkpoint(store: Store, session: str) -> Checkpoint | None:
-    """Returns the newest checkpoint of a session that reads, None if it has none.
+    """Returns the newest readable checkpoint of a session, None if it has none.
 
-    One that does not read must not be the end of its session: what comes next goes on from the
-    one before it, and ``verify`` names it.
+    An unreadable one must not be the end of its session: the next one follows the one before it,
+    and ``verify`` reports it.
     """
     found = next(checkpoints_back(store, store.refs.read(session_ref(session))), None)
     return found if found is not None and found.session == session else None
 
 
 def conversation_tree(record: Record) -> bytes | None:
-    """Returns the tree of the transcript's bytes that a checkpoint keeps, if it keeps any."""
+    """Returns the tree of the transcript's bytes that a checkpoint keeps, if any."""
     entry = record.entries.get(_CONVERSATION)
     return None if entry is None else entry[1]
 

@@ -1,4 +1,4 @@
-"""Whether a pack is, byte for byte, the one that was written under its name."""
+"""Checks whether a pack is, byte for byte, the one that was written under its name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from takeback.git.objects import new_hasher
 
 
 def reads_whole(pack_dir: str, pack: str) -> bool:
-    """Tells whether a pack and its index are those that bear this name. Reads all of both."""
+    """Tells whether a pack and its index are those written under this name. Reads all of both."""
     path = os.path.join(pack_dir, pack)
     return (
         name_fits(f"{path}.pack", pack)
@@ -18,7 +18,7 @@ def reads_whole(pack_dir: str, pack: str) -> bool:
 
 
 def name_fits(path: str, pack: str) -> bool:
-    """Tells whether a pack is called by its checksum."""
+    """Tells whether a pack is named after its checksum."""
     try:
         with open(path, "rb") as file:
             file.seek(-20, os.SEEK_END)

@@ -1,11 +1,11 @@
 """A conversation's bytes in the store, in pieces, so that an append costs only what is new.
 
-    conversation/  one tree a file of the transcript
-      0/           one tree a group of pieces
+    conversation/  one tree per file of the transcript
+      0/           one tree per group of pieces
         00000/     128 pieces of 32 KiB; only the last one changes when the file grows
           000
 
-Pieces have a fixed size, so equal beginnings have equal pieces, whatever was appended when. A
+Pieces have a fixed size, so equal beginnings have equal pieces, however they were appended. A
 transcript of 20 MB is five groups: an append writes one piece, one group and two small trees.
 """
 

@@ -1,4 +1,4 @@
-"""Starts work that outlives the command: combining packs, a first capture that takes long."""
+"""Starts work that outlives the command: combining packs, a long first capture."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KEPT = tuple(map(os.fsdecode, handover.PLACES))
 
 
 def start(store: Store, module: str) -> None:
-    """Calls ``main`` of a module with the store's directory; a failure is in the store's log."""
+    """Calls ``main`` of a module with the store's directory; a failure goes to the store's log."""
     try:
         spawn(module, store.directory)
     except OSError as error:
@@ -32,11 +32,11 @@ def start(store: Store, module: str) -> None:
 
 
 def spawn(module: str, directory: str) -> None:
-    """Calls ``main`` of a module with and in a directory, in a process that holds nothing of us.
+    """Calls ``main`` of a module with and in a directory, in a process that inherits nothing.
 
-    No descriptor, no blocked or ignored signal, no variable but those that say where things are.
+    No descriptor, no blocked or ignored signal, and only the variables that say where things are.
     """
-    from takeback.c_modules import signal  # not at every hook
+    from takeback.c_modules import signal  # not needed at every hook
 
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     environ = {key: os.environ[key] for key in _KEPT if key in os.environ}

@@ -1,7 +1,7 @@
-"""Failures: what the logs say went wrong here, as long as nobody has said that it was seen.
+"""Failures: what went wrong here according to the logs, until it is marked as seen.
 
-A store has its own log, and all stores share one, where a line names its directory behind a tab.
-What was seen is the last line of each log at that moment: lines have no other number.
+A store has its own log, and all stores share one, where a line names its directory after a tab.
+What was seen is remembered as the last line of each log at that moment: lines have no number.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _STAMP = len("2026-11-15T14:05:09Z")
 
 
 class Failure(Value):
-    """One line: ``stamp`` is when, by RFC 3339 in UTC; empty where nobody knows."""
+    """One line: ``stamp`` is when, by RFC 3339 in UTC; empty if unknown."""
 
     stamp: str
     text: str
@@ -32,21 +32,21 @@ class Failure(Value):
 
 
 def unseen(store: Store | None, home: str, root: bytes) -> list[Failure]:
-    """Returns what went wrong here, or with no known directory, and was not seen; newest last.
+    """Returns the unseen failures of this workspace, or without a known directory; newest last.
 
-    Before the first checkpoint there is no store, and nothing that could have been seen.
+    Before the first checkpoint there is no store, and nothing can have been seen.
     """
     own = [] if store is None else of_store(store)
     return sorted([*own, *of_hooks(store, home, root)], key=lambda failure: failure.stamp)
 
 
 def of_store(store: Store) -> list[Failure]:
-    """Returns what the store's own log has that was not seen."""
+    """Returns the unseen failures in the store's own log."""
     return [_failure(line) for line in _after(log.read(store), _seen(store)[0])]
 
 
 def of_hooks(store: Store | None, home: str, root: bytes) -> list[Failure]:
-    """Returns what the log of all hooks has of this workspace, or of none, that was not seen."""
+    """Returns the unseen failures of this workspace, or of none, in the log of all hooks."""
     seen = "" if store is None else _seen(store)[1]
     shared = [
         line.partition("\t")[0]
@@ -63,7 +63,7 @@ def see(store: Store, home: str) -> None:
 
 
 _MANY, _MOST = 1000, 20
-"""Lines of all workspaces that are looked at, and lines that are shown."""
+"""How many lines of all workspaces are read, and how many are shown."""
 
 
 def _shared(home: str) -> str:
@@ -76,7 +76,7 @@ def _seen(store: Store) -> list[str]:
 
 
 def _after(lines: list[str], seen: str) -> list[str]:
-    """Returns the lines behind the one that was the last when they were seen."""
+    """Returns the lines after the one that was the last when they were seen."""
     if not seen or seen not in lines:
         return lines
     return lines[len(lines) - lines[::-1].index(seen) :]

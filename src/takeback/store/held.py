@@ -1,4 +1,4 @@
-"""What one snapshot holds, asked path by path: each of its directories is read once."""
+"""What one snapshot holds, path by path: each of its directories is read once."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 class Held:
     """Looks paths up in a snapshot, where ``trees.lookup`` would read each directory again.
 
-    Without a root it is empty. A directory that cannot be read holds nothing: comparing the
-    trees is what names damage.
+    Without a root it is empty. A directory that cannot be read counts as empty: damage is reported
+    when trees are compared.
     """
 
     def __init__(self, store: Store, root: bytes) -> None:
@@ -30,7 +30,7 @@ class Held:
         return self[path] is not None
 
     def _directory(self, path: bytes) -> dict[bytes, Entry]:
-        """Reads the directories from the deepest one that is known down to ``path``."""
+        """Reads the directories from the deepest known one down to ``path``."""
         known = path
         missing = []
         while known not in self._directories:

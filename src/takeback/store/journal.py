@@ -1,7 +1,7 @@
 """The journal: what an operation is doing to the files, kept until it is done.
 
-It is one JSON file, flushed before the first file is touched and removed after the operation
-is in the log. While it is there, every command says so.
+It is one JSON file, flushed before the first file is touched and removed after the operation is in
+the log. While it exists, every command says so.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def read(store: Store) -> dict[str, Any] | None:
 def interrupted(store: Store) -> str | None:
     """Returns the id of the operation that was interrupted; None if there is none.
 
-    To who does not hold the lock it may be one that is under way in another process. One whose
-    journal cannot be read is ``unknown``.
+    Without the lock, it may be one that is under way in another process. One whose journal cannot
+    be read is ``unknown``.
     """
     if not exists(store):
         return None
@@ -77,7 +77,7 @@ def remove(locked: Locked) -> None:
 
 
 def set_aside(locked: Locked) -> str:
-    """Keeps an unreadable journal under another name, so that work can go on; returns it."""
+    """Renames an unreadable journal, so that work can go on; returns the new name."""
     store = locked.store
     path = store.path("journal")
     aside = f"{path}.unreadable"

@@ -32,7 +32,7 @@ def write_label(
 
 
 def remove_label(locked: Locked, checkpoint: CheckpointId) -> bool:
-    """Takes the name off a checkpoint; False if it had none."""
+    """Removes the name of a checkpoint; False if it had none."""
     store, ref = locked.store, label_ref(checkpoint)
     tip = store.refs.read(ref)
     if tip is None:
@@ -42,11 +42,11 @@ def remove_label(locked: Locked, checkpoint: CheckpointId) -> bool:
 
 
 def read_labels(store: Store) -> dict[CheckpointId, str]:
-    """Returns the name of each labelled checkpoint; a damaged label is passed over."""
+    """Returns the name of each labelled checkpoint; a damaged label is skipped."""
     found = {}
     for ref, oid in store.refs.list(LABELS, damaged={}).items():
         try:
             found[labelled_by(ref)] = read_record(store, oid).text("name")
         except StoreDamaged:
-            continue  # verify names it
+            continue  # verify reports it
     return found

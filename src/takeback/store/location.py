@@ -7,16 +7,15 @@
         stat/         stat cache      journal     an operation under way
         lock          flock           log         failures, for `status`
 
-The workspace's own id is random, made with the store, and stays whatever becomes of the
-directory. Identity is evidence of *where* it is: the inode and birth time of the root. The same
-path made anew is another workspace, the same directory at another path is a move
-(succession.py). The device number is left out on purpose: it changes with reboots (btrfs,
-device mapper, USB). The identity of `.git` is kept as second evidence: a root that was made
-anew around the same `.git` stays what it was. A `git init` in a workspace that had no git does
-not make it another one.
+The workspace's own id is random, made with the store, and stays whatever becomes of the directory.
+Identity is evidence of *where* it is: the inode and birth time of the root. A recreated directory
+at the same path is another workspace, the same directory at another path is a move (succession.py).
+The device number is left out on purpose: it changes with reboots (btrfs, device mapper, USB). The
+identity of `.git` is kept as second evidence: a root that was recreated around the same `.git`
+stays the same workspace. A `git init` in a workspace that had no git does not make it another one.
 
-One directory at two paths at once (a bind mount) has one store: under the second path stands a
-link to it, believed only as long as both paths are one directory.
+One directory at two paths at once (a bind mount) has one store: under the second path there is a
+link to it, valid only as long as both paths are the same directory.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 
 
 class Identity(Value):
-    """What stays the same when a directory is moved, and differs when it is made anew."""
+    """What stays the same when a directory is moved, and differs when it is recreated."""
 
     root: str
     git: str
@@ -47,9 +46,9 @@ class Identity(Value):
 class StoreLocation(Value):
     """One store directory and the workspace root it was made for.
 
-    Without an identity the root is known to be the one that the store was last opened for.
-    ``id`` is the workspace's own, ``also`` the other paths that it was seen at; both are empty
-    where they were not read.
+    Without an identity the root is known to be the one that the store was last opened for. ``id``
+    is the workspace's own, ``also`` the other paths that it was seen at; both are empty if they
+    were not read.
     """
 
     directory: str
@@ -65,7 +64,7 @@ class StoreLocation(Value):
 
 
 def mark(path: bytes) -> str:
-    """Returns inode and birth time of a directory; nothing if there is none."""
+    """Returns inode and birth time of a directory; empty if there is none."""
     try:
         status = os.lstat(path)
     except OSError:
@@ -79,14 +78,14 @@ def identity_of(root: bytes) -> Identity:
 
 
 def directory_of_path(home: str, root: bytes) -> str:
-    """Returns where the stores of all that ever stood at a path are."""
+    """Returns where the stores of all workspaces that were ever at a path are."""
     name = "".join(c if c in _PLAIN else "_" for c in to_text(os.path.basename(root)))
     digest = object_id(BLOB, root).hex()[:16]
     return os.path.join(home, "workspaces", f"{name[:40] or 'root'}-{digest}")
 
 
 def is_known(home: str, root: bytes) -> bool:
-    """Tells whether some workspace at this path was ever kept; one stat, for the hook path."""
+    """Tells whether there was ever a store for this path; one stat, for the hook path."""
     return os.path.isdir(directory_of_path(home, root))
 
 
@@ -102,7 +101,7 @@ def workspace_around(home: str, paths: Sequence[str], here: bytes = b"") -> str 
 
 
 def find(home: str, root: bytes) -> StoreLocation:
-    """Returns where the store of ``root`` is, or would be made. Writes nothing."""
+    """Returns where the store of ``root`` is, or would be created. Writes nothing."""
     base = directory_of_path(home, root)
     seen = _seen(root)
     for name in listing(base):
@@ -117,7 +116,7 @@ def find(home: str, root: bytes) -> StoreLocation:
 
 
 def _followed(directory: str, root: bytes) -> str | None:
-    """Returns the store that stands or is linked to at ``directory``; None for a stale link."""
+    """Returns the store that ``directory`` is or links to; None for a stale link."""
     try:
         target = os.readlink(directory)
     except OSError:
@@ -127,7 +126,7 @@ def _followed(directory: str, root: bytes) -> str | None:
 
 
 def is_same(one: bytes, other: bytes) -> bool:
-    """Tells whether two paths are one directory at this moment."""
+    """Tells whether two paths are the same directory at this moment."""
     try:
         first, second = os.stat(one), os.stat(other)
     except OSError:
@@ -136,9 +135,9 @@ def is_same(one: bytes, other: bytes) -> bool:
 
 
 def link_location(location: StoreLocation, other: StoreLocation) -> StoreLocation:
-    """Makes the store of ``other`` be found under the path of ``location``, which is the same."""
+    """Lets the store of ``other`` be found under the path of ``location``, the same directory."""
     durable.make_directories(os.path.dirname(location.directory))
-    if os.path.islink(location.directory):  # to where the store was before
+    if os.path.islink(location.directory):  # it leads to where the store was before
         durable.unlink(location.directory)
     durable.symlink(os.fsencode(other.directory), location.directory)
     durable.sync_directory(os.path.dirname(location.directory))
@@ -161,8 +160,8 @@ def _leads_to(link: str, directory: str) -> bool:
 def locks_above(location: StoreLocation) -> list[str]:
     """Lists the locks of the workspaces around this one, the outermost first.
 
-    Whoever changes or captures a workspace shares them, so that nobody sees the half of what is
-    done in a directory that lies in two workspaces. One stat for each directory above the root.
+    Changing or capturing a workspace takes them shared, so that nobody sees half of a change to a
+    directory that lies in two workspaces. Costs one stat for each directory above the root.
     """
     base = os.path.dirname(location.directory)
     home = os.path.dirname(os.path.dirname(base))
@@ -185,9 +184,9 @@ def locks_above(location: StoreLocation) -> list[str]:
 
 
 def _seen(root: bytes) -> bytes:
-    """Returns what is the same as long as nobody touched the root itself since the last look.
+    """Returns what stays the same as long as the root itself was not touched since the last look.
 
-    Where it is, the birth time need not be asked for, which would load ``ctypes`` (3 ms).
+    If it is the same, the birth time is not needed, which would load ``ctypes`` (3 ms).
     """
     try:
         status = os.lstat(root)
@@ -212,18 +211,18 @@ def remember(location: StoreLocation) -> None:
     try:
         durable.replace_file(os.path.join(location.directory, "seen"), seen, flush=False)
     except OSError:
-        return  # a full disk: the next opening asks for the whole identity again
+        return  # a full disk: the next opening reads the whole identity again
 
 
 def exists(location: StoreLocation) -> bool:
-    """Tells whether the store is there; a link that leads elsewhere is none."""
+    """Tells whether the store exists; a link that leads elsewhere does not count."""
     return not os.path.islink(location.directory) and os.path.isfile(
         os.path.join(location.directory, "format")
     )
 
 
 def all_locations(home: str) -> Iterator[StoreLocation]:
-    """Yields every store under ``home`` that says whose it is."""
+    """Yields every store under ``home`` that says which workspace it belongs to."""
     base = os.path.join(home, "workspaces")
     for name in sorted(listing(base)):
         for identity in sorted(listing(os.path.join(base, name))):
@@ -264,9 +263,9 @@ def read_location(directory: str) -> StoreLocation | None:
 
 
 def write_location(location: StoreLocation) -> None:
-    """Records in the store whose it is; ``location`` has an identity.
+    """Records in the store which workspace it belongs to; ``location`` has an identity.
 
-    The id that the store has stays; it gets one if it has none.
+    A store keeps the id that it has, and gets one if it has none.
     """
     assert location.identity is not None
     known = read_location(location.directory)

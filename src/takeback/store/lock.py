@@ -3,9 +3,9 @@
     top        exclusive: an operation in top
     top/sub    shared on the lock of top, then exclusive on its own: an operation in sub
 
-A workspace inside another shares the outer one's lock while it holds its own, so that neither
-sees the half of what the other does, and two beside each other do not wait for one another.
-The file's text only says who holds it; it means nothing when the lock is free.
+A workspace inside another shares the outer one's lock while it holds its own, so that neither sees
+the other's work half-done, and two side by side do not wait for one another. The file's text only
+says who holds the lock; it means nothing when the lock is free.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Lock:
     """Held by at most one process; free again when that process ends, however it ends."""
 
     def __init__(self, path: str, above: Callable[[], Iterable[str]] = tuple) -> None:
-        """``above`` tells the locks of the workspaces around this one, the outermost first."""
+        """``above`` lists the locks of the workspaces around this one, the outermost first."""
         self._path = path
         self._above = above
         self._fd: int | None = None
@@ -38,8 +38,9 @@ class Lock:
     def acquire(self, holder: str, *, wait: float) -> None:
         """Takes the lock or raises InUse after ``wait`` seconds in all, naming the holder.
 
-        Raises WriteFailed where no file can be made or locked. Whoever has it cannot take it
-        again: two that believe to be alone would each change what the other relies on.
+        Raises WriteFailed if the file cannot be made or locked. It cannot be taken again while it
+        is held: two holders who believe that they are alone would each change what the other relies
+        on.
         """
         if self._fd is not None:
             raise RuntimeError("this process holds the lock already; what needs it is handed it")
@@ -48,7 +49,7 @@ class Lock:
             for path in self._above():
                 try:
                     fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-                except FileNotFoundError:  # forgotten a moment ago
+                except FileNotFoundError:  # the store was forgotten a moment ago
                     continue
                 self._shared.append(fd)
                 _wait_for(fd, fcntl.LOCK_SH, deadline)
@@ -77,7 +78,7 @@ class Lock:
         return fd
 
     def release(self) -> None:
-        """Gives the lock back; one that is not held stays free."""
+        """Releases the lock; does nothing if it is not held."""
         if self._fd is None:
             return
         os.close(self._fd)
@@ -89,7 +90,7 @@ class Lock:
             os.close(self._shared.pop())
 
     def forget_in_child(self) -> None:
-        """Closes a forked child's copy, so that the end of the parent frees the lock."""
+        """Closes a forked child's copy, so that the lock is freed when the parent ends."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
@@ -121,12 +122,12 @@ def _say_who(fd: int, holder: str) -> None:
     try:
         os.ftruncate(fd, 0)
         os.pwrite(fd, f"process {os.getpid()} ({holder})\n".encode(), 0)
-    except OSError:  # a full disk: the lock is held all the same, by nobody knows whom
+    except OSError:  # a full disk: the lock is held all the same, by an unnamed holder
         return
 
 
 def _is_at(fd: int, path: str) -> bool:
-    """Tells whether a file that was opened is still the one of that name."""
+    """Tells whether an open file is still the one at that path."""
     try:
         there = os.stat(path)
     except OSError:

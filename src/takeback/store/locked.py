@@ -3,8 +3,8 @@
     with store.locked("rewind", wait=30) as locked:
         write_checkpoint(locked, ...)
 
-So nothing can change a store without its lock, and nobody takes the lock twice: what needs it
-is handed it.
+So nothing can change a store without its lock, and the lock is never taken twice: what needs it
+gets it as an argument.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Locked:
-    """Good until the ``with`` that made it ends, and never in a forked child; then it raises."""
+    """Valid until the ``with`` that made it ends, and never in a forked child; else it raises."""
 
     __slots__ = ("_store",)
 
@@ -30,22 +30,22 @@ class Locked:
 
     @property
     def store(self) -> Store:
-        """The store, which nobody else changes now; RuntimeError when the lock is let go of."""
+        """The store, which nobody else can change now; RuntimeError once the lock is released."""
         if self._store is None or not self._store.lock.held:
             raise RuntimeError("the lock of the store is not held any more")
         return self._store
 
     def end(self) -> None:
-        """Makes it of no use, whoever still has it."""
+        """Makes it invalid for everyone who still has it."""
         self._store = None
 
     def next_sequence(self, *, above: int = 0) -> int:
-        """Returns a number higher than any given before.
+        """Returns a number higher than any given out before.
 
-        It orders checkpoints and operations of all sessions, whatever the clock does. It is
-        written before it is used, so a kill leaves a gap and gives no number twice. After a power
-        loss it may be one that was given; ``above``, the newest that the caller knows of, keeps
-        the order within a session, and to the ledger an equal number is only a tie.
+        It orders checkpoints and operations of all sessions, whatever the clock does. It is written
+        before it is used, so a kill leaves a gap and no number is used twice. After a power loss a
+        number may be used again; ``above``, the newest that the caller knows of, keeps the order
+        within a session, and to the ledger an equal number is only a tie.
         """
         store = self.store
         path = store.path("sequence")
@@ -58,12 +58,12 @@ class Locked:
         return number
 
     def raise_epoch(self) -> None:
-        """Makes every stat cache void."""
+        """Invalidates every stat cache."""
         store = self.store
         durable.replace_file(store.path("epoch"), b"%d\n" % (store.epoch + 1))
 
     def clear_blame(self, packs: Iterable[str]) -> None:
-        """Forgets what was said of packs, after the table says it."""
+        """Forgets the reports of damaged packs, once the table has them."""
         store = self.store
         for pack in packs:
             try:

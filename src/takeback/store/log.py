@@ -1,4 +1,4 @@
-"""The store's log: one line a failure, so that ``status`` can show what went wrong unseen."""
+"""The store's log: one line per failure, so that ``status`` can show what went wrong unseen."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _KEPT = 1 << 18
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-"""Where others may write, a link would lead elsewhere, and a FIFO would keep an agent waiting."""
+"""If others may write there, a link could lead elsewhere, and a FIFO keep an agent waiting."""
 
 
 def append(store: Store, text: str) -> None:
@@ -26,9 +26,9 @@ def append(store: Store, text: str) -> None:
 
 
 def append_to(path: str, text: str, directory: str = "") -> None:
-    """Adds a line to the log of a store, or to that of all where there is no store.
+    """Adds a line to the log of a store, or to the common one if there is no store.
 
-    ``directory`` is where it went wrong, behind a tab, which no other part of a line has.
+    ``directory`` is where it went wrong, written after a tab, which no other part of a line has.
     """
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     where = f"\t{shown(directory)}" if directory else ""
@@ -46,11 +46,10 @@ def append_to(path: str, text: str, directory: str = "") -> None:
 
 
 def complain(text: str, directory: str | bytes = "") -> None:
-    """Leaves a line where ``status`` finds it: in the home of all stores, whatever the store.
+    """Leaves a line where ``status`` finds it: in the home of all stores, without needing a store.
 
-    With the ``directory`` it is shown in the workspace that it lies in, else in all of them.
-    Where TAKEBACK_HOME itself is wrong, in the one that is used without it, whatever is wrong
-    with that.
+    With ``directory`` it is shown in the workspace that this lies in, else in all of them. If
+    TAKEBACK_HOME itself is wrong, it goes to the default home, whatever is wrong with that.
     """
     usual = {**os.environ, "TAKEBACK_HOME": ""}
     for named, environ in ((takeback_home, os.environ), (home_named, usual)):
@@ -77,7 +76,7 @@ def read(store: Store, *, last: int = 20) -> list[str]:
 
 
 def read_from(path: str, *, last: int = 20) -> list[str]:
-    """Returns the newest lines of a log, oldest first; none if there is none, or it is no file."""
+    """Returns the newest lines of a log, oldest first; none if it is missing or not a file."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:

@@ -1,4 +1,4 @@
-"""A look at the files that keeps nothing: ids are worked out, trees stay in memory."""
+"""A look at the files that stores nothing: ids are computed, trees stay in memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Looking:
-    """The ObjectSink of who only looks: no lock is needed, and a read-only disk is enough."""
+    """The ObjectSink for only looking: no lock is needed, and a read-only disk is enough."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -30,7 +30,7 @@ class Looking:
         return oid in self._trees or self._store.packs.has_among(oid, self._trust.believes)
 
     def holds(self, oid: bytes, data: bytes) -> bool:
-        return True  # nothing of a file is needed but its id
+        return True  # only the id of a file is needed
 
     def add(self, kind: int, data: bytes, oid: bytes | None = None) -> bytes:
         oid = oid or object_id(kind, data)

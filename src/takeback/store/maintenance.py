@@ -1,17 +1,17 @@
-"""Keeps the number of packs bounded: above fifty they are combined by a process of its own.
+"""Keeps the number of packs bounded: above fifty, a separate process combines them.
 
-It has a lock of its own, so that captures go on meanwhile, and readers list the packs again when
-one is gone. Captures rely on the packs that the table names (trust.py), so one is never removed
-before the table has handed over from it:
+It has a lock of its own, so that captures can go on meanwhile, and readers list the packs again
+when one is gone. Captures rely on the packs that the table names (trust.py), so none is removed
+before the table names its replacement:
 
     git writes the combined pack      beside the others; nobody relies on it yet
     it is read whole
     lock
     table, flushed                    the combined pack is sound, the old ones are retired
-    old packs removed                 index first: what is left by a kill is no pack to any reader
+    old packs removed                 index first: what a kill leaves is not a pack to any reader
     table                             the old ones are forgotten
 
-Killed anywhere, the next combining removes what is still retired.
+After a kill at any point, the next run removes what is still retired.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def start_detached(store: Store) -> None:
 
 
 def combine_packs(store: Store) -> bool:
-    """Combines packs; False if another process is at it. Readers and captures may go on."""
+    """Combines packs; False if another process is doing so. Readers and captures may go on."""
     lock = Lock(store.path("maintenance.lock"))
     try:
         lock.acquire("maintenance", wait=0)
@@ -71,7 +71,7 @@ def _pack_dir(store: Store) -> str:
 
 
 def _remove_retired(locked: Locked) -> None:
-    """Removes the packs that the table has handed over from."""
+    """Removes the packs that the table has as retired."""
     store = locked.store
     trust = Trust(store)
     retired = trust.retired()

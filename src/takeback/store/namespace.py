@@ -1,13 +1,12 @@
-"""The refs of a store: what each is called, what it is of, and what a name may hold.
+"""The refs of a store: what each is called, what it stands for, and what a name may contain.
 
     refs/takeback/sessions/<session>     the newest checkpoint of a session; it leads to the rest
     refs/takeback/local/<session>        its newest saved files, which stay on this machine
     refs/takeback/labels/<checkpoint>    the name that a person gave to a checkpoint
     refs/takeback/operations             the newest line of the operation log
 
-No other module spells a ref. Whatever asks what happened here lists the kinds that it means,
-never all of ``refs/takeback``: what else is kept there, by a newer takeback too, is nobody's
-session.
+No other module spells a ref. Code that asks what happened here lists the kinds that it means, never
+all of ``refs/takeback``: anything else there, even of a newer takeback, is not a session.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ LABELS = _ROOT + "labels/"
 OPERATIONS = _ROOT + "operations"
 
 SHOWN = (SESSIONS, LABELS, OPERATIONS)
-"""What people see of a store: nothing changes on a screen unless one of these moves."""
+"""What people see of a store: a screen changes only if one of these moves."""
 NUMBERED = (SESSIONS, LOCAL, OPERATIONS)
 """Whose records have a sequence number."""
 
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+")
 _MARK = "+"
-"""Stands in front of a hash, and in no name that is kept as it is."""
+"""Precedes a hash, and occurs in no name that is kept as it is."""
 _LONGEST_PLAIN = 100
 _LONGEST = 200
 
@@ -49,10 +48,10 @@ def is_name(text: str) -> bool:
 
 
 def session_id(agent: str, native: str) -> SessionId:
-    """Returns our name for an agent's session; fit to be a file's name and a git ref's.
+    """Returns our name for an agent's session, valid as a file name and in a git ref.
 
-    Any two texts are an agent and its session, and no two pairs have one name. A dash in the
-    agent's name could stand in another's session as well, so such a name is marked too.
+    Any two texts can be an agent and its session, and no two pairs get the same name. A dash in the
+    agent's name could also be part of another's session, so such a name is marked too.
     """
     text = f"{agent}-{native}"
     is_plain = len(text) <= _LONGEST_PLAIN and _MARK not in text and is_name(text)
@@ -62,9 +61,9 @@ def session_id(agent: str, native: str) -> SessionId:
 
 
 def _marked(text: str, whole: str) -> str:
-    """Returns a name for any text: what can be read of it, and a hash of ``whole``.
+    """Returns a name for any text: its readable part, and a hash of ``whole``.
 
-    No plain name looks like one, so that nobody can take the name of another on purpose.
+    No plain name looks like it, so nobody can take another's name on purpose.
     """
     kept = "".join(c if c in _LETTERS and c != _MARK else "_" for c in text[:_LONGEST_PLAIN])
     return f"{kept.replace('..', '__').lstrip('.-')}{_MARK}{digest(whole)}"
@@ -76,7 +75,7 @@ def session_ref(session: str) -> str:
 
 
 def local_ref(session: str) -> str:
-    """Returns the ref of what a session saved for this machine alone."""
+    """Returns the ref of what a session saved for this machine only."""
     return LOCAL + session
 
 
@@ -86,7 +85,7 @@ def label_ref(checkpoint: CheckpointId) -> str:
 
 
 def session_of(ref: str) -> SessionId:
-    """Returns the session that a ref of ``SESSIONS`` is of."""
+    """Returns the session of a ref of ``SESSIONS``."""
     return SessionId(ref.removeprefix(SESSIONS))
 
 
@@ -96,7 +95,7 @@ def labelled_by(ref: str) -> CheckpointId:
 
 
 def is_log(ref: str) -> bool:
-    """Tells whether a ref is of the operation log."""
+    """Tells whether a ref belongs to the operation log."""
     return ref == OPERATIONS
 
 

@@ -1,7 +1,7 @@
-"""Which sessions have a turn open: an empty file for each, so that nobody has to read them all.
+"""Which sessions have an open turn: an empty file for each, so that not all have to be read.
 
-The refs say it; the files only say where to look. One that is left over is removed by whoever
-looks, and one that is lost costs no more than a turn that stays open until its session speaks.
+The refs decide; the files only say where to look. A stale one is removed on the next look, and a
+lost one only means that a turn stays open until its session's next event.
 """
 
 from __future__ import annotations

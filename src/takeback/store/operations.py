@@ -1,4 +1,4 @@
-"""The operation log: one commit a line."""
+"""The operation log: one commit per line."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def operation_of(record: Record) -> Operation:
 
 
 def operations_back(store: Store) -> Iterator[Operation]:
-    """Yields the log, newest first, as far back as it reads back."""
+    """Yields the log, newest first, as far back as it can be read."""
     try:
         for record in chain(store, store.refs.read(OPERATIONS)):
             yield operation_of(record)
@@ -52,7 +52,7 @@ def operations_back(store: Store) -> Iterator[Operation]:
 
 
 def newest_operation(store: Store) -> Operation | None:
-    """Returns the last line of the log; None if there is none, or it does not read back."""
+    """Returns the last line of the log; None if there is none, or it cannot be read."""
     try:
         tip = store.refs.read(OPERATIONS)
         return operation_of(read_record(store, tip)) if tip is not None else None
@@ -61,10 +61,10 @@ def newest_operation(store: Store) -> Operation | None:
 
 
 def read_operations(store: Store, damaged: list[str] | None = None) -> list[Operation]:
-    """Returns the log, oldest first, as far back as it reads back without a gap.
+    """Returns the log, oldest first, as far back as it can be read without a gap.
 
-    For undo and redo: a lost line must not stop the later ones from being undone, and with a gap
-    they could go where nobody means. Why not further is added to ``damaged``.
+    For undo and redo: a lost line must not keep later ones from being undone, but across a gap they
+    could go to the wrong place. Why it goes no further is added to ``damaged``.
     """
     found: list[Operation] = []
     try:
@@ -77,7 +77,7 @@ def read_operations(store: Store, damaged: list[str] | None = None) -> list[Oper
 
 
 def known_operations(store: Store) -> list[Operation]:
-    """Returns the lines of the log that read, oldest first; to look at."""
+    """Returns the readable lines of the log, oldest first; only for display."""
     found = []
     for record in chain(store, store.refs.read(OPERATIONS), over_damage=True):
         try:

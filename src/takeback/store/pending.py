@@ -1,7 +1,7 @@
-"""Events that could not be recorded in time, kept until the next holder of the lock comes.
+"""Events that could not be recorded in time, kept for the next holder of the lock.
 
-One file an event, named by when the event came and flushed, so that an acknowledged event
-survives whatever ends the process. They are recorded in the order in which they came.
+One file per event, named by its time of arrival and flushed, so that an acknowledged event survives
+whatever ends the process. They are recorded in the order in which they came.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def leave(
 ) -> None:
     """Keeps an event, durable when it returns. The lock need not be held.
 
-    One that is left twice (a time limit rang when it had just been left) is kept once.
+    One that is left twice (the time limit struck when it had just been left) is kept once.
     """
     folder = store.path("pending")
     durable.make_directories(folder)
@@ -53,7 +53,7 @@ def leave(
 
 
 def any_left(store: Store) -> bool:
-    """Tells whether an event waits; costs one look where none ever did."""
+    """Tells whether an event is waiting; costs one stat if none ever was."""
     try:
         return any(name[:1].isdigit() for name in os.listdir(store.path("pending")))
     except FileNotFoundError:
@@ -61,7 +61,7 @@ def any_left(store: Store) -> bool:
 
 
 def read(store: Store) -> list[Waiting]:
-    """Returns the events that wait, oldest first; one that does not read back is passed over."""
+    """Returns the waiting events, oldest first; unreadable ones are skipped."""
     folder = store.path("pending")
     try:
         names = sorted(name for name in os.listdir(folder) if name[:1].isdigit())
@@ -84,5 +84,5 @@ def _read(folder: str, name: str) -> Waiting | None:
 
 
 def remove(locked: Locked, waiting: Waiting) -> None:
-    """Drops an event that is recorded now."""
+    """Drops an event that has been recorded."""
     durable.unlink(locked.store.path("pending", waiting.name))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _FILE = 0o100644
 _LARGEST = 1 << 62
 _LONGEST = 1 << 29
-"""No record is longer: a hook takes 64 MB, and a character of it becomes six at most."""
+"""No record is longer: a hook takes 64 MB, and each character becomes at most six."""
 META = b"meta.json"
 
 
@@ -76,7 +76,7 @@ class Record:
         return float(value)
 
     def time(self) -> float:
-        """Returns when it was made; raises StoreDamaged if no calendar has that."""
+        """Returns when it was made; raises StoreDamaged if no calendar has that time."""
         try:
             return time_of(self.number("time"))
         except ValueError as error:
@@ -105,10 +105,10 @@ def read_record(store: Store, oid: bytes) -> Record:
 def chain(
     store: Store, tip: bytes | None, until: bytes | None = None, *, over_damage: bool = False
 ) -> Iterator[Record]:
-    """Yields the records from ``tip`` back along first parents, up to but not with ``until``.
+    """Yields the records from ``tip`` back along first parents, up to but not including ``until``.
 
-    Raises StoreDamaged at one that does not read. With ``over_damage`` it is passed over, and only
-    a commit that does not read ends the chain: nothing says what came before it.
+    Raises StoreDamaged at an unreadable one. With ``over_damage`` that is skipped, and only an
+    unreadable commit ends the chain: nothing says what came before it.
     """
     oid = tip
     while oid is not None and oid != until:

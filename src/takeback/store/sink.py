@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class PackSink:
     """The ObjectSink of a store that is locked, until its objects are published.
 
-    What is "already there" is what a pack holds that ``trust`` believes, and nothing else: an
-    object in any other pack is written again.
+    An object counts as "already there" only if a pack that ``trust`` believes holds it: one in any
+    other pack is written again.
     """
 
     def __init__(self, locked: Locked, *, disk_floor: int = 0, trust: Trust | None = None) -> None:
@@ -60,7 +60,7 @@ class PackSink:
     def holds(self, oid: bytes, data: bytes) -> bool:
         if self._writer is None or oid not in self._writer:
             return self._store.packs.holds_among(oid, data, self._trust.believes)
-        # Python's hash of bytes has a secret key in each process: nobody can make two equal.
+        # Python's hash of bytes has a secret key in each process: nobody can construct a collision.
         if self._added.get(oid, hash(data)) != hash(data):
             raise Collision(f"two contents have the id {oid.hex()}")
         return True
@@ -82,14 +82,14 @@ class PackSink:
         return _ChildSink(self._store, self._disk_floor, self._trust)
 
     def publish(self) -> list[str]:
-        """Flushes and shows the pack."""
+        """Flushes the pack and makes it visible."""
         if self._writer is None:
             return []
         writer, self._writer = self._writer, None
         self._added.clear()
         try:
             names = writer.finish()
-        except BaseException:  # a time limit that ends a hook leaves no temporary file either
+        except BaseException:  # a time limit that ends a hook must leave no temporary file either
             writer.abort()
             raise
         self.adopt(names)

@@ -1,4 +1,4 @@
-"""One workspace's store: its repository, its lock, and the reading of what is in it."""
+"""One workspace's store: its repository, its lock, and reading what is in it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 MOST_PACKS = 50
-"""Above so many packs reading slows down, and they are combined."""
+"""With more packs than this, reading slows down, and they are combined."""
 _TREES_KEPT = 4096
 
 
@@ -71,7 +71,7 @@ class Store:
 
     @classmethod
     def create(cls, location: StoreLocation, environ: Mapping[str, str]) -> Store:
-        """Makes the store; ``format`` comes last, so a half-made one is made again."""
+        """Creates the store; ``format`` comes last, so a half-made one is created again."""
         from takeback.git.process import check_version
         from takeback.git.repository import init
         from takeback.store.trust import Trust
@@ -97,7 +97,7 @@ class Store:
         return self._git
 
     def find_git(self) -> str:
-        """Returns the git that `takeback init` recorded, else that of PATH; none of a workspace."""
+        """Returns the git that `takeback init` recorded, else PATH's; never one in a workspace."""
         from takeback.git.process import find_git
         from takeback.paths import recorded_git
 
@@ -117,7 +117,7 @@ class Store:
         return os.path.join(self.directory, *names)
 
     def reopen_packs(self) -> None:
-        """Forgets what was read of the packs, damage too; they may have been combined since."""
+        """Forgets what is known of the packs, damage too; they may have been combined since."""
         self.packs.close()
         self.packs = self._open_packs()
 
@@ -125,10 +125,10 @@ class Store:
         return Packs(os.path.join(self.git_dir, "objects"), on_damage=self.blame)
 
     def blame(self, pack: str) -> None:
-        """Leaves word that a pack does not read back; the next capture relies on it no more.
+        """Notes that a pack is damaged; the next capture no longer relies on it.
 
-        Reading commands call it too, so it is a file of its own and needs no lock; where the
-        store cannot be written there is no next capture either.
+        Reading commands call it too, so it is a file of its own and needs no lock; if the store
+        cannot be written, there is no next capture either.
         """
         try:
             durable.make_directories(self.path("damaged"))
@@ -137,7 +137,7 @@ class Store:
             return
 
     def blamed_packs(self) -> set[str]:
-        """Returns the packs in which somebody met damage since the last capture."""
+        """Returns the packs in which damage was found since the last capture."""
         try:
             return set(os.listdir(self.path("damaged")))
         except OSError:
@@ -146,22 +146,22 @@ class Store:
     def locked(self, holder: str, *, wait: float) -> Locking:
         """Returns a context manager that holds the lock and yields what may change the store.
 
-        Raises InUse after ``wait`` seconds. ``holder`` is what others read meanwhile.
+        Raises InUse after ``wait`` seconds. ``holder`` is the name that others see meanwhile.
         """
         return Locking(self, holder, wait=wait)
 
     def pack_names(self) -> list[str]:
-        """Lists the packs that are there now; a reader's own list may be older."""
+        """Lists the packs that exist now; a reader's own list may be older."""
         names = os.listdir(os.path.join(self.git_dir, "objects", "pack"))
         return [name.removesuffix(".pack") for name in names if name.endswith(".pack")]
 
     @property
     def has_many_packs(self) -> bool:
-        """True when there are so many packs that reading slows down."""
+        """True if there are so many packs that reading slows down."""
         return len(self.pack_names()) > MOST_PACKS
 
     def keep_house(self) -> None:
-        """Starts the combining of packs, in a process that outlives this one, if it is due."""
+        """Starts combining packs, in a process that outlives this one, if it is due."""
         if self.has_many_packs:
             from takeback.store.maintenance import start_detached
 
@@ -192,7 +192,7 @@ class Store:
         return data
 
     def reads_back(self, oid: bytes) -> bool:
-        """Tells whether an object is there with the right bytes."""
+        """Tells whether an object exists and has the right bytes."""
         try:
             self.packs.check(oid)
         except (ObjectMissing, StoreDamaged):
@@ -201,7 +201,7 @@ class Store:
 
     @property
     def epoch(self) -> int:
-        """Counts the times that objects may have gone; the stat cache of another epoch is void."""
+        """Counts how often objects may have been lost; a stat cache of another epoch is void."""
         try:
             with open(self.path("epoch"), encoding="ascii") as file:
                 return int(file.read())

@@ -1,9 +1,9 @@
-"""Which store a directory inherits: its own after a move, and what stood at its path before.
+"""Which store a directory inherits: its own after a move, and what was at its path before.
 
 same directory, old path gone       a move: taken over, with a note
 same directory, old path there too  a bind mount: one store for both paths
-same path, same `.git`              a root made anew around it: taken over
-same path, another directory        another workspace: offered, never taken over by itself
+same path, same `.git`              a root recreated around it: taken over
+same path, another directory        another workspace: offered, never taken over unasked
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 
 
 def earlier_location(home: str, location: StoreLocation) -> StoreLocation | None:
-    """Finds the store that the workspace had before it was moved or its root made anew.
+    """Finds the store that the workspace had before it was moved or its root recreated.
 
-    A move: same root identity, and nothing of that identity at the old path any more, or the
-    very same directory (a bind mount). A new root: same path, same `.git`. None if there is
-    neither.
+    A move: same root identity, and nothing with that identity at the old path any more, or the very
+    same directory (a bind mount). A new root: same path, same `.git`. None otherwise.
     """
     if location.identity is None:
         return None
@@ -42,7 +41,7 @@ def earlier_location(home: str, location: StoreLocation) -> StoreLocation | None
 
 
 def _in_use(home: str) -> list[StoreLocation]:
-    """Lists the stores of directories; those that were set aside belong to none."""
+    """Lists the stores that belong to a directory; those that were set aside do not."""
     return [
         location
         for location in locations.all_locations(home)
@@ -53,9 +52,9 @@ def _in_use(home: str) -> list[StoreLocation]:
 
 
 def _is_here(other: StoreLocation, root: bytes) -> bool:
-    """Tells whether a store's directory is now at ``root``: it looks the same and is no twin.
+    """Tells whether a store's directory is now at ``root``: it looks the same and is not a copy.
 
-    A file system that was copied whole has twins of the same inode and birth time.
+    A file system that was copied whole has copies with the same inode and birth time.
     """
     assert other.identity is not None
     gone = locations.mark(other.root) != other.identity.root
@@ -65,7 +64,7 @@ def _is_here(other: StoreLocation, root: bytes) -> bool:
 def moved_root(home: str, start: bytes) -> bytes | None:
     """Returns the nearest ancestor that had a store at another path, or has it there as well.
 
-    One whose store is at its own path is no answer: a linked worktree inside it is apart.
+    One whose store is at its own path does not count: a linked worktree inside it is separate.
     """
     had = {
         location.identity.root: location
@@ -85,7 +84,7 @@ def moved_root(home: str, start: bytes) -> bytes | None:
 
 
 def inner_locations(home: str, root: bytes) -> list[StoreLocation]:
-    """Lists the stores of workspaces inside ``root``; reads all stores there are."""
+    """Lists the stores of workspaces inside ``root``; reads every store."""
     beneath = root.rstrip(b"/") + b"/"
     return [location for location in _in_use(home) if location.root.startswith(beneath)]
 
@@ -93,7 +92,7 @@ def inner_locations(home: str, root: bytes) -> list[StoreLocation]:
 def take_over(locked: Locked, new: StoreLocation) -> None:
     """Makes a store the store of ``new``."""
     old = locked.store.location
-    if os.path.islink(new.directory):  # of a bind mount that is no more
+    if os.path.islink(new.directory):  # of a bind mount that no longer exists
         durable.unlink(new.directory)
     durable.make_directories(os.path.dirname(new.directory))
     _forget_seen(old)
@@ -103,7 +102,7 @@ def take_over(locked: Locked, new: StoreLocation) -> None:
 
 
 def strangers(home: str, location: StoreLocation) -> list[StoreLocation]:
-    """Lists stores of the same path with another identity: what stood here before."""
+    """Lists stores of the same path with another identity: what was here before."""
     base = locations.directory_of_path(home, location.root)
     found = []
     for name in sorted(locations.listing(base)):
@@ -115,10 +114,10 @@ def strangers(home: str, location: StoreLocation) -> list[StoreLocation]:
 
 
 def change_places(earlier: Locked, present: Locked) -> None:
-    """Makes the earlier store that of the present location, whose own is kept as one from before.
+    """Swaps the present location's store for the earlier one; its own is kept as an earlier one.
 
-    They are exchanged in one instant where the system can: whoever leaves an event meanwhile
-    finds one store or the other, and makes no third.
+    They are exchanged in one instant if the system can do that: an event left meanwhile finds one
+    store or the other, and makes no third.
     """
     old, new = earlier.store.location, present.store.location
     _forget_seen(new)
@@ -150,7 +149,7 @@ def _free_name(location: StoreLocation) -> str:
 
 
 def _forget_seen(location: StoreLocation) -> None:
-    """Makes the next opening ask for the whole identity again."""
+    """Makes the next opening read the whole identity again."""
     path = os.path.join(location.directory, "seen")
     if os.path.exists(path):
         durable.unlink(path)

@@ -1,6 +1,6 @@
-"""What the person was told already: a file for each session whose turn has had a failure.
+"""What the person has already been told: a file for each session whose turn had a failure.
 
-A prompt begins a new turn, in which the first failure is told again. The files are disposable.
+A prompt begins a new turn, in which the first failure is reported again. The files are disposable.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def is_new(store: Store, session: SessionId, *, turn_begins: bool) -> bool:
-    """Tells whether a failure is the first of its turn, and remembers that it is told.
+    """Tells whether a failure is the first of its turn, and remembers that it was reported.
 
-    Where that cannot be remembered, only a prompt's own failure is told.
+    If that cannot be remembered, only a prompt's own failure is reported.
     """
     path = store.path("told", session)
     if os.path.exists(path):

@@ -45,7 +45,7 @@ def lookup(store: Store, root: bytes, path: bytes) -> Entry | None:
 
 def walk(store: Store, root: bytes, prefix: bytes = b"") -> Iterator[tuple[bytes, Entry]]:
     """Yields every path below ``root`` with its entry, parents before children."""
-    # A list of our own, not the interpreter's stack: a directory may be deeper than that allows.
+    # An explicit stack, not recursion: a directory may be deeper than the interpreter allows.
     open_trees = [(prefix, iter(store.tree(root)))]
     while open_trees:
         prefix, entries = open_trees[-1]
@@ -74,9 +74,9 @@ def diff(
 ) -> Iterator[Change]:
     """Yields every path that differs, descending only where the ids differ.
 
-    Directories are yielded too: added, deleted, of another mode, or of another type.
-    Order: by name within a directory, a directory before what is in it. With ``on_damage``
-    a directory that cannot be read is told there, with all below it, and passed over.
+    Directories are yielded too: added, deleted, of another mode, or of another type. Order: by name
+    within a directory, a directory before what is in it. With ``on_damage`` a directory that cannot
+    be read is reported there, with all below it, and skipped.
     """
     open_pairs = _compare(store, old, new, prefix, on_damage)
     while open_pairs:
@@ -99,7 +99,7 @@ def diff(
 def _compare(
     store: Trees, old: bytes, new: bytes, prefix: bytes, on_damage: OnDamage | None
 ) -> list[tuple[bytes, Iterator[Difference]]]:
-    """Returns one directory's entries that differ, by name; nothing if it cannot be read."""
+    """Returns one directory's entries that differ, by name; empty if it cannot be read."""
     if old == new:
         return []
     try:
@@ -141,7 +141,8 @@ def build(sink: ObjectSink, entries: Mapping[bytes, Entry]) -> bytes:
             _open_up(inside, parent)
             inside[parent].append((entry.mode, name, entry.oid))
     root = inside.pop(b"")
-    # What is below a directory sorts after it, so that backwards every tree is whole in its turn.
+    # What is below a directory sorts after it, so going backwards each tree is complete in its
+    # turn.
     for path in sorted(inside, reverse=True):
         parent, _, name = path.rpartition(b"/")
         tree = sink.add(TREE, encode_tree(inside[path]))
@@ -151,7 +152,7 @@ def build(sink: ObjectSink, entries: Mapping[bytes, Entry]) -> bytes:
 
 
 def _open_up(inside: dict[bytes, list[tuple[int, bytes, bytes]]], path: bytes) -> None:
-    """Makes room for a directory and for all that are above it."""
+    """Adds empty lists for a directory and all directories above it."""
     while path not in inside:
         inside[path] = []
         path = path.rpartition(b"/")[0]
@@ -160,10 +161,10 @@ def _open_up(inside: dict[bytes, list[tuple[int, bytes, bytes]]], path: bytes) -
 def unsound_entries(
     store: Store, root: bytes, seen: set[bytes], *, snapshot: bool
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yields (path, id) of each object below a tree that is not there or does not read back.
+    """Yields (path, id) of each object below a tree that is missing or cannot be read back.
 
-    Of a ``snapshot`` also each ``.git``, which takeback never puts into one. Trees are read, blobs
-    only looked up. Trees in ``seen`` are skipped and new ones added.
+    For a ``snapshot`` also each ``.git``, which takeback never puts into one. Trees are read, blobs
+    only looked up. Trees in ``seen`` are skipped, and new ones are added to it.
     """
     stack = [(b"", root)]
     while stack:

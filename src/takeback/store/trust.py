@@ -1,9 +1,9 @@
-"""Which packs are believed without reading them, and what to do when one is not there.
+"""Which packs are believed without reading them, and what to do when one is missing.
 
 An object that is "already there" is not written again, and the stat cache hands out ids without
-looking at the store at all. Both are right only as long as the packs are. So the table names
-every pack that anything may rely on, and a pack is believed only if it is the one of the table
-(size, time and inode of pack and index), in this run of the machine, and nobody met damage in it.
+looking at the store at all. Both are right only as long as the packs are. So the table names every
+pack that anything may rely on, and a pack is believed only if it is the one in the table (size,
+time and inode of pack and index), since this boot of the machine, and no damage was found in it.
 
     trust                   (boot id, {pack: (state, signature)})
     damaged/<pack>          left by whoever met damage in a pack, reading commands too
@@ -19,7 +19,7 @@ every pack that anything may rely on, and a pack is believed only if it is the o
                                                        lost
 
 Whenever a sound pack becomes unsound or lost, or the table itself is lost, the epoch is raised
-first: every stat cache is void then, and the next scan reads and writes everything anew.
+first: then every stat cache is void, and the next scan reads and writes everything again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 SOUND = "sound"
 UNREAD = "unread"
-"""Sound until something spoke against it; a check has begun and has not read it yet."""
+"""Sound until now, but in doubt; a check has begun and has not read it yet."""
 UNSOUND = "unsound"
 RETIRED = "retired"
 LOST = "lost"
@@ -49,7 +49,7 @@ LOST = "lost"
 _UNFLUSHED_NS = 10 * 60 * 1_000_000_000
 """A pack this much older than the newest one reached the disk before any crash."""
 _NO_TABLE = ""
-"""The boot id of a table that was begun when there was none: no pack of it is believed."""
+"""The boot id of a table that was begun because there was none: no pack in it is believed."""
 
 
 def _boot_id() -> str:
@@ -72,7 +72,7 @@ class Trust:
         self._blamed = store.blamed_packs()
 
     def _load(self) -> None:
-        """Reads the table; one that does not read back is as good as none."""
+        """Reads the table; an unreadable one counts as none."""
         self._boot = _NO_TABLE
         self._packs: dict[str, tuple[str, Signature]] = {}
         try:
@@ -88,7 +88,7 @@ class Trust:
     # -- asking
 
     def believes(self, pack: str) -> bool:
-        """Tells whether the objects of a pack may be taken as there without reading them."""
+        """Tells whether the objects of a pack may be relied on without reading them."""
         answer = self._seen.get(pack)
         if answer is None:
             state, known = self._packs.get(pack, (LOST, None))
@@ -124,7 +124,7 @@ class Trust:
 
     def add(self, locked: Locked, packs: Iterable[str]) -> None:
         """Records packs that were just written and flushed, or read whole."""
-        self._load()  # combining may have changed it since; what it says now counts
+        self._load()  # combining may have changed it since; the present table counts
         self._seen.clear()
         for pack in packs:
             signature = self._signature(pack)
@@ -134,10 +134,10 @@ class Trust:
         self._save(locked)
 
     def retire(self, locked: Locked, old: Iterable[str], into: Iterable[str]) -> None:
-        """Hands over from packs to those they were combined into, in one step, flushed.
+        """Replaces packs by those they were combined into, in one step, flushed.
 
-        Only what the table says counts: after a kill or a power loss here the old packs are
-        believed and there, or retired, and then nothing relies on them.
+        Only what the table says counts: after a kill or a power loss here the old packs are either
+        believed and still there, or retired, and then nothing relies on them.
         """
         self.add(locked, into)
         for pack in old:
@@ -147,7 +147,7 @@ class Trust:
         self._save(locked, flush=True)
 
     def forget(self, locked: Locked, state: str) -> None:
-        """Drops the packs from the table that are retired, or lost, whatever is on the disk."""
+        """Drops retired or lost packs from the table, whatever is on the disk."""
         self._load()
         kept = {pack: known for pack, known in self._packs.items() if known[0] != state}
         if len(kept) < len(self._packs):
@@ -162,12 +162,12 @@ class Trust:
     # -- looking
 
     def check(self, locked: Locked) -> str | None:
-        """Compares the table with the disk before a scan; returns what is to be told, if anything.
+        """Compares the table with the disk before a scan; returns what to tell the user, if any.
 
-        One listing and two stats a pack (0.4 ms for 51 of them) while nothing has changed. A
-        pack that is not in the table or not the file of the table is read whole, and so are, in
-        another run of the machine, those of the last minutes before the stop. Each answer is
-        kept at once, so that a time limit does not begin it again.
+        One listing and two stats per pack (0.4 ms for 51 of them) while nothing has changed. A pack
+        that is not in the table, or not the same file, is read whole, and so are, after a reboot,
+        those of the last minutes before it. Each answer is kept at once, so that a time limit does
+        not make it start over.
         """
         here = self._on_disk()
         trouble = {}
@@ -201,7 +201,7 @@ class Trust:
         return self._packs[pack][0] if pack in self._packs else None
 
     def _reads(self, locked: Locked, pack: str, signature: Signature) -> bool:
-        """Reads a pack whole and keeps the answer; False if it was relied on and does not read."""
+        """Reads a pack whole and keeps the answer; False if it was relied on and is damaged."""
         from takeback.store.checksum import reads_whole
 
         whole = pack not in self._blamed and reads_whole(self._pack_dir, pack)
@@ -213,19 +213,19 @@ class Trust:
         return whole or not was_relied_on
 
     def _answer_blame(self, locked: Locked) -> None:
-        """Forgets who was blamed: the table says it now, or it has nothing to do with it."""
+        """Forgets which packs were blamed: the table says it now, or does not have them."""
         if self._blamed:
             locked.clear_blame(self._blamed)
             self._blamed = set()
 
     def _differs(self, here: dict[str, Signature]) -> bool:
-        """Tells whether anything has to be looked at."""
+        """Tells whether anything has to be checked."""
         if any(self._packs[pack][0] != UNSOUND for pack in self._blamed if pack in self._packs):
             return True
         known = {}
         for pack, (state, signature) in self._packs.items():
             if state == RETIRED:
-                here.pop(pack, None)  # whether it is removed yet is all the same
+                here.pop(pack, None)  # it does not matter whether it is removed yet
             elif state == UNREAD:
                 return True
             elif state != LOST:
@@ -246,7 +246,7 @@ class Trust:
         return found
 
     def _give_up(self, locked: Locked, trouble: dict[str, str]) -> None:
-        """Voids the stat cache and says so for good, before the table says why."""
+        """Invalidates the stat cache, durably, before the table says why."""
         if trouble:
             from takeback.store import log
 
