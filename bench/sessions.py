@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from bench.contestants import BarePython, source_directory
-from takeback import Takeback
+from takeback.app.engine import Engine
 from takeback.model.event import EDIT, AgentEvent, ToolCall
 
 _FILES = 200
@@ -63,7 +63,7 @@ def _play(place: Path, transcript: Path, environ: dict[str, str], turns: int) ->
     chance = random.Random(7)
     spent = []
     each = _TRANSCRIPT // turns // 2
-    with Takeback.open(place, environ=environ) as tb:
+    with Engine.open(place, environ=environ) as tb:
         for number in range(turns):
             event = AgentEvent(
                 kind="prompt",

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from bench.repositories import cache_directory
-from takeback import Takeback
+from takeback.app.engine import Engine
 from takeback.git.objects import BLOB
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.coverage import Coverage
@@ -74,7 +74,7 @@ def _make(project: Path, environ: dict[str, str], turns: int) -> None:
         path = project / f"src/part{number % 6}/file{number}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"value = {number}\n" * 20)
-    with Takeback.open(project, environ=environ) as tb:
+    with Engine.open(project, environ=environ) as tb:
         store = tb._context.store
         with store.locked("the bench", wait=10) as locked:
             maker = _Maker(PackSink(locked), project, turns)

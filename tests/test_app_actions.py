@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from takeback import Takeback
 from takeback.app.actions import Action, actions, destination_of, proposal_of
+from takeback.app.engine import Engine
 from takeback.ops.timeline import TimelineEntry
 from takeback.tui.keys import ACTIONS
 from takeback.words.choices import obstacle, title
@@ -17,14 +17,14 @@ from tests.tui.stage import tell_story
 
 
 @pytest.fixture
-def tb(workspace: Path) -> Iterator[Takeback]:
+def tb(workspace: Path) -> Iterator[Engine]:
     tell_story(workspace)
-    with Takeback.open(workspace) as opened:
+    with Engine.open(workspace) as opened:
         yield opened
 
 
 def offered(
-    tb: Takeback, entry: TimelineEntry, *ticked: bytes, at_end: bool = False
+    tb: Engine, entry: TimelineEntry, *ticked: bytes, at_end: bool = False
 ) -> dict[str, Action]:
     place = destination_of(entry)
     if at_end:
@@ -37,7 +37,7 @@ def possible(found: dict[str, Action]) -> list[str]:
     return [name for name, action in found.items() if action.is_possible]
 
 
-def test_at_a_turn_with_a_conversation_nearly_everything_is_possible(tb: Takeback) -> None:
+def test_at_a_turn_with_a_conversation_nearly_everything_is_possible(tb: Engine) -> None:
     found = offered(tb, tb.checkpoints()[0])
     assert {name: obstacle(action) for name, action in found.items() if obstacle(action)} == {
         "ticked": "no file is ticked",
@@ -48,7 +48,7 @@ def test_at_a_turn_with_a_conversation_nearly_everything_is_possible(tb: Takebac
     assert list(found)[-1] == "cancel"
 
 
-def test_every_key_is_there_once(tb: Takeback) -> None:
+def test_every_key_is_there_once(tb: Engine) -> None:
     for at_end in (False, True):
         keys = [
             ACTIONS[action.name]
@@ -58,7 +58,7 @@ def test_every_key_is_there_once(tb: Takeback) -> None:
         assert not {"j", "k"} & set(keys), "these move the cursor"
 
 
-def test_a_turn_is_gone_back_to_before_it_or_to_its_end(tb: Takeback) -> None:
+def test_a_turn_is_gone_back_to_before_it_or_to_its_end(tb: Engine) -> None:
     entry = tb.checkpoints()[1]
     before = destination_of(entry)
     assert entry.turn is not None
@@ -71,18 +71,18 @@ def test_a_turn_is_gone_back_to_before_it_or_to_its_end(tb: Takeback) -> None:
     assert tb.choices(before.turned().checkpoint).about.startswith("after turn 2, ")
 
 
-def test_a_turn_that_has_just_begun_has_no_end(tb: Takeback) -> None:
+def test_a_turn_that_has_just_begun_has_no_end(tb: Engine) -> None:
     tb.session(agent="mine", native="s1").turn("go on", conversation=b"x\n").__enter__()
     assert obstacle(offered(tb, tb.checkpoints()[0])["end"]) == "the turn has no end yet"
 
 
-def test_ticked_files_are_counted(tb: Takeback) -> None:
+def test_ticked_files_are_counted(tb: Engine) -> None:
     found = offered(tb, tb.checkpoints()[0], b"a.txt", b"c.txt")
     assert title(found["ticked"]) == "Only the 2 ticked files"
     assert found["ticked"].is_possible
 
 
-def test_a_checkpoint_made_by_hand_has_no_conversation_and_no_end(tb: Takeback) -> None:
+def test_a_checkpoint_made_by_hand_has_no_conversation_and_no_end(tb: Engine) -> None:
     tb.checkpoint("by hand")
     found = offered(tb, tb.checkpoints()[0])
     assert possible(found) == ["files", "label", "copy", "cancel"]
@@ -92,14 +92,14 @@ def test_a_checkpoint_made_by_hand_has_no_conversation_and_no_end(tb: Takeback) 
 
 def test_a_session_without_a_conversation(workspace: Path) -> None:
     tell_story(workspace, conversation=False)
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         found = offered(tb, tb.checkpoints()[0])
     for name in ("both", "conversation", "fork", "fork files", "fork directory"):
         assert obstacle(found[name]) == "this session has no conversation"
     assert found["files"].is_possible
 
 
-def test_a_place_where_the_conversation_was_not_kept(tb: Takeback, workspace: Path) -> None:
+def test_a_place_where_the_conversation_was_not_kept(tb: Engine, workspace: Path) -> None:
     """Going there would begin an empty session without a word."""
     with tb.session(agent="mine", native="s1").turn("go on", conversation=b"x\n"):
         write_files(workspace, {"a.txt": b"3\n"})
@@ -109,14 +109,14 @@ def test_a_place_where_the_conversation_was_not_kept(tb: Takeback, workspace: Pa
     assert obstacle(at_end["both"]) == "the conversation was not kept at this moment"
 
 
-def test_conversations_that_are_switched_off(tb: Takeback, workspace: Path) -> None:
+def test_conversations_that_are_switched_off(tb: Engine, workspace: Path) -> None:
     Path(tb.store_directory, "config.toml").write_text('conversation = "off"\n')
-    with Takeback.open(workspace) as other:
+    with Engine.open(workspace) as other:
         found = offered(other, other.checkpoints()[0])
     assert obstacle(found["both"]) == "conversations are not kept (conversation = off)"
 
 
-def test_undo_and_redo_name_what_they_are_about(tb: Takeback) -> None:
+def test_undo_and_redo_name_what_they_are_about(tb: Engine) -> None:
     entry = tb.checkpoints()[0]
     tb.rewind(destination_of(entry).checkpoint, scope="files")
     assert title(offered(tb, entry)["undo"]) == "Undo the last rewind, to before turn 3: tidy up"
@@ -126,7 +126,7 @@ def test_undo_and_redo_name_what_they_are_about(tb: Takeback) -> None:
     assert title(found["redo"]) == "Redo the last rewind, to before turn 3: tidy up"
 
 
-def test_ticked_paths_are_meant_literally(tb: Takeback, workspace: Path) -> None:
+def test_ticked_paths_are_meant_literally(tb: Engine, workspace: Path) -> None:
     """A directory that became a link leads to another file of the same name."""
     write_files(workspace, {"old/x.txt": b"1\n", "other/x.txt": b"2\n"})
     at = tb.checkpoint().checkpoint

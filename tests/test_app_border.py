@@ -33,7 +33,7 @@ CALLS: list[Callable[[Takeback, Checkpoint], object]] = [
     lambda tb, cp: tb.doctor(rebuild=True),
     lambda tb, cp: tb.verify(read_data=True),
     lambda tb, cp: tb.sessions(),
-    lambda tb, cp: tb.browse(),
+    lambda tb, cp: tb.engine.browse(),
     lambda tb, cp: tb.conversation(cp),
     lambda tb, cp: tb.session("mine").turn("go").__enter__(),
     lambda tb, cp: tb.forget(),
@@ -119,8 +119,8 @@ def test_a_turn_in_a_workspace_that_is_in_use_has_no_checkpoint_yet(tb: Takeback
     session.tell("session_start")
     with lock_holder(os.path.join(tb.store_directory, "lock")):
         turn = session.turn("go")
-        turn._before = tb.record(  # what __enter__ does, without half a minute of waiting
-            _event(tb, session.native), came=tb.now, wait=0
+        turn._before = tb.engine.record(  # what __enter__ does, without half a minute of waiting
+            _event(tb, session.native), came=tb.engine.now, wait=0
         ).checkpoint
         with pytest.raises(CaptureFailed, match="no checkpoint before this turn"):
             turn.before  # noqa: B018

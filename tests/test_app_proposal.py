@@ -7,22 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from takeback import Takeback
 from takeback.app import proposal
+from takeback.app.engine import Engine
 from takeback.errors import Refused
 from takeback.model.policy import Overrides
 
 
 @pytest.fixture
-def tb(workspace: Path) -> Iterator[Takeback]:
+def tb(workspace: Path) -> Iterator[Engine]:
     (workspace / "a.txt").write_text("0\n")
-    with Takeback.open(workspace) as opened:
+    with Engine.open(workspace) as opened:
         opened.checkpoint("start")
         (workspace / "a.txt").write_text("1\n")
         yield opened
 
 
-def test_a_plan_that_was_shown_is_carried_out_and_taken_back(tb: Takeback, workspace: Path) -> None:
+def test_a_plan_that_was_shown_is_carried_out_and_taken_back(tb: Engine, workspace: Path) -> None:
     going = proposal.rewind(tb.find("start"), scope="files")
     done = going.go(tb, shown=going.plan(tb))
     assert done is not None
@@ -36,7 +36,7 @@ def test_a_plan_that_was_shown_is_carried_out_and_taken_back(tb: Takeback, works
     assert (workspace / "a.txt").read_text() == "0\n"
 
 
-def test_another_plan_than_the_one_shown_is_not_carried_out(tb: Takeback, workspace: Path) -> None:
+def test_another_plan_than_the_one_shown_is_not_carried_out(tb: Engine, workspace: Path) -> None:
     going = proposal.rewind(tb.find("start"), scope="files")
     shown = going.plan(tb)
     (workspace / "b.txt").write_text("new\n")
@@ -45,7 +45,7 @@ def test_another_plan_than_the_one_shown_is_not_carried_out(tb: Takeback, worksp
     assert tb.operations() == []
 
 
-def test_what_came_to_speak_against_it_makes_another_plan(tb: Takeback, workspace: Path) -> None:
+def test_what_came_to_speak_against_it_makes_another_plan(tb: Engine, workspace: Path) -> None:
     going = proposal.rewind(tb.find("start"), scope="files")
     shown = going.plan(tb)
     tb.session(agent="busy").turn("work").__enter__()
@@ -54,7 +54,7 @@ def test_what_came_to_speak_against_it_makes_another_plan(tb: Takeback, workspac
     assert going.go(tb, allowed, shown=going.plan(tb, allowed)) is not None
 
 
-def test_a_refusal_that_was_shown_is_an_error(tb: Takeback) -> None:
+def test_a_refusal_that_was_shown_is_an_error(tb: Engine) -> None:
     tb.session(agent="busy").turn("work").__enter__()
     going = proposal.rewind(tb.find("start"), scope="files")
     with pytest.raises(Refused, match="busy is working on"):
@@ -62,7 +62,7 @@ def test_a_refusal_that_was_shown_is_an_error(tb: Takeback) -> None:
 
 
 def test_the_plan_of_a_fork_that_moves_no_file_is_refused_by_no_running_turn(
-    tb: Takeback, workspace: Path, tmp_path: Path
+    tb: Engine, workspace: Path, tmp_path: Path
 ) -> None:
     session = tb.session(agent="mine")
     with session.turn("one", conversation=b"") as turn:

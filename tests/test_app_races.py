@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from takeback import Takeback, durable, ops
+from takeback import durable, ops
+from takeback.app.engine import Engine
 from takeback.errors import Refused, TakebackError, UsageError
 from takeback.model.operation import moves
 from takeback.model.policy import Overrides
@@ -42,20 +43,20 @@ class Raced:
         monkeypatch.setattr(fcntl, "flock", observed)
 
     def run(
-        self, act: Callable[[Takeback], object], meanwhile: Callable[[LockedContext], object]
+        self, act: Callable[[Engine], object], meanwhile: Callable[[LockedContext], object]
     ) -> None:
         self.error = None
         self._waits.clear()
         thread = threading.Thread(target=self._act, args=(act,))
-        with Takeback.open(self._workspace) as other, other._context.locked() as locked:
+        with Engine.open(self._workspace) as other, other._context.locked() as locked:
             thread.start()
             assert self._waits.wait(30)
             meanwhile(locked)
         thread.join()
 
-    def _act(self, act: Callable[[Takeback], object]) -> None:
+    def _act(self, act: Callable[[Engine], object]) -> None:
         try:
-            with Takeback.open(self._workspace, reporter=self.heard) as tb:
+            with Engine.open(self._workspace, reporter=self.heard) as tb:
                 self.result = act(tb)
         except TakebackError as error:
             self.error = error
@@ -69,7 +70,7 @@ def raced(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Raced:
 def test_a_rewind_that_was_killed_meanwhile_is_recovered_first(
     workspace: Path, raced: Raced, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         for text in ("1", "2", "3"):
             for name in ("a", "b"):
                 (workspace / name).write_text(text)
@@ -87,7 +88,7 @@ def test_a_rewind_that_was_killed_meanwhile_is_recovered_first(
     assert raced.error is None
     assert raced.heard.notes == ["An interrupted rewind was found and finished."]
     assert [(workspace / name).read_text() for name in ("a", "b")] == ["2", "2"]
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         assert [op.target for op in moves(tb.operations())] == [first.id, second.id]
         tb.undo()
         assert [(workspace / name).read_text() for name in ("a", "b")] == ["1", "1"]
@@ -96,13 +97,13 @@ def test_a_rewind_that_was_killed_meanwhile_is_recovered_first(
 
 
 def test_a_label_that_another_took_meanwhile_is_refused(workspace: Path, raced: Raced) -> None:
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         made = tb.checkpoint().checkpoint
     raced.run(
         lambda tb: tb.checkpoint("good"), lambda locked: ops.label.put_label(locked, made, "good")
     )
     assert isinstance(raced.error, UsageError)
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         assert tb.find("good").id == made.id
         other = tb.checkpoint().checkpoint
     raced.run(
@@ -115,7 +116,7 @@ def test_a_label_that_another_took_meanwhile_is_refused(workspace: Path, raced: 
 def test_a_directory_that_another_made_meanwhile_is_not_taken_for_the_fork(
     workspace: Path, raced: Raced, tmp_path: Path
 ) -> None:
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         (workspace / "a").write_text("of the checkpoint")
         with tb.session(agent="mine").turn("one", conversation=b"one\n") as turn:
             pass
@@ -133,7 +134,7 @@ def test_a_directory_that_another_made_meanwhile_is_not_taken_for_the_fork(
 
 def test_a_yes_to_one_undo_is_no_yes_to_another(workspace: Path) -> None:
     """They would do the same to the files; the operations that they take back are two."""
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         (workspace / "a").write_text("1")
         first = tb.checkpoint().checkpoint
         (workspace / "a").write_text("2")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback import Takeback
+from takeback.app.engine import Engine
 from takeback.app.session import AgentSession
 from takeback.errors import Refused
 from takeback.model.event import AgentEvent
@@ -20,16 +20,16 @@ from takeback.words.render import outcome_lines
 
 
 @pytest.fixture
-def tb(workspace: Path) -> Iterator[Takeback]:
+def tb(workspace: Path) -> Iterator[Engine]:
     (workspace / "a.txt").write_text("0\n")
-    with Takeback.open(workspace) as opened:
+    with Engine.open(workspace) as opened:
         yield opened
 
 
 class Talk:
     """A session of the Python agent ``mine`` whose conversation is what was asked of it."""
 
-    def __init__(self, tb: Takeback, workspace: Path, native: str = "s") -> None:
+    def __init__(self, tb: Engine, workspace: Path, native: str = "s") -> None:
         self._tb = tb
         self._workspace = workspace
         self.session: AgentSession = tb.session(agent="mine", native=native)
@@ -44,7 +44,7 @@ class Talk:
 
 
 @pytest.fixture
-def talk(tb: Takeback, workspace: Path) -> Talk:
+def talk(tb: Engine, workspace: Path) -> Talk:
     made = Talk(tb, workspace)
     for number in range(1, 5):
         made.turn(f"turn {number}", "a.txt", f"f{number}")
@@ -59,7 +59,7 @@ def names(workspace: Path) -> list[str]:
 
 
 def test_undo_of_the_second_rewind_goes_on_with_the_session_of_the_first(
-    tb: Takeback, talk: Talk
+    tb: Engine, talk: Talk
 ) -> None:
     whole = talk.session.id
     first = tb.rewind(f"{whole}/turn:4")
@@ -76,7 +76,7 @@ def test_undo_of_the_second_rewind_goes_on_with_the_session_of_the_first(
 
 
 def test_after_the_undo_the_whole_old_session_disagrees_and_is_told(
-    tb: Takeback, talk: Talk, workspace: Path
+    tb: Engine, talk: Talk, workspace: Path
 ) -> None:
     whole = talk.session.id
     child = tb.rewind(f"{whole}/turn:4").session
@@ -94,7 +94,7 @@ def test_after_the_undo_the_whole_old_session_disagrees_and_is_told(
 
 
 def test_undo_goes_on_with_the_session_that_was_gone_on_with(
-    tb: Takeback, talk: Talk, workspace: Path
+    tb: Engine, talk: Talk, workspace: Path
 ) -> None:
     whole = talk.session.id
     tb.rewind(f"{whole}/turn:4")
@@ -105,7 +105,7 @@ def test_undo_goes_on_with_the_session_that_was_gone_on_with(
 
 
 def test_undo_after_turns_in_the_child_goes_back_to_the_old_session_and_redo_to_the_child(
-    tb: Takeback, talk: Talk, workspace: Path
+    tb: Engine, talk: Talk, workspace: Path
 ) -> None:
     whole = talk.session.id
     child = tb.rewind(f"{whole}/turn:4").session
@@ -118,7 +118,7 @@ def test_undo_after_turns_in_the_child_goes_back_to_the_old_session_and_redo_to_
 
 
 def test_undo_back_to_a_conversation_that_had_just_begun_says_how_to_begin(
-    tb: Takeback, talk: Talk
+    tb: Engine, talk: Talk
 ) -> None:
     fresh = tb.rewind(f"{talk.session.id}/turn:1")
     assert fresh.session != talk.session.id
@@ -127,7 +127,7 @@ def test_undo_back_to_a_conversation_that_had_just_begun_says_how_to_begin(
 
 
 def test_a_fork_beside_the_line_is_not_what_undo_goes_on_with(
-    tb: Takeback, talk: Talk, workspace: Path
+    tb: Engine, talk: Talk, workspace: Path
 ) -> None:
     beside = tb.fork(f"{talk.session.id}/turn:3").session
     assert beside is not None
@@ -137,7 +137,7 @@ def test_a_fork_beside_the_line_is_not_what_undo_goes_on_with(
 
 
 def test_undo_of_a_rewind_that_changed_no_file_changes_none(
-    tb: Takeback, talk: Talk, workspace: Path
+    tb: Engine, talk: Talk, workspace: Path
 ) -> None:
     tb.rewind(f"{talk.session.id}/turn:4", scope="files")
     done = tb.rewind(f"{talk.session.id}/turn:4", scope="both")
@@ -156,7 +156,7 @@ def test_undo_of_a_rewind_that_changed_no_file_changes_none(
 
 
 def test_undo_refuses_over_what_another_session_made_since(
-    tb: Takeback, talk: Talk, workspace: Path
+    tb: Engine, talk: Talk, workspace: Path
 ) -> None:
     tb.rewind(f"{talk.session.id}/turn:4")
     Talk(tb, workspace, "other").turn("mine too", "x.txt")
@@ -179,7 +179,7 @@ def test_undo_refuses_over_what_another_session_made_since(
 
 
 def test_the_plan_of_an_undo_names_later_turns_and_own_edits(
-    tb: Takeback, talk: Talk, workspace: Path
+    tb: Engine, talk: Talk, workspace: Path
 ) -> None:
     tb.rewind(f"{talk.session.id}/turn:4", scope="files")
     talk.turn("turn 5", "f5")
@@ -195,7 +195,7 @@ def test_the_plan_of_an_undo_names_later_turns_and_own_edits(
 
 
 def test_a_conversation_rewind_after_its_undo_is_an_operation_again(
-    tb: Takeback, talk: Talk, workspace: Path
+    tb: Engine, talk: Talk, workspace: Path
 ) -> None:
     target = f"{talk.session.id}/turn:3"
     tb.rewind(f"{talk.session.id}/turn:4", scope="files")
@@ -215,7 +215,7 @@ def test_a_conversation_rewind_after_its_undo_is_an_operation_again(
 
 
 def test_a_second_identical_conversation_rewind_says_that_its_session_is_there(
-    tb: Takeback, talk: Talk
+    tb: Engine, talk: Talk
 ) -> None:
     target = f"{talk.session.id}/turn:3"
     for scope in ("conversation", "both"):
@@ -233,7 +233,7 @@ def test_a_second_identical_conversation_rewind_says_that_its_session_is_there(
 
 
 def test_a_plan_names_every_own_edit_since_its_target(
-    tb: Takeback, talk: Talk, workspace: Path
+    tb: Engine, talk: Talk, workspace: Path
 ) -> None:
     (workspace / "mine.txt").write_text("by hand\n")
     (workspace / "f1").write_text("by hand, over turn 1")
@@ -253,7 +253,7 @@ def test_a_plan_names_every_own_edit_since_its_target(
 
 
 def test_what_a_running_turn_did_since_the_last_look_is_no_own_edit(
-    tb: Takeback, talk: Talk, workspace: Path
+    tb: Engine, talk: Talk, workspace: Path
 ) -> None:
     with talk.session.turn("turn 5"):
         (workspace / "f5").write_text("half of it")
@@ -263,7 +263,7 @@ def test_what_a_running_turn_did_since_the_last_look_is_no_own_edit(
 
 
 def test_a_turn_whose_end_still_waits_is_another_sessions_too(
-    tb: Takeback, talk: Talk, workspace: Path
+    tb: Engine, talk: Talk, workspace: Path
 ) -> None:
     """Its hook did not get the lock in time, as while another operation runs."""
     tb.rewind(f"{talk.session.id}/turn:4")
@@ -279,12 +279,12 @@ def test_a_turn_whose_end_still_waits_is_another_sessions_too(
 
 
 def test_two_undos_at_once_do_not_take_back_one_operation_twice(
-    tb: Takeback, talk: Talk, workspace: Path
+    tb: Engine, talk: Talk, workspace: Path
 ) -> None:
     tb.rewind(f"{talk.session.id}/turn:4", scope="files")
     tb.rewind(f"{talk.session.id}/turn:3", scope="files")
     shown = tb.plan_undo()
-    with Takeback.open(workspace) as another:
+    with Engine.open(workspace) as another:
         another.undo()
     with pytest.raises(Refused, match="changed since the plan was shown"):
         tb.undo(shown=shown)
@@ -292,7 +292,7 @@ def test_two_undos_at_once_do_not_take_back_one_operation_twice(
 
 
 def test_what_another_session_is_just_writing_is_not_taken_back_unasked(
-    tb: Takeback, talk: Talk, workspace: Path
+    tb: Engine, talk: Talk, workspace: Path
 ) -> None:
     tb.rewind(f"{talk.session.id}/turn:4")
     with tb.session(agent="mine", native="other").turn("at work"):
@@ -308,7 +308,7 @@ def test_what_another_session_is_just_writing_is_not_taken_back_unasked(
 
 
 def test_going_to_a_checkpoint_made_by_hand_takes_back_the_one_that_works(
-    tb: Takeback, workspace: Path
+    tb: Engine, workspace: Path
 ) -> None:
     start = tb.checkpoint().checkpoint
     with tb.session(agent="mine", native="other").turn("at work"):
@@ -318,7 +318,7 @@ def test_going_to_a_checkpoint_made_by_hand_takes_back_the_one_that_works(
 
 
 def test_redo_of_what_undo_could_not_do_does_nothing_and_does_not_fail(
-    tb: Takeback, workspace: Path
+    tb: Engine, workspace: Path
 ) -> None:
     """The path is nowhere by then: it was not asked for now, but by the operation."""
     start = tb.checkpoint().checkpoint

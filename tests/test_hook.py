@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from takeback import Takeback
+from takeback.app.engine import Engine
 from takeback.model.event import PROMPT, AgentEvent
 from tests.support.cli import Cli
 from tests.support.engine import settle
@@ -216,7 +216,7 @@ def test_an_event_that_does_not_get_the_lock_waits_and_is_recorded_late(
 def test_an_event_that_is_left_twice_waits_once(cli: Cli, workspace: Path) -> None:
     """A hook's time is up just when it has left its event: it leaves that again."""
     cli.ok("checkpoint")
-    with Takeback.open(str(workspace)) as tb:
+    with Engine.open(str(workspace)) as tb:
         prompt = AgentEvent(PROMPT, agent="mine", session="s1", directory=str(workspace))
         came = tb.now
         for _ in range(2):

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from takeback import Takeback
+from takeback.app.engine import Engine
 from takeback.prompt_command import answer
 from tests.support.cli import Cli
+from tests.support.faults import Faults, run
 from tests.support.journey import write_files
 
 SESSION = "3f88220e-0ae1-467c-a979-6dc8bae2a4ff"
@@ -139,7 +140,7 @@ def test_what_speaks_against_it_can_be_answered_inside_the_agent(
 
 
 def test_a_time_moves_the_files_alone(workspace: Path) -> None:
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         session = tb.session(agent="mine")
         for number in (1, 2):
             with session.turn(f"make it {number}", conversation=b"1\n" * number):
@@ -153,10 +154,10 @@ LONG = "first line of what was asked, which goes on for more than sixty characte
 
 
 @pytest.fixture
-def long_prompt(workspace: Path, tmp_path: Path) -> Iterator[Takeback]:
+def long_prompt(workspace: Path, tmp_path: Path) -> Iterator[Engine]:
     """Three turns of an agent with a transcript; the prompt of the last has several lines."""
     transcript = tmp_path / "s1.jsonl"
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         session = tb.session(agent="mine", native="s1")
         told = {"transcript": str(transcript), "resume": ("mine", "--resume", "{session}")}
         for number, prompt in enumerate(("one", "two", LONG), 1):
@@ -168,24 +169,24 @@ def long_prompt(workspace: Path, tmp_path: Path) -> Iterator[Takeback]:
         yield tb
 
 
-def inside(tb: Takeback, text: str, session: str = "mine-s1") -> list[str]:
+def inside(tb: Engine, text: str, session: str = "mine-s1") -> list[str]:
     return answer(tb, session, text.split(), command="/takeback").splitlines()
 
 
-def test_the_prompt_that_was_taken_back_is_printed_whole(long_prompt: Takeback) -> None:
+def test_the_prompt_that_was_taken_back_is_printed_whole(long_prompt: Engine) -> None:
     lines = inside(long_prompt, "3 yes")
     at = lines.index("The prompt was:")
     assert lines[at + 1 : at + 4] == [f"  {LONG.splitlines()[0]}", "  ", "  then\\x1b[2J"]
     assert inside(long_prompt, "2 yes").count('The prompt was: "two"') == 1
 
 
-def test_the_way_back_is_what_can_be_typed_here(long_prompt: Takeback) -> None:
+def test_the_way_back_is_what_can_be_typed_here(long_prompt: Engine) -> None:
     assert inside(long_prompt, "3 yes")[-1] == "Take it back: /takeback undo yes"
     assert inside(long_prompt, "undo yes")[-1] == "Take it back: /takeback redo yes"
 
 
 def test_a_session_that_a_rewind_made_lists_its_parents_turns_too(
-    long_prompt: Takeback, workspace: Path
+    long_prompt: Engine, workspace: Path
 ) -> None:
     tb = long_prompt
     child = tb.rewind("mine-s1/turn:3", scope="both").session
@@ -198,3 +199,21 @@ def test_a_session_that_a_rewind_made_lists_its_parents_turns_too(
     assert all(name in row for name, row in zip(expected, rows, strict=False))
     assert len(rows) == 4
     assert not any("first line" in row for row in rows), "it was taken back"
+
+
+def test_an_undo_recovers_what_was_interrupted_before_it_looks_for_its_operation(
+    long_prompt: Engine, workspace: Path
+) -> None:
+    """The interrupted one is the first there ever was: without it there is nothing to undo."""
+
+    def killed() -> None:
+        with Engine.open(workspace) as tb:
+            tb.rewind("mine-s1/turn:2", scope="files")
+
+    for at in range(20, 200, 4):
+        assert run(killed, Faults(at=at)).killed
+        if long_prompt.interrupted:
+            break
+    assert long_prompt.operations() == []
+    assert "was recovered first" in inside(long_prompt, "undo yes")[0]
+    assert not long_prompt.interrupted

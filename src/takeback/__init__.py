@@ -4,7 +4,7 @@
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback._version import __version__
-    from takeback.app import Takeback
+    from takeback.app.api import Takeback
 
 __all__ = ["Takeback", "__version__"]
 
@@ -12,7 +12,7 @@ __all__ = ["Takeback", "__version__"]
 def __getattr__(name: str) -> object:
     """Imports what the package offers on first use."""
     if name == "Takeback":
-        from takeback.app import Takeback
+        from takeback.app.api import Takeback
 
         return Takeback
     if name == "__version__":

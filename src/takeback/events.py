@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any, NoReturn
 
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
     from takeback.model.event import AgentEvent
     from takeback.ops.receive import Received
     from takeback.ports import Adapter
@@ -118,14 +118,14 @@ def _followed(speaker: Speaker, adapter: Adapter, event: AgentEvent) -> Heard:
     if not _concerns_files(event):
         return Heard()
     from takeback import durable
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
 
     durable.unmask_owner()
-    if not Takeback.wants(event.directory):
+    if not Engine.wants(event.directory):
         return Heard()
     words = _command(adapter, event)
     try:
-        tb = Takeback.open(event.directory, holder=speaker.holder, by_agent=True)
+        tb = Engine.open(event.directory, holder=speaker.holder, by_agent=True)
     except TakebackError as error:
         return _unopened(event, error, is_command=words is not None)
     with tb:
@@ -164,7 +164,7 @@ def _command(adapter: Adapter, event: AgentEvent) -> list[str] | None:
     return words if first == adapter.command and "\n" not in prompt else None
 
 
-def _answer(tb: Takeback, adapter: Adapter, event: AgentEvent, words: list[str]) -> str:
+def _answer(tb: Engine, adapter: Adapter, event: AgentEvent, words: list[str]) -> str:
     from takeback.prompt_command import answer
     from takeback.store.namespace import session_id
 
@@ -186,7 +186,7 @@ def _unopened(event: AgentEvent, error: TakebackError, *, is_command: bool) -> H
     return Heard(warning=f"takeback: the files here are not kept: {error.message}")
 
 
-def _recorded(tb: Takeback, adapter: Adapter, event: AgentEvent) -> Heard:
+def _recorded(tb: Engine, adapter: Adapter, event: AgentEvent) -> Heard:
     """Records an event; never fails for want of time, space or rights."""
     try:
         received = _received(tb, adapter, event)
@@ -205,7 +205,7 @@ def _recorded(tb: Takeback, adapter: Adapter, event: AgentEvent) -> Heard:
     )
 
 
-def _told(tb: Takeback, event: AgentEvent, warning: str | None) -> str | None:
+def _told(tb: Engine, event: AgentEvent, warning: str | None) -> str | None:
     """Returns what the person has to be told, once a turn."""
     if warning is None:
         if event.kind == PROMPT:
@@ -216,7 +216,7 @@ def _told(tb: Takeback, event: AgentEvent, warning: str | None) -> str | None:
     return f"takeback: {warning}. More: takeback status"
 
 
-def _received(tb: Takeback, adapter: Adapter, event: AgentEvent) -> Received:
+def _received(tb: Engine, adapter: Adapter, event: AgentEvent) -> Received:
     came = tb.now
     try:
         with _Limit(tb.hook_seconds):

@@ -29,7 +29,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
     from takeback.app.proposal import Proposal
     from takeback.model.operation import ScopeKind
     from takeback.model.plan import Plan
@@ -54,7 +54,7 @@ class _Typed(Value):
         return " ".join([self.line, *([] if self.agreed else [_YES]), flag])
 
 
-def answer(tb: Takeback, session: str, words: list[str], *, command: str) -> str:
+def answer(tb: Engine, session: str, words: list[str], *, command: str) -> str:
     """Returns the text that the person is shown; ``command`` is how they call takeback."""
     line = " ".join([command, *words])
     try:
@@ -75,7 +75,7 @@ def answer(tb: Takeback, session: str, words: list[str], *, command: str) -> str
         return "\n".join(shown(said) for said in (f"takeback: {error.message}", hint) if said)
 
 
-def _answer(tb: Takeback, session: str, typed: _Typed, command: str) -> Iterable[str]:
+def _answer(tb: Engine, session: str, typed: _Typed, command: str) -> Iterable[str]:
     if not typed.wanted:
         return _turns(tb, session, command)
     if len(typed.wanted) > 1:
@@ -105,13 +105,13 @@ def _usage(command: str) -> list[str]:
     ]
 
 
-def _turns(tb: Takeback, session: str, command: str) -> list[str]:
+def _turns(tb: Engine, session: str, command: str) -> list[str]:
     columns = Columns(tb.turns_behind(session, limit=_NEWEST), _PLAIN, time.time())
     lines = list(columns.all_lines())
     return [*(lines or ["No turn yet."]), f"Go back to before one: {command} N"]
 
 
-def _proposed(tb: Takeback, proposal: Proposal, typed: _Typed) -> Iterable[str]:
+def _proposed(tb: Engine, proposal: Proposal, typed: _Typed) -> Iterable[str]:
     """Shows the plan of a proposal, or carries it out if that was agreed to."""
     if typed.agreed:
         done = proposal.carry_out(tb, typed.overrides)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback import Takeback
+from takeback.app.engine import Engine
 from takeback.cli.main import run
 from takeback.errors import NoSuchCheckpoint
 from tests.tui.stage import files_of, tell_story
@@ -38,7 +38,7 @@ def test_a_script_whose_variable_was_never_set_changes_nothing_and_is_told(
     tell_story(workspace)
     before = files_of(workspace)
     monkeypatch.chdir(workspace)
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         mark = tb.timeline_mark()
         for words in NOTHING:
             status = run(["--json", "--yes", *words])

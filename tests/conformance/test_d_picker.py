@@ -7,7 +7,7 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from takeback import Takeback
+from takeback.app.engine import Engine
 from takeback.model.policy import Overrides
 from takeback.tui.after import AfterScreen
 from takeback.tui.choices import ActionsScreen
@@ -47,7 +47,7 @@ def test_51_newest_first_with_all_that_tells_a_turn(workspace: Path) -> None:
     """Prompt, age, three files and how many more, counts, completeness, and where one stands."""
     clock = TestClock()
     write_files(workspace, {"a.txt": b"a\n"})
-    with Takeback.open(workspace, clock=clock) as tb:
+    with Engine.open(workspace, clock=clock) as tb:
         agent = Agent(tb, workspace, clock, "claude", "1")
         agent.turn("two days ago", 2 * DAY, {"a.txt": b"b\n"})
         names = [f"f{number}.txt" for number in range(5)]
@@ -57,7 +57,7 @@ def test_51_newest_first_with_all_that_tells_a_turn(workspace: Path) -> None:
         agent.tell("turn_end", 4 * MINUTE, turn=agent.turn_id)
         Path(tb.store_directory, "config.toml").write_text("size_limit_mb = 1\n")
     (workspace / "film.bin").write_bytes(os.urandom(1 << 21))
-    with Takeback.open(workspace, clock=clock) as tb:
+    with Engine.open(workspace, clock=clock) as tb:
         Agent(tb, workspace, clock, "codex", "2").turn("just now", 20, {"a.txt": b"d\n"})
     (workspace / "film.bin").unlink()
     clock.time = NOON
@@ -81,7 +81,7 @@ def test_51_newest_first_with_all_that_tells_a_turn(workspace: Path) -> None:
         "● ✓ turn 1 two days ago 2d",
         "claude · a.txt +1 -1",
     ]
-    with Takeback.open(workspace, clock=clock) as tb:
+    with Engine.open(workspace, clock=clock) as tb:
         assert target is not None
         tb.rewind(target, scope="files", overrides=Overrides.all())
     there = seen()
@@ -95,7 +95,7 @@ def test_52_long_lists_wrap_search_and_escape(workspace: Path) -> None:
     """Windowed, wraps, search as you type; Esc steps back one stage and never destroys."""
     clock = TestClock()
     write_files(workspace, {"a.txt": b"a\n"})
-    with Takeback.open(workspace, clock=clock) as tb:
+    with Engine.open(workspace, clock=clock) as tb:
         agent = Agent(tb, workspace, clock, "claude", "1")
         for number in range(1, 61):
             agent.turn(f"step {number} of it", HOUR - number, {"a.txt": b"%d\n" % number})

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback import Takeback
+from takeback.app.engine import Engine
 from tests.support.cli import Cli
 from tests.support.host import Host
 from tests.support.journey import (
@@ -357,7 +357,7 @@ def test_a_first_checkpoint_around_a_workspace_waits_for_what_goes_on_inside(
     (tmp_path / "top" / "sub").mkdir(parents=True)
     inner, outer = Cli(tmp_path / "top" / "sub"), Cli(tmp_path / "top")
     checkpoint(inner)
-    with Takeback.open(inner.directory) as tb, tb._context.locked():
+    with Engine.open(inner.directory) as tb, tb._context.locked():
         assert outer.run("checkpoint").status == 11
         assert outer.run("log").status == 10, "a store whose making was given up is none"
     checkpoint(outer)
@@ -372,7 +372,7 @@ def test_an_operation_in_one_workspace_is_not_seen_half_done_by_one_around_it(
         for one in (outer, inner, beside):
             assert one.run("checkpoint").status == 11
             assert one.run("rewind", "@", "--yes").status == 11
-    with Takeback.open(inner.directory) as tb, tb._context.locked():
+    with Engine.open(inner.directory) as tb, tb._context.locked():
         told = outer.run("checkpoint")
         assert told.status == 11, "the outer one would see the half of it"
         assert f"process {os.getpid()}" in told.stderr

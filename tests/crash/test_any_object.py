@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import pytest
 
-from takeback import Takeback
+from takeback.app.engine import Engine
 from takeback.errors import TakebackError
 from takeback.git.packs import Packs
 from takeback.model.checkpoint import Checkpoint
@@ -45,7 +45,7 @@ class Part(NamedTuple):
         return f"{self.what} of {self.checkpoint.kind} {self.checkpoint.id}"
 
 
-def play(tb: Takeback, root: Path, session: str, number: int) -> None:
+def play(tb: Engine, root: Path, session: str, number: int) -> None:
     """Plays one turn of an agent that edits two files."""
     event = AgentEvent("prompt", "mine", session, str(root), turn=f"{session}{number}")
     tb.receive(event.replace(prompt=f"do {number}"))
@@ -59,7 +59,7 @@ def play(tb: Takeback, root: Path, session: str, number: int) -> None:
 @pytest.fixture
 def played(workspace: Path) -> Path:
     """A workspace in which two agents and a person took turns, and something was taken back."""
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         (workspace / "own.txt").write_text("own\n")
         (workspace / ".gitignore").write_text("*.log\n")
         (workspace / "x.log").write_text("ignored, saved\n")
@@ -74,7 +74,7 @@ def played(workspace: Path) -> Path:
     return workspace
 
 
-def listed(tb: Takeback) -> list[Checkpoint]:
+def listed(tb: Engine) -> list[Checkpoint]:
     return [entry.checkpoint for entry in tb.checkpoints(everything=True)]
 
 
@@ -156,7 +156,7 @@ def test_whatever_reading_an_object_raises_the_other_checkpoints_are_indexed(
     played: Path, share: int
 ) -> None:
     tried = dict.fromkeys(STAGES, 0)
-    with Takeback.open(played) as tb:
+    with Engine.open(played) as tb:
         everything = listed(tb)
         store = tb._context.store
         parts = all_parts(store, everything)
@@ -188,7 +188,7 @@ def test_a_damaged_object_leaves_every_other_checkpoint_to_be_listed_shown_and_g
     played: Path, tmp_path: Path, share: int
 ) -> None:
     """With the ledger that knew it when it was sound, and with one made anew."""
-    with Takeback.open(played) as tb:
+    with Engine.open(played) as tb:
         everything = listed(tb)
         parts = all_parts(tb._context.store, everything)
         held = [holders(tb._context.store, part, everything) for part in parts]
@@ -225,10 +225,10 @@ def use_with(
     root: Path, part: Part, everything: list[Checkpoint], holding: set[str], *, fresh: bool
 ) -> str:
     """Damages an object, then does everything that does not need it; says what fails."""
-    with Takeback.open(root) as tb:
+    with Engine.open(root) as tb:
         garble(tb._context.store, part.oid)
     hidden = hidden_by(part, everything) if fresh else set()
-    with Takeback.open(root) as tb:
+    with Engine.open(root) as tb:
         if fresh:
             tb.doctor(rebuild=True)
         found = {checkpoint.id for checkpoint in listed(tb)}

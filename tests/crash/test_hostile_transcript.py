@@ -12,8 +12,9 @@ from typing import NoReturn
 
 import pytest
 
-from takeback import Takeback, errors
+from takeback import errors
 from takeback.adapters import adapter_named
+from takeback.app.engine import Engine
 from takeback.model.event import PROMPT, TURN_END, AgentEvent
 from tests.support.cli import Cli
 
@@ -40,7 +41,7 @@ def two_turns(
     """An agent works for two turns, in each of which it changes a file."""
     transcript.parent.mkdir(parents=True, exist_ok=True)
     transcript.touch()
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         for turn in ("one", "two"):
             for kind in (PROMPT, TURN_END):
                 event = AgentEvent(
@@ -97,7 +98,7 @@ def test_a_transcript_that_is_no_transcript_any_more_stops_no_rewind(
     transcript = tmp_path / "agent" / "s1.jsonl"
     two_turns(workspace, transcript)
     change(transcript)
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         done = tb.rewind("turn:2", scope="both")
         assert done.session is not None
         assert (workspace / "a.txt").read_text() == "one"
@@ -124,7 +125,7 @@ def test_a_turn_is_not_waited_for_at_a_fifo(workspace: Path) -> None:
     transcript = workspace / ".agent" / "s1.jsonl"
     two_turns(workspace, transcript, agent="claude", session=CLAUDE)
     becomes_fifo(transcript)
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         assert tb.status().checkpoints == 4
         assert tb.plan("turn:1", scope="files").target.prompt == "one"
 
@@ -150,7 +151,7 @@ def test_a_conversation_is_not_written_through_what_took_the_place_of_its_direct
     session = CLAUDE if agent == "claude" else "s1"
     two_turns(workspace, workspace / ".agent" / "s1.desktop", agent=agent, session=session)
     swap(workspace, outside)
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         target = tb.find("turn:2")
         with pytest.raises(errors.Refused, match="the new session cannot be written") as refused:
             tb.rewind(target, scope="both")
@@ -178,7 +179,7 @@ def test_a_directory_swapped_after_the_plan_gets_no_session(
         return carry_out(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(rewinding, "_carry_out", late)
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         done = tb.rewind("turn:2", scope="both")
         assert done.conversation_error is not None
         assert done.session is None
@@ -198,7 +199,7 @@ def test_a_linked_home_of_an_agent_goes_on_working(
     # As after a restore from a backup: another directory, at the right place.
     (projects / "-w").rename(projects / "-x")
     (projects / "-w").mkdir()
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         assert tb.rewind("turn:2", scope="conversation").session is not None
         assert len(list((projects / "-w").iterdir())) == 1
         (projects / "-w" / "sub").mkdir()
@@ -220,9 +221,9 @@ def test_a_path_that_is_none_is_no_place_for_a_session(
 ) -> None:
     """Said by an event of any host that calls itself claude, with the messages beside it."""
     monkeypatch.chdir(workspace)
-    Takeback.open(workspace).close()
+    Engine.open(workspace).close()
     before = set(workspace.parent.iterdir()) | set(workspace.iterdir())
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         for turn in ("one", "two"):
             event = AgentEvent(
                 kind=PROMPT,

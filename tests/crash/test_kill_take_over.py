@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback import Takeback
+from takeback.app.engine import Engine
 from takeback.app.unclaimed import Unclaimed
 from takeback.errors import NotAWorkspace
 from takeback.model.policy import Overrides
@@ -31,11 +31,11 @@ def made_anew(base: Path) -> World:
 
 
 def adopt(world: World) -> None:
-    Takeback.adopt("", world.root, environ=world.environ)
+    Engine.adopt("", world.root, environ=world.environ)
 
 
 def rewind(world: World) -> None:
-    [old] = Takeback.earlier(world.root, environ=world.environ)
+    [old] = Engine.earlier(world.root, environ=world.environ)
     with Unclaimed.looking(old, world.root, warning="", environ=world.environ) as takeback:
         takeback.rewind("old", overrides=Overrides.all())
 
@@ -44,11 +44,11 @@ def kept(world: World) -> set[str]:
     """Returns the checkpoints of the present store and of those that are offered."""
     found: set[str] = set()
     try:
-        with Takeback.open(world.root, create=False, environ=world.environ) as takeback:
+        with Engine.open(world.root, create=False, environ=world.environ) as takeback:
             found = {entry.checkpoint.id for entry in takeback.checkpoints()}
     except NotAWorkspace:
         pass
-    for one in Takeback.earlier(world.root, environ=world.environ):
+    for one in Engine.earlier(world.root, environ=world.environ):
         with Unclaimed.looking(one, world.root, warning="", environ=world.environ) as takeback:
             found |= {entry.checkpoint.id for entry in takeback.checkpoints()}
     return found
@@ -69,11 +69,11 @@ def test_take_over_disturbed(tmp_path: Path, operation: object, fault: int) -> N
             with world.open() as takeback:
                 takeback.recover()
                 labels = {entry.checkpoint.label for entry in takeback.checkpoints()}
-                offered = takeback.earlier_stores
+                offered = takeback.engine.earlier_stores
             if "old" in labels:
                 break
             wanted = next(one for one in offered if one.newest and one.newest.label == "old")
-            Takeback.adopt(wanted.name, world.root, environ=world.environ)
+            Engine.adopt(wanted.name, world.root, environ=world.environ)
         else:
             pytest.fail("the old checkpoints could not be had")
         assert set(world.checkpoints) <= kept(world)

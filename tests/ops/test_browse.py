@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from takeback import Takeback
+from takeback.app.engine import Engine
 from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
 from takeback.model.operation import Move
 from takeback.model.policy import Overrides
@@ -25,7 +25,7 @@ def clock(workspace: Path) -> TestClock:
 
 
 def test_the_rows_are_those_of_the_log(workspace: Path, clock: TestClock) -> None:
-    with Takeback.open(workspace, clock=clock) as tb:
+    with Engine.open(workspace, clock=clock) as tb:
         browsed, log = tb.browse(), tb.checkpoints()
         assert [row.id for row in browsed.rows] == [entry.checkpoint.id for entry in log]
         for row, entry in zip(browsed.rows, log, strict=True):
@@ -43,7 +43,7 @@ def test_the_rows_are_those_of_the_log(workspace: Path, clock: TestClock) -> Non
 
 
 def test_the_newest_rows_first(workspace: Path, clock: TestClock) -> None:
-    with Takeback.open(workspace, clock=clock) as tb:
+    with Engine.open(workspace, clock=clock) as tb:
         everything, some = tb.browse(), tb.browse(limit=4)
         assert some.rows == everything.rows[:4]
         assert (some.whole, everything.whole) == (False, True)
@@ -52,7 +52,7 @@ def test_the_newest_rows_first(workspace: Path, clock: TestClock) -> None:
 
 
 def test_a_label_makes_a_row_of_any_checkpoint(workspace: Path, clock: TestClock) -> None:
-    with Takeback.open(workspace, clock=clock) as tb:
+    with Engine.open(workspace, clock=clock) as tb:
         end = tb.find("codex/turn:1.end")
         assert end.id not in [row.id for row in tb.browse().rows]
         tb.label(end, "buttons")
@@ -61,7 +61,7 @@ def test_a_label_makes_a_row_of_any_checkpoint(workspace: Path, clock: TestClock
 
 
 def test_where_forks_come_from(workspace: Path, clock: TestClock) -> None:
-    with Takeback.open(workspace, clock=clock) as tb:
+    with Engine.open(workspace, clock=clock) as tb:
         origins = tb.browse().origins
     assert {name: (spot.session, spot.kind, spot.turn) for name, spot in origins.items()} == {
         "claude-9c41d07e": ("claude-2a8f61c0", "prompt", 3)
@@ -70,8 +70,8 @@ def test_where_forks_come_from(workspace: Path, clock: TestClock) -> None:
 
 def test_the_mark_changes_with_everything_that_is_new(workspace: Path, clock: TestClock) -> None:
     with (
-        Takeback.open(workspace, clock=clock) as tb,
-        Takeback.open(workspace, clock=clock) as other,
+        Engine.open(workspace, clock=clock) as tb,
+        Engine.open(workspace, clock=clock) as other,
     ):
         marks = [tb.timeline_mark()]
         assert tb.timeline_mark() == marks[0] == tb.browse().mark
@@ -102,7 +102,7 @@ def test_the_mark_changes_with_everything_that_is_new(workspace: Path, clock: Te
 def test_a_search_finds_rows(
     workspace: Path, clock: TestClock, text: str, prompts: list[str]
 ) -> None:
-    with Takeback.open(workspace, clock=clock) as tb:
+    with Engine.open(workspace, clock=clock) as tb:
         found = tb.matching(text)
         names = [row.prompt or row.kind for row in tb.browse().rows if row.id in found]
         assert len(names) == len(found) == len(prompts)
@@ -110,7 +110,7 @@ def test_a_search_finds_rows(
 
 
 def test_a_path_is_found_in_its_turn_and_not_in_prompts(workspace: Path, clock: TestClock) -> None:
-    with Takeback.open(workspace, clock=clock) as tb:
+    with Engine.open(workspace, clock=clock) as tb:
         rows = {row.id: row for row in tb.browse().rows}
         found = [rows[id].number for id in tb.matching("cart", only_paths=True)]
         assert sorted(str(number) for number in found) == ["2", "4", "5", "6"]
@@ -120,7 +120,7 @@ def test_a_path_is_found_in_its_turn_and_not_in_prompts(workspace: Path, clock: 
 def test_what_a_rewind_took_back(workspace: Path) -> None:
     clock = TestClock()
     write_files(workspace, {"a.txt": b"0\n"})
-    with Takeback.open(workspace, clock=clock) as tb:
+    with Engine.open(workspace, clock=clock) as tb:
         agent = Agent(tb, workspace, clock, "mine", "1")
 
         def turn(number: int) -> None:

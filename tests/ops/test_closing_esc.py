@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from takeback import Takeback
+from takeback.app.engine import Engine
 from takeback.model.event import AgentEvent
 
 NATIVE = "0f1e2d3c-4b5a-4678-9abc-def012345678"
@@ -20,7 +20,7 @@ NATIVE = "0f1e2d3c-4b5a-4678-9abc-def012345678"
 class Claude:
     """A session of Claude Code in the middle of a turn."""
 
-    def __init__(self, tb: Takeback, transcript: Path) -> None:
+    def __init__(self, tb: Engine, transcript: Path) -> None:
         self._tb = tb
         self._transcript = transcript
         self._number = 0
@@ -53,25 +53,25 @@ class Claude:
 
 
 @pytest.fixture
-def tb(workspace: Path) -> Iterator[Takeback]:
+def tb(workspace: Path) -> Iterator[Engine]:
     (workspace / "a.txt").write_text("0\n")
-    with Takeback.open(workspace) as opened:
+    with Engine.open(workspace) as opened:
         yield opened
 
 
 @pytest.fixture
-def claude(tb: Takeback, tmp_path: Path) -> Claude:
+def claude(tb: Engine, tmp_path: Path) -> Claude:
     return Claude(tb, tmp_path / f"{NATIVE}.jsonl")
 
 
-def state(tb: Takeback) -> tuple[str, list[bytes]]:
+def state(tb: Engine) -> tuple[str, list[bytes]]:
     [entry] = [one for one in tb.checkpoints() if one.turn is not None]
     assert entry.turn is not None
     return entry.turn.state, [change.path for change in entry.done]
 
 
 def test_after_esc_it_is_not_running_and_its_files_are_its_own(
-    tb: Takeback, claude: Claude, workspace: Path
+    tb: Engine, claude: Claude, workspace: Path
 ) -> None:
     claude.prompt()
     (workspace / "a.txt").write_text("1\n")
@@ -87,7 +87,7 @@ def test_after_esc_it_is_not_running_and_its_files_are_its_own(
     assert [turn.prompt for turn in tb.status().running] == ["again"]
 
 
-def test_the_mark_of_the_turn_before_does_not_end_a_new_one(tb: Takeback, claude: Claude) -> None:
+def test_the_mark_of_the_turn_before_does_not_end_a_new_one(tb: Engine, claude: Claude) -> None:
     """Its prompt is not written yet when it is told, so the newest line is the mark."""
     claude.prompt()
     claude.escape()
@@ -96,7 +96,7 @@ def test_the_mark_of_the_turn_before_does_not_end_a_new_one(tb: Takeback, claude
     assert [turn.prompt for turn in tb.status().running] == ["again"]
 
 
-def test_what_cannot_be_closed_now_is_left(tb: Takeback, claude: Claude, workspace: Path) -> None:
+def test_what_cannot_be_closed_now_is_left(tb: Engine, claude: Claude, workspace: Path) -> None:
     claude.prompt()
     (workspace / "a.txt").write_text("1\n")
     claude.escape()
@@ -110,7 +110,7 @@ def test_what_cannot_be_closed_now_is_left(tb: Takeback, claude: Claude, workspa
 
 
 def test_an_end_that_was_waiting_to_be_recorded_is_the_end(
-    tb: Takeback, claude: Claude, workspace: Path
+    tb: Engine, claude: Claude, workspace: Path
 ) -> None:
     claude.prompt()
     (workspace / "a.txt").write_text("1\n")
@@ -122,7 +122,7 @@ def test_an_end_that_was_waiting_to_be_recorded_is_the_end(
 
 
 def test_a_turn_that_goes_on_after_all_is_open_again(
-    tb: Takeback, claude: Claude, workspace: Path
+    tb: Engine, claude: Claude, workspace: Path
 ) -> None:
     """Whoever wrote that mark: the agent itself says that it works."""
     claude.prompt()
@@ -138,7 +138,7 @@ def test_a_turn_that_goes_on_after_all_is_open_again(
     assert state(tb) == ("ended", [b"a.txt", b"b.txt"])
 
 
-def test_an_end_that_is_told_after_all_is_no_command(tb: Takeback, claude: Claude) -> None:
+def test_an_end_that_is_told_after_all_is_no_command(tb: Engine, claude: Claude) -> None:
     claude.prompt()
     claude.escape()
     assert state(tb)[0] == "unfinished"

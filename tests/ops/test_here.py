@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback import Takeback
+from takeback.app.engine import Engine
 from takeback.model.operation import CONVERSATION
 from takeback.model.policy import Overrides
 from takeback.ops.timeline import Listing
@@ -21,7 +21,7 @@ ALL = Overrides.all()
 class Mine:
     """An agent that keeps its conversation, in a workspace that is open."""
 
-    def __init__(self, tb: Takeback, root: Path, native: str = "s1", agent: str = "mine") -> None:
+    def __init__(self, tb: Engine, root: Path, native: str = "s1", agent: str = "mine") -> None:
         self.tb = tb
         self.root = root
         self.session = tb.session(agent=agent, native=native)
@@ -35,14 +35,14 @@ class Mine:
 
 
 @pytest.fixture
-def tb(workspace: Path) -> Iterator[Takeback]:
+def tb(workspace: Path) -> Iterator[Engine]:
     write_files(workspace, {"a.txt": b"0\n"})
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         yield tb
 
 
 @pytest.fixture
-def mine(tb: Takeback, workspace: Path) -> Mine:
+def mine(tb: Engine, workspace: Path) -> Mine:
     """An agent that has worked for four turns."""
     agent = Mine(tb, workspace)
     for number in (1, 2, 3, 4):

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from takeback import Takeback, durable, errors
+from takeback import durable, errors
 from takeback.adapters import adapter_named
+from takeback.app.engine import Engine
 from takeback.model.plan import Outcome
 
 SECRET = "hunter2-in-the-conversation"
@@ -26,7 +27,7 @@ def message(number: int, role: str, text: str) -> str:
 def two_turns(workspace: Path) -> None:
     adapter = adapter_named("opencode")
     said = ""
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         for number, prompt in ((1, f"say {SECRET}"), (3, "two")):
             for event, more in (
                 ("chat.message", {"message": f"msg_00000000000{number}abcdefgh"}),
@@ -90,7 +91,7 @@ def parcels() -> list[Path]:
 
 
 def rewind(workspace: Path, name: str = "turn:2") -> Outcome:
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         return tb.rewind(name, scope="both")
 
 
@@ -121,7 +122,7 @@ def test_a_new_session_is_imported_and_opened_by_a_plain_line(
 def test_it_is_imported_once(workspace: Path, opencode: Program) -> None:
     rewind(workspace)
     assert opencode.was_called()
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         back = tb.undo()
         assert back.resume is not None
         assert back.resume.argv == ("opencode", f"--session={SESSION}")
@@ -131,7 +132,7 @@ def test_it_is_imported_once(workspace: Path, opencode: Program) -> None:
 
 def test_without_opencode_nothing_is_done(workspace: Path, opencode: Program) -> None:
     opencode.path.unlink()
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         with pytest.raises(errors.Refused, match="there is no opencode") as refused:
             tb.rewind("turn:2", scope="both")
         assert "passed over" in refused.value.message, "the planted one is named"
@@ -163,7 +164,7 @@ def test_what_opencode_does_not_take_waits_and_is_tried_again(
 def test_a_session_that_a_crash_left_waiting_is_handed_over_later(
     workspace: Path, opencode: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Takeback.open(workspace) as tb, monkeypatch.context() as dead:
+    with Engine.open(workspace) as tb, monkeypatch.context() as dead:
         dead.setattr("takeback.ops.parcels.deliver", lambda *args: None)
         done = tb.rewind("turn:2", scope="both")
     assert opencode.was_called() == []
@@ -176,7 +177,7 @@ def test_a_session_that_a_crash_left_waiting_is_handed_over_later(
 def test_a_link_in_the_place_of_the_parcels_leads_nowhere(
     workspace: Path, opencode: Program, tmp_path: Path
 ) -> None:
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         outside = tmp_path / "outside"
         outside.mkdir()
         durable.symlink(os.fsencode(outside), os.path.join(tb.store_directory, "parcels"))
@@ -191,7 +192,7 @@ def test_forget_leaves_nothing_of_the_conversation_behind(
     opencode.fails.touch()
     rewind(workspace)
     assert parcels()
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         tb.forget()
     home = Path(os.environ["TAKEBACK_HOME"])
     left = [path for path in home.rglob("*") if path.is_file()]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback import Takeback
+from takeback.app.engine import Engine
 from takeback.errors import StoreDamaged
 from takeback.model.comparison import Between
 from takeback.ops.preview import LARGEST
@@ -18,20 +18,20 @@ from tests.support.trees import tree_state
 
 
 @pytest.fixture
-def tb(workspace: Path) -> Iterator[Takeback]:
+def tb(workspace: Path) -> Iterator[Engine]:
     (workspace / "a.txt").write_text("0\n")
-    with Takeback.open(workspace) as opened:
+    with Engine.open(workspace) as opened:
         yield opened
 
 
-def test_the_states_of_a_turn_are_its_ends(tb: Takeback, workspace: Path) -> None:
+def test_the_states_of_a_turn_are_its_ends(tb: Engine, workspace: Path) -> None:
     with tb.session(agent="mine").turn("change a") as turn:
         (workspace / "a.txt").write_text("1\n")
     assert tb.states(turn.before) == Between(turn.before.snapshot, turn.after.snapshot)
 
 
 def test_the_states_of_a_plain_checkpoint_are_those_that_its_changes_are_counted_from(
-    tb: Takeback, workspace: Path, tmp_path: Path
+    tb: Engine, workspace: Path, tmp_path: Path
 ) -> None:
     first = tb.checkpoint().checkpoint
     assert tb.states(first) == Between(first.snapshot, first.snapshot)
@@ -47,7 +47,7 @@ def test_the_states_of_a_plain_checkpoint_are_those_that_its_changes_are_counted
         assert bool(entry.changes) == (between.old != between.new)
 
 
-def test_a_session_cut_from_another_is_compared_with_nothing(tb: Takeback, workspace: Path) -> None:
+def test_a_session_cut_from_another_is_compared_with_nothing(tb: Engine, workspace: Path) -> None:
     session = tb.session(agent="mine")
     with session.turn("one", conversation=b"") as one:
         (workspace / "a.txt").write_text("1\n")
@@ -64,7 +64,7 @@ def test_a_session_cut_from_another_is_compared_with_nothing(tb: Takeback, works
     assert one.before.snapshot != two.before.snapshot
 
 
-def test_a_preview_is_the_plan_with_its_lines_counted(tb: Takeback, workspace: Path) -> None:
+def test_a_preview_is_the_plan_with_its_lines_counted(tb: Engine, workspace: Path) -> None:
     with tb.session(agent="mine").turn("change things") as turn:
         (workspace / "a.txt").write_text("1\n2\n")
         (workspace / "new").mkdir()
@@ -83,7 +83,7 @@ def test_a_preview_is_the_plan_with_its_lines_counted(tb: Takeback, workspace: P
     assert b"\n-1\n-2\n+0\n" in (diff.patch or b"")
 
 
-def test_a_preview_needs_no_permission(tb: Takeback, workspace: Path) -> None:
+def test_a_preview_needs_no_permission(tb: Engine, workspace: Path) -> None:
     """What a rewind would refuse is named; the preview is there all the same."""
     with tb.session(agent="mine").turn("still running") as turn:
         (workspace / "a.txt").write_text("1\n")
@@ -93,7 +93,7 @@ def test_a_preview_needs_no_permission(tb: Takeback, workspace: Path) -> None:
 
 
 def test_paths_are_from_the_root_wherever_one_stands(
-    tb: Takeback, workspace: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    tb: Engine, workspace: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with tb.session(agent="mine").turn("change a") as turn:
         (workspace / "a.txt").write_text("1\n")
@@ -104,7 +104,7 @@ def test_paths_are_from_the_root_wherever_one_stands(
     assert (diff.old.size, diff.old.mode & 0o777) == (2, 0o644)
 
 
-def test_a_path_is_taken_literally(tb: Takeback, workspace: Path) -> None:
+def test_a_path_is_taken_literally(tb: Engine, workspace: Path) -> None:
     with tb.session(agent="mine").turn("odd names") as turn:
         for name in ("*.txt", ":(top)x", "-p", "b\nc"):
             (workspace / name).write_text("x\n")
@@ -114,7 +114,7 @@ def test_a_path_is_taken_literally(tb: Takeback, workspace: Path) -> None:
         assert diff.patch.count(b"diff --git") == 1
 
 
-def test_directories_and_what_is_nowhere_have_no_patch(tb: Takeback, workspace: Path) -> None:
+def test_directories_and_what_is_nowhere_have_no_patch(tb: Engine, workspace: Path) -> None:
     with tb.session(agent="mine").turn("a directory") as turn:
         (workspace / "a.txt").unlink()
         (workspace / "a.txt").mkdir()
@@ -128,7 +128,7 @@ def test_directories_and_what_is_nowhere_have_no_patch(tb: Takeback, workspace: 
     assert (nowhere.old, nowhere.new, nowhere.patch) == (None, None, None)
 
 
-def test_a_very_large_file_is_not_compared(tb: Takeback, workspace: Path) -> None:
+def test_a_very_large_file_is_not_compared(tb: Engine, workspace: Path) -> None:
     with tb.session(agent="mine").turn("large") as turn:
         (workspace / "large").write_bytes(b"x\n" * (LARGEST // 2 + 1))
     diff = tb.file_diff(tb.states(turn.before), b"large")
@@ -137,7 +137,7 @@ def test_a_very_large_file_is_not_compared(tb: Takeback, workspace: Path) -> Non
     assert diff.new.size == LARGEST + 2
 
 
-def test_what_does_not_read_back_is_not_shown(tb: Takeback, workspace: Path) -> None:
+def test_what_does_not_read_back_is_not_shown(tb: Engine, workspace: Path) -> None:
     with tb.session(agent="mine").turn("change a") as turn:
         (workspace / "a.txt").write_text("1\n")
     store = tb._context.store

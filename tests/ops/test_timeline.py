@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback import Takeback
+from takeback.app.engine import Engine
 from takeback.app.session import AgentSession
 from takeback.ops.timeline import TimelineEntry
 from takeback.words.changes import views
@@ -16,18 +16,18 @@ from takeback.words.render import shown_lines
 
 
 @pytest.fixture
-def tb(workspace: Path) -> Iterator[Takeback]:
+def tb(workspace: Path) -> Iterator[Engine]:
     (workspace / "a.txt").write_text("0\n")
-    with Takeback.open(workspace) as opened:
+    with Engine.open(workspace) as opened:
         yield opened
 
 
 @pytest.fixture
-def session(tb: Takeback) -> AgentSession:
+def session(tb: Engine) -> AgentSession:
     return tb.session(agent="mine", native="s1")
 
 
-def row(tb: Takeback, prompt: str) -> TimelineEntry:
+def row(tb: Engine, prompt: str) -> TimelineEntry:
     (found,) = [one for one in tb.checkpoints() if one.checkpoint.prompt == prompt]
     return found
 
@@ -36,7 +36,7 @@ def paths(entry: TimelineEntry) -> list[tuple[bytes, str, int | None, int | None
     return [(one.path, one.kind, one.added, one.deleted) for one in entry.shown]
 
 
-def test_a_steer_shows_what_it_caused(tb: Takeback, session: AgentSession, workspace: Path) -> None:
+def test_a_steer_shows_what_it_caused(tb: Engine, session: AgentSession, workspace: Path) -> None:
     session.tell("prompt", prompt="work", turn="t1")
     (workspace / "l1.txt").write_text("1\n")
     session.tell("prompt", prompt="and this", turn="t1", steer=True)
@@ -62,7 +62,7 @@ def test_a_steer_shows_what_it_caused(tb: Takeback, session: AgentSession, works
 
 
 def test_own_edits_before_a_resumed_session_stand_at_its_first_turn(
-    tb: Takeback, session: AgentSession, workspace: Path
+    tb: Engine, session: AgentSession, workspace: Path
 ) -> None:
     with session.turn("one"):
         (workspace / "a.txt").write_text("1\n")
@@ -85,7 +85,7 @@ def test_own_edits_before_a_resumed_session_stand_at_its_first_turn(
     assert row(tb, "three").outside == ()
 
 
-def test_a_compaction_is_one_row(tb: Takeback, session: AgentSession, workspace: Path) -> None:
+def test_a_compaction_is_one_row(tb: Engine, session: AgentSession, workspace: Path) -> None:
     with session.turn("one"):
         (workspace / "a.txt").write_text("1\n")
     session.tell("compact", reason="manual")

@@ -11,7 +11,7 @@ from typing import TypeVar
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from takeback import Takeback
+from takeback.app.engine import Engine
 from takeback.app.workspace_thread import WorkspaceThread
 from takeback.model.event import EDIT, SHELL, ToolCall
 from takeback.ops.timeline import TimelineEntry
@@ -32,7 +32,7 @@ class CountingDesk(WorkspaceThread):
 
     asked = 0
 
-    async def ask(self, job: Callable[[Takeback], T]) -> T:
+    async def ask(self, job: Callable[[Engine], T]) -> T:
         self.asked += 1
         return await super().ask(job)
 
@@ -42,7 +42,7 @@ class Stage(App[None]):
 
     def __init__(self, root: Path, entry: TimelineEntry | None) -> None:
         super().__init__()
-        self.workspace = CountingDesk(lambda: Takeback.open(root, clock=TestClock(NOON + 600)))
+        self.workspace = CountingDesk(lambda: Engine.open(root, clock=TestClock(NOON + 600)))
         self._entry = entry
         self.detail = DetailView(self.workspace, now=lambda: NOON + 600)
 
@@ -112,10 +112,10 @@ def shows(
 
 
 @contextmanager
-def takeback(root: Path) -> Iterator[tuple[Takeback, TestClock]]:
+def takeback(root: Path) -> Iterator[tuple[Engine, TestClock]]:
     """Opens a workspace with a clock that stands still until it is moved."""
     clock = TestClock()
-    with Takeback.open(root, clock=clock) as tb:
+    with Engine.open(root, clock=clock) as tb:
         yield tb, clock
 
 

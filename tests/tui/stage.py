@@ -15,7 +15,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from takeback import Takeback
+from takeback.app.engine import Engine
 from takeback.app.polled_reporter import PolledReporter
 from takeback.app.workspace_thread import WorkspaceThread
 from takeback.model.session import Resume
@@ -38,7 +38,7 @@ class Stage(App[None]):
         self.resume_with: Resume | None = None
         reporter = PolledReporter()
         self.workspace = WorkspaceThread(
-            lambda: Takeback.open(workspace, reporter=reporter), reporter
+            lambda: Engine.open(workspace, reporter=reporter), reporter
         )
         self.answer: object = None
         self.told: list[str] = []
@@ -105,7 +105,7 @@ def play(
 @contextmanager
 def lock_held(workspace: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process holds the workspace's lock until it is killed, or to the end."""
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         lock = str(Path(tb.store_directory, "lock"))
     with lock_holder(lock) as holder:
         yield holder
@@ -157,7 +157,7 @@ def tell_story(workspace: Path, *, conversation: bool = True) -> None:
         ("add a page", {"b.txt": b"b\n"}),
         ("tidy up", {"a.txt": b"2\n", "c.txt": None}),
     ]
-    with Takeback.open(workspace) as tb:
+    with Engine.open(workspace) as tb:
         session = tb.session(agent="mine", native="s1")
         said: list[dict[str, str]] = []
         for prompt, files in steps:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from takeback import Takeback
+from takeback.app.engine import Engine
 from takeback.model import event as events
 from takeback.model.event import EDIT, ToolCall
 from tests.support.engine import NOON, TestClock
@@ -70,7 +70,7 @@ def shop() -> Iterator[Path]:
 def _tell(root: Path) -> None:
     clock = TestClock()
     change(root, {"README.md": b"# A shop\n", "shop/cart.py": CART, "shop/login.py": LOGIN})
-    with Takeback.open(root, clock=clock) as tb:
+    with Engine.open(root, clock=clock) as tb:
         claude = Talking(tb, root, clock, "claude", NATIVE)
         claude.transcript = Path(os.environ["HOME"], f"{NATIVE}.jsonl")
         claude.turn_with("add a page that shows the cart", DAY, {"shop/pages.py": b"PAGE = 1\n"})
@@ -90,7 +90,7 @@ def _tell(root: Path) -> None:
 def crowd(root: Path) -> None:
     """Lets Codex work here too: it changed the login, and made forty files."""
     clock = TestClock()
-    with Takeback.open(root, clock=clock) as tb:
+    with Engine.open(root, clock=clock) as tb:
         codex = Agent(tb, root, clock, "codex", "0197b3d2")
         pages = {f"pages/page{number:02}.html": b"<p>\n" for number in range(40)}
         codex.turn("make a page of each thing", 20 * MINUTE, {"shop/login.py": LOGIN, **pages})

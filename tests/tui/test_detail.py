@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from takeback import Takeback
+from takeback.app.engine import Engine
 from takeback.model import event as events
 from takeback.model.event import AgentEvent, ToolCall
 from takeback.ops.timeline import TimelineEntry
@@ -30,7 +30,7 @@ def has(lines: list[str], text: str) -> bool:
     return any(text in line for line in lines)
 
 
-def newest(tb: Takeback) -> TimelineEntry:
+def newest(tb: Engine) -> TimelineEntry:
     return tb.checkpoints(limit=1)[0]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from takeback import Takeback
+from takeback.app.engine import Engine
 from takeback.model.policy import Overrides
 from takeback.tui.bars import KeyBar
 from takeback.tui.detail.files import FileList
@@ -165,7 +165,7 @@ def test_a_turn_that_ends_meanwhile_appears_and_the_cursor_stays(
     async def story(app: PickerApp, pilot: Pilot[None]) -> None:
         await pilot.press("down", "down")
         assert prompt_of(app) == "only rename the cart this time"
-        with Takeback.open(workspace, clock=clock) as other:
+        with Engine.open(workspace, clock=clock) as other:
             agent = Agent(other, workspace, clock, "pi", "77")
             agent.turn("write the manual", 0, {"manual.md": b"# How to\n"})
         await until(pilot, lambda: "10 turns" in title_of(app))
@@ -178,7 +178,7 @@ def test_a_turn_that_ends_meanwhile_appears_and_the_cursor_stays(
 
 def test_a_label_given_elsewhere_appears(workspace: Path, clock: TestClock) -> None:
     async def story(app: PickerApp, pilot: Pilot[None]) -> None:
-        with Takeback.open(workspace, clock=clock) as other:
+        with Engine.open(workspace, clock=clock) as other:
             other.label("codex/turn:2", "dark")
         await until(pilot, lambda: "[dark]" in lines_of(app)[0])
 
@@ -314,7 +314,7 @@ def test_a_workspace_without_checkpoints_says_what_to_do(workspace: Path) -> Non
         await until(pilot, lambda: isinstance(app.screen, FilterScreen))
         await pilot.press("escape")
         write_files(workspace, {"a.txt": b"a\n"})
-        with Takeback.open(workspace, clock=clock) as other:
+        with Engine.open(workspace, clock=clock) as other:
             other.checkpoint("first")
         await until(pilot, lambda: "[first]" in lines_of(app)[0])
 
@@ -326,7 +326,7 @@ def test_an_interrupted_operation_is_recovered_and_that_is_said(
 ) -> None:
     from takeback import durable
 
-    with Takeback.open(workspace, clock=clock) as tb:
+    with Engine.open(workspace, clock=clock) as tb:
         target = tb.find("claude-2a8f61c0/turn:6")
         with monkeypatch.context() as patch:
             patch.setattr(durable, "faults", KillAt("exchange"))
@@ -342,12 +342,12 @@ def test_an_interrupted_operation_is_recovered_and_that_is_said(
         assert any("turn 6" in line and "<- here, before it" in line for line in lines_of(app))
 
     play(open_app(workspace, clock), story, size=(120, 30))
-    with Takeback.open(workspace, clock=clock) as tb:
+    with Engine.open(workspace, clock=clock) as tb:
         assert not tb.interrupted
 
 
 def test_a_store_that_cannot_be_read_is_said_at_the_top(workspace: Path, clock: TestClock) -> None:
-    with Takeback.open(workspace, clock=clock) as tb:
+    with Engine.open(workspace, clock=clock) as tb:
         refs = Path(tb.store_directory, "store.git", "refs", "takeback")
     log = refs / "operations"
     kept = log.read_bytes()

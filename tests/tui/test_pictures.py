@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from takeback import Takeback
+from takeback.app.engine import Engine
 from takeback.tui.detail.pane import DiffPane
 from takeback.tui.picker import PickerApp
 from takeback.tui.timeline.filters import FilterScreen
@@ -91,7 +91,7 @@ def test_a_search_and_a_filter(workspace: Path, clock: TestClock) -> None:
 
 
 def test_the_log(workspace: Path, clock: TestClock) -> None:
-    with Takeback.open(workspace, clock=clock) as tb:
+    with Engine.open(workspace, clock=clock) as tb:
         found = tb.listing(limit=30)
     for width, name in ((80, "log-80x24"), (160, "log-160x48")):
         columns = Columns(found, Paint(on=True), clock.now(), room=width)
@@ -100,7 +100,7 @@ def test_the_log(workspace: Path, clock: TestClock) -> None:
 
 def test_the_status(workspace: Path, clock: TestClock) -> None:
     (workspace / "notes.txt").write_text("by hand\n")
-    with Takeback.open(workspace, clock=clock) as tb:
+    with Engine.open(workspace, clock=clock) as tb:
         found = tb.status(look=True)
     # Where it is and how large differs from one machine to the next.
     placed = found.replace(root=b"/home/dev/shop", store="/home/dev/.local/share/takeback/shop")

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from takeback import Takeback, durable
+from takeback import durable
+from takeback.app.engine import Engine
 from takeback.model.path_text import to_text
 from takeback.tui.after import AfterScreen
 from takeback.tui.choices import ActionsScreen
@@ -122,11 +123,11 @@ def test_a_disk_that_fails_in_the_middle_and_is_recovered_by_a_key(
 
 def test_what_was_interrupted_before_is_recovered_before_anything_is_asked(story: Path) -> None:
     def killed() -> None:
-        with Takeback.open(story) as tb:
+        with Engine.open(story) as tb:
             tb.rewind("turn:3", scope="files")
 
     steps = run(killed, Faults(at=10_000)).steps
-    with Takeback.open(story) as tb:
+    with Engine.open(story) as tb:
         tb.undo()
     assert run(killed, Faults(at=steps.index("exchange") + 2)).killed
 
@@ -165,7 +166,7 @@ def test_a_lock_that_another_process_holds(story: Path, tmp_path: Path) -> None:
 
 
 def test_a_damaged_object_leaves_its_file_alone_and_the_rest_goes_back(story: Path) -> None:
-    with Takeback.open(story) as tb:
+    with Engine.open(story) as tb:
         plan = tb.plan("turn:3", scope="files")
         [broken] = [c.new for c in plan.writes if to_text(c.path) == "c.txt"]
         assert broken is not None
@@ -185,7 +186,7 @@ def test_a_damaged_object_leaves_its_file_alone_and_the_rest_goes_back(story: Pa
 
 
 def test_a_damaged_snapshot_is_told_and_the_others_can_be_gone_to(story: Path) -> None:
-    with Takeback.open(story) as tb:
+    with Engine.open(story) as tb:
         garble(tb._context.store, bytes.fromhex(tb.find("turn:3").snapshot))
 
     async def keys(stage: Stage, pilot: Pilot[None]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from takeback import Takeback
+from takeback.app.engine import Engine
 from takeback.app.polled_reporter import PolledReporter
 from takeback.app.workspace_thread import WorkspaceThread
 from takeback.model import event as events
@@ -72,7 +72,7 @@ def user_of(cookie):
 class Agent:
     """One session of an agent in the shop."""
 
-    def __init__(self, tb: Takeback, root: Path, clock: TestClock, agent: str, native: str) -> None:
+    def __init__(self, tb: Engine, root: Path, clock: TestClock, agent: str, native: str) -> None:
         self._tb = tb
         self._root = root
         self._clock = clock
@@ -137,7 +137,7 @@ def tell_story(root: Path) -> TestClock:
             "style.css": b"body { font: 16px serif; }\n",
         },
     )
-    with Takeback.open(root, clock=clock) as tb:
+    with Engine.open(root, clock=clock) as tb:
         clock.time = NOON - 2 * DAY - HOUR
         tb.checkpoint("before the agents")
         claude = Agent(tb, root, clock, "claude", "2a8f61c0")
@@ -212,7 +212,7 @@ def step_back_ten_times(root: Path) -> TestClock:
     """
     clock = TestClock()
     write_files(root, {"shop/cart.py": CART})
-    with Takeback.open(root, clock=clock) as tb:
+    with Engine.open(root, clock=clock) as tb:
         said: list[dict[str, str]] = []
 
         def turn(native: str, prompt: str, ago: float, name: str) -> None:
@@ -243,9 +243,7 @@ def step_back_ten_times(root: Path) -> TestClock:
 def open_app(root: Path, clock: TestClock, **options: Any) -> PickerApp:
     """Returns a picker of a workspace; ``play`` closes its workspace."""
     reporter = PolledReporter()
-    workspace = WorkspaceThread(
-        lambda: Takeback.open(root, clock=clock, reporter=reporter), reporter
-    )
+    workspace = WorkspaceThread(lambda: Engine.open(root, clock=clock, reporter=reporter), reporter)
     return PickerApp(workspace, where="~/shop", now=clock.now, **options)
 
 

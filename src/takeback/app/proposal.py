@@ -15,14 +15,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import CheckpointId
     from takeback.model.operation import OperationKind, ScopeKind, StepKind
     from takeback.model.plan import Outcome, Plan
 
-    Planning = Callable[[Takeback, Overrides], Plan]
-    Going = Callable[[Takeback, Overrides, Plan | None], Outcome]
+    Planning = Callable[[Engine, Overrides], Plan]
+    Going = Callable[[Engine, Overrides, Plan | None], Outcome]
 
 
 _FILES_LIKE: dict[OperationKind, OperationKind] = {FORK: REWIND}
@@ -42,18 +42,18 @@ class Proposal(Value):
     of: Move | None = None
     directory: str | None = None
 
-    def plan(self, tb: Takeback, overrides: Overrides = NO_OVERRIDES) -> Plan:
+    def plan(self, tb: Engine, overrides: Overrides = NO_OVERRIDES) -> Plan:
         """Returns what it would change; changes nothing."""
         return self.planning(tb, overrides)
 
     def carry_out(
-        self, tb: Takeback, overrides: Overrides = NO_OVERRIDES, *, shown: Plan | None = None
+        self, tb: Engine, overrides: Overrides = NO_OVERRIDES, *, shown: Plan | None = None
     ) -> Outcome:
         """Does it; raises Refused if ``shown`` is given and is not the plan any more."""
         return self.going(tb, overrides, shown)
 
     def go(
-        self, tb: Takeback, overrides: Overrides = NO_OVERRIDES, *, shown: Plan | None
+        self, tb: Engine, overrides: Overrides = NO_OVERRIDES, *, shown: Plan | None
     ) -> Outcome | None:
         """Carries it out as ``shown``; None if another plan is the right one meanwhile.
 
@@ -104,7 +104,7 @@ def rewind(
 
 
 def rewind_to(
-    tb: Takeback, name: str, *, scope: ScopeKind | None = None, session: str | None = None
+    tb: Engine, name: str, *, scope: ScopeKind | None = None, session: str | None = None
 ) -> Proposal:
     """Returns the proposal of going to what a name means; without a scope, that says what moves."""
     target = tb.find(name, session=session)
@@ -128,7 +128,7 @@ def fork(
     )
 
 
-def next_step(tb: Takeback, kind: StepKind) -> Proposal:
+def next_step(tb: Engine, kind: StepKind) -> Proposal:
     """Returns the undo or redo that comes next; raises Refused if there is none."""
     found = tb.next_undo() if kind == UNDO else tb.next_redo()
     return step(kind, found.operation)

@@ -134,20 +134,23 @@ class Reading(Browsing):
         try:
             inside = self.path(path)
         except UsageError:
-            outside = os.path.abspath(os.fsencode(path))
+            outside = self._outside(path)
             return ops.cat.cat_outside(self._context, found, outside)
         try:
             return ops.cat.cat(self._context, found, inside)
         except NoSuchCheckpoint:
             if not self._leads_outside(path):
                 raise
-            outside = os.path.abspath(os.fsencode(path))
+            outside = self._outside(path)
             return ops.cat.cat_outside(self._context, found, outside)
+
+    def _outside(self, path: str | bytes) -> bytes:
+        return os.path.normpath(os.path.join(self._base, os.fsencode(path)))
 
     def _leads_outside(self, path: str | bytes) -> bool:
         """Tells whether a path below the root goes through a link to somewhere else."""
         try:
-            self._context.workspace.resolved(os.fsencode(path), base=os.getcwdb())
+            self._context.workspace.resolved(os.fsencode(path), base=self._base)
         except ValueError:
             return True
         return False

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SessionId
     from takeback.ops.receive import Received
@@ -33,7 +33,7 @@ _LATE = "the turn has not come to it, or the workspace was in use: takeback stat
 class AgentSession:
     """One conversation of your agent. Make it with ``Takeback.session``."""
 
-    def __init__(self, takeback: Takeback, agent: str, native: str | None = None) -> None:
+    def __init__(self, takeback: Engine, agent: str, native: str | None = None) -> None:
         self._takeback = takeback
         self.agent = agent
         self.native = native or os.urandom(8).hex()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from takeback import ops
-from takeback.app import Takeback
+from takeback.app.engine import Engine
 from takeback.app.workspace import location_of
 from takeback.errors import NoSuchCheckpoint, TakebackError, WhichSession
 from takeback.model.policy import NO_OVERRIDES, Overrides
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from takeback.ports import Clock, Reporter
 
 
-class Unclaimed(Takeback):
+class Unclaimed(Engine):
     """The directory as it is now, with the checkpoints of what stood at its path before.
 
     Nothing is taken over before something is done: plans are only plans.
@@ -59,6 +59,7 @@ class Unclaimed(Takeback):
             clock=clock,
             holder=holder,
         )
+        found._base = os.path.abspath(os.fsencode(path))
         found.of, found.warning = of, warning
         return found
 

@@ -47,6 +47,8 @@ class OpenWorkspace:
         self._index: Index | None = None
         self._stops: Stops | None = None
         self.settings = settings
+        self._base = context.workspace.root
+        """Where relative paths start: what it was opened at."""
 
     @classmethod
     def open(
@@ -71,6 +73,7 @@ class OpenWorkspace:
         store = open_store(location, environ, reporter, create=create)
         opened = cls._on(store, environ, reporter, clock=clock, holder=holder)
         opened._by_agent = by_agent
+        opened._base = os.path.abspath(os.fsencode(path))
         return opened
 
     @classmethod
@@ -212,12 +215,12 @@ class OpenWorkspace:
         return tuple(self.path(path) for path in paths)
 
     def path(self, path: str | bytes) -> bytes:
-        """Returns a path relative to the root; a relative one starts at the current directory."""
+        """Returns a path relative to the root; a relative one starts where it was opened."""
         if isinstance(path, FromRoot):
             return bytes(path)
         given = os.fsencode(path)
         try:
-            return self._context.workspace.relative(given, base=os.getcwdb())
+            return self._context.workspace.relative(given, base=self._base)
         except ValueError:
             raise UsageError(
                 f"{to_text(given)} is outside the workspace {to_text(self.root)}",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from typing import TypeVar
 
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
     from takeback.app.polled_reporter import PolledReporter
 
     T = TypeVar("T")
@@ -25,15 +25,15 @@ class WorkspaceThread:
     """Opens the workspace in a thread of its own, at the first question, and asks it there."""
 
     def __init__(
-        self, open_workspace: Callable[[], Takeback], reporter: PolledReporter | None = None
+        self, open_workspace: Callable[[], Engine], reporter: PolledReporter | None = None
     ) -> None:
         self._open_workspace = open_workspace
         self.reporter = reporter
         """What the workspace tells while it works, if it was opened with it as its reporter."""
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="takeback")
-        self._workspace: Takeback | None = None
+        self._workspace: Engine | None = None
 
-    async def ask(self, job: Callable[[Takeback], T]) -> T:
+    async def ask(self, job: Callable[[Engine], T]) -> T:
         """Runs a job with the workspace and returns its answer; raises what it raises.
 
         A job that has begun is carried to its end even when nobody waits for it any more: an
@@ -43,11 +43,11 @@ class WorkspaceThread:
         answer.add_done_callback(_look_at)
         return await asyncio.shield(answer)
 
-    def start(self, job: Callable[[Takeback], T]) -> Future[T]:
+    def start(self, job: Callable[[Engine], T]) -> Future[T]:
         """Lets a job run, also before there is anybody to wait for it."""
         return self._thread.submit(lambda: job(self._opened()))
 
-    def _opened(self) -> Takeback:
+    def _opened(self) -> Engine:
         if self._workspace is None:
             self._workspace = self._open_workspace()
         return self._workspace

@@ -27,7 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
 
     Items = list[CompletionItem[str]]
     Completer = Callable[[click.Context, click.Parameter, str], Items]
@@ -87,7 +87,7 @@ def checkpoints(context: click.Context, parameter: click.Parameter, incomplete: 
     )
 
 
-def _places(tb: Takeback, session: str | None, before: str) -> Iterator[tuple[str, str]]:
+def _places(tb: Engine, session: str | None, before: str) -> Iterator[tuple[str, str]]:
     yield f"{before}@", "the newest"
     one = tb.session_meant(session)
     for entry in tb.checkpoints(session=one, limit=_PLACES):
@@ -106,7 +106,7 @@ def _places(tb: Takeback, session: str | None, before: str) -> Iterator[tuple[st
 def sessions(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
     """Offers the sessions, and the agents whose current one is meant by their name."""
 
-    def found(tb: Takeback) -> Iterator[tuple[str, str]]:
+    def found(tb: Engine) -> Iterator[tuple[str, str]]:
         for entry in tb.sessions():
             prompt = entry.newest.prompt if entry.newest is not None else None
             yield entry.session.agent or "", "its current session"
@@ -134,7 +134,7 @@ def paths(context: click.Context, parameter: click.Parameter, incomplete: str) -
     params = context.params
     name = params.get("checkpoint") or params.get("old") or "@"
 
-    def found(tb: Takeback) -> Iterator[tuple[str, str]]:
+    def found(tb: Engine) -> Iterator[tuple[str, str]]:
         target = tb.find(name, session=params.get("session"))
         for inner, is_directory in tb.names_in(target, folder or "."):
             yield f"{before}{inner}{'/' if is_directory else ''}", ""
@@ -169,14 +169,14 @@ def agents(context: click.Context, parameter: click.Parameter, incomplete: str) 
 def _offered(
     context: click.Context,
     incomplete: str,
-    found: Callable[[Takeback], Iterator[tuple[str, str]]],
+    found: Callable[[Engine], Iterator[tuple[str, str]]],
 ) -> Items:
     """Asks the workspace that the call is about; nothing of a store is made."""
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
 
     call = context.find_root().obj
     call.enter_directory()
-    with Takeback.open(".", create=False, holder="completion") as tb:
+    with Engine.open(".", create=False, holder="completion") as tb:
         return _items(list(found(tb)), incomplete)
 
 

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
     from takeback.app.proposal import Proposal
     from takeback.cli.options import Call
     from takeback.model.plan import Outcome, Plan
@@ -51,7 +51,7 @@ def overrides(**waived: bool) -> Overrides:
 class Dialogue:
     """One proposal at the command line: the plan is shown, asked about, and carried out."""
 
-    def __init__(self, call: Call, tb: Takeback, proposal: Proposal, allowed: Overrides) -> None:
+    def __init__(self, call: Call, tb: Engine, proposal: Proposal, allowed: Overrides) -> None:
         self._call = call
         self._output = call.output
         self._tb = tb

@@ -12,32 +12,32 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
     from takeback.app.unclaimed import Unclaimed
     from takeback.cli.options import Call
     from takeback.model.earlier import Earlier
 
 
-def mention(call: Call, tb: Takeback) -> None:
+def mention(call: Call, tb: Engine) -> None:
     """Says in one line what was kept of this path before, if anything was."""
     line = words.offer(tb.earlier_stores, time.time())
     if line:
         call.output.note(line)
 
 
-def open_or_offer(opening: Callable[[], Takeback], *, can_ask: bool) -> Takeback:
+def open_or_offer(opening: Callable[[], Engine], *, can_ask: bool) -> Engine:
     """Opens a workspace; a person is asked about earlier checkpoints where there are none yet."""
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
 
     try:
         return opening()
     except NotAWorkspace as error:
         now = time.time()
-        found = Takeback.earlier() if error.new else ()
+        found = Engine.earlier() if error.new else ()
         newest = next((one for one in found if one.newest is not None), None)
         if not can_ask or newest is None or not agrees(words.question(newest, now)):
             raise no_checkpoints(error) from None
-        Takeback.adopt(newest.name)
+        Engine.adopt(newest.name)
     return opening()
 
 
@@ -45,25 +45,25 @@ def no_checkpoints(error: NotAWorkspace, path: str = ".") -> NotAWorkspace:
     """Returns the error with what to do in its words: earlier checkpoints, or how to begin."""
     if not error.new:
         return error
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
     from takeback.words.connections import first_steps
 
-    found = Takeback.earlier(path)
+    found = Engine.earlier(path)
     if any(one.newest is not None for one in found):
         return words.worded(error, found, time.time())
-    hint = first_steps(Takeback.unopened(path).agents())
+    hint = first_steps(Engine.unopened(path).agents())
     return NotAWorkspace(error.message, hint=hint, new=True)
 
 
-def open_with(call: Call, name: str, session: str | None) -> Takeback:
+def open_with(call: Call, name: str, session: str | None) -> Engine:
     """Opens the workspace, or the earlier store of its path that has the checkpoint ``name``."""
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
     from takeback.app.unclaimed import holding, means_one_store
 
     try:
         tb = call.open("rewind", note=call.dry_run)
     except NotAWorkspace as error:
-        offered = Takeback.earlier() if error.new else ()
+        offered = Engine.earlier() if error.new else ()
         found = holding(offered, name, _look(call, words.TAKES_OVER), session=session)
         if found is None:
             raise

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from click.shell_completion import CompletionItem
 
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
     from takeback.cli.completing import Completer
     from takeback.model.checkpoint import Checkpoint
 
@@ -62,12 +62,12 @@ class Call:
 
     def open(
         self, verb: str, path: str = ".", *, create: bool = False, note: bool = True
-    ) -> Takeback:
+    ) -> Engine:
         """Opens the workspace; with ``note`` an interrupted operation is mentioned."""
-        from takeback.app import Takeback
+        from takeback.app.engine import Engine
 
         try:
-            opened = Takeback.open(path, create=create, reporter=self.reporter(), holder=verb)
+            opened = Engine.open(path, create=create, reporter=self.reporter(), holder=verb)
         except NotAWorkspace as error:
             from takeback.cli.earlier import no_checkpoints
 
@@ -76,7 +76,7 @@ class Call:
             self.output.note(INTERRUPTED)
         return opened
 
-    def session_meant(self, tb: Takeback, session: str | None) -> str | None:
+    def session_meant(self, tb: Engine, session: str | None) -> str | None:
         """Returns the session that is meant; a person is asked if several could be."""
         try:
             return tb.session_meant(session)
@@ -85,13 +85,13 @@ class Call:
                 raise
             return choose("Which session?", error.sessions, error.about)
 
-    def find(self, tb: Takeback, name: str, session: str | None = None) -> Checkpoint:
+    def find(self, tb: Engine, name: str, session: str | None = None) -> Checkpoint:
         """Returns the checkpoint that a name means; a person is asked whose, where that matters."""
         if _needs_session(name):
             session = self.session_meant(tb, session)
         return tb.find(name, session=session)
 
-    def look_up(self, tb: Takeback, name: str, session: str | None = None) -> Checkpoint:
+    def look_up(self, tb: Engine, name: str, session: str | None = None) -> Checkpoint:
         """Returns the checkpoint that a name means, for a command that only reads.
 
         Where the newest is asked for and several sessions could be meant, it is that of the

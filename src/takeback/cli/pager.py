@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
     from _typeshed import ReadableBuffer as Buffer
 
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
     from takeback.cli.options import Call
 
 _NONE = ("", "cat")
 
 
 @contextmanager
-def paged(call: Call, tb: Takeback) -> Iterator[None]:
+def paged(call: Call, tb: Engine) -> Iterator[None]:
     """Lets what is written to stdout meanwhile be read through the pager, if it is too long."""
     argv = _pager(call, tb)
     if not argv:
@@ -121,7 +121,7 @@ class _Sheet(io.RawIOBase):
         return None
 
 
-def _pager(call: Call, tb: Takeback) -> list[str]:
+def _pager(call: Call, tb: Engine) -> list[str]:
     """Returns the pager with its arguments; empty if there is none, or nobody to read."""
     if call.json or not call.pager or not is_terminal(sys.stdout):
         return []

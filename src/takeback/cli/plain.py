@@ -25,8 +25,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from takeback.app import Takeback
     from takeback.app.actions import ActionName
+    from takeback.app.engine import Engine
     from takeback.app.proposal import Proposal
     from takeback.model.plan import Outcome, Plan
     from takeback.ops.choices import Choices
@@ -40,7 +40,7 @@ _YES = ("y", "yes")
 
 
 def pick_plain(
-    tb: Takeback,
+    tb: Engine,
     *,
     ask: Callable[[str], str],
     say: Callable[[str], None],
@@ -73,7 +73,7 @@ class _Ended(Exception):
 class _Picking:
     def __init__(
         self,
-        tb: Takeback,
+        tb: Engine,
         ask: Callable[[str], str],
         say: Callable[[str], None],
         now: float,

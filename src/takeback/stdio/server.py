@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 from takeback.adapters import entry_finder
-from takeback.app import Takeback
 from takeback.app import proposal as proposals
 from takeback.app.agreements import Agreements
+from takeback.app.engine import Engine
 from takeback.errors import (
     Bug,
     NoSuchCheckpoint,
@@ -88,12 +88,12 @@ class StdioServer:
         return {"id": request.get("id"), "ok": False, "error": said}
 
     @contextmanager
-    def _at(self, request: Mapping[str, Any], *, create: bool = True) -> Iterator[Takeback]:
+    def _at(self, request: Mapping[str, Any], *, create: bool = True) -> Iterator[Engine]:
         """Opens the workspace anew: others change settings and stores meanwhile."""
         directory = request.get("cwd") or self._directory
         if not isinstance(directory, str):
             raise UsageError("cwd is a directory")
-        with Takeback.open(directory, create=create, holder=self._holder, by_agent=True) as tb:
+        with Engine.open(directory, create=create, holder=self._holder, by_agent=True) as tb:
             yield tb
 
     # -- what the agent tells
@@ -122,7 +122,7 @@ class StdioServer:
 
     def _counts(self, request: Document) -> Document:
         """Says in one line how much is kept; nothing where nothing is to be kept."""
-        if not Takeback.wants(str(request.get("cwd") or self._directory)):
+        if not Engine.wants(str(request.get("cwd") or self._directory)):
             return answers.counts(None)
         try:
             with self._at(request, create=False) as tb:
@@ -170,7 +170,7 @@ class StdioServer:
             }
 
     def _on_path(
-        self, tb: Takeback, session: SessionId, request: Document
+        self, tb: Engine, session: SessionId, request: Document
     ) -> tuple[Checkpoint | None, Checkpoint | None]:
         nodes = request["path"]
         path = [n for n in nodes if isinstance(n, dict)] if isinstance(nodes, list) else []
@@ -195,7 +195,7 @@ class StdioServer:
         with self._at(request) as tb:
             return self._planned(tb, proposals.next_step(tb, kind), request)
 
-    def _planned(self, tb: Takeback, proposal: Proposal, request: Document) -> Document:
+    def _planned(self, tb: Engine, proposal: Proposal, request: Document) -> Document:
         plan = proposal.plan(tb, requests.overrides(request))
         return answers.plan(proposal, plan, self._agreements.remember(proposal, plan))
 
@@ -203,7 +203,7 @@ class StdioServer:
         with self._at(request) as tb:
             return self._done(tb, self._rewinding(tb, request), request)
 
-    def _rewinding(self, tb: Takeback, request: Document) -> Proposal:
+    def _rewinding(self, tb: Engine, request: Document) -> Proposal:
         name = requests.needed(request, "checkpoint")
         return proposals.rewind_to(tb, name, scope=requests.scope(request))
 
@@ -218,7 +218,7 @@ class StdioServer:
             tb.recover_instead_of(kind)
             return self._done(tb, proposals.next_step(tb, kind), request)
 
-    def _done(self, tb: Takeback, proposal: Proposal, request: Document) -> Document:
+    def _done(self, tb: Engine, proposal: Proposal, request: Document) -> Document:
         shown = self._agreements.plan(request.get("plan"), proposal)
         outcome = proposal.carry_out(tb, requests.overrides(request), shown=shown)
         wanted = outcome.session
@@ -273,7 +273,7 @@ class StdioServer:
 
 
 def _by_ids(
-    tb: Takeback, session: str, request: Document
+    tb: Engine, session: str, request: Document
 ) -> tuple[Checkpoint | None, Checkpoint | None]:
     entry = requests.needed(request, "entry")
     before = [e for e in request.get("before", ()) if isinstance(e, str)]

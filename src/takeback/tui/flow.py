@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
-    from takeback.app import Takeback
     from takeback.app.actions import ActionName, Doing
+    from takeback.app.engine import Engine
     from takeback.app.proposal import Proposal
     from takeback.app.workspace_thread import WorkspaceThread
     from takeback.model.checkpoint import Checkpoint
@@ -139,7 +139,7 @@ class Flow:
     async def _checked(
         self,
         asked: tuple[str, str, str],
-        take: Callable[[Takeback, str], T],
+        take: Callable[[Engine, str], T],
     ) -> T | None:
         """Asks for a line until it is one that can be taken; None if the person stepped back."""
         question, about, value = asked
@@ -239,5 +239,5 @@ class Flow:
         return await self._workspace.ask(lambda tb: tb.find(name))
 
 
-def _take(take: Callable[[Takeback, str], T], typed: str, tb: Takeback) -> T:
+def _take(take: Callable[[Engine, str], T], typed: str, tb: Engine) -> T:
     return take(tb, typed)

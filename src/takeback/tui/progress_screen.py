@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from textual.app import App, ComposeResult
 
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
     from takeback.app.polled_reporter import PolledReporter
     from takeback.app.workspace_thread import WorkspaceThread
 
@@ -91,7 +91,7 @@ async def working(
     app: App[Any],
     workspace: WorkspaceThread,
     what: str,
-    job: Callable[[Takeback], T],
+    job: Callable[[Engine], T],
     *,
     changes: bool = False,
     noted: Callable[[T], None] | None = None,

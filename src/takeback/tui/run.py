@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
     from takeback.app.polled_reporter import PolledReporter
     from takeback.model.session import Resume
     from takeback.tui.picker import PickerApp
@@ -23,7 +23,7 @@ _CRASHED, _BUG = 1, 70
 
 
 def open_picker(
-    open_workspace: Callable[[], Takeback],
+    open_workspace: Callable[[], Engine],
     *,
     environ: Mapping[str, str],
     reporter: PolledReporter | None = None,
@@ -46,7 +46,7 @@ def open_picker(
 
 
 def _show(
-    workspace: Takeback, reporter: PolledReporter | None, where: str, splash: Splash
+    workspace: Engine, reporter: PolledReporter | None, where: str, splash: Splash
 ) -> PickerApp:
     """Runs the picker; the splash is what is seen until its library is imported."""
     # 250 ms, most of it Textual

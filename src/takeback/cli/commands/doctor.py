@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 def command(call: Call, rebuild: bool, adopt: str | None) -> int:
     """Name what is wrong, and mend what can safely be mended."""
     call.refuse_dry_run("doctor", hint="to look only: takeback verify, takeback status")
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
 
     if adopt is not None:
-        Takeback.adopt(adopt)
+        Engine.adopt(adopt)
     try:
         with call.open("doctor", note=False) as tb:
             found = tb.doctor(rebuild=rebuild)
     except NotAWorkspace as error:
         if not error.new:
             raise
-        found = [*Takeback.unopened().doctor(), *offers(Takeback.earlier())]
+        found = [*Engine.unopened().doctor(), *offers(Engine.earlier())]
     for finding in found:
         _print(call, finding)
     return 1 if any(finding.state == BROKEN for finding in found) else 0

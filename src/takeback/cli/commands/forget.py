@@ -16,7 +16,7 @@ from takeback.words.text import count, shown_path, size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
     from takeback.ops.status import Status
 
 
@@ -47,13 +47,13 @@ def command(call: Call, workspace: str, name: str | None, earlier: str | None) -
     return 0
 
 
-def _opened(call: Call, workspace: str, earlier: str | None) -> Takeback:
+def _opened(call: Call, workspace: str, earlier: str | None) -> Engine:
     if earlier is None:
         return call.open("forget", workspace)
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
     from takeback.app.unclaimed import Unclaimed
 
-    one = Takeback.earlier_named(earlier, workspace)
+    one = Engine.earlier_named(earlier, workspace)
     return Unclaimed.looking(one, workspace, warning="", holder="forget")
 
 
@@ -67,7 +67,7 @@ def _fields(found: Status, *, deleted: bool) -> documents.Document:
     }
 
 
-def _require_name(call: Call, tb: Takeback, what: str, name: str | None) -> None:
+def _require_name(call: Call, tb: Engine, what: str, name: str | None) -> None:
     wanted = to_text(os.path.basename(tb.root))
     if name is None and call.can_ask:
         name = ask(f"This deletes {what} for good.\nType its name, {shown(wanted)}, to go on: ")

@@ -17,7 +17,7 @@ from takeback.words.operations import operation_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
     from takeback.ops.timeline import Listing
 
 NEWEST = 30
@@ -72,14 +72,14 @@ def command(
     return 0
 
 
-def _print(call: Call, tb: Takeback, found: Listing) -> None:
+def _print(call: Call, tb: Engine, found: Listing) -> None:
     output, now = call.output, time.time()
     columns = Columns(found, output.paint, now, room=terminal_width(sys.stdout))
     with paged(call, tb):
         output.lines(columns.all_lines())
 
 
-def _operations(call: Call, tb: Takeback, session: str | None, limit: int) -> int:
+def _operations(call: Call, tb: Engine, session: str | None, limit: int) -> int:
     output, now = call.output, time.time()
     one = None if session is None else tb.session_meant(session)
     found = [done for done in tb.operation_log() if one in (None, done.session)]

@@ -35,17 +35,17 @@ def can_show() -> bool:
 
 def open_screen() -> int:
     """Opens the picker; what it has to say while it is open is said on its screen."""
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
     from takeback.app.polled_reporter import PolledReporter
     from takeback.tui.run import open_picker
     from takeback.words.earlier import offer
 
     reporter = PolledReporter()
 
-    def opening() -> Takeback:
-        return Takeback.open(".", create=False, reporter=reporter, holder="pick")
+    def opening() -> Engine:
+        return Engine.open(".", create=False, reporter=reporter, holder="pick")
 
-    def opened() -> Takeback:
+    def opened() -> Engine:
         tb = open_or_offer(opening, can_ask=True)
         line = offer(tb.earlier_stores, time.time())
         if line:

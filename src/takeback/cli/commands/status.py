@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--seen", is_flag=True, help="You have read the failures: show only later ones.")
 def command(call: Call, seen: bool) -> int:
     """Say where the files stand, what is kept, and what went wrong."""
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
 
     try:
         with call.open("status", note=False) as tb:
@@ -35,8 +35,8 @@ def command(call: Call, seen: bool) -> int:
     except NotAWorkspace as error:
         if not error.new:
             raise
-        unopened = Takeback.unopened()
-        found, agents, before = unopened.status(), unopened.agents(), Takeback.earlier()
+        unopened = Engine.unopened()
+        found, agents, before = unopened.status(), unopened.agents(), Engine.earlier()
     _print(call, found, agents, before)
     return 0
 

@@ -11,7 +11,7 @@ from takeback.model.operation import FILES, UNDO
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
     from takeback.app.proposal import Proposal
 
 
@@ -40,7 +40,7 @@ def command(call: Call, operation: str | None, **waived: bool) -> int:
         return dialogue.show_plan() if call.dry_run else dialogue.ask_and_go()
 
 
-def _proposal(tb: Takeback, name: str | None) -> Proposal:
+def _proposal(tb: Engine, name: str | None) -> Proposal:
     """Returns the undo of the newest operation, or the way to before one that is named."""
     if name is not None:
         named = tb.operation(name)

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
     from takeback.model.checkpoint import Checkpoint
 
 _APP = """\
@@ -148,7 +148,7 @@ class Session:
     ends. Its transcript is one message a line.
     """
 
-    def __init__(self, tb: Takeback, folder: str, native: str) -> None:
+    def __init__(self, tb: Engine, folder: str, native: str) -> None:
         self._tb = tb
         self.native = native
         self.transcript = os.path.join(folder, f"{native}.jsonl")

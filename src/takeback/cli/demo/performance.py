@@ -10,7 +10,7 @@ import tempfile
 import time
 from shutil import which
 
-from takeback.app import Takeback
+from takeback.app.engine import Engine
 from takeback.cli.demo.agent import OTHERWISE, TURNS, Session, set_the_stage
 from takeback.cli.demo.recording import bytes_in, differences, files_in, record
 from takeback.errors import Refused
@@ -82,7 +82,7 @@ class Performance:
     def play(self) -> bool:
         """Plays it all; True if every proof held."""
         self._open_the_project()
-        with Takeback.open(self.project, environ=self._environ, holder="demo") as tb:
+        with Engine.open(self.project, environ=self._environ, holder="demo") as tb:
             agent = Session(tb, self._transcripts, "first")
             for number in range(len(TURNS)):
                 self._turn(agent, number)
@@ -148,7 +148,7 @@ class Performance:
         self._say(f"  now there are {count(files_in(record(self.project)), 'file')}")
         self._pause()
 
-    def _go(self, title: str, name: str, tb: Takeback, wanted: Recording) -> None:
+    def _go(self, title: str, name: str, tb: Engine, wanted: Recording) -> None:
         """Rewinds files and conversation; what the agent would remember is compared too."""
         outcome = self._back(title, lambda: tb.rewind(name, scope="both"), wanted)
         assert outcome.resume is not None
@@ -175,7 +175,7 @@ class Performance:
         self._pause()
         return outcome
 
-    def _fork(self, tb: Takeback) -> None:
+    def _fork(self, tb: Engine) -> None:
         self._say("")
         self._say(self._paint.strong("Fork from before turn 3, and ask for something else"))
         outcome = tb.fork("first/turn:3")

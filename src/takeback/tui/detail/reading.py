@@ -9,13 +9,13 @@ from takeback.words.text import shown_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
     from takeback.model.comparison import Between
     from takeback.tui.detail.files import FileRow
 
 
 def read_file(
-    tb: Takeback, between: Between, row: FileRow, *, going: bool
+    tb: Engine, between: Between, row: FileRow, *, going: bool
 ) -> tuple[Patch, list[str]]:
     """Returns the lines of a file's diff, and what is said before them."""
     diff = tb.file_diff(between, row.path)

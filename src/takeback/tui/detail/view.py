@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
     from textual.worker import Worker
 
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
     from takeback.app.workspace_thread import WorkspaceThread
     from takeback.model.comparison import Between, Preview
     from takeback.ops.timeline import Shown, TimelineEntry
@@ -237,10 +237,10 @@ class DetailView(Widget):
         self._tell_place()
         self._files.show(going_rows(self._preview), words.NOTHING_WOULD_CHANGE)
 
-    async def _ask(self, entry: TimelineEntry | None, job: Callable[[Takeback], T]) -> T:
+    async def _ask(self, entry: TimelineEntry | None, job: Callable[[Engine], T]) -> T:
         """Asks the workspace, unless the cursor has gone on while the question waited there."""
 
-        def asked(tb: Takeback) -> T:
+        def asked(tb: Engine) -> T:
             if entry is not self._entry:
                 raise _GoneOn
             return job(tb)

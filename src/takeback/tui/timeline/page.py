@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from takeback.app import Takeback
+    from takeback.app.engine import Engine
     from takeback.ops.browse import Browsed
     from takeback.ops.timeline import TimelineEntry
     from takeback.tui.timeline.rows import Rows
@@ -29,7 +29,7 @@ class Page(NamedTuple):
     entries: Mapping[str, TimelineEntry]
 
 
-def first_page(tb: Takeback) -> Page:
+def first_page(tb: Engine) -> Page:
     """Reads the newest rows."""
     browsed = tb.browse(limit=_FIRST)
     entries = tb.entries(row.id for row in browsed.rows[:_IN_VIEW])

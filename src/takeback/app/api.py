@@ -1,0 +1,298 @@
+"""``Takeback``: the Python API, on one page.
+
+from takeback import Takeback
+
+with Takeback.open(".") as tb:
+    with tb.session(agent="mine").turn("fix the login bug") as turn:
+        run_my_agent(turn)
+    plan = tb.plan(turn.before)
+    done = tb.rewind(turn.before)
+    tb.undo()
+
+Everything here raises errors of ``takeback.errors`` only. A path is from the root of the workspace,
+from where it was opened, or absolute. What only faces need is in ``app/engine.py``.
+"""
+
+from __future__ import annotations
+
+from takeback.app.engine import Engine
+from takeback.model.policy import NO_OVERRIDES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Mapping
+    from typing import Self
+
+    from takeback.app.connect import AgentState
+    from takeback.app.session import AgentSession
+    from takeback.app.workspace import CheckpointLike
+    from takeback.model.change import CountedChange
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.event import AgentEvent
+    from takeback.model.operation import Operation, ScopeKind
+    from takeback.model.plan import Outcome, Plan
+    from takeback.model.policy import Overrides
+    from takeback.ops.checkpoint import Made
+    from takeback.ops.doctor import Finding
+    from takeback.ops.receive import Received
+    from takeback.ops.recover import Recovered
+    from takeback.ops.search import Found
+    from takeback.ops.sessions import Node, SessionEntry
+    from takeback.ops.status import Status
+    from takeback.ops.timeline import Shown, TimelineEntry
+    from takeback.ops.verify import Verified
+    from takeback.ports import Clock, Reporter
+
+    Paths = Iterable[str | bytes]
+    Where = str | os.PathLike[str]
+
+
+class Takeback:
+    """One workspace and everything that can be done with it. Close it, or use ``with``."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        """What the faces of takeback use; it may change with any version."""
+
+    # -- opening
+
+    @classmethod
+    def open(
+        cls,
+        path: Where = ".",
+        *,
+        create: bool = True,
+        environ: Mapping[str, str] | None = None,
+        clock: Clock | None = None,
+        reporter: Reporter | None = None,
+    ) -> Self:
+        """Opens the workspace that ``path`` lies in; raises NotAWorkspace.
+
+        Its store is made when there is none, unless ``create`` is false.
+        """
+        return cls(
+            Engine.open(path, create=create, environ=environ, clock=clock, reporter=reporter)
+        )
+
+    def close(self) -> None:
+        """Gives back files and descriptors."""
+        self.engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    @property
+    def root(self) -> bytes:
+        """The root of the workspace."""
+        return self.engine.root
+
+    @property
+    def store_directory(self) -> str:
+        """Where this workspace's store is."""
+        return self.engine.store_directory
+
+    # -- keeping
+
+    def session(self, agent: str, native: str | None = None) -> AgentSession:
+        """Returns a session of an agent of yours, new unless ``native`` names one."""
+        return self.engine.session(agent, native)
+
+    def receive(self, event: AgentEvent) -> Received:
+        """Records what an agent says; see ``takeback.model.event``."""
+        return self.engine.receive(event)
+
+    def checkpoint(
+        self,
+        label: str | None = None,
+        *,
+        message: str | None = None,
+        session: str | None = None,
+        allow_large: bool = False,
+    ) -> Made:
+        """Makes a checkpoint of the files as they are now; ``session`` is whose it is."""
+        return self.engine.checkpoint(
+            label, message=message, session=session, allow_large=allow_large
+        )
+
+    def label(self, checkpoint: CheckpointLike, name: str | None) -> Checkpoint:
+        """Gives a checkpoint a name, or takes it off (None)."""
+        return self.engine.label(checkpoint, name)
+
+    # -- looking
+
+    def find(self, name: CheckpointLike, *, session: str | None = None) -> Checkpoint:
+        """Returns the checkpoint that a name means; raises NoSuchCheckpoint or WhichSession.
+
+        ``session`` says whose turns are meant by ``turn:3`` and ``@``.
+        """
+        return self.engine.find(name, session=session)
+
+    def checkpoints(
+        self, *, session: str | None = None, everything: bool = False, limit: int = -1
+    ) -> list[TimelineEntry]:
+        """Returns checkpoints with what changed in each, newest first.
+
+        Rounds, ends of turns and undo snapshots only with ``everything``.
+        """
+        return self.engine.checkpoints(session=session, everything=everything, limit=limit)
+
+    def show(self, checkpoint: CheckpointLike) -> Shown:
+        """Returns one checkpoint in full, with what it does not hold."""
+        return self.engine.show(checkpoint)
+
+    def diff(
+        self, old: CheckpointLike, new: CheckpointLike | None = None, paths: Paths = ()
+    ) -> bytes:
+        """Returns a unified diff from ``old`` to ``new``, or to the files as they are now."""
+        return self.engine.diff(old, new, paths)
+
+    def compare(
+        self, old: CheckpointLike, new: CheckpointLike | None = None, paths: Paths = ()
+    ) -> tuple[list[CountedChange], bytes]:
+        """Returns the changed paths with line counts, and the diff, of one and the same state."""
+        return self.engine.compare(old, new, paths)
+
+    def cat(self, checkpoint: CheckpointLike, path: str | bytes) -> bytes:
+        """Returns the bytes of one file as a checkpoint has them."""
+        return self.engine.cat(checkpoint, path)
+
+    def conversation(self, checkpoint: CheckpointLike) -> bytes:
+        """Returns the conversation at a checkpoint, in the agent's own format."""
+        return self.engine.conversation(checkpoint)
+
+    def search(self, *words: str, limit: int = -1, content: bool = False) -> list[Found]:
+        """Returns the prompts and changed paths that hold all words, newest first.
+
+        With ``content`` the lines of the files in all snapshots instead.
+        """
+        return self.engine.search(*words, limit=limit, content=content)
+
+    def sessions(self) -> list[SessionEntry]:
+        """Returns the agents' sessions, the one that was last active first."""
+        return self.engine.sessions()
+
+    def tree(self) -> list[Node]:
+        """Returns the sessions as a tree, with their turns and what was forked from where."""
+        return self.engine.tree()
+
+    def operations(self) -> list[Operation]:
+        """Returns the operation log, oldest first."""
+        return self.engine.operations()
+
+    def status(self, *, look: bool = False) -> Status:
+        """Returns where the files stand, what is kept, how large, and what went wrong.
+
+        With ``look`` the files are looked at too, to say what changed by hand since.
+        """
+        return self.engine.status(look=look)
+
+    def agents(self) -> list[AgentState]:
+        """Returns the agents of this machine, connected or not, and if one worked without us."""
+        return self.engine.agents()
+
+    # -- going back and forth
+
+    def plan(
+        self,
+        checkpoint: CheckpointLike,
+        paths: Paths = (),
+        *,
+        scope: ScopeKind | None = None,
+        ignored: bool = False,
+        overrides: Overrides = NO_OVERRIDES,
+    ) -> Plan:
+        """Returns what a rewind would change; changes nothing."""
+        return self.engine.plan(
+            checkpoint, paths, scope=scope, ignored=ignored, overrides=overrides
+        )
+
+    def rewind(
+        self,
+        checkpoint: CheckpointLike,
+        paths: Paths = (),
+        *,
+        scope: ScopeKind | None = None,
+        ignored: bool = False,
+        overrides: Overrides = NO_OVERRIDES,
+        shown: Plan | None = None,
+    ) -> Outcome:
+        """Goes to a checkpoint. ``shown`` is the plan a person agreed to."""
+        return self.engine.rewind(
+            checkpoint, paths, scope=scope, ignored=ignored, overrides=overrides, shown=shown
+        )
+
+    def plan_fork(
+        self,
+        checkpoint: CheckpointLike,
+        *,
+        files: bool = True,
+        worktree: str | None = None,
+        git: bool = False,
+        overrides: Overrides = NO_OVERRIDES,
+    ) -> Plan:
+        """Returns what a fork would change; changes nothing. ``worktree`` is looked at, too."""
+        return self.engine.plan_fork(
+            checkpoint, files=files, worktree=worktree, git=git, overrides=overrides
+        )
+
+    def fork(
+        self,
+        checkpoint: CheckpointLike,
+        *,
+        files: bool = False,
+        worktree: str | None = None,
+        git: bool = False,
+        overrides: Overrides = NO_OVERRIDES,
+        shown: Plan | None = None,
+    ) -> Outcome:
+        """Begins a new session from a checkpoint: its conversation and, if asked, its files.
+
+        With ``worktree`` the files go into a new directory, and those here stay; with ``git`` it
+        becomes a worktree of the project's git repository.
+        """
+        return self.engine.fork(
+            checkpoint, files=files, worktree=worktree, git=git, overrides=overrides, shown=shown
+        )
+
+    def plan_undo(self, *, overrides: Overrides = NO_OVERRIDES) -> Plan:
+        """Returns what ``undo`` would change; changes nothing."""
+        return self.engine.plan_undo(overrides=overrides)
+
+    def undo(self, *, overrides: Overrides = NO_OVERRIDES, shown: Plan | None = None) -> Outcome:
+        """Takes back the newest operation that is not yet taken back."""
+        return self.engine.undo(overrides=overrides, shown=shown)
+
+    def plan_redo(self, *, overrides: Overrides = NO_OVERRIDES) -> Plan:
+        """Returns what ``redo`` would change; changes nothing."""
+        return self.engine.plan_redo(overrides=overrides)
+
+    def redo(self, *, overrides: Overrides = NO_OVERRIDES, shown: Plan | None = None) -> Outcome:
+        """Does again what the last undo took back."""
+        return self.engine.redo(overrides=overrides, shown=shown)
+
+    @property
+    def interrupted(self) -> bool:
+        """True when an operation was interrupted and not yet recovered."""
+        return self.engine.interrupted
+
+    def recover(self) -> Recovered | None:
+        """Finishes or rolls back an interrupted operation; None if there is none."""
+        return self.engine.recover()
+
+    # -- keeping house
+
+    def verify(self, *, read_data: bool = False) -> Verified:
+        """Checks that everything kept reads back."""
+        return self.engine.verify(read_data=read_data)
+
+    def doctor(self, *, rebuild: bool = False) -> list[Finding]:
+        """Names what is wrong and mends what can safely be mended."""
+        return self.engine.doctor(rebuild=rebuild)
+
+    def forget(self) -> None:
+        """Deletes every checkpoint of this workspace for good; its files are not touched."""
+        self.engine.forget()

@@ -1,0 +1,239 @@
+"""The engine: everything that faces do with an open workspace. ``api.py`` is its public page."""
+
+from __future__ import annotations
+
+import os
+
+from takeback import ops
+from takeback.app.border import guarded
+from takeback.app.steps import Steps
+from takeback.app.workspace import location_of
+from takeback.paths import takeback_home
+from takeback.store.namespace import session_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from takeback.app.beginning import Unopened
+    from takeback.app.session import AgentSession
+    from takeback.app.workspace import CheckpointLike
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.earlier import Earlier
+    from takeback.model.event import AgentEvent
+    from takeback.model.session import TranscriptPart
+    from takeback.ops.checkpoint import Made
+    from takeback.ops.doctor import Finding
+    from takeback.ops.receive import Received
+    from takeback.ports import Adapter
+
+
+@guarded
+class Engine(Steps):
+    """One workspace and everything that can be done with it. Close it, or use ``with``."""
+
+    def checkpoint(
+        self,
+        label: str | None = None,
+        *,
+        message: str | None = None,
+        session: str | None = None,
+        allow_large: bool = False,
+    ) -> Made:
+        """Makes a checkpoint of the files as they are now; ``session`` is whose it is."""
+        if self.interrupted:
+            with self._context.locked() as locked:
+                self._recover_and_say(locked)
+        if label is not None:
+            wanted = label
+            self._ask(lambda ledger: ops.names.check_label(ledger, wanted, self.now))
+        return ops.checkpoint.checkpoint(
+            self._context,
+            label=label,
+            prompt=message,
+            session=None if session is None else self.session_meant(session),
+            allow_large=allow_large,
+        )
+
+    def label(self, checkpoint: CheckpointLike, name: str | None) -> Checkpoint:
+        """Gives a checkpoint a name, or takes it off (None)."""
+        found = self.find(checkpoint)
+        if name is None or found.label not in (None, name):
+            self._refuse_inside("taking a label off")
+        return self._ask(lambda ledger: ops.label.label(self._context, ledger, found, name))
+
+    def receive(self, event: AgentEvent) -> Received:
+        """Records what an agent says; see ``takeback.model.event``."""
+        from takeback.model.event import cleaned
+
+        return self.record(cleaned(event), came=self.now, wait=self.hook_seconds)
+
+    def record(
+        self, event: AgentEvent, adapter: Adapter | None = None, *, came: float, wait: float
+    ) -> Received:
+        """Records an event that is cleaned and came through an adapter, its agent's own if None.
+
+        ``wait`` is how long the lock may take.
+        """
+        told, files = self._told(event, adapter)
+        return ops.receive.receive(self._context, told, files, came=came, wait=wait)
+
+    def leave(self, event: AgentEvent, adapter: Adapter | None = None, *, came: float) -> Received:
+        """Keeps an event that there was no time for; the next holder of the lock records it."""
+        told, files = self._told(event, adapter)
+        return ops.receive.leave(self._context, told, files, came=came)
+
+    def is_news(self, event: AgentEvent) -> bool:
+        """Tells whether a failure at an event is the first of its turn; remembers that it is."""
+        from takeback.model.event import PROMPT
+        from takeback.store import told
+
+        session = session_id(event.agent, event.session)
+        return told.is_new(self._context.store, session, turn_begins=event.kind == PROMPT)
+
+    def note_good_beginning(self, event: AgentEvent) -> None:
+        """Notes that a turn's first checkpoint was made: its first failure would be news."""
+        from takeback.store import told
+
+        told.forget(self._context.store, session_id(event.agent, event.session))
+
+    @property
+    def now(self) -> float:
+        """The time, in seconds since the epoch."""
+        return self._context.clock.now()
+
+    def _told(
+        self, event: AgentEvent, adapter: Adapter | None
+    ) -> tuple[AgentEvent, tuple[TranscriptPart, ...]]:
+        """Returns an event as it is kept, with the files of its transcript as long as they are."""
+        from takeback.model.event import TURN_END
+
+        if not self._context.policy.conversation:
+            # a prompt names its turn; the words of a command are part of the conversation
+            words = None if event.kind == TURN_END else event.prompt
+            return event.replace(messages=None, prompt=words), ()
+        if event.transcript is None:
+            return event, ()
+        if adapter is None:
+            from takeback.adapters import adapter_of
+
+            adapter = adapter_of(event.agent)
+        files = adapter.transcript_files(event.transcript)
+        return event, ops.transcript.parts_now(files)
+
+    @staticmethod
+    def wants(directory: str, environ: Mapping[str, str] | None = None) -> bool:
+        """Tells whether events of agents in a directory are to be recorded (never, only)."""
+        from takeback import config
+        from takeback.paths import user_home
+
+        environ = os.environ if environ is None else environ
+        settings = config.for_all(environ)
+        home = os.fsdecode(user_home(environ))
+        return config.is_wanted(settings, os.path.realpath(directory), home)
+
+    @property
+    def hears_agents(self) -> bool:
+        """False after ``takeback off``: agents' events are not recorded here."""
+        return self._context.policy.capture
+
+    @property
+    def hook_seconds(self) -> float:
+        """How long an agent ever waits for a checkpoint."""
+        return self._context.policy.hook_seconds
+
+    def finish_detached(self) -> None:
+        """Lets a process of its own record the events that wait."""
+        ops.finish.start(self._context)
+
+    def keep_house(self) -> None:
+        """Starts the combining of packs, in a process of its own, if there are too many."""
+        self._context.store.keep_house()
+
+    def session(self, agent: str, native: str | None = None) -> AgentSession:
+        """Returns a session of an agent of yours, new unless ``native`` names one."""
+        from takeback.app.session import AgentSession
+
+        return AgentSession(self, agent, native)
+
+    # -- keeping house
+
+    def see_failures(self) -> None:
+        """Notes that what went wrong so far was seen; ``status`` shows what comes later."""
+        from takeback.ops.failures import Translated
+        from takeback.store import failures
+
+        self._refuse_inside("saying that failures were seen")
+        with Translated("noting what was seen"):
+            failures.see(self._context.store, takeback_home(self._context.environ))
+
+    @classmethod
+    def unopened(
+        cls, path: str | os.PathLike[str] = ".", *, environ: Mapping[str, str] | None = None
+    ) -> Unopened:
+        """Returns what can be said of a directory that has no checkpoint yet."""
+        from takeback.app.beginning import Unopened
+
+        return Unopened.at(path, os.environ if environ is None else environ)
+
+    def doctor(self, *, rebuild: bool = False) -> list[Finding]:
+        """Names what is wrong and mends what can safely be mended."""
+        found = ops.doctor.doctor(self._context, self._recover)
+        from takeback.app.checkup import check_agents, check_recording
+
+        found += check_recording(self.recording_off_by)
+        found += check_agents(self._context.environ, os.fsdecode(self.root), self.agents())
+        if rebuild:
+            if self._index is not None:
+                self._index.close()
+            self._index = ops.catch_up.Index(
+                self._context.store, self._context.reporter, rebuild=True
+            )
+            checkpoints, _, _ = self._ask(lambda ledger: ledger.counts())
+            message = f"made anew from the store: {checkpoints} checkpoints"
+            found.append(ops.doctor.Finding("ledger", ops.doctor.MENDED, message))
+        return found
+
+    @classmethod
+    def earlier(
+        cls, path: str | os.PathLike[str] = ".", *, environ: Mapping[str, str] | None = None
+    ) -> tuple[Earlier, ...]:
+        """Returns what was kept of a path before the directory that stands there now."""
+        environ = os.environ if environ is None else environ
+        return ops.earlier.earlier(location_of(path, environ), environ)
+
+    @classmethod
+    def adopt(
+        cls,
+        name: str = "",
+        path: str | os.PathLike[str] = ".",
+        *,
+        environ: Mapping[str, str] | None = None,
+    ) -> Earlier:
+        """Takes over the store of what stood at this path before; the present one is set aside.
+
+        ``name`` says which, where there are several. Raises UsageError.
+        """
+        from takeback.app.caller import refuse_inside
+
+        environ = os.environ if environ is None else environ
+        refuse_inside("taking over an earlier store", environ)
+        found = cls.earlier_named(name, path, environ=environ)
+        ops.earlier.take_over(location_of(path, environ), found.directory, environ)
+        return found
+
+    @classmethod
+    def earlier_named(
+        cls,
+        name: str,
+        path: str | os.PathLike[str] = ".",
+        *,
+        environ: Mapping[str, str] | None = None,
+    ) -> Earlier:
+        """Returns the earlier store of that id, or the only one; raises UsageError."""
+        return ops.earlier.named(cls.earlier(path, environ=environ), name)
+
+    def forget(self) -> None:
+        """Deletes every checkpoint of this workspace for good; its files are not touched."""
+        self._refuse_inside("forget")
+        ops.forget.forget(self._context.store, takeback_home(self._context.environ))

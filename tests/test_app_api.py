@@ -1,0 +1,63 @@
+"""The Python API: one page, each line of it the engine's own."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from takeback import Takeback
+from takeback.app.engine import Engine
+from takeback.errors import UsageError
+
+AT_MOST = 45
+
+
+def public(kind: type) -> dict[str, Any]:
+    return {name: value for name, value in vars(kind).items() if not name.startswith("_")}
+
+
+def plain(value: Any) -> Any:
+    """Returns the function behind a method, a property or a guard."""
+    function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+    assert function is not None
+    return inspect.unwrap(function)
+
+
+def test_the_page_is_short_and_stands_alone() -> None:
+    assert Takeback.__bases__ == (object,)
+    assert len(public(Takeback)) <= AT_MOST
+
+
+def test_each_method_is_that_of_the_engine() -> None:
+    for name, value in public(Takeback).items():
+        mine, its = plain(value), plain(inspect.getattr_static(Engine, name))
+        assert inspect.getdoc(mine) == inspect.getdoc(its) or name == "open"
+        known = inspect.signature(its).parameters
+        for parameter in inspect.signature(mine).parameters.values():
+            assert parameter.name in known, name
+            assert parameter.default == known[parameter.name].default, name
+            assert parameter.kind == known[parameter.name].kind, name
+
+
+def test_what_only_faces_need_is_not_on_the_page() -> None:
+    for name in ("hears_agents", "keep_house", "timeline_mark", "browse", "choices", "is_news"):
+        assert hasattr(Engine, name)
+        assert not hasattr(Takeback, name)
+
+
+def test_a_relative_path_is_from_where_the_workspace_was_opened(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (workspace / "lib").mkdir()
+    (workspace / "lib" / "a.txt").write_text("1\n")
+    with Takeback.open(workspace / "lib") as tb:
+        made = tb.checkpoint().checkpoint
+        monkeypatch.chdir(tmp_path)
+        assert tb.cat(made, "a.txt") == b"1\n"
+        assert tb.cat(made, workspace / "lib" / "a.txt") == b"1\n"  # type: ignore[arg-type]
+        assert tb.cat(made, "../lib/a.txt") == b"1\n"
+        with pytest.raises(UsageError, match="outside the workspace"):
+            tb.plan(made, ["../../elsewhere"])
