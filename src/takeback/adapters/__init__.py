@@ -1,7 +1,7 @@
-"""Adapters: what knows one agent. Loaded by name, so that a hook pays for its own only.
+"""Adapters: what knows one agent. Loaded by name, so that a hook pays only for its own.
 
-The agents that takeback has are in one table here. Others come from packages that are installed
-beside it, by entry points (``third_party.py``), which no hook of an agent in the table looks for.
+The agents that takeback has are in one table here. Others come from packages installed beside it,
+by entry points (``third_party.py``), which hooks of agents in the table never look for.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _BY_NAME = {agent.name: agent for agent in BUILT_IN}
 
 
 def all_agents() -> tuple[Agent, ...]:
-    """Returns the agents that there are, those of other packages last."""
+    """Returns all agents, those of other packages last."""
     from takeback.adapters import third_party
 
     return (*BUILT_IN, *third_party.found().agents.values())
@@ -65,7 +65,7 @@ def find_agent(name: str) -> Agent | None:
 
 
 def agent_named(name: str) -> Agent:
-    """Returns the agent of that name; raises UsageError with the names that there are."""
+    """Returns the agent of that name; raises UsageError with the known names."""
     agent = find_agent(name)
     if agent is None:
         from takeback.adapters import third_party
@@ -95,8 +95,8 @@ def _adapter(agent: Agent) -> Adapter:
 def adapter_speaking(agent: str, payload: Mapping[str, Any]) -> Adapter:
     """Returns the adapter for what a hook was given.
 
-    ``plugin`` is the one plugin that Claude Code and Codex both read: which of them speaks is
-    seen from its transcript.
+    ``plugin`` is the one plugin that Claude Code and Codex both read: the transcript shows which of
+    them is calling.
     """
     if agent != PLUGIN:
         return adapter_named(agent)
@@ -110,7 +110,7 @@ def adapter_of(agent: str) -> Adapter:
 
 
 def connection_of(agent: Agent) -> Connection:
-    """Returns how an agent is connected, which has to have a connection."""
+    """Returns how an agent is connected; the agent must have a connection."""
     if agent.name in _BY_NAME:
         found: Connection = loaded(agent.connection)
         return found
@@ -120,7 +120,7 @@ def connection_of(agent: Agent) -> Connection:
 
 
 def entry_finder(agent: str) -> EntryFinder | None:
-    """Returns what finds checkpoints at the entries of an agent's own tree, if it has one."""
+    """Returns what finds the checkpoints at entries of an agent's own tree, if it has one."""
     found = find_agent(agent)
     if found is None or not found.entries:
         return None
@@ -138,7 +138,7 @@ def loaded(reference: str) -> Any:
 def speaks_through_launcher(agent: str, environ: Mapping[str, str]) -> bool:
     """Tells whether an agent's settings call takeback, as ``takeback init`` writes them.
 
-    Of another package's agent that is seen from what ``init`` has kept, without looking for it.
+    For another package's agent the records of ``init`` tell, without looking for the package.
     """
     if agent in _BY_NAME:
         return bool(_BY_NAME[agent].connection)
@@ -150,15 +150,15 @@ def speaks_through_launcher(agent: str, environ: Mapping[str, str]) -> bool:
 
 
 def calling_agents(environ: Mapping[str, str], among: Sequence[Agent]) -> tuple[str, ...]:
-    """Returns the agents that say no more than that one of them has started this process."""
+    """Returns the agents that only show that one of their sessions started this process."""
     return tuple(a.name for a in among if a.mark_variable and environ.get(a.mark_variable))
 
 
 def calling_sessions(environ: Mapping[str, str], among: Sequence[Agent]) -> tuple[SessionId, ...]:
     """Returns the sessions of agents, ``among`` these, that may have started this process.
 
-    An agent tells it to its tools by an environment variable; a host of its own by
-    ``TAKEBACK_SESSION_ID`` and ``TAKEBACK_AGENT``.
+    An agent tells its tools by an environment variable; a custom host by ``TAKEBACK_SESSION_ID``
+    and ``TAKEBACK_AGENT``.
     """
     from takeback.store.namespace import session_id
 

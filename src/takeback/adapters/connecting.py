@@ -2,7 +2,7 @@
 
 plan      FileEdit(path, before, after), nothing written
 apply     the file is replaced in one instant; its old bytes are kept in the store's home
-take back exact: a file that nobody touched since gets its old bytes again; else only our
+take back exact: a file that was not touched since gets its old bytes again; else only our
           own entries are taken out of it
 """
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def located(edits: Sequence[FileEdit], within: str | None) -> tuple[FileEdit, ...]:
-    """Finds out which file each edit is really about.
+    """Resolves which file each edit really changes.
 
-    Raises Refused for a change that a link would lead out of the directory ``within``: the
-    links of a project are not the person's own.
+    Raises Refused for a change that a link would take out of the directory ``within``: the links of
+    a project are not the person's own.
     """
     found = []
     for edit in edits:
@@ -43,7 +43,7 @@ def located(edits: Sequence[FileEdit], within: str | None) -> tuple[FileEdit, ..
 
 
 def read(path: str) -> bytes | None:
-    """Returns a file's bytes, None if it is not there."""
+    """Returns a file's bytes, None if it does not exist."""
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -56,10 +56,10 @@ def read(path: str) -> bytes | None:
 def apply(
     edits: Sequence[FileEdit], without: Sequence[FileEdit], home: str, agent: str, here: str | None
 ) -> None:
-    """Makes edits and keeps what stood there before, so that they can be taken back whole.
+    """Makes edits and keeps what was there before, so that they can be taken back whole.
 
-    ``without`` are the edits that would take ours out of the same files as they are now.
-    ``here`` is the project that they are for, None for all of the person's.
+    ``without`` are the edits that would remove ours from the same files as they are now. ``here``
+    is the project that they are for, None for all of the person's projects.
     """
     clean = {edit.path: edit.after for edit in without}
     for edit in edits:
@@ -70,7 +70,7 @@ def apply(
 
 
 def _write(edit: FileEdit) -> None:
-    """Writes what the path leads to, so that a settings file that is a link stays one."""
+    """Writes to what the path leads to, so that a settings file that is a link stays one."""
     path = edit.real
     try:
         _check_unchanged(edit)
@@ -85,7 +85,7 @@ def _write(edit: FileEdit) -> None:
 
 
 def _check_unchanged(edit: FileEdit) -> None:
-    """Raises Refused if what was shown is no longer what is there."""
+    """Raises Refused if the file has changed since the edit was shown."""
     if os.path.realpath(edit.path) != edit.real or read(edit.real) != edit.before:
         raise Refused(
             f"{edit.real} was changed while its edit was being looked at; it stays as it is",
@@ -129,7 +129,7 @@ def connected_at(home: str, agent: str) -> float:
 
 
 def take_back(edits: Sequence[FileEdit], home: str, agent: str) -> tuple[FileEdit, ...]:
-    """Returns edits that leave each file as it was, where nobody has touched it since."""
+    """Returns edits that leave each file as it was, if it was not touched since."""
     known = remembered(home, agent)
     return tuple(_exact(edit, known.get(edit.path), home) for edit in edits)
 
@@ -157,10 +157,10 @@ def withdraw(edits: Sequence[FileEdit], home: str, agent: str) -> None:
         _write_list(known, home, agent)
         if kept.copy is not None:
             _unlink(os.path.join(home, _FOLDER, kept.copy))
-    for folder in sorted(made, key=len, reverse=True):  # what is inside another one first
+    for folder in sorted(made, key=len, reverse=True):  # inner ones first
         try:
             durable.rmdir(folder)
-        except OSError:  # somebody else's things are in it
+        except OSError:  # something else is in it
             continue
 
 
@@ -172,9 +172,9 @@ def _list_path(home: str, agent: str) -> str:
 
 
 def _remember(edit: FileEdit, clean: bytes | None, home: str, agent: str, here: str | None) -> None:
-    """Notes what a file was, before the first edit of ours.
+    """Notes what a file was before our first edit.
 
-    Where it was written to since, what it was is what it is now without our entries.
+    If it was written to since, what it was is its present text without our entries.
     """
     assert edit.after is not None
     known = remembered(home, agent)
@@ -213,7 +213,7 @@ def _hash(data: bytes) -> str:
 
 
 def _missing(folder: str) -> list[str]:
-    """Returns the directories that are not there yet, the innermost first."""
+    """Returns the directories that do not exist yet, the innermost first."""
     found = []
     while not os.path.isdir(folder) and folder != os.path.dirname(folder):
         found.append(folder)

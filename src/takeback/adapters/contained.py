@@ -1,7 +1,7 @@
-"""An agent of another package, whose failures stay its own.
+"""An agent of another package, whose failures must not affect anything else.
 
-Somebody else's code may raise anything. Where takeback can go on without its answer it does;
-where it cannot, the error names the agent. Nothing else that takeback keeps depends on it.
+Somebody else's code may raise anything. If takeback can go on without its answer it does; if not,
+the error names the agent. Nothing else that takeback keeps depends on it.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 
 class Failure(ValueError):
-    """What another package's agent raised, or answered that is no answer."""
+    """What another package's agent raised, or an answer of the wrong kind."""
 
 
 class _Contained:
-    """Loads what a package has when it is first needed, and asks it."""
+    """Loads what a package provides when it is first needed, and asks it."""
 
     def __init__(self, name: str, load: Callable[[], Any]) -> None:
         self.name = name
         self._load = load
 
     def _ask(self, what: str, question: Callable[[Any], Any], *kinds: type) -> Any:
-        """Returns an answer that is of one of the kinds; raises Failure, or a ValueError of its."""
+        """Returns an answer of one of the kinds; raises Failure, or its own ValueError."""
         try:
             answer = question(self._load())
         except (TakebackError, ValueError):
@@ -47,7 +47,7 @@ class _Contained:
         return answer
 
     def _ask_or(self, otherwise: T, what: str, question: Callable[[Any], Any]) -> T:
-        """Returns an answer of the kind of ``otherwise``, or that."""
+        """Returns an answer of the same kind as ``otherwise``, or ``otherwise``."""
         try:
             return self._ask(what, question, type(otherwise))  # type: ignore[no-any-return]
         except (TakebackError, ValueError):
@@ -58,7 +58,7 @@ class _Contained:
 
 
 class ContainedAdapter(_Contained):
-    """Fulfils ``ports.Adapter``."""
+    """Implements ``ports.Adapter``."""
 
     @property
     def starts_by_id(self) -> bool:
@@ -130,7 +130,7 @@ class ContainedAdapter(_Contained):
 
 
 class ContainedConnection(_Contained):
-    """Fulfils ``ports.Connection``."""
+    """Implements ``ports.Connection``."""
 
     @property
     def title(self) -> str:
@@ -164,7 +164,7 @@ class ContainedConnection(_Contained):
         return self._ask_or("", "advice", lambda it: it.advice())
 
     def hindrance(self, environ: Mapping[str, str], here: str | None) -> str | None:
-        """Says what its own code says, and else why that cannot say anything."""
+        """Returns what its own code says, or why that fails."""
         try:
             said = self._ask("hindrance", lambda it: it.hindrance(environ, here) or "", str)
         except (TakebackError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Reads fields of a payload that a program wrote, which may be of any shape."""
+"""Reads fields of a payload from another program, which may have any shape."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _LETTERS = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUV
 
 
 def is_uuid(text: str) -> bool:
-    """Tells whether a text is a UUID: the only session ids that go on most command lines.
+    """Tells whether a text is a UUID: the only session ids allowed on most command lines.
 
-    An id is whatever an event says. One that is a word of a command line would be obeyed.
+    An id is whatever an event says. One that is an option of the command line would be obeyed.
     """
     groups = text.split("-")
     return [len(group) for group in groups] == [8, 4, 4, 4, 12] and _HEX.issuperset("".join(groups))
 
 
 def is_prefixed(text: str, prefix: str) -> bool:
-    """Tells whether a text is a prefix and then letters and digits alone."""
+    """Tells whether a text is a prefix followed only by letters and digits."""
     rest = text.removeprefix(prefix)
     return text.startswith(prefix) and 0 < len(rest) <= 64 and _LETTERS.issuperset(rest)
 
@@ -57,7 +57,7 @@ def required(payload: Mapping[str, Any], name: str) -> str:
 
 
 def texts(payload: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """Returns the strings of a field that is a list, else nothing."""
+    """Returns the strings of a field that is a list, else an empty tuple."""
     value = payload.get(name)
     return tuple(v for v in value if isinstance(v, str)) if isinstance(value, list) else ()
 
@@ -79,6 +79,6 @@ def table(payload: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def tables(payload: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], ...]:
-    """Returns the objects of a field that is a list, else nothing."""
+    """Returns the objects of a field that is a list, else an empty tuple."""
     value = payload.get(name)
     return tuple(v for v in value if isinstance(v, dict)) if isinstance(value, list) else ()

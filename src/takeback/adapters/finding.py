@@ -17,12 +17,12 @@ def on_path(program: str, environ: Mapping[str, str]) -> bool:
 
 
 def config_directory(environ: Mapping[str, str], variable: str, name: str) -> str:
-    """Returns an agent's directory: what a variable says, else one in the home directory."""
+    """Returns an agent's directory: the value of a variable, else one in the home directory."""
     return environ.get(variable) or os.path.join(environ.get("HOME", "/"), name)
 
 
 def newest_in(folder: str, ending: str) -> float | None:
-    """Returns when the newest file with an ending in a folder was written; None without one."""
+    """Returns when the newest file with this ending in a folder was written; None without any."""
     newest = None
     try:
         with os.scandir(folder) as listing:

@@ -1,4 +1,4 @@
-"""The adapter for any program: it says in documented JSON what happens (docs/agents/generic.md).
+"""The adapter for any program: it reports in documented JSON (docs/agents/generic.md).
 
 Its transcript is opaque: at a prompt it holds the history before that prompt, so the history
 at a checkpoint is the bytes that the checkpoint keeps.
@@ -93,7 +93,7 @@ class Generic:
         return False
 
     def command_in(self, tail: bytes, turn: str | None) -> str | None:
-        """Returns None: what such an end says has the words."""
+        """Returns None: the event of such an end has the words."""
         return None
 
     def note(self, text: str, warning: str = "") -> str:
@@ -110,7 +110,7 @@ def _session(payload: Mapping[str, Any]) -> str:
 
 
 def _lines(messages: list[Any]) -> bytes:
-    """Returns messages as JSON lines, so that one more message is one more line."""
+    """Returns messages as JSON lines, so that each new message is one more line."""
     return b"".join(json_text.dumps(message).encode() + b"\n" for message in messages)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Hook(Value):
-    """One event that takeback wants to hear of; ``timeout`` in the agent's own unit."""
+    """One event that takeback wants to be told; ``timeout`` in the agent's own unit."""
 
     event: str
     timeout: int
@@ -43,10 +43,10 @@ def connected(
 ) -> FileEdit:
     """Returns the edit that adds our hooks.
 
-    Those that are there already are left alone, whatever time limit a person has given them;
-    those that call the launcher of another home, or for other tools, are replaced. ``named``
-    gives each hook a name, as Gemini wants it. Raises Refused if the file is not JSON, or if
-    it turns hooks off: that switch is not ours.
+    Those that are already there are left alone, whatever time limit a person has given them; those
+    that call the launcher of another home, or for other tools, are replaced. ``named`` gives each
+    hook a name, as Gemini requires. Raises Refused if the file is not JSON, or if it turns hooks
+    off: that switch is not ours.
     """
     before = connecting.read(path)
     command = command_for(agent, home)
@@ -67,7 +67,7 @@ def connected(
 
 
 def disconnected(path: str, agent: str, home: str) -> FileEdit:
-    """Returns the edit that takes our hooks out and leaves everything else.
+    """Returns the edit that removes our hooks and leaves everything else.
 
     Raises Refused if the file is not JSON and seems to call us.
     """
@@ -89,7 +89,7 @@ def disconnected(path: str, agent: str, home: str) -> FileEdit:
 def is_connected(
     path: str, hooks: Sequence[Hook], agent: str, home: str, *, off: Off | None = None
 ) -> bool:
-    """Tells whether every hook of ours is in the file, and leads to the launcher of this home.
+    """Tells whether all our hooks are in the file, and call the launcher of this home.
 
     False if the file turns hooks off.
     """
@@ -107,7 +107,7 @@ def is_connected(
 
 
 def line_of_no_json(path: str) -> int | None:
-    """Returns the first line that a strict reader does not take; None if it takes the file."""
+    """Returns the first line that a strict parser rejects; None if it accepts the file."""
     from json import JSONDecodeError, loads
 
     try:
@@ -162,7 +162,7 @@ def _is_current(group: Any, hook: Hook, command: str) -> bool:
 
 
 def _without(text: str, event: str, agent: str, home: str, keep: Sequence[Any] = ()) -> str:
-    """Takes our entries out of an event's groups, and the groups that have no other."""
+    """Removes our entries from an event's groups, and the groups that have no others."""
 
     def ours(entry: Any) -> bool:
         command = entry.get("command") if isinstance(entry, dict) else None

@@ -1,6 +1,6 @@
-"""Files of one JSON object a line, as most agents keep their conversations.
+"""Files of one JSON object per line, as most agents keep their conversations.
 
-A program wrote them, and another version of it may write them otherwise: whatever a line holds,
+A program wrote them, and another version of it may write them differently: whatever a line holds,
 it is read without an error. No hook imports this.
 """
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class JsonLine(Value):
-    """One line: its bytes with their newline, and what they say; nothing if that is no object."""
+    """One line: its bytes with their newline, and what they say; empty if that is not an object."""
 
     raw: bytes
     record: Record
 
 
 def read(data: bytes, line: Callable[[bytes, Record], T]) -> list[T]:
-    """Returns the whole lines, each made by ``line``; a last one without its end is left out."""
+    """Returns the complete lines, each made by ``line``; a last one without its end is left out."""
     return [line(raw + b"\n", _record(raw)) for raw in data.split(b"\n")[:-1]]
 
 
@@ -39,7 +39,7 @@ def read_all(data: bytes, line: Callable[[bytes, Record], T]) -> list[T]:
 def written(record: Record) -> bytes:
     """Returns a line as agents write it, with its newline."""
     text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
-    # Half of a surrogate pair has no UTF-8; its escape is what JSON writes for it.
+    # Half of a surrogate pair has no UTF-8; JSON writes it as an escape.
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
 

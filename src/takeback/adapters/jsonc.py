@@ -1,7 +1,7 @@
 """Edits JSON settings of other programs as text: comments, order and layout stay.
 
-Agents' settings belong to the person. They may hold comments and trailing commas, and writing
-them anew from parsed values would lose both, so only the characters of an edit change.
+Agents' settings belong to the person. They may hold comments and trailing commas, and rewriting
+them from parsed values would lose both, so only the characters of an edit change.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _CLOSING = {OBJECT: "}", ARRAY: "]"}
 
 
 class Node:
-    """A value in the text: where it stands, and what is in it.
+    """A value in the text: where it is, and what is in it.
 
-    ``end`` is behind its last character. A member begins at ``key_start`` with its key, which
-    ends at ``key_end``; anything else begins at ``start``.
+    ``end`` is after its last character. A member begins at ``key_start`` with its key, which ends
+    at ``key_end``; anything else begins at ``start``.
     """
 
     def __init__(self, kind: str, start: int) -> None:
@@ -39,7 +39,7 @@ class Node:
         return found[-1] if self.kind == OBJECT and found else None
 
     def plain(self) -> Any:
-        """Returns the value without its place."""
+        """Returns the plain Python value."""
         if self.kind == OBJECT:
             return {child.key: child.plain() for child in self.children}
         if self.kind == ARRAY:
@@ -73,7 +73,7 @@ class _Reader:
         return ValueError(f"{what} in line {line}")
 
     def skip(self) -> None:
-        """Passes over blanks and comments."""
+        """Skips blanks and comments."""
         text = self.text
         while self.at < len(text):
             if text[self.at] in " \t\r\n":
@@ -151,7 +151,7 @@ class _Reader:
 def with_item(text: str, path: Sequence[str], item: Any) -> str:
     """Returns the text with ``item`` appended to the array at ``path``; missing parents are made.
 
-    Raises ValueError if something else than an object or array is in the way.
+    Raises ValueError if something other than an object or array is in the way.
     """
     chain = _along(parse(text), path)
     depth = len(chain) - 1
@@ -196,7 +196,7 @@ def _along(root: Node, path: Sequence[str | int]) -> list[Node]:
 
 
 def _append(text: str, node: Node, depth: int, shown: Callable[[str], str]) -> str:
-    """Puts something behind the last child, and behind what is remarked on its line."""
+    """Adds something after the last child, and after the comments on its line."""
     indent = _indent(text)
     added = "\n" + indent * (depth + 1) + shown(indent)
     if node.children:
@@ -213,7 +213,7 @@ def _append(text: str, node: Node, depth: int, shown: Callable[[str], str]) -> s
 
 
 def _comma_after(text: str, at: int) -> int | None:
-    """Returns the place behind the comma that follows a child, None if there is none."""
+    """Returns the position after the comma that follows a child, None if there is none."""
     reader = _Reader(text)
     reader.at = at
     reader.skip()
@@ -221,7 +221,7 @@ def _comma_after(text: str, at: int) -> int | None:
 
 
 def _past_remarks(text: str, at: int) -> int:
-    """Returns the place behind the comments that follow on the same line."""
+    """Returns the position after the comments that follow on the same line."""
     end = at
     while True:
         rest = text[at:].lstrip(" \t")
@@ -242,7 +242,7 @@ def _indent(text: str) -> str:
 
 
 def _shown(value: Any, depth: int, indent: str) -> str:
-    """Returns a value as people write it: one member a line, an item on one line."""
+    """Returns a value as people write it: one member per line, an item on one line."""
     if isinstance(value, _Line):
         return json_text.dumps(value.item)
     pad = "\n" + indent * (depth + 1)
@@ -259,7 +259,7 @@ def _shown(value: Any, depth: int, indent: str) -> str:
 def without_items(text: str, path: Sequence[str | int], unwanted: Callable[[Any], bool]) -> str:
     """Returns the text without the items of the array at ``path`` that are unwanted.
 
-    What holds nothing else, not even a comment, goes with them.
+    A container that holds nothing else, not even a comment, is removed with them.
     """
     while True:
         chain = _along(parse(text), path)
@@ -281,7 +281,7 @@ def _holds_only(text: str, holder: Node, child: Node) -> bool:
 
 
 def _cut(text: str, holder: Node, child: Node) -> str:
-    """Takes one child out, with one comma beside it; comments around it stay."""
+    """Removes one child, with one comma beside it; comments around it stay."""
     number = holder.children.index(child)
     left, right = text[: child.key_start], text[child.end :]
     comma = _comma_after(text, child.end)
@@ -297,7 +297,7 @@ def _cut(text: str, holder: Node, child: Node) -> str:
 
 
 def _joined(left: str, right: str) -> str:
-    """Joins what stood around a child; the blanks before it go, unless they end a comment."""
+    """Joins what was around a child; the blanks before it go, unless they end a comment."""
     if right.lstrip(" \t")[:1] in ("\r", "\n", "]", "}"):
         remark = "//" in left.rstrip().rpartition("\n")[2]
         ends_line = right.lstrip(" \t")[:1] in ("\r", "\n")

@@ -1,8 +1,8 @@
-"""The launcher: what agents call, at a path and with a text that never change.
+"""The launcher: what agents call; its path and its command line never change.
 
 ``$TAKEBACK_HOME/bin/hook AGENT`` reads which Python and which takeback to run from a file beside
-it. An upgrade or a moved environment changes that file alone, so no agent's settings change, and
-Codex, which trusts a hook by its text, goes on trusting it. If what the file names is gone, the
+it. An upgrade or a moved environment changes only that file, so no agent's settings change, and
+Codex, which trusts a hook by its text, keeps trusting it. If what the file names is gone, the
 launcher leaves a line for ``takeback status`` and the agent goes on.
 """
 
@@ -57,7 +57,7 @@ def launcher_path(home: str) -> str:
 
 
 def write_launcher(home: str, *, git: str | None = None) -> str:
-    """Makes the launcher, or leaves it as it is, and records this takeback; returns its path.
+    """Makes the launcher if needed, and records this takeback; returns the launcher's path.
 
     ``git`` is recorded too, so that hooks run this one whatever PATH an agent gives them.
     """
@@ -81,13 +81,13 @@ def package_directory() -> str:
 
 
 def recorded(home: str) -> tuple[str, str] | None:
-    """Returns the Python and the directory that the launcher runs, None if none is recorded."""
+    """Returns the Python and the directory that the launcher uses, None if none is recorded."""
     lines = (_read(os.path.join(home, "bin", "takeback.path")) or "").splitlines()
     return (lines[0], lines[1]) if len(lines) >= 2 else None
 
 
 def is_sound(home: str) -> bool:
-    """Tells whether the launcher is there, ours, and leads to a takeback."""
+    """Tells whether the launcher exists, is ours, and leads to a takeback."""
     path, found = launcher_path(home), recorded(home)
     if _read(path) != _TEXT or not os.access(path, os.X_OK) or found is None:
         return False
@@ -97,7 +97,7 @@ def is_sound(home: str) -> bool:
 
 
 def has_standby(home: str) -> bool:
-    """Tells whether a process waits for what the launcher's hooks hand over."""
+    """Tells whether a standby is waiting for the launcher's hooks."""
     return bool(standby_sockets(home))
 
 
@@ -112,10 +112,10 @@ def standby_sockets(home: str) -> list[str]:
 
 
 def retire_launcher(home: str) -> None:
-    """Makes the launcher one that does nothing; what is kept stays.
+    """Replaces the launcher by one that does nothing; what takeback keeps stays.
 
-    Agents that run read their settings when they start: they go on calling it, and show an error
-    at each event if it is gone.
+    Agents read their settings when they start: those that are running go on calling it, and would
+    show an error at each event if it were gone.
     """
     path = launcher_path(home)
     if _read(path) is None:
@@ -138,7 +138,7 @@ def _read(path: str) -> str | None:
 
 
 def command_for(agent: str, home: str) -> str:
-    """Returns the command line that an agent's settings get."""
+    """Returns the command line to put into an agent's settings."""
     from shlex import quote
 
     return f"{quote(launcher_path(home))} {agent}"
@@ -148,7 +148,7 @@ def is_command(command: str, agent: str, home: str) -> bool:
     """Tells whether a command line is one of ours, of this home or of another one.
 
     Somebody else's program may be called ``bin/hook`` too: the launcher of another home is
-    known by what it says of itself, or, where it is gone, by the usual name of a home.
+    recognized by its text, or, if it is gone, by the usual name of a home.
     """
     from shlex import split
 

@@ -3,8 +3,8 @@
     [project.entry-points."takeback.agents"]
     NAME = "package.module:agent"            an ``Agent`` of that very name
 
-A package that does not load, takes a name that is taken, or lies in a workspace, where an agent
-could change what hooks run, is no agent here; ``status`` and ``doctor`` name it. What one raises
+A package that does not load, uses a name that is taken, or lies in a workspace, where an agent
+could change what hooks run, is not accepted; ``status`` and ``doctor`` report it. What one raises
 later is contained: it is a failure of that agent and of nothing else.
 """
 
@@ -31,20 +31,20 @@ _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 
 
 class Found(Value):
-    """What other packages have: agents by name, and of those that are broken the reason."""
+    """What other packages provide: agents by name, and for broken ones the reason."""
 
     agents: dict[str, Agent]
     broken: dict[str, str]
 
 
 _found: dict[tuple[str, ...], Found] = {}
-"""Looked for once in a process, and again if it looks for modules elsewhere by then."""
+"""Searched for once per process, and again if its module path has changed."""
 
 
 def found() -> Found:
-    """Returns what there is; whatever a package does, this does not raise."""
+    """Returns what was found; never raises, whatever a package does."""
     if sys.flags.no_site and "site" not in sys.modules:
-        import site  # the launcher starts Python without, and only these agents need it
+        import site  # the launcher starts Python without it, and only these agents need it
 
         site.main()
     where = tuple(sys.path)
@@ -54,7 +54,7 @@ def found() -> Found:
 
 
 def _is_any_mentioned() -> bool:
-    """Tells whether any package may have such an entry point: in 1 ms, where asking takes 30."""
+    """Tells whether any package may have such an entry point: in 1 ms, where searching takes 30."""
     for folder in sys.path:
         try:
             names = os.listdir(folder or ".")
@@ -121,7 +121,7 @@ def _why_no_agent(agent: object, name: str) -> str | None:
 
 
 def _workspace_around(package: str) -> str | None:
-    """Returns the workspace that a package lies in; None if it lies in none, or is not there."""
+    """Returns the workspace that a package lies in; None if it lies in none, or is missing."""
     from importlib.util import find_spec
 
     from takeback.errors import TakebackError
@@ -132,7 +132,7 @@ def _workspace_around(package: str) -> str | None:
         spec = find_spec(package)
         home = takeback_home(os.environ)
     except (ImportError, ValueError, TakebackError):
-        return None  # loading says why it is not there; without a home there is no workspace
+        return None  # loading says why it is missing; without a home there is no workspace
     if spec is None:
         return None
     places = [spec.origin or "", *(spec.submodule_search_locations or ())]
@@ -140,10 +140,10 @@ def _workspace_around(package: str) -> str | None:
 
 
 def contained_adapter(agent: Agent) -> Adapter:
-    """Returns the adapter of another package's agent; one that does not load can do nothing."""
+    """Returns the adapter of another package's agent; one that does not load does nothing."""
     return ContainedAdapter(agent.name, lambda: adapters.loaded(agent.adapter))
 
 
 def contained_connection(agent: Agent) -> Connection:
-    """Returns the connection of another package's agent, whatever it is."""
+    """Returns the connection of another package's agent."""
     return ContainedConnection(agent.name, lambda: adapters.loaded(agent.connection))

@@ -1,7 +1,7 @@
 """The adapter for Claude Code: its hooks, and its sessions as files of JSON lines.
 
-What a hook is told names the session, the turn (``prompt_id``) and the transcript. The
-transcript itself is read and cut in ``conversation.py``, which no hook imports.
+A hook's input names the session, the turn (``prompt_id``) and the transcript. The transcript itself
+is read and cut in ``conversation.py``, which no hook imports.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _TOOLS: dict[str, events.ToolKind] = {
 _PATHS = ("file_path", "notebook_path")
 _REASONS = {"SessionStart": "source", "SessionEnd": "reason", "PreCompact": "trigger"}
 _NOTIFICATION = "<task-notification>"
-"""How a prompt begins by which a finished task, and no person, wakes the model."""
+"""How a prompt begins with which a finished task, not a person, wakes the model."""
 
 
 class Claude:
@@ -76,7 +76,7 @@ class Claude:
         if kind == events.TOOL_BEFORE and tools[0].kind != events.EDIT:
             return None
         if said in ("PostToolUse", "PostToolUseFailure") and subagent is None:
-            return None  # the end of the whole batch is told too, and once is enough
+            return None  # the end of the whole batch is announced too, and once is enough
         prompt = fields.text(payload, "prompt") if kind == events.PROMPT else None
         process = environ.get("CLAUDE_PID", "")
         return AgentEvent(
@@ -119,7 +119,7 @@ class Claude:
     def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
         if not fields.is_uuid(native):
             return Resume((), directory)
-        inside = None if moved else f"/resume {native}"  # it stays in the directory that it is in
+        inside = None if moved else f"/resume {native}"  # it stays in its present directory
         return Resume(("claude", f"--resume={native}"), directory, inside)
 
     def start(self, directory: str) -> Resume:
@@ -144,7 +144,7 @@ class Claude:
 
 
 def _tools(payload: Mapping[str, Any]) -> tuple[ToolCall, ...]:
-    """Returns the calls that an event speaks of: its own, or those of a whole batch."""
+    """Returns the calls that an event is about: its own, or those of a whole batch."""
     if "tool_calls" in payload:
         return tuple(_tool(call) for call in fields.tables(payload, "tool_calls"))
     if "tool_name" in payload or payload["hook_event_name"] == "PreToolUse":

@@ -25,7 +25,7 @@ _HOOKS = (
     Hook("PreCompact", 15),
     Hook("SessionEnd", 10),
 )
-"""Read-only tools carry no hook: a batch is told once, at its end."""
+"""Read-only tools have no hook: a batch is announced once, at its end."""
 _OFF = Off(("disableAllHooks",), True)
 _OURS = b"The hooks of takeback answer this command"
 _COMMAND = (

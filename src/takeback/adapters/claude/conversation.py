@@ -1,11 +1,11 @@
-"""A conversation as Claude Code keeps it: one JSON line an entry, each naming the one before.
+"""A conversation as Claude Code keeps it: one JSON line per entry, each naming the one before.
 
     prompt 1 ── call ┬─ call ── result ── answer ┬─ prompt 2 ── answer      abandoned
                      └─ result                   └─ prompt 3 ── answer      by its own /rewind
 
-The file only grows, so what was abandoned stays in it, and the history at a place is that
-place's ancestors. Results of calls made side by side hang beside the line of ancestors. Lines
-without a ``uuid`` are about the session, not of the conversation.
+The file only grows, so what was abandoned stays in it, and the history at a place is that place's
+ancestors. Results of parallel calls hang beside the line of ancestors. Lines without a ``uuid`` are
+about the session, not part of the conversation.
 
 The agent writes a little late: at a hook the last entries before it, a turn's answer above all,
 are often not in the file yet. They are looked up in what the file held later.
@@ -41,19 +41,19 @@ _CARRIED = frozenset(
         "worktree-state",
     )
 )
-"""Lines about the session that hold for a copy of it, as for the agent's own /branch.
+"""Lines about the session that are also true of a copy, as with the agent's own /branch.
 
 Left behind are marks of where the old file ended, requests kept for inspection, the queue of
-prompts, costs, titles, ties to remote services, and the agent's own file backups, which lie
+prompts, costs, titles, ties to remote services, and the agent's own file backups, which are kept
 under the old id.
 """
 _POINTERS = ("leafUuid", "messageId", "afterUuid")
 
 
 def cut(held: bytes, anchor: Anchor, later: bytes) -> bytes:
-    """Returns the lines of the history up to a place; nothing if nobody has spoken before it.
+    """Returns the lines of the history up to a place; empty if nothing was said before it.
 
-    ``held`` is the transcript at the place's time, ``later`` what it held afterwards. Raises
+    ``held`` is the transcript at the time of the place, ``later`` what it held afterwards. Raises
     ValueError if the anchor's leaf is in neither.
     """
     lines = read(held)
@@ -83,7 +83,7 @@ def new_session(history: bytes, *, native: str, transcript: str, title: str) -> 
 
 
 def is_interrupted(tail: bytes, turn: str | None) -> bool:
-    """Tells whether the newest message is the mark that Esc leaves, and of that turn."""
+    """Tells whether the newest message is the mark that Esc leaves, in that turn."""
     newest = next((line for line in reversed(read(tail)) if line.speaks), None)
     if newest is None or not newest.is_interruption:
         return False
@@ -92,7 +92,7 @@ def is_interrupted(tail: bytes, turn: str | None) -> bool:
 
 
 def command_in(tail: bytes, turn: str | None) -> str | None:
-    """Returns the words of the ``!command`` that a turn was."""
+    """Returns the words of a turn that was a ``!command``."""
     for line in reversed(read(tail)):
         if line.is_shell and turn is not None and text(line.record, "promptId") == turn:
             return line.shell_words
@@ -111,8 +111,8 @@ def _up_to(leaf: str, lines: list[Line]) -> tuple[list[Line], set[str]]:
 def _before(anchor: Anchor, lines: list[Line], after: list[Line]) -> tuple[list[Line], set[str]]:
     """Returns the lines to choose from, and the ids of those before the anchor's prompt.
 
-    The prompt's own entry tells what it follows. Where there is none, because the prompt was
-    refused or the agent died, it would have followed the last entry.
+    The prompt's own entry tells what it follows. If there is none, because the prompt was refused
+    or the agent died, it would have followed the last entry.
     """
     own = _own_entry(anchor, lines, after)
     if own is None:
@@ -120,8 +120,8 @@ def _before(anchor: Anchor, lines: list[Line], after: list[Line]) -> tuple[list[
     written = after[: after.index(own) + 1] if own in after else []
     kept = _ancestors(lines + written, own.id) - {own.id or ""}
     if own.is_taken_in:
-        # What went on between the typing and the taking in is no part of the place: its files
-        # are those at the typing.
+        # What happened between the typing and the taking in is not part of the place: its files are
+        # those at the typing.
         return lines, kept.intersection(line.id for line in lines if line.id)
     return lines + written, kept
 
@@ -129,9 +129,9 @@ def _before(anchor: Anchor, lines: list[Line], after: list[Line]) -> tuple[list[
 def _own_entry(anchor: Anchor, lines: list[Line], after: list[Line]) -> Line | None:
     """Returns the entry that holds the anchor's prompt.
 
-    It is written after its hook, so it is looked for in what came later. A prompt typed into a
-    running turn has the id of that turn, or becomes a turn of its own with an id that no hook
-    was told: then its words decide.
+    It is written after its hook, so it is searched for in what came later. A prompt typed into a
+    running turn has the id of that turn, or becomes a turn of its own with an id that no hook was
+    given: then its words decide.
     """
     prompt = None if anchor.prompt is None else anchor.prompt.strip()
 
@@ -149,10 +149,10 @@ def _own_entry(anchor: Anchor, lines: list[Line], after: list[Line]) -> Line | N
 
 
 def _not_yet_written(lines: list[Line], after: list[Line], turn: str | None) -> list[Line]:
-    """Returns the entries after the last line that were said before the place, not after it.
+    """Returns the entries after the last line that still came before the place.
 
-    They are what the turn ends with. A message with calls begins another round, which changes
-    files, and a person's words another step: neither is part of the place.
+    They are the end of the turn. A message with calls begins another round, which changes files,
+    and a person's words another step: neither is part of the place.
     """
     calling = {line.message for line in after if line.calls} - {line.message for line in lines}
     begun = any(_is_of(line, turn) for line in lines)
@@ -186,8 +186,8 @@ def _last(lines: Sequence[Line]) -> str | None:
 def _ancestors(lines: Sequence[Line], leaf: str | None) -> set[str]:
     """Returns the ids of an entry and of all before it, those before a compaction too.
 
-    Where an entry's parent is lost, by a damaged line, the entry written before it is taken for
-    the parent, much as the agent does.
+    If an entry's parent is lost to a damaged line, the entry written before it takes its place,
+    much as in the agent itself.
     """
     at = {line.id: number for number, line in enumerate(lines) if line.id is not None}
     found: set[str] = set()
@@ -221,7 +221,7 @@ def _beside(lines: Sequence[Line], kept: set[str]) -> set[str]:
 
 
 def _chosen(lines: Sequence[Line], kept: set[str]) -> Iterator[Line]:
-    """Returns the kept entries in their order, with the lines about the session that hold.
+    """Returns the kept entries in their order, with the lines about the session that stay true.
 
     A damaged line stays where it was, unless it is the end.
     """
@@ -242,8 +242,8 @@ def _chosen(lines: Sequence[Line], kept: set[str]) -> Iterator[Line]:
 def _renamed(line: Line, native: str, new: str) -> bytes:
     """Returns a line as one of the new session.
 
-    Words that name the old id stay as they are: the files that they speak of, such as long
-    outputs, lie in the old session's folder.
+    Words that name the old id stay as they are: the files they refer to, such as long outputs, are
+    in the old session's folder.
     """
     if line.damaged:
         return line.data

@@ -1,6 +1,6 @@
 """The lines of a transcript, and what each says.
 
-A program wrote them, and another version of it may write them otherwise: whatever a line holds,
+A program wrote them, and another version of it may write them differently: whatever a line holds,
 it is read without an error.
 """
 
@@ -22,8 +22,8 @@ _INTERRUPTED = ("[Request interrupted by user]", "[Request interrupted by user f
 class Line(Value):
     """One line: its bytes without the newline, what they say, which entry they are.
 
-    ``record`` is empty for a line that is no JSON object. ``id`` is None for a line that is no
-    entry of the conversation, such as one of a subagent's, which old versions wrote there too.
+    ``record`` is empty for a line that is not a JSON object. ``id`` is None for a line that is not
+    an entry of the conversation, such as a subagent's, which old versions wrote there too.
     """
 
     data: bytes
@@ -36,12 +36,12 @@ class Line(Value):
 
     @property
     def speaks(self) -> bool:
-        """True for what a person, the model or a tool said; False for what is noted beside."""
+        """True for what a person, the model or a tool said; False for notes beside it."""
         return self.id is not None and self.record.get("type") in ("user", "assistant")
 
     @property
     def parent(self) -> str | None:
-        """The entry before this one, also over a compaction, which begins without a parent."""
+        """The entry before this one, also across a compaction, which begins without a parent."""
         return text(self.record, "parentUuid") or text(self.record, "logicalParentUuid")
 
     @property
@@ -102,7 +102,7 @@ class Line(Value):
 
     @property
     def prompt(self) -> str | None:
-        """The words of a prompt, where it stands or where a turn took it in."""
+        """The words of a prompt, at its own entry or where a turn took it in."""
         if self.is_prompt:
             return _joined(self._blocks())
         if not self.is_taken_in:
@@ -112,7 +112,7 @@ class Line(Value):
 
     @property
     def carried_over(self) -> list[str]:
-        """The entries that a compaction left as they were."""
+        """The entries that a compaction left unchanged."""
         about = self.record.get("compactMetadata")
         carried = about.get("preservedMessages") if isinstance(about, dict) else None
         found = carried.get("allUuids", carried.get("uuids")) if isinstance(carried, dict) else None
@@ -127,7 +127,7 @@ class Line(Value):
 
 
 def read(data: bytes) -> list[Line]:
-    """Returns the whole lines of a file; the last may lack its newline, but not its end."""
+    """Returns the complete lines of a file; only the newline of the last may be missing."""
     *whole, last = json_lines.read_all(data, _line)
     found = [line for line in whole if line.data.strip()]
     return found if last.damaged else [*found, last]

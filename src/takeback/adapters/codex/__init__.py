@@ -1,7 +1,7 @@
 """The adapter for Codex, as version 0.166 works.
 
-A thread is one rollout file, or a chain of them: after a rewind inside Codex, and in a fork, a
-new file goes on from a place in an older one, which its first line names:
+A thread is one rollout file, or a chain of them: after a rewind inside Codex, and in a fork, a new
+file continues from a place in an older one, which its first line names:
 
     rollout-T-A.jsonl     task 1 ─ task 2 ─ task 3
                                   └─ history_base: A, the place before task 3
@@ -83,7 +83,7 @@ class Codex:
     def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
         if not fields.is_uuid(native):
             return Resume((), directory)
-        where = ("-C", directory) if moved else ()  # else it asks, and takes the old one for a yes
+        where = ("-C", directory) if moved else ()  # else it asks, with the old one as the default
         return Resume(("codex", "resume", *where, native), directory)
 
     def start(self, directory: str) -> Resume:
@@ -98,7 +98,7 @@ class Codex:
         return json_text.dumps({"decision": "block", "reason": text})
 
     def command_in(self, tail: bytes, turn: str | None) -> str | None:
-        """Returns None: nothing tells of a command."""
+        """Returns None: nothing reports a command."""
         return None
 
     def note(self, text: str, warning: str = "") -> str:
@@ -188,8 +188,8 @@ def _subagent(payload: Mapping[str, Any]) -> str | None:
     """Returns the id of the subagent that an event comes from.
 
     Such an event has the session of the parent but the transcript and the turn of the subagent
-    (only SubagentStop has the parent's transcript): a checkpoint made of it would keep the
-    wrong conversation, and a subagent's task is no prompt. What it changed is found at its end.
+    (only SubagentStop has the parent's transcript): a checkpoint made from it would keep the wrong
+    conversation, and a subagent's task is not a prompt. What it changed is found at its end.
     """
     return fields.text(payload, "agent_id")
 
@@ -210,7 +210,7 @@ def _patched(patch: str) -> Iterator[str]:
 
 
 def _base_of(path: str) -> str | None:
-    """Returns the file from which a rollout goes on, None if it begins by itself.
+    """Returns the file that a rollout continues, None if it has its own beginning.
 
     ``history_base`` calls it a thread, but it is the last id in the name of a file: that of a
     thread, or that of an earlier continuation.

@@ -1,6 +1,6 @@
 """Codex rollouts: where a turn begins, a history cut there, and that history as a new thread.
 
-One JSON object a line. ``task_started`` begins a turn and ``task_complete`` or ``turn_aborted``
+One JSON object per line. ``task_started`` begins a turn and ``task_complete`` or ``turn_aborted``
 ends it. When the prompt hook runs the turn has begun, but the prompt is not written yet:
 
     session_meta │ task_started … task_complete │ task_started turn_context ░ prompt …
@@ -28,7 +28,7 @@ _QUIET_LINES = (_META, "turn_context", "world_state", "token_usage_record")
 _QUIET_EVENTS = (_STARTED, *_ENDED, "token_count", "thread_settings_applied")
 _ID_FIELDS = ("thread_id", "session_id", "sender_thread_id")
 _ELSEWHERE = ("history_base", "forked_from_id", "forked_from_ordinal_exclusive")
-"""What a first line says of the file that it goes on from."""
+"""What a first line says of the file that it continues."""
 
 
 class _Line(JsonLine):
@@ -44,7 +44,7 @@ class _Line(JsonLine):
 
     @property
     def event(self) -> str | None:
-        """What an event line tells, such as ``task_started``."""
+        """What an event line reports, such as ``task_started``."""
         return fields.text(self.payload, "type") if self.kind == "event_msg" else None
 
     @property
@@ -58,7 +58,7 @@ class _Line(JsonLine):
 
     @property
     def is_human(self) -> bool:
-        """True for what a person typed; Codex itself speaks as the user too."""
+        """True for what a person typed; Codex itself also speaks as the user."""
         if not self.is_message or self.payload.get("role") != "user":
             return False
         passed = fields.table(self.payload, "internal_chat_message_metadata_passthrough")
@@ -90,7 +90,7 @@ def cut(parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes
     if started is not None and not any(
         line.is_said or line.event in _ENDED for line in kept[started:]
     ):
-        kept = kept[:started]  # a turn that has begun, and in which nothing was said yet
+        kept = kept[:started]  # a turn that has begun, but in which nothing was said yet
     if not any(line.is_said for line in kept):
         return b""
     return b"".join(line.raw for line in kept)
@@ -109,8 +109,8 @@ def _place(lines: Sequence[_Line], anchor: Anchor, later: Sequence[bytes]) -> in
     prompts = [index for index in range(started, end) if lines[index].is_human]
     if not prompts:
         return started
-    # The turn has its prompt, so this is one that was typed into it: it is to come, unless it
-    # is the last thing that was said.
+    # The turn has its prompt, so this one was typed into it: it is yet to come, unless it is the
+    # last thing that was said.
     own = prompts[-1]
     if anchor.prompt not in (*lines[own].texts, "\n".join(lines[own].texts)):
         return end
@@ -144,14 +144,14 @@ def _joined(parts: Sequence[bytes]) -> list[_Line]:
 
 
 def _base_in(lines: Sequence[_Line]) -> Mapping[str, Any] | None:
-    """Returns what a file says of the one from which it goes on."""
+    """Returns what a file says of the one that it continues."""
     if not lines or lines[0].kind != _META:
         return None
     return fields.table(lines[0].payload, "history_base") or None
 
 
 def _beginning(older: bytes, base: Mapping[str, Any]) -> list[_Line]:
-    """Returns the lines of a file up to where another goes on from it."""
+    """Returns the lines of a file up to where another continues it."""
     end = fields.number(base, "end_byte_offset")
     lines = _lines(older[:end]) if end is not None and 0 < end <= len(older) else []
     whole = sum(len(line.raw) for line in lines)
@@ -162,7 +162,7 @@ def _beginning(older: bytes, base: Mapping[str, Any]) -> list[_Line]:
 
 
 def _numbered(lines: Iterable[_Line]) -> list[_Line]:
-    """Returns lines with their ordinals from 0 on; those that cannot be read have none."""
+    """Returns lines with their ordinals from 0; unreadable ones have none."""
     numbered: list[_Line] = []
     ordinal = 0
     for line in lines:
@@ -177,9 +177,9 @@ def _numbered(lines: Iterable[_Line]) -> list[_Line]:
 
 
 def new_session(history: bytes, *, native: str, transcript: str, now: float) -> NewSession:
-    """Returns a history as a new thread; its words stay as they are, even where they name the old.
+    """Returns a history as a new thread; its words stay as they are, even if they name the old one.
 
-    A fork's lines that stem from its parent have the parent's id.
+    A fork's lines that come from its parent have the parent's id.
     """
     new = _new_id(now)
     lines = _lines(history)
@@ -218,7 +218,7 @@ def _with_new_id(value: Any, old: set[str], new: str) -> Any:
 
 
 def _new_id(now: float) -> str:
-    """Returns a UUID of version 7, the form that Codex uses: the time, then chance."""
+    """Returns a UUID of version 7, the form that Codex uses: the time, then random bits."""
     milliseconds = int(now * 1000) & ((1 << 48) - 1)
     chance = int.from_bytes(os.urandom(10), "big")
     number = milliseconds << 80 | 7 << 76 | (chance >> 64 & 0xFFF) << 64
@@ -238,7 +238,7 @@ def is_over(tail: bytes, turn: str | None) -> bool:
 
 
 def _lines(data: bytes) -> list[_Line]:
-    """Returns the whole lines; a last one without its end was being written."""
+    """Returns the complete lines; a last one without its end was being written."""
     return json_lines.read(data, _Line)
 
 

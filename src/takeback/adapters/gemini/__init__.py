@@ -1,8 +1,8 @@
 """The adapter for Gemini CLI, as version 0.61 works.
 
-A session is one chat file. A resumed session is announced (SessionStart) before Gemini has
-turned to that file: for that moment it names a new file beside it, of the same id and a later
-minute, in which nothing is said yet and which it leaves behind:
+A session is one chat file. A resumed session is announced (SessionStart) before Gemini has switched
+to that file: at that moment it names a new file beside it, with the same id and a later minute,
+which has no messages yet and is abandoned:
 
     session-2026-11-15T12-34-4cf0df97.jsonl    the conversation
     session-2026-11-15T12-40-4cf0df97.jsonl    what SessionStart names, 12:40
@@ -90,7 +90,8 @@ class Gemini:
         return os.path.join(config_home(environ), "tmp")
 
     def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
-        """See the port. A prompt is not written yet when it is announced, so all is before it."""
+        """See the port. A prompt is announced before it is written, so the whole file precedes
+        it."""
         from takeback.adapters.gemini import conversation
 
         return conversation.cut(parts)
@@ -105,7 +106,7 @@ class Gemini:
     def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
         if not fields.is_uuid(native):
             return Resume((), directory)
-        if moved:  # it finds sessions by their project
+        if moved:  # it looks up sessions by their project
             return Resume(("gemini", f"--session-file={moved}"), directory)
         return Resume(("gemini", f"--resume={native}"), directory, "/resume")
 
@@ -118,11 +119,11 @@ class Gemini:
         return conversation.is_over(tail)
 
     def answer(self, text: str) -> str:
-        # Shown as "Agent execution stopped: ..."; on lines of its own it can be read.
+        # Shown as "Agent execution stopped: ..."; on lines of its own it is readable.
         return json_text.dumps({"continue": False, "stopReason": f"takeback\n{text}"})
 
     def command_in(self, tail: bytes, turn: str | None) -> str | None:
-        """Returns None: nothing tells of a command."""
+        """Returns None: nothing reports a command."""
         return None
 
     def note(self, text: str, warning: str = "") -> str:
@@ -151,7 +152,7 @@ def _prompt(payload: Mapping[str, Any]) -> AgentEvent:
 
 
 def _is_nudge(prompt: str) -> bool:
-    """Tells a prompt that Gemini sends itself, after a model gave an empty answer."""
+    """Tells whether Gemini sent the prompt itself, after a model gave an empty answer."""
     return prompt.startswith("[System: You ") and prompt.endswith("]")
 
 

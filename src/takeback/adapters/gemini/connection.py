@@ -66,7 +66,7 @@ class GeminiConnection:
 
 
 def config_home(environ: Mapping[str, str]) -> str:
-    """Returns Gemini's directory; its variable stands for the home directory, not for this."""
+    """Returns Gemini's directory; its variable names the home directory, not this one."""
     return os.path.join(config_directory(environ, "GEMINI_CLI_HOME", ""), ".gemini")
 
 

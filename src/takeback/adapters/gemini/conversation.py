@@ -1,8 +1,8 @@
 """Gemini chat files: what is still part of the conversation, and that as a new session.
 
-A chat file is a log, one JSON object a line; who reads it replays it from the top:
+A chat file is a log, one JSON object per line; reading it means replaying it from the top:
 
-    {"sessionId", "projectHash", ...}     a header; another one each time that it is opened
+    {"sessionId", "projectHash", ...}     a header; another one each time it is opened
     {"id", "type", "content", ...}        a message, or a new version of the one with that id
     {"$set": {"messages": [...], ...}}    these are the messages now; the others are forgotten
     {"$set": {"sessionId", "summary" …}}  other facts
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _NOT_SAID = ("/", "?", "<session_context>", "<hook_context>")
-"""How texts begin that Gemini does not take up again."""
+"""How texts begin that Gemini does not load again."""
 _CANCELLED = "Request cancelled."
 
 
@@ -39,7 +39,7 @@ class _Line(JsonLine):
 
     @property
     def message(self) -> str | None:
-        """The id of the message that the line is."""
+        """The id of the line's message."""
         return fields.text(self.record, "id")
 
     @property
@@ -53,7 +53,7 @@ class _Line(JsonLine):
 
     @property
     def speaks(self) -> bool:
-        """True for a message by somebody, and for one taken back."""
+        """True for any message, also one that was taken back."""
         somebody = self.message is not None and self.record.get("type") in ("user", "gemini")
         return somebody or self.rewinds_to is not None
 
@@ -79,12 +79,12 @@ def cut(parts: Sequence[bytes]) -> bytes:
             opened = max((i for i, line in enumerate(lines) if line.is_header), default=0)
             if any(line.speaks for line in lines[opened:]):
                 return b""
-            lines = lines[:opened]  # opened again, and its messages not yet taken up
+            lines = lines[:opened]  # opened again, but its messages not yet loaded
     return b""
 
 
 def _remembered(lines: Sequence[_Line]) -> list[_Line]:
-    """Returns the lines without the messages that later lines forget, and without those."""
+    """Returns the lines without the messages that later lines forget, and without those lines."""
     places: dict[str, list[int]] = {}  # of each message in order, the lines that hold it
     forgotten: dict[int, set[str]] = {}
 
@@ -106,7 +106,7 @@ def _remembered(lines: Sequence[_Line]) -> list[_Line]:
 
 
 def _without(line: _Line, ids: set[str] | None) -> _Line | None:
-    """Returns a line without some of its messages, None if it was nothing but these."""
+    """Returns a line without some of its messages, None if it had only these."""
     if ids is None:
         return line
     left = [one for one in line.messages if one["id"] not in ids]
@@ -118,7 +118,7 @@ def _without(line: _Line, ids: set[str] | None) -> _Line | None:
 
 
 def _is_said(message: Mapping[str, Any]) -> bool:
-    """Tells whether Gemini takes a message up again when it resumes."""
+    """Tells whether Gemini loads a message again when it resumes."""
     content = message.get("content")
     parts = content if isinstance(content, list) else [content]
     if message.get("type") == "gemini":
@@ -142,8 +142,8 @@ def _text(message: Mapping[str, Any]) -> str:
 def new_session(history: bytes, *, transcript: str, title: str, now: float) -> NewSession:
     """Returns a history as a new session, with its id wherever the file names its session.
 
-    The last line gives the title, and a time by which Gemini's clean-up does not take it for
-    an old session.
+    The last line gives the title, and a time that keeps Gemini's clean-up from treating it as an
+    old session.
     """
     new = str(uuid.uuid4())
     lines = [_renamed(line, new).raw for line in _lines(history)]
@@ -181,7 +181,7 @@ def is_over(tail: bytes) -> bool:
 
 
 def _lines(data: bytes) -> list[_Line]:
-    """Returns the whole lines; a last one without its end was being written."""
+    """Returns the complete lines; a last one without its end was being written."""
     return json_lines.read(data, _Line)
 
 

@@ -82,7 +82,7 @@ class OpenCode:
     def new_session(
         self, history: bytes, *, native: str, transcript: str, title: str, now: float
     ) -> NewSession:
-        """See the port; there is no file, but one to be imported."""
+        """See the port; the only file is one to be imported."""
         from takeback.adapters.opencode import conversation
         from takeback.adapters.opencode.importer import MARK
 
@@ -98,11 +98,11 @@ class OpenCode:
         return Resume((_NAME,), directory)
 
     def is_over(self, tail: bytes, turn: str | None) -> bool:
-        """Returns False: the plugin announces every end, also one by Esc."""
+        """Returns False: the plugin announces every end, even by Esc."""
         return False
 
     def command_in(self, tail: bytes, turn: str | None) -> str | None:
-        """Returns None: what such an end says has the words."""
+        """Returns None: the event of such an end has the words."""
         return None
 
     def note(self, text: str, warning: str = "") -> str:
@@ -127,7 +127,7 @@ def _event(payload: Mapping[str, Any], kind: events.EventKind, **more: Any) -> A
 
 
 def _prompt(payload: Mapping[str, Any]) -> AgentEvent:
-    """Reads a prompt; a part is synthetic that opencode or a plugin has put in."""
+    """Reads a prompt; parts that opencode or a plugin has added are synthetic."""
     texts = fields.tables(payload, "texts")
     typed = [text for part in texts if (text := fields.text(part, "text")) and not _added(part)]
     return _event(
@@ -151,13 +151,13 @@ def _tool_before(payload: Mapping[str, Any]) -> AgentEvent | None:
 
 
 def _tool_after(payload: Mapping[str, Any]) -> AgentEvent:
-    """Reads the end of a tool; its call is where the conversation stands."""
+    """Reads the end of a tool; the conversation is at its call."""
     leaf = fields.text(payload, "call")
     return _event(payload, events.ROUND_END, tools=(_tool(payload),), leaf=leaf)
 
 
 def _turn_end(payload: Mapping[str, Any]) -> AgentEvent:
-    """Reads an end, which may be the second one of a turn: after Esc, or when a summary is made.
+    """Reads an end, which may be the second of a turn: after Esc, or when a summary is made.
 
     A ``!command`` has no prompt event; its end is known by the message that it leaves.
     """
@@ -170,7 +170,7 @@ def _compact(payload: Mapping[str, Any]) -> AgentEvent:
 
 
 def _reverted(payload: Mapping[str, Any]) -> AgentEvent:
-    """Reads that the person went back, or forward again, by opencode's own means."""
+    """Reads that the person went back, or forward again, with opencode's own commands."""
     return _event(payload, events.TREE, entry=fields.text(payload, "entry"))
 
 

@@ -46,7 +46,7 @@ class OpenCodeConnection:
         return (FileEdit(path, found, None if ours else found),)
 
     def is_connected(self, environ: Mapping[str, str], home: str, here: str | None) -> bool:
-        """See the port; an older takeback's plugin counts, since it still speaks to this one."""
+        """See the port; an older takeback's plugin counts, since it still works with this one."""
         found = read(_plugin(environ, here))
         return found is not None and found.startswith(_FIRST) and _launcher(home) in found
 
@@ -57,7 +57,7 @@ class OpenCodeConnection:
         return None
 
     def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
-        """Returns None: only opencode's database knows, which is opencode's alone."""
+        """Returns None: only opencode's own database knows, and we do not read it."""
         return None
 
 

@@ -1,9 +1,9 @@
 """opencode's conversation, cut at a place, as a file that opencode imports.
 
-What is kept are lines, one a message and the session last (adapters/opencode). What is imported
-is the document that ``opencode export`` writes: {"info": SESSION, "messages": [MESSAGE, ...]}.
-opencode passes over what it imports under an id that it has already, so every id is new; and it
-sorts by them, so each keeps its first half, which is a time.
+We keep lines, one per message and the session last (adapters/opencode). opencode imports the
+document that ``opencode export`` writes: {"info": SESSION, "messages": [MESSAGE, ...]}. It ignores
+anything imported under an id that it already has, so every id is new; and it sorts by ids, so each
+keeps its first half, which is a time.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _OWN = 6
 _REST = 8
 _IDS = ("id", "sessionID", "messageID", "parentID", "tail_start_id", "parentSessionId")
 _SAID = ("input", "output", "text", "raw")
-"""Where the words of people, models and tools stand: nothing in there is an id."""
+"""Fields with the words of people, models and tools: nothing in there is an id."""
 _KEPT = ("slug", "projectID", "workspaceID", "directory", "path", "metadata", "agent", "model")
-"""What a fork in opencode takes over too; no share, no costs, no place that was reverted to."""
+"""What a fork in opencode copies too; no share, no costs, no place that was reverted to."""
 _ENDED = ("completed", "error")
 
 
@@ -42,7 +42,7 @@ class _Kept(Value):
 
 
 def cut(parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
-    """Returns the conversation up to a place; empty if nothing has been said there."""
+    """Returns the conversation up to a place; empty if nothing had been said by then."""
     kept = _read(b"".join(parts))
     lines = []
     ended = _ended_calls(_read(b"".join(later))) if anchor.leaf else {}
@@ -63,9 +63,9 @@ def cut(parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes
 
 
 def _read(data: bytes) -> _Kept:
-    """Reads whole lines; a torn one, and what is no message, is left out.
+    """Reads complete lines; a torn one, and one that is not a message, is left out.
 
-    A session that was made here begins with what was made, which is the document to import.
+    A session that was made here begins with the document to import.
     """
     if data.startswith(b'{"info":{') and not data.endswith(b"\n"):
         data = _as_lines(data)
@@ -99,7 +99,7 @@ def _line(record: Mapping[str, Any]) -> bytes:
 
 
 def _beginning(line: bytes, message: Mapping[str, Any], part: str | None) -> list[bytes]:
-    """Returns what is left of the message that was reverted to: what comes before a part."""
+    """Returns what remains of the message that was reverted to: what comes before a part."""
     parts = list(fields.tables(message, "parts"))
     ids = [fields.text(one, "id") for one in parts]
     if part is None or ids[:1] == [part]:
@@ -108,7 +108,7 @@ def _beginning(line: bytes, message: Mapping[str, Any], part: str | None) -> lis
 
 
 def _ended_calls(kept: _Kept) -> dict[str, Mapping[str, Any]]:
-    """Returns the parts of a conversation that are calls of tools with their results, by call."""
+    """Returns the tool calls of a conversation that have their results, by call."""
     found = {}
     for _, message in kept.messages:
         for part in fields.tables(message, "parts"):
@@ -121,7 +121,7 @@ def _ended_calls(kept: _Kept) -> dict[str, Mapping[str, Any]]:
 def _with_result(
     line: bytes, message: Mapping[str, Any], call: str | None, ended: Mapping[str, Any]
 ) -> bytes:
-    """Puts in the result of the call that a round ended with; opencode writes it a moment later."""
+    """Adds the result of the call that a round ended with; opencode writes it a moment later."""
     parts = fields.tables(message, "parts")
     if call is None or not any(_is_open(part, call) for part in parts) or call not in ended:
         return line

@@ -1,9 +1,9 @@
-"""Has opencode take in a session that was made here.
+"""Has opencode import a session that was made here.
 
-opencode keeps its sessions in a database of its own, so a file becomes one by
-``opencode import``. It is run by its absolute path, never one of a workspace, with the little of
-the environment that says where its database is; and it is told to load neither the project's
-configuration nor plugins, for those are code of the project.
+opencode keeps its sessions in a database of its own, so ``opencode import`` turns a file into one.
+It is run by its absolute path, never from a workspace, with only the variables that say where its
+database is; and it is told to load neither the project's configuration nor plugins, for those are
+the project's code.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from takeback.programs import IsWorkspace
 
 MARK = "takeback"
-"""What stands in the id of every session that was made here."""
+"""A mark in the id of every session that was made here."""
 _SECONDS = 120
 _PASSED_ON = ("HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "LANG", "TZ")
 _PREFIXES = ("LC_", "XDG_", "OPENCODE_")
@@ -32,15 +32,15 @@ _SEALED = {"OPENCODE_DISABLE_PROJECT_CONFIG": "1", "OPENCODE_PURE": "1"}
 
 
 class Importer:
-    """What gives a session's file to opencode."""
+    """Hands a session's file to opencode."""
 
     def parcel(self, native: str) -> str | None:
-        """Returns the name of the file that a session waits in; None for one of opencode's own."""
+        """Returns the name of the file in which a session waits; None for opencode's own."""
         own = fields.is_prefixed(native, "ses_") and MARK in native
         return f"{native}.json" if own else None
 
     def check(self, environ: Mapping[str, str], is_workspace: IsWorkspace) -> None:
-        """Raises Refused if there is no opencode to import it."""
+        """Raises Refused if there is no opencode that could import it."""
         _program(environ, is_workspace)
 
     def take_in(
@@ -77,7 +77,7 @@ def _program(environ: Mapping[str, str], is_workspace: IsWorkspace) -> str:
 
 
 def _run(argv: list[str], directory: str, environ: Mapping[str, str]) -> tuple[int, str]:
-    """Runs a program to its end; returns its status and the last line of what it complained."""
+    """Runs a program to its end; returns its status and the last line of its complaint."""
     with subprocess.Popen(
         argv,
         cwd=directory,
@@ -85,7 +85,7 @@ def _run(argv: list[str], directory: str, environ: Mapping[str, str]) -> tuple[i
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        start_new_session=True,  # so that it can be ended whole
+        start_new_session=True,  # so that it can be ended with its children
     ) as process:
         try:
             _, said = process.communicate(timeout=_SECONDS)

@@ -1,9 +1,9 @@
 """The adapter for pi, as version 0.87 works.
 
-pi has no hooks; an extension of ours runs inside it (integrations/pi) and forwards pi's own
-events, with the session, its file, and the leaf: the entry of the conversation's tree that pi
-stands at. pi calls a round of the model a turn; the person's turn is from ``before_agent_start``
-to ``agent_settled``.
+pi has no hooks; an extension of ours runs inside it (integrations/pi) and forwards pi's own events,
+with the session, its file, and the leaf: the entry of the conversation's tree that pi is at. pi
+calls a round of the model a turn; the person's turn is from ``before_agent_start`` to
+``agent_settled``.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ class Pi:
         kind = _KINDS.get(said)
         steer = fields.text(payload, "behavior") is not None
         if kind is None or (said == "input" and not steer):
-            return None  # what is typed while pi is idle comes again when pi takes it up
+            return None  # what is typed while pi is idle comes again when pi processes it
         tools = tuple(_tool(call) for call in fields.tables(payload, "tools"))
         if kind == events.TOOL_BEFORE and not any(tool.kind == events.EDIT for tool in tools):
             return None
         if kind == events.ROUND_END and not tools:
-            return None  # an answer changes no file, and if it is the last the end is told too
+            return None  # an answer changes no file, and if it is the last, the end comes too
         parent = fields.text(payload, "parent_session") if said == "session_start" else None
         return AgentEvent(
             kind=kind if parent is None else events.FORKED,
@@ -115,7 +115,7 @@ class Pi:
         return is_over(tail)
 
     def command_in(self, tail: bytes, turn: str | None) -> str | None:
-        """Returns None: nothing tells of a command."""
+        """Returns None: nothing reports a command."""
         return None
 
     def note(self, text: str, warning: str = "") -> str:
@@ -148,9 +148,9 @@ def _entry(payload: Mapping[str, Any]) -> str | None:
 
 
 def _forked_at(payload: Mapping[str, Any]) -> str | None:
-    """Returns the leaf that pi stood at when the prompt came that a fork goes to before.
+    """Returns the leaf that pi was at when the prompt came before which a fork begins.
 
-    ``path`` is the way from the prompt's entry to the root.
+    ``path`` leads from the prompt's entry to the root.
     """
     if payload.get("position") != "before":
         return _entry(payload)
@@ -158,10 +158,10 @@ def _forked_at(payload: Mapping[str, Any]) -> str | None:
 
 
 def leaf_before(path: Sequence[Mapping[str, Any]]) -> str | None:
-    """Returns the leaf that pi stood at when a prompt came; ``path`` leads from it to the root.
+    """Returns the leaf that pi was at when a prompt came; ``path`` leads from it to the root.
 
     pi writes a system message before a prompt when its tools or its own prompt changed, and
-    takeback its note to the model: those are no places.
+    takeback its note to the model: those do not count.
     """
     before = (node for node in path if node.get("role") not in ("system", "note"))
     return next((fields.text(node, "id") for node in before), ROOT)

@@ -47,7 +47,7 @@ class PiConnection:
         self, environ: Mapping[str, str], home: str, here: str | None
     ) -> tuple[FileEdit, ...]:
         edits = []
-        for _, path in reversed(_paths(environ, here)):  # the folder goes with what was first in it
+        for _, path in reversed(_paths(environ, here)):  # the first file last: the folder goes with it
             before = connecting.read(path)
             edits.append(FileEdit(path, before, None if _is_ours(before) else before))
         return tuple(edits)
@@ -63,7 +63,7 @@ class PiConnection:
 
     def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
         sessions = environ.get("PI_CODING_AGENT_SESSION_DIR")
-        if sessions:  # of all projects in one folder, and no name tells which
+        if sessions:  # of all projects in one folder, with names that do not tell which
             return None
         folder = root.lstrip("/").replace("/", "-").replace("\\", "-").replace(":", "-")
         return newest_in(os.path.join(config_home(environ), "sessions", f"--{folder}--"), ".jsonl")

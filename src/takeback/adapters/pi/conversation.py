@@ -1,11 +1,11 @@
-"""A conversation as pi keeps it: a tree of entries, one JSON object a line, in one file.
+"""A conversation as pi keeps it: a tree of entries, one JSON object per line, in one file.
 
     {"type": "session", "id": ..., "cwd": ..., "parentSession": ...}      the header
     model ── system ── prompt 1 ── answer ┬─ prompt 2 ── answer           abandoned by /tree
                                           └─ prompt 3 ── answer ── label
 
-The file only grows. The history at a place is the line of its ancestors. Where pi resumes a file it
-stands at the last line; a label and a name are entries too, and count from wherever they stand.
+The file only grows. The history at a place is the line of its ancestors. When pi resumes a file it
+is at the last line; a label and a name are entries too, and apply wherever they are.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Line(JsonLine):
 
     @property
     def speaks(self) -> bool:
-        """True for what the model is sent beyond pi's own words."""
+        """True for what is sent to the model besides pi's own words."""
         if self.kind == "message":
             return self.message.get("role") in _SPOKEN
         return self.kind in ("compaction", "branch_summary", "custom_message")
@@ -56,14 +56,14 @@ class _Line(JsonLine):
 
 
 def cut(held: bytes, anchor: Anchor, later: bytes) -> bytes:
-    """Returns the header and the entries up to a place; nothing if nobody spoke before it.
+    """Returns the header and the entries up to a place; empty if nothing was said before it.
 
-    ``held`` is the file at the place's time, ``later`` what it held afterwards. Raises ValueError
-    if the anchor's leaf is in neither.
+    ``held`` is the file at the time of the place, ``later`` what it held afterwards. Raises
+    ValueError if the anchor's leaf is in neither.
     """
     lines = _lines(held)
     leaf = anchor.leaf or _last(lines)
-    if not lines or leaf is None or leaf == ROOT:  # the file comes with the first answer
+    if not lines or leaf is None or leaf == ROOT:  # the file is created with the first answer
         return b""
     if leaf not in _entries(lines):
         lines = _lines(later)
@@ -96,7 +96,7 @@ def new_session(history: bytes, *, transcript: str, title: str, now: float) -> N
 
 
 def is_over(tail: bytes) -> bool:
-    """Tells whether the model has spoken its last word, or was stopped in the middle of it."""
+    """Tells whether the model has finished, or was stopped in the middle."""
     for line in reversed(_lines(tail)):
         if line.message.get("role") in ("user", "toolResult"):
             return False
@@ -106,7 +106,7 @@ def is_over(tail: bytes) -> bool:
 
 
 def _lines(data: bytes) -> list[_Line]:
-    """Returns what can be read, as pi does: a damaged line is passed over, a torn one too."""
+    """Returns the readable lines, as pi does: damaged and torn ones are skipped."""
     return [line for line in json_lines.read_all(data, _Line) if line.record]
 
 
@@ -115,12 +115,12 @@ def _entries(lines: Sequence[_Line]) -> dict[str, _Line]:
 
 
 def _last(lines: Sequence[_Line]) -> str | None:
-    """Returns where pi stands when it opens the file."""
+    """Returns the entry that pi is at when it opens the file."""
     return next((line.id for line in reversed(lines) if line.id is not None), None)
 
 
 def _ancestors(entries: Mapping[str, _Line], leaf: str) -> list[_Line]:
-    """Returns an entry and all before it, the oldest first."""
+    """Returns an entry and all its ancestors, the oldest first."""
     found: dict[str, _Line] = {}
     at: str | None = leaf
     while at is not None and at in entries and at not in found:
@@ -130,7 +130,7 @@ def _ancestors(entries: Mapping[str, _Line], leaf: str) -> list[_Line]:
 
 
 def _labels(lines: Sequence[_Line], path: Sequence[_Line]) -> list[_Line]:
-    """Returns the labels of the path's entries that stand beside it, put at its end as pi does."""
+    """Returns the labels of the path's entries that are not on it, to go to its end as in pi."""
     kept = {line.id for line in path}
     newest: dict[str, _Line] = {}
     for line in lines:

@@ -1,14 +1,14 @@
-"""Which checkpoint stands at an entry of pi's tree.
+"""Which checkpoint belongs to an entry of pi's tree.
 
     user               the files when that prompt was sent
     assistant          the files after that answer and the tools that it called
     compaction         the files when it was made
-    branch summary     the files when pi came to that branch
-    anything else      no place of its own; the nearest one before it on the way to the root
+    branch summary     the files when pi moved to that branch
+    anything else      none of its own; that of the nearest entry on the way to the root
 
-Many checkpoints may have been made while pi stood at one entry: at the end of a turn, at the next
-prompt, after coming back to it by /tree with the files of another branch. So a leaf alone does not
-tell; the kind of checkpoint and, for a prompt, the time do.
+Many checkpoints may have been made while pi was at one entry: at the end of a turn, at the next
+prompt, after coming back to it by /tree with the files of another branch. So a leaf alone is not
+enough; the kind of checkpoint and, for a prompt, the time decide.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _is_step(node: Node) -> bool:
 
 
 class _Known:
-    """Checkpoints by where they stand; one that was recorded late does not have its files."""
+    """Checkpoints by their leaf; one that was recorded late does not have the right files."""
 
     def __init__(self, checkpoints: Sequence[Checkpoint]) -> None:
         timely = [c for c in checkpoints if not c.late]
@@ -82,17 +82,17 @@ class _Known:
         return self._sent(node, path[number + 1 :])
 
     def _sent(self, node: Node, before: Sequence[Node]) -> Checkpoint | None:
-        """Returns the checkpoint made when a prompt was sent, of several from there the last."""
+        """Returns the checkpoint made when a prompt was sent, the last if there are several."""
         written = _time(node) + _SLACK
         leaf = leaf_before(before)
         own = (c for c in self._prompts if c.leaf == leaf and c.time <= written)
         return next(own, None)
 
     def changed_nothing(self, node: Node) -> bool:
-        """Tells whether a step without a checkpoint has the place of the step before it.
+        """Tells whether a step without a checkpoint shares that of the step before it.
 
-        A round that only read makes none if nothing had changed. A prompt that was typed into a
-        running turn is taken in at the end of a round.
+        A round that only read makes none if nothing had changed. A prompt typed into a running turn
+        is taken in at the end of a round.
         """
         if node.get("role") == "assistant":
             return all(tool_kind(name) == READ for name in fields.texts(node, "tools"))
