@@ -47,7 +47,7 @@ class PiConnection:
         self, environ: Mapping[str, str], home: str, here: str | None
     ) -> tuple[FileEdit, ...]:
         edits = []
-        for _, path in reversed(_paths(environ, here)):  # the first file last: the folder goes with it
+        for _, path in reversed(_paths(environ, here)):  # the folder goes with the first file
             before = connecting.read(path)
             edits.append(FileEdit(path, before, None if _is_ours(before) else before))
         return tuple(edits)
