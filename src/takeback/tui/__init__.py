@@ -1,1 +1,1 @@
-"""The picker: look, choose, preview, take back, in the terminal. It decides nothing itself."""
+"""The picker: look, choose, preview and take back, in the terminal. It decides nothing itself."""

@@ -1,4 +1,4 @@
-"""What was done: written, deleted, left alone; how to go on, and the way back in one key."""
+"""What was done: written, deleted, left alone; how to continue, and a key to take it back."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 TAKE_BACK, RESUME = "take_back", "resume"
 QUIET = 0.5
-"""Seconds after it has appeared in which Enter is not heard."""
+"""Seconds after it has appeared in which Enter is ignored."""
 
 
 class AfterScreen(Dialog[str | None]):
-    """Shows an outcome; TAKE_BACK and RESUME are what the person wants next, None is enough."""
+    """Shows an outcome; answers TAKE_BACK or RESUME if the person wants that next, else None."""
 
     NAME = "What was done"
     BINDINGS = [  # noqa: RUF012 - as Textual has it
@@ -83,7 +83,7 @@ class AfterScreen(Dialog[str | None]):
 
     def on_mount(self) -> None:
         self._appeared = monotonic()
-        self.query_one("#enough").focus()  # never a program: what Enter does must be harmless
+        self.query_one("#enough").focus()  # never one that starts a program: Enter must be harmless
 
     def action_too_early(self) -> None:
         """Swallows an Enter that was meant for the screen before, or typed ahead."""

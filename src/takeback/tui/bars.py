@@ -1,4 +1,4 @@
-"""The line at the top, which says where one is, and the line at the foot, which says the keys."""
+"""The line at the top, which says where we are, and the line at the foot, which lists the keys."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TitleBar(Widget):
         self._right = ""
 
     def say(self, right: str) -> None:
-        """Sets what stands on the right."""
+        """Sets the text on the right."""
         if right != self._right:
             self._right = right
             self.refresh()
@@ -74,7 +74,7 @@ class KeyBar(Widget):
             self.refresh()
 
     def fitting(self) -> list[tuple[int, Key]]:
-        """Returns the keys that there is room for, with their columns; the last two always."""
+        """Returns the keys that fit, with their columns; always the last two."""
         rest = list(self._keys)
         while len(rest) > 2 and sum(_width(key) for key in rest) + 1 > self.size.width:
             del rest[-3]

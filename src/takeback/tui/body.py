@@ -1,4 +1,4 @@
-"""Lines that may be many more than fit: only those on the screen are made.
+"""Lines, perhaps many more than fit: only those on the screen are made.
 
 A plan can name 100,000 files, and every one of them can be looked at before it is agreed to.
 """
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 _CODES = re.compile(r"\x1b\[[\d;]*m")
 _LIST = "  "
-"""What an item of a list begins with."""
+"""The start of an item of a list."""
 
 
 class ScreenPaint(Paint):
-    """The colours of the command line, but for its yellow: on a light ground nobody reads it."""
+    """The colours of the command line, except its yellow: unreadable on a light background."""
 
     def warning(self, text: str) -> str:
         return self.strong(text)
@@ -39,9 +39,9 @@ PAINT = ScreenPaint(on=True)
 
 
 class Body(ScrollView, can_focus=True):
-    """Painted lines, wrapped where they are too long, with air after each list.
+    """Painted lines, wrapped where they are too long, with space after each list.
 
-    What is in a name steers nothing: the lines come from ``words``, where names are made harmless.
+    Names cannot control the terminal: the lines come from ``words``, where they are made harmless.
     """
 
     DEFAULT_CSS = """
@@ -100,7 +100,7 @@ def _aired(lines: Iterable[str]) -> list[str]:
 
 
 def _rows(line: str, width: int, console: Console) -> Iterable[str | Text]:
-    """Returns a line as it is if it fits, which nearly all do, else in parts."""
+    """Returns a line as it is if it fits, as nearly all do, else in parts."""
     plain = _CODES.sub("", line) if "\x1b" in line else line
     if cell_len(plain) <= width or width < 2:
         return (line,)

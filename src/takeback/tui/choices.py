@@ -1,4 +1,4 @@
-"""The list of actions at an entry: what can be done, and beside the rest why it cannot."""
+"""The list of actions at an entry: what can be done, and why the rest cannot."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ActionList(OptionList):
-    """The actions; the cursor passes over those that are not possible."""
+    """The actions; the cursor skips those that are not possible."""
 
     DEFAULT_CSS = """
     ActionList, ActionList:focus {
@@ -48,7 +48,7 @@ class ActionList(OptionList):
 
 
 class ActionsScreen(Dialog[Action | None]):
-    """Asks what to do; None when the person steps back."""
+    """Asks what to do; None if the person steps back."""
 
     NAME = "What to do"
 

@@ -1,4 +1,4 @@
-"""What the questions of the picker have in common: a frame over the timeline, keys at the foot.
+"""What the picker's questions have in common: a frame over the timeline, keys at the foot.
 
 Text from outside (prompts, paths, messages) is never read as markup: it is a ``Text``.
 """
@@ -80,7 +80,7 @@ class Choice(Button):
 
 
 class Dialog(ModalScreen[T]):
-    """A frame with a head, a middle that scrolls, and a foot that is always to be seen.
+    """A frame with a head, a middle that scrolls, and a foot that is always visible.
 
     Esc steps back, which never changes anything.
     """
@@ -120,18 +120,18 @@ class Dialog(ModalScreen[T]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (78, "-wide")]  # noqa: RUF012 - as Textual has it
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "step_back", "step back")]
     NAME = ""
-    """What stands in the frame, for people who hear the screen: which stage this is."""
+    """The title in the frame, for people who use a screen reader: which stage this is."""
 
     def head(self) -> Iterator[Widget]:
-        """Yields what stands at the top."""
+        """Yields the top part."""
         yield from ()
 
     def middle(self) -> Iterator[Widget]:
-        """Yields what may be longer than the screen."""
+        """Yields the part that may be longer than the screen."""
         yield from ()
 
     def foot(self) -> Iterator[Widget]:
-        """Yields what is asked."""
+        """Yields the question."""
         yield from ()
 
     def compose(self) -> ComposeResult:
@@ -148,7 +148,7 @@ class Dialog(ModalScreen[T]):
     def answer(self, result: T | None) -> None:
         """Closes the dialog with an answer, once.
 
-        A second key or click that was on its way would close what is below.
+        A second key or click already on its way would close the screen below.
         """
         if self.is_active:
             self.dismiss(result)

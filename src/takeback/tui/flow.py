@@ -4,7 +4,7 @@
                  │                                                │
               a label, a directory                      taken back: plan ─ doing ─ after
 
-Esc goes one stage back. Everything is decided by the operations; here is only asked and shown.
+Esc goes one stage back. The operations decide everything; this only asks and shows.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 class Flow:
-    """One way through the picker's questions, from a key on the timeline to what was done."""
+    """One run through the picker's questions, from a key on the timeline to what was done."""
 
     def __init__(self, app: PickerApp, workspace: WorkspaceThread) -> None:
         self._app = app
@@ -62,7 +62,7 @@ class Flow:
         return await self._recovery.guarded(self._travel(entry, ticked))
 
     async def step(self, kind: StepKind) -> Outcome | None:
-        """Undoes or redoes the last operation, through the plan like everything else."""
+        """Undoes or redoes the last operation, showing the plan first like everything else."""
         return await self._recovery.guarded(self._step(kind))
 
     async def operations(self) -> Outcome | None:
@@ -141,7 +141,7 @@ class Flow:
         asked: tuple[str, str, str],
         take: Callable[[Engine, str], T],
     ) -> T | None:
-        """Asks for a line until it is one that can be taken; None if the person stepped back."""
+        """Asks for a line until it is a valid one; None if the person stepped back."""
         question, about, value = asked
         while True:
             typed = await self._app.push_screen_wait(TextPrompt(question, about, value=value))
@@ -165,7 +165,7 @@ class Flow:
             note = None
             if plan.refused:
                 given = await self._answers(plan)
-                # Stepping back to the plan takes back what was waived on the way, too.
+                # Stepping back to the plan also withdraws what was waived on the way.
                 overrides = NO_OVERRIDES if given is None else overrides.replace(**given)
                 continue
             done = await self._go(proposal, overrides, plan)
@@ -185,7 +185,7 @@ class Flow:
         )
 
     async def _answers(self, plan: Plan) -> dict[str, bool] | None:
-        """Asks about each refusal by itself; returns the fields of ``Overrides`` chosen."""
+        """Asks about each refusal separately; returns the chosen fields of ``Overrides``."""
         given: dict[str, bool] = {}
         for number, refusal in enumerate(plan.refused, 1):
             question = words.refusal(refusal, plan)
@@ -198,7 +198,7 @@ class Flow:
         return given
 
     async def _arrive(self, proposal: Proposal, outcome: Outcome) -> Outcome:
-        """Shows what was done, as often as it is taken back from there."""
+        """Shows what was done, again each time it is taken back from there."""
         while True:
             choice = await self._app.push_screen_wait(AfterScreen(outcome, proposal.of))
             if choice == RESUME:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def help_lines() -> Iterator[str]:
-    """Yields the page. A heading has no blanks before it."""
+    """Yields the page. Headings are not indented."""
     for heading, some in keys.PAGES:
         yield heading
         for key in some:

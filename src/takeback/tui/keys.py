@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Key(NamedTuple):
     """A key as the foot shows it, what it does in a word, and the action that does it.
 
-    ``keys`` and ``sentence`` are the same at length, for the help.
+    ``keys`` and ``sentence`` are the long forms, for the help.
     """
 
     key: str
@@ -68,7 +68,7 @@ JUMPS = (
     Key("", "", "", "o", "the operations: go to before or after one"),
     Key("", "", "", "Ctrl-Z", "to the shell; fg comes back"),
 )
-"""Keys that only the help names."""
+"""Keys that only the help lists."""
 PAGES = (
     ("Timeline", (TIMELINE[0], *JUMPS, *TIMELINE[1:])),
     ("Search", SEARCH),

@@ -1,4 +1,4 @@
-"""The main screen: the timeline, the detail of the row that is chosen, the keys at the foot."""
+"""The main screen: the timeline, the detail of the chosen row, the keys at the foot."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _FLOW = "flow"
 
 
 class MainScreen(Screen[None]):
-    """Everything that is looked at; what is done is asked in screens above it."""
+    """Everything for looking; screens above it ask what to do."""
 
     ALLOW_IN_MAXIMIZED_VIEW = "KeyBar"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012 - as Textual has it
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "actions", show=False),
-        # At once, before the next key is looked at: that is a letter of what is searched for.
+        # At once, before the next key is handled: that is a letter of the search.
         Binding("slash", "search", "search", show=False, priority=True),
         Binding("f", "filter", "filter", show=False, priority=True),
         Binding("u", "step('undo')", "undo", show=False),
@@ -106,7 +106,7 @@ class MainScreen(Screen[None]):
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
-        """Starts to read after the first frame; what was interrupted is recovered first."""
+        """Starts reading after the first frame; recovers first what was interrupted."""
         self._run_flow(self._recover)
         self.timeline.begin()
 
@@ -136,7 +136,7 @@ class MainScreen(Screen[None]):
             self.detail.show(entry)
 
     def action_detail(self, name: str) -> None:
-        """Does what a key of the detail does, wherever the focus is."""
+        """Runs an action of the detail, wherever the focus is."""
         if self.detail is not None:
             getattr(self.detail, f"action_{name}")()
 
@@ -152,7 +152,7 @@ class MainScreen(Screen[None]):
             bar.show(keys.TIMELINE)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leaves the letters to whoever types a text."""
+        """Leaves letters to an input that has the focus."""
         return action not in ("search", "filter") or not isinstance(self.focused, SearchLine)
 
     async def action_search(self) -> None:
@@ -166,7 +166,7 @@ class MainScreen(Screen[None]):
             await self.app.push_screen(screen, self.timeline.filter_by)
 
     def action_step_back(self) -> None:
-        """Goes back one stage: out of the detail, a search, a filter, and then out of it all."""
+        """Goes back one stage: out of the detail, a search, a filter, and finally the picker."""
         detail = self.detail
         if self.maximized is not None:
             self.minimize()
@@ -192,7 +192,7 @@ class MainScreen(Screen[None]):
     # -- flows: screens above this one, one after the other
 
     def _run_flow(self, job: Job, *about: Any) -> Worker[None] | None:
-        """Starts a flow, unless one is under way; what it changed is read afterwards."""
+        """Starts a flow, unless one is under way; reads what it changed afterwards."""
 
         async def followed() -> None:
             await job(*about)

@@ -56,7 +56,7 @@ class OperationsScreen(Dialog[str | None]):
         self.action_go("before")
 
     def action_go(self, side: str) -> None:
-        """Answers with the state before or after the operation that is chosen."""
+        """Answers with the state before or after the chosen operation."""
         at = self.query_one(ActionList).highlighted
         if at is not None:
             self.answer(f"{self._log[at].operation.id}.{side}")

@@ -1,4 +1,4 @@
-"""The picker as an app: its theme, its main screen, and what is left when it has closed."""
+"""The picker as an app: its theme, its main screen, and what is left to say when it has closed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _OTHER = {
 
 
 class PickerApp(App[None]):
-    """Shows one workspace. It never touches it itself: everything is asked of the workspace."""
+    """Shows one workspace. It never touches files itself: it asks the workspace for everything."""
 
     TITLE = "takeback"
     ENABLE_COMMAND_PALETTE = False
@@ -58,11 +58,11 @@ class PickerApp(App[None]):
         theme: str | None = None,
         put_back: Callable[[], None] | None = None,
     ) -> None:
-        """``first`` is the first page, if somebody has begun to read it.
+        """``first`` is the first page, if it is already being read.
 
-        ``put_back`` gives the terminal the settings that it had before any of this.
+        ``put_back`` restores the terminal's original settings.
         """
-        # Without colours the terminal's own two are used, and no grey that is none of them.
+        # Without colours only the terminal's own two are used, and no grey.
         bare = bool(os.environ.get("NO_COLOR"))
         super().__init__(ansi_color=True if bare else None)
         self.workspace = workspace
@@ -72,7 +72,7 @@ class PickerApp(App[None]):
         self._put_back = put_back
         self._done: list[list[str]] = []
         self.resume_with: Resume | None = None
-        """The session that the person goes on with; run.py starts it when the screen is closed."""
+        """The session to continue with; run.py starts it when the screen is closed."""
         self.failure: BaseException | None = None
         """A bug that ended the picker."""
         self.theme = theme or _theme(few_colors=bare or self.console.color_system == "standard")
@@ -86,13 +86,13 @@ class PickerApp(App[None]):
             loop.add_signal_handler(signal.SIGTERM, self._terminate)
 
     def note_done(self, lines: Iterable[str]) -> None:
-        """Notes what an operation did, to be told in the terminal when the picker has closed."""
+        """Notes what an operation did, to be printed in the terminal when the picker has closed."""
         told = list(lines)
         if told:
             self._done.append(told)
 
     def farewell(self) -> list[str]:
-        """Returns what is left to say in the terminal: what was done, how one goes on."""
+        """Returns what is left to say in the terminal: what was done, how to continue."""
         if not self._done:
             return []
         several = [words.several_done(len(self._done))] if len(self._done) > 1 else []
@@ -105,25 +105,25 @@ class PickerApp(App[None]):
         with self.suspend():
             if self._put_back is not None:
                 self._put_back()
-            # To all of the job, as the terminal itself does it. Where no shell could bring it
-            # back the system passes over this signal.
+            # To the whole job, as the terminal itself does. If no shell could bring it back, the
+            # system ignores this signal.
             ours = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
             os.kill(0, signal.SIGTSTP)
             signal.signal(signal.SIGTSTP, ours)
 
     def _terminate(self) -> None:
-        """Quits because somebody ended the process; what changes files is finished first."""
+        """Quits because the process was told to end; work that changes files is finished first."""
         if isinstance(self.screen, ProgressScreen):
             self.screen.action_leave()
         else:
             self.exit(return_code=TERMINATED)
 
     def action_switch_theme(self) -> None:
-        """Changes between dark and light."""
+        """Toggles between dark and light."""
         self.theme = _OTHER.get(self.theme, "textual-dark")
 
     def action_interrupt(self) -> None:
-        """Quits; while something is done, the screen that says so decides when."""
+        """Quits; while work is under way, its progress screen decides when."""
         leave = getattr(self.screen, "action_leave", None)
         if leave is not None and not isinstance(self.screen, MainScreen):
             leave()
@@ -131,14 +131,14 @@ class PickerApp(App[None]):
             self.exit(return_code=INTERRUPTED)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """Ends the picker after a bug, so that it can be told in the terminal."""
+        """Ends the picker after a bug, so that it can be reported in the terminal."""
         if event.state is WorkerState.ERROR and self.failure is None:
             self.failure = event.worker.error
             self.exit(return_code=1)
 
 
 def _theme(*, few_colors: bool) -> str:
-    """Returns the theme that fits the terminal, as far as it says what it is."""
-    # Some terminals say their colours by number: the last one is the background.
+    """Returns the theme that fits the terminal, as far as it can be told."""
+    # Some terminals give their colours by number: the last one is the background.
     light = os.environ.get("COLORFGBG", "").rpartition(";")[2] in ("7", "15")
     return f"{'ansi' if few_colors else 'textual'}-{'light' if light else 'dark'}"

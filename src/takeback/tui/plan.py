@@ -1,7 +1,7 @@
-"""The plan, always on the screen before the confirming key, and the questions before that.
+"""The plan, always shown before the confirming key, and the questions before it.
 
-PlanScreen       what would become of which file; agreed to, or stepped back from
-RefusalScreen    one thing that speaks against it, answered by itself
+PlanScreen       what would happen to which file; the person agrees, or steps back
+RefusalScreen    one objection, answered by itself
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 class PlanScreen(Dialog[bool | None]):
-    """Shows a whole plan and asks; True when the person agrees.
+    """Shows a whole plan and asks; True if the person agrees.
 
-    Where something speaks against it, agreeing means to answer that first. ``agreed`` are the
-    fields of ``Overrides`` that were answered already, ``note`` is said above the plan.
+    If there are objections, agreeing means answering those first. ``agreed`` are the fields of
+    ``Overrides`` already answered, ``note`` is shown above the plan.
     """
 
     NAME = "The plan"
@@ -95,7 +95,7 @@ class PlanScreen(Dialog[bool | None]):
 
 
 class RefusalScreen(Dialog[Answer | None]):
-    """Asks about one refusal; None when the person steps back."""
+    """Asks about one refusal; None if the person steps back."""
 
     NAME = "A question first"
     DEFAULT_CSS = """

@@ -1,4 +1,4 @@
-"""While something is done: no key starts anything else, and who waits longer hears how it goes."""
+"""While work is under way: no key starts anything else, and a longer wait shows the progress."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 PATIENCE = 0.3
-"""Seconds before a word is said: anything quicker would only flicker."""
+"""Seconds before anything is shown: quicker work would only flicker."""
 _BEAT = 0.1
 
 
@@ -80,7 +80,7 @@ class ProgressScreen(ModalScreen[None]):
         self.query_one(Static).update(Text(text))
 
     def action_leave(self) -> None:
-        """Quits, as soon as nothing is half-done."""
+        """Quits as soon as nothing is half-done."""
         self.leaving = True
         self._show()
         if not self._waits:
@@ -96,10 +96,10 @@ async def working(
     changes: bool = False,
     noted: Callable[[T], None] | None = None,
 ) -> T:
-    """Asks the workspace, with the keys held meanwhile; raises what the job raises.
+    """Asks the workspace, with the keys blocked meanwhile; raises what the job raises.
 
-    With ``changes`` the job changes files: who wants to leave meanwhile leaves when it has ended.
-    ``noted`` is told the answer, before anybody leaves.
+    With ``changes`` the job changes files: a request to quit waits until it has ended. ``noted`` is
+    given the answer before that.
     """
     if workspace.reporter is not None:
         workspace.reporter.step = None

@@ -1,4 +1,4 @@
-"""When something goes wrong in the picker: it is said, and what was interrupted is recovered."""
+"""When something goes wrong in the picker: reports it, and recovers what was interrupted."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class Recovery:
-    """Tells about errors and offers to finish or roll back an interrupted operation."""
+    """Reports errors and offers to finish or roll back an interrupted operation."""
 
     def __init__(self, app: PickerApp, workspace: WorkspaceThread) -> None:
         self._app = app
         self._workspace = workspace
 
     async def guarded(self, flow: Coroutine[Any, Any, T]) -> T | None:
-        """Lets a flow end in words, whatever happens; the picker goes on."""
+        """Turns any failure of a flow into words; the picker goes on."""
         try:
             return await flow
         except Exception as error:  # noqa: BLE001 - a bug must not take the terminal down
@@ -33,7 +33,7 @@ class Recovery:
             return None
 
     async def is_whole(self) -> bool:
-        """Recovers what was interrupted, if the person wants it; a plan is about whole files."""
+        """Recovers what was interrupted, if the person agrees; a plan needs whole files."""
         if not await self._workspace.ask(lambda tb: tb.interrupted):
             return True
         asking = TroubleScreen([words.INTERRUPTED], interrupted=True)
@@ -68,5 +68,5 @@ class Recovery:
     async def _is_interrupted(self) -> bool:
         try:
             return await self._workspace.ask(lambda tb: tb.interrupted)
-        except Exception:  # noqa: BLE001 - then the error itself says all that is known
+        except Exception:  # noqa: BLE001 - then the error itself says everything that is known
             return False

@@ -1,4 +1,4 @@
-"""Opens the picker, and runs the agent that is gone on with when it has closed."""
+"""Opens the picker, and when it has closed, runs the agent to continue with."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from takeback.tui.picker import PickerApp
 
 _CRASHED, _BUG = 1, 70
-"""What the library ends with after a bug, which it has told, and what every command does."""
+"""The library's exit status after a bug that it has reported, and that of every command."""
 
 
 def open_picker(
@@ -30,8 +30,8 @@ def open_picker(
 ) -> int:
     """Shows the picker until it is closed; returns the exit status.
 
-    The workspace is opened before the screen is: what is wrong with it is said in the terminal,
-    as by every other command. If the person goes on with a session, this does not return.
+    The workspace is opened before the screen: what is wrong with it is said in the terminal, as by
+    every other command. If the person continues with a session, this does not return.
     """
     workspace = open_workspace()
     where = _tilde(shown_path(workspace.root), environ)
@@ -48,7 +48,7 @@ def open_picker(
 def _show(
     workspace: Engine, reporter: PolledReporter | None, where: str, splash: Splash
 ) -> PickerApp:
-    """Runs the picker; the splash is what is seen until its library is imported."""
+    """Runs the picker; the splash is shown until its library is imported."""
     # 250 ms, most of it Textual
     from takeback.app.workspace_thread import WorkspaceThread
     from takeback.tui.picker import PickerApp
@@ -56,8 +56,8 @@ def _show(
 
     thread = WorkspaceThread(lambda: workspace, reporter)
     try:
-        # Read while the screen is made ready. While modules are imported it would only be in
-        # the way: a thread waits 5 ms for its turn whenever it has looked at the disk.
+        # Read while the screen is being prepared. During the imports it would only be in the way: a
+        # thread waits 5 ms for its turn each time it has accessed the disk.
         app = PickerApp(
             thread, where=where, first=thread.start(first_page), put_back=splash.put_back
         )

@@ -1,6 +1,6 @@
-"""The first frame, drawn before the picker's library is there: it takes 250 ms to import.
+"""The first frame, drawn before the picker's library is loaded, which takes 250 ms.
 
-What is typed meanwhile is not shown and not lost: the picker reads it when it is there.
+What is typed meanwhile is neither shown nor lost: the picker reads it later.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _LEAVE = "\x1b[?1049l\x1b[?25h\x1b[0m"
 
 
 class Splash:
-    """Holds the terminal: an empty screen with a title at first, and as it was in the end.
+    """Holds the terminal: first an empty screen with a title, in the end as it was before.
 
-    The picker's library enters the other screen again, which changes nothing, and leaves it. What
-    it finds as the terminal's settings is ours by then, so they are put back here.
+    The picker's library enters the alternate screen again, which changes nothing, and leaves it.
+    The terminal settings that it finds are already ours, so the original ones are restored here.
     """
 
     def __init__(self, where: str) -> None:
@@ -39,7 +39,7 @@ class Splash:
         self._settings = termios.tcgetattr(fd)
         quiet = termios.tcgetattr(fd)
         quiet[3] &= ~(termios.ECHO | termios.ICANON)
-        quiet[6][termios.VSUSP] = os.fpathconf(fd, "PC_VDISABLE")  # no shell while it is drawn
+        quiet[6][termios.VSUSP] = os.fpathconf(fd, "PC_VDISABLE")  # no Ctrl-Z while it is drawn
         signal.signal(signal.SIGTERM, _end)
         termios.tcsetattr(fd, termios.TCSANOW, quiet)
         self._write(_ENTER + first_frame(self._where, *os.get_terminal_size(fd)))
@@ -57,7 +57,7 @@ class Splash:
         self.put_back()
 
     def put_back(self) -> None:
-        """Gives the terminal the settings that it had at first."""
+        """Restores the terminal's original settings."""
         if self._settings is not None:
             fd = sys.__stdin__.fileno()  # type: ignore[union-attr]
             termios.tcsetattr(fd, termios.TCSANOW, self._settings)
@@ -68,11 +68,11 @@ class Splash:
 
 
 def _end(number: int, frame: object) -> None:
-    """Lets a process that is told to end leave the terminal as it was."""
+    """Restores the terminal when the process is told to end."""
     raise SystemExit(128 + number)
 
 
 def first_frame(where: str, width: int, height: int) -> str:
-    """Returns the title, and below it that something is coming; no colours. Pure."""
+    """Returns the title, and below it a note that more is coming; no colours. Pure."""
     title = f" takeback  {shown(where)}"[:width]
     return f"\x1b[1;7m{title:<{width}}\x1b[0m\r\n\r\n  {READING[: max(0, width - 2)]}"

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class TextPrompt(Dialog[str | None]):
-    """Asks; None when the person steps back.
+    """Asks; None if the person steps back.
 
-    ``about`` says what the text is for, or what was wrong with the one before, which is there to
-    be changed.
+    ``about`` says what the text is for, or what was wrong with the previous one, which is filled in
+    for editing.
     """
 
     NAME = "Type it"

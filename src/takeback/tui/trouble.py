@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TroubleScreen(Dialog[bool | None]):
-    """Shows what happened; True when the person wants an interrupted operation recovered."""
+    """Shows what happened; True if the person wants an interrupted operation recovered."""
 
     NAME = "Something went wrong"
     BINDINGS = [  # noqa: RUF012 - as Textual has it
@@ -63,6 +63,6 @@ class SaidScreen(TroubleScreen):
 
 
 def trouble(error: Exception, *, interrupted: bool) -> TroubleScreen:
-    """Returns the screen that tells about an error."""
+    """Returns the screen that reports an error."""
     lines = list(words.trouble_lines(error, interrupted=interrupted))
     return TroubleScreen(lines, interrupted=interrupted)

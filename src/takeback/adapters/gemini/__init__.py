@@ -90,8 +90,7 @@ class Gemini:
         return os.path.join(config_home(environ), "tmp")
 
     def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
-        """See the port. A prompt is announced before it is written, so the whole file precedes
-        it."""
+        """See the port. A prompt is announced before it is written, so the file ends before it."""
         from takeback.adapters.gemini import conversation
 
         return conversation.cut(parts)

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class CoverageView(Words):
-    """Stands where the diff is, as long as it is wanted."""
+    """Takes the place of the diff for as long as it is open."""
 
     class Closed(Message):
-        """The person has seen enough of it."""
+        """The person has closed it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", show=False)]
 
@@ -39,7 +39,7 @@ class CoverageView(Words):
         )
 
     def trouble(self, error: TakebackError | OSError) -> None:
-        """Says why it is not known."""
+        """Says why this is not known."""
         self.say((line, "warning") for line in error_lines(error))
 
     def action_close(self) -> None:

@@ -1,7 +1,7 @@
 """Reads git's unified diff of one path into lines that can be drawn. Pure.
 
-What a file holds is never trusted: how long a hunk is, its head says, so that no line of a file
-is taken for a line of the diff; and whatever would steer a terminal is made harmless.
+A file's contents are never trusted: the head of a hunk says how long it is, so that no line of a
+file is taken for a line of the diff; and whatever would control a terminal is made harmless.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Line(Value):
     """One line of a file in the old state (``-``), in the new one (``+``) or in both.
 
     ``spans`` are (start, end, what it is) for colours; ``inner`` is the part in which it differs
-    from the line that it replaces or is replaced by. The last line of a file may have no ``end``.
+    from the line that it replaces or is replaced by. The last line of a file may lack its ``end``.
     """
 
     sign: str
@@ -67,7 +67,7 @@ class _Raw(Value):
 
 
 def parse(patch: bytes, *, most: int = MOST_LINES) -> Patch:
-    """Returns the diff of one path; of a file that became a link it has two parts."""
+    """Returns the diff of one path; for a file that became a link it has two parts."""
     hunks: list[tuple[bytes, list[_Raw]]] = []
     binary, more, kept = False, 0, 0
     lines = patch.split(b"\n")
@@ -106,7 +106,7 @@ def _hunk(
     while at < len(lines) and (old < last_old or new < last_new or lines[at][:1] == b"\\"):
         sign, text = lines[at][:1], lines[at][1:]
         at += 1
-        if sign == b"\\":  # git's own words: the line before it has no end
+        if sign == b"\\":  # a remark of git's: the line before it has no newline
             if found and not missing:
                 found[-1] = found[-1].replace(end=False)
             continue
@@ -143,14 +143,14 @@ def _lines(raw: Sequence[_Raw], *, crlf: bool) -> Iterator[Line]:
 
 
 def readable(text: bytes) -> str:
-    """Returns a line of a file that can do no harm, cut if it is very long."""
+    """Returns a line of a file made harmless, cut if it is very long."""
     whole = to_text(text)
     line = shown(whole[:LONGEST_LINE].expandtabs(TAB))
     return line if len(whole) <= LONGEST_LINE else line + more_characters(len(whole) - LONGEST_LINE)
 
 
 def replaced(lines: Sequence[Line]) -> Iterator[tuple[int, int]]:
-    """Yields which line took the place of which, where as many came as went."""
+    """Yields which line replaced which, where as many were added as removed."""
     at = 0
     while at < len(lines):
         gone = _run(lines, at, "-")
@@ -167,7 +167,7 @@ def _run(lines: Sequence[Line], at: int, sign: str) -> int:
 
 
 def inner(old: str, new: str) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """Returns the parts in which two lines differ; None if little of them is the same."""
+    """Returns the parts in which two lines differ; None if they have little in common."""
     shorter = min(len(old), len(new))
     start = 0
     while start < shorter and old[start] == new[start]:
@@ -181,7 +181,7 @@ def inner(old: str, new: str) -> tuple[tuple[int, int], tuple[int, int]] | None:
 
 
 def pairs(hunk: Hunk) -> Iterator[tuple[Line | None, Line | None]]:
-    """Yields the lines of a hunk as they stand side by side."""
+    """Yields the lines of a hunk in pairs, as shown side by side."""
     lines, at = hunk.lines, 0
     while at < len(lines):
         if lines[at].sign == " ":
@@ -190,7 +190,7 @@ def pairs(hunk: Hunk) -> Iterator[tuple[Line | None, Line | None]]:
             continue
         gone = _run(lines, at, "-")
         come = _run(lines, gone, "+")
-        if come == at:  # no sign that git writes: shown, and passed
+        if come == at:  # a sign that git does not write: shown, and skipped
             yield lines[at], lines[at]
             at += 1
             continue

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _BAR = 5
 _LEAST_WHO = 16
 _WITH_WHO, _WITH_BAR = 56, 34
-"""Columns from which on there is room for who did it, and for the bar."""
+"""From this many columns on there is room for who did it, and for the bar."""
 _TICK_END = 6
 
 
@@ -63,10 +63,10 @@ def going_rows(preview: Preview) -> list[FileRow]:
 
 
 class FileList(Lines):
-    """A cursor goes over the files; ``space`` ticks the one under it."""
+    """A cursor moves over the files; ``space`` ticks the one under it."""
 
     class Moved(Message):
-        """The cursor is on another file, by a key, or because the list is another one."""
+        """The cursor is on another file, by a key, or because the list has changed."""
 
         def __init__(self, *, by_hand: bool) -> None:
             super().__init__()
@@ -117,7 +117,7 @@ class FileList(Lines):
         return self._rows[self._cursor] if self._rows else None
 
     def show(self, rows: Sequence[FileRow], instead: str = "") -> None:
-        """Shows files, or words where there are none; the cursor stays on its file if it can."""
+        """Shows files, or words if there are none; the cursor stays on its file if it can."""
         before = self.here
         self._rows, self._instead = rows, instead
         self._most = max(((r.added or 0) + (r.deleted or 0) for r in rows), default=0)
@@ -179,12 +179,12 @@ class FileList(Lines):
         if not here:
             return strip
         cursor = self.style("files--cursor")
-        if self.has_focus:  # one colour on the cursor's own, which fits no other
+        if self.has_focus:  # a single colour on the cursor's background, which suits no other
             return Strip([Segment(strip.text, cursor)])
         return strip.apply_style(cursor)
 
     def _tail(self, row: FileRow, width: int) -> list[Segment]:
-        """Returns what stands to the right of the path, as far as there is room for it."""
+        """Returns what goes to the right of the path, as far as there is room."""
         if row.reason is not None:
             return [Segment("left alone", self.style("files--faint"))]
         added, deleted = self.style("files--added"), self.style("files--deleted")
@@ -226,13 +226,13 @@ class FileList(Lines):
             self._follow(by_hand=True)
 
     def _follow(self, *, by_hand: bool = False) -> None:
-        """Brings the cursor on the screen and tells where it is."""
+        """Scrolls to the cursor and reports where it is."""
         self.scroll_to_region(Region(0, self._cursor, 1, 1), animate=False, x_axis=False)
         self.refresh()
         self.post_message(self.Moved(by_hand=by_hand))
 
     def action_tick(self) -> None:
-        """Ticks the file under the cursor, or takes the tick off."""
+        """Ticks or unticks the file under the cursor."""
         row = self.here
         if row is None or row.reason is not None:
             return
@@ -241,7 +241,7 @@ class FileList(Lines):
         self.refresh()
 
     def on_click(self, event: events.Click) -> None:
-        """Goes to a file by the mouse; a click on its box ticks it."""
+        """Moves to a file by mouse; a click on its box ticks it."""
         y = event.y - self.gutter.top + round(self.scroll_y)
         if 0 <= y < len(self._rows):
             self._go(y)
@@ -250,7 +250,7 @@ class FileList(Lines):
 
 
 def _end_of(text: str, width: int) -> str:
-    """Returns the end of a path, which says more than its beginning, if not all of it fits."""
+    """Returns the end of a path that does not fit: it says more than the beginning."""
     if cell_len(text) <= width:
         return text
     text = text[-width:]

@@ -1,4 +1,4 @@
-"""The head of the detail: where a checkpoint stands, the prompt, the tools, what was typed."""
+"""The head of the detail: where a checkpoint is, the prompt, the tools, what was typed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class Heading(Words, can_focus=False):
-    """As many lines as there are to say, up to a few; the rest is scrolled to from outside.
+    """As many lines as needed, up to a few; the parent scrolls to the rest.
 
-    It takes no focus: the way from the timeline to the files should not lead through it.
+    It takes no focus: Tab should lead from the timeline straight to the files.
     """
 
     def tell(

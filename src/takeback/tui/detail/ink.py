@@ -1,4 +1,4 @@
-"""Draws the text of one line of a diff: its tint, its language's colours, the part that changed."""
+"""Draws the text of one line of a diff: its tint, its syntax colours, the part that changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TINTS = {"+": "added", "-": "removed"}
 
 
 def tint(line: Line, ink: Ink) -> Style:
-    """Returns what stands behind a whole line."""
+    """Returns the background of a whole line."""
     return ink(TINTS.get(line.sign, "same"))
 
 
@@ -37,7 +37,7 @@ def sign(line: Line, ink: Ink) -> Segment:
 def text(line: Line, ink: Ink) -> list[Segment]:
     """Returns the text of a line in pieces of one style.
 
-    Where the line itself has a colour, for lack of a tint, its parts have none.
+    If the line itself has a colour, for lack of a tint, its parts have none.
     """
     behind = tint(line, ink)
     start, end = line.inner or (0, 0)

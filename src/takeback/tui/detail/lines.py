@@ -1,4 +1,4 @@
-"""Lines of which only those on the screen are made: a list of 10,000 costs what 20 cost."""
+"""Lines of which only those on the screen are made: a list of 10,000 costs as much as one of 20."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ class Lines(ScrollView, can_focus=True):
         self._inks: dict[str, Style] = {}
 
     def draw(self, y: int, x: int, width: int) -> Strip:
-        """Returns one line, from a column on, as wide as is asked."""
+        """Returns one line, from a column on, of the width asked for."""
         raise NotImplementedError
 
     def lay_out(self, width: int) -> Size:
-        """Works the lines out for a width and returns how large all of them are."""
+        """Lays out the lines for a width and returns their total size."""
         raise NotImplementedError
 
     def style(self, name: str) -> Style:
-        """Returns what a component class says itself, its tints mixed with what is behind.
+        """Returns a component class's own style, its tints blended with the background.
 
-        Textual's own partial style takes a tint of 18 % for the whole colour.
+        Textual's own partial style treats a tint of 18 % as a full colour.
         """
         found = self._inks.get(name)
         if found is None:
@@ -80,7 +80,7 @@ class Lines(ScrollView, can_focus=True):
         return mixed + styles.text_style
 
     def notify_style_update(self) -> None:
-        """Forgets the styles: the theme or the focus is another one."""
+        """Forgets the styles: the theme or the focus has changed."""
         super().notify_style_update()
         self._inks.clear()
 
@@ -89,7 +89,7 @@ class Lines(ScrollView, can_focus=True):
         self.border_title = Content(text)
 
     def relay(self) -> None:
-        """Works everything out again after what is shown has changed."""
+        """Lays everything out again after what is shown has changed."""
         self.virtual_size = self.lay_out(self.scrollable_content_region.width)
         self.refresh(layout=True)
 

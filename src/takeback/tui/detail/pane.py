@@ -73,11 +73,11 @@ class DiffPane(Lines):
 
     @property
     def side_by_side(self) -> bool:
-        """Whether the halves stand side by side now."""
+        """Whether the halves are side by side now."""
         return isinstance(self._body, SideBySide)
 
     def turn_side_by_side(self) -> None:
-        """Changes between unified and side by side."""
+        """Toggles between unified and side by side."""
         self._beside = not self._beside
         self.relay()
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def read_file(
     tb: Engine, between: Between, row: FileRow, *, going: bool
 ) -> tuple[Patch, list[str]]:
-    """Returns the lines of a file's diff, and what is said before them."""
+    """Returns the lines of a file's diff, and the words that precede them."""
     diff = tb.file_diff(between, row.path)
     patch = coloured(parse(diff.patch or b""), shown_path(row.path))
     said = [*words.by_lines(row.who, going=going), *words.file_lines(diff, going=going)]

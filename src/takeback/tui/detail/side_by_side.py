@@ -1,4 +1,4 @@
-"""A diff with what was on the left and what is on the right."""
+"""A diff with the old lines on the left and the new ones on the right."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Pair = tuple[Line | None, Line | None]
 
 NARROWEST = 96
-"""Columns below which two halves show too little of a line of code."""
+"""With fewer columns two halves show too little of a line of code."""
 _BETWEEN = "│"
 
 
@@ -34,7 +34,7 @@ class SideBySide:
         return len(self._rows)
 
     def room(self, width: int) -> int:
-        """Returns how many cells of a line are seen at once."""
+        """Returns how many cells of a line are visible at once."""
         return max(1, (width - len(_BETWEEN)) // 2 - self._digits - 3)
 
     def draw(self, y: int, x: int, width: int, ink: Ink) -> Strip:

@@ -1,4 +1,4 @@
-"""Colours of a programming language: which part of a line is a keyword, a string, a comment."""
+"""Syntax colours: which part of a line is a keyword, a string, a comment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from takeback.tui.detail.diff import Line, Spans
 
     class Lexer(Protocol):
-        """What is used of a lexer of pygments, which has no types of its own."""
+        """What we use of a pygments lexer, which has no types of its own."""
 
         priority: float
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 PARTS = ("comment", "keyword", "string", "number", "name", "builtin")
 _LONGEST_LINE = 1_000
 _MOST_TEXT = 60_000
-"""Characters that are coloured, in a third of a second; what comes after them stays plain."""
+"""How many characters are coloured, in a third of a second; the rest stays plain."""
 
 
 def coloured(patch: Patch, path: str) -> Patch:
-    """Returns the patch with what each part of its lines is, by the lexer for the file's name.
+    """Returns the patch with its lines marked up by the lexer for the file's name.
 
-    A hunk is read twice, as it was and as it is. The first call costs 120 ms for pygments.
+    A hunk is read twice, as it was and as it is. The first call takes 120 ms to load pygments.
     """
     if any(len(line.text) > _LONGEST_LINE for hunk in patch.hunks for line in hunk.lines):
         return patch

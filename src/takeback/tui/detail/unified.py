@@ -1,4 +1,4 @@
-"""A diff with what went and what came below each other."""
+"""A diff with removed and added lines below each other."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from takeback.tui.detail.ink import Ink
 
 _TWO_NUMBERS = 60
-"""Columns from which on both line numbers are worth their room."""
+"""From this many columns on there is room for both line numbers."""
 
 
 class Unified:
-    """The rows of a patch, one a line."""
+    """The rows of a patch, one per line."""
 
     def __init__(self, patch: Patch) -> None:
         self._rows: list[Line | str] = []
@@ -30,7 +30,7 @@ class Unified:
         return len(self._rows)
 
     def room(self, width: int) -> int:
-        """Returns how many cells of a line are seen at once."""
+        """Returns how many cells of a line are visible at once."""
         return max(1, width - self._gutter(width))
 
     def _gutter(self, width: int) -> int:

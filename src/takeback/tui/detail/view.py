@@ -1,8 +1,8 @@
-"""The detail of one checkpoint. It asks the workspace for what it shows, and changes nothing.
+"""The detail of one checkpoint. It reads what it shows from the workspace, and changes nothing.
 
-heading     where it stands, the prompt, the tools
+heading     where it is, the prompt, the tools
 views       which of the two it is:  what it changed  /  what going there would change now
-files       one line a file, with a box to tick
+files       one line per file, with a box to tick
 diff        of the file under the cursor; or, in its place, what the checkpoint does not hold
 """
 
@@ -47,16 +47,16 @@ if TYPE_CHECKING:
 
 CHANGED, GOING = "changed", "going"
 _REST = {CHANGED: 0.08, GOING: 0.25}
-"""Seconds that the cursor has to rest before something is looked up; a scan costs more."""
+"""How long, in seconds, the cursor must rest before anything is looked up; a scan takes longer."""
 _FILE_REST = 0.04
 _SHORT, _WIDE = 24, 72
-"""Below this height, and from this width on, files and diff stand beside each other."""
+"""Below this height, and from this width on, files and diff are side by side."""
 _TINY = 10
 """Below this height the prompt is left to the timeline."""
 
 
 class _GoneOn(Exception):
-    """Nobody waits for the answer any more."""
+    """Nobody is waiting for the answer any more."""
 
 
 class DetailView(Widget):
@@ -138,7 +138,7 @@ class DetailView(Widget):
         return self._view
 
     def focus(self, scroll_visible: bool = True) -> Self:
-        """Gives the keys to the list of files."""
+        """Moves the focus to the list of files."""
         self._files.focus(scroll_visible)
         return self
 
@@ -162,7 +162,7 @@ class DetailView(Widget):
     def show(self, entry: TimelineEntry | None) -> None:
         """Shows an entry: at once what it says itself, and then what has to be looked up.
 
-        The same entry again is looked up again only where the present files count.
+        The same entry is looked up again only if it depends on the present files.
         """
         if entry == self._entry and self._view == CHANGED:
             return
@@ -193,8 +193,8 @@ class DetailView(Widget):
         self._work("entry", partial(self._look, entry, self._view))
 
     def _work(self, group: str, job: Callable[[], Coroutine[None, None, None]]) -> Worker[None]:
-        """Lets a job run; a newer one of its group takes its place."""
-        # A function, not a coroutine: one that is replaced before it began is never awaited.
+        """Runs a job; a newer one of its group replaces it."""
+        # A function, not a coroutine: one that is replaced before it has begun is never awaited.
         return self.run_worker(job, group=group, exclusive=True)
 
     def _tell_place(self) -> None:
@@ -227,7 +227,7 @@ class DetailView(Widget):
         self._between = await self._ask(entry, lambda tb: tb.states(id))
         if self._shown is None or self._shown.entry.shown == entry.shown:
             self._show_file()
-        else:  # the turn has gone on since the list was read
+        else:  # the turn has continued since the list was read
             self._files.show(changed_rows(self._shown.entry), words.nothing(entry))
 
     async def _look_ahead(self, entry: TimelineEntry) -> None:
@@ -238,7 +238,7 @@ class DetailView(Widget):
         self._files.show(going_rows(self._preview), words.NOTHING_WOULD_CHANGE)
 
     async def _ask(self, entry: TimelineEntry | None, job: Callable[[Engine], T]) -> T:
-        """Asks the workspace, unless the cursor has gone on while the question waited there."""
+        """Asks the workspace, unless the cursor has moved on while the question was queued."""
 
         def asked(tb: Engine) -> T:
             if entry is not self._entry:
@@ -253,7 +253,7 @@ class DetailView(Widget):
         return answer
 
     def _stop_if_closed(self) -> None:
-        """Ends a job whose answer came when the picker was closing: there is nothing to fill."""
+        """Ends a job whose answer came while the picker was closing: nothing is left to fill."""
         if not self.query(Heading):
             raise asyncio.CancelledError
 
@@ -275,7 +275,7 @@ class DetailView(Widget):
             self._work("file", partial(self._draw, between, row))
 
     def _say_instead(self, row: FileRow | None) -> None:
-        """Says why there is no diff, or nothing as long as that is not known."""
+        """Says why there is no diff, or nothing while that is unknown."""
         self.workers.cancel_group(self, "file")
         self._diff.title("diff" if row is None else shown_path(row.path))
         if self._trouble:
@@ -303,7 +303,7 @@ class DetailView(Widget):
     # -- keys
 
     def action_view(self) -> None:
-        """Changes between what it changed and what going there would change now."""
+        """Toggles between what it changed and what going there would change now."""
         self._view = GOING if self._view == CHANGED else CHANGED
         self._forget()
         self.query_one(ContentSwitcher).current = "diff"
@@ -331,11 +331,11 @@ class DetailView(Widget):
         self.action_coverage()
 
     def action_prompt(self, by: int) -> None:
-        """Scrolls a prompt of which not all is to be seen."""
+        """Scrolls a prompt that is not wholly visible."""
         self.query_one(Heading).scroll_relative(y=by, animate=False)
 
     def action_larger(self) -> None:
-        """Gives the detail the whole screen, or takes it back; Esc does that too."""
+        """Gives the detail the whole screen, or shrinks it again, as Esc does too."""
         if self.screen.maximized is None:
             self.screen.maximize(self, container=False)
         else:

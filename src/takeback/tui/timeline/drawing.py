@@ -84,7 +84,7 @@ def draw_line(
 def _graph(row: Row, line: int) -> Piece:
     longest = max(map(len, row.graph))
     graph, width = row.graph[line], min(longest, _WIDEST_GRAPH)
-    # A row's own sign is always in sight, however many lanes are beside it.
+    # A row's own sign is always visible, however many lanes are beside it.
     sign = next((at for at, one in enumerate(row.graph[0]) if one in SIGNS), 0)
     start = max(0, sign + 2 - width) if longest > width else 0
     cells = graph[start : start + width]
@@ -160,7 +160,7 @@ def _second(
 
 
 def _filled(left: list[Piece], middle: list[Piece], right: list[Piece], room: int) -> list[Piece]:
-    """Puts the right part at the right edge, and cuts what is in the middle until it fits."""
+    """Puts the right part at the right edge, and cuts the middle until it fits."""
     rest = room - sum(cell_len(text) for text, _ in right)
     if rest < 0:
         return [(_fitted("".join(text for text, _ in right), room), right[-1][1])]
@@ -173,7 +173,7 @@ def _filled(left: list[Piece], middle: list[Piece], right: list[Piece], room: in
 
 
 def _fitted(text: str, room: int) -> str:
-    """Cuts a text with a sign that there was more, or fills it with blanks."""
+    """Cuts a text, with a sign that there was more, or pads it with blanks."""
     if cell_len(text) <= room:
         return text + " " * (room - cell_len(text))
     return f"{set_cell_size(text, room - 1)}…" if room > 0 else ""

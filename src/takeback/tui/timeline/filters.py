@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class FilterScreen(ModalScreen[Filter | None]):
-    """A list of filters; what is typed narrows it, and can be a part of a file's path."""
+    """A list of filters; typing narrows it, also by a part of a file's path."""
 
     DEFAULT_CSS = """
     FilterScreen { align: center middle; }
@@ -73,7 +73,7 @@ class FilterScreen(ModalScreen[Filter | None]):
         self._fill(event.value.strip())
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        if event.value.strip() != self._typed:  # quicker than the list
+        if event.value.strip() != self._typed:  # Enter came before the list was filled
             self._fill(event.value.strip())
         at = self.query_one(OptionList).highlighted
         if at is not None:

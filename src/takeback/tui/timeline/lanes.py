@@ -1,4 +1,4 @@
-"""Lanes: one column a session, newest above, a fork joined to where it comes from. Pure.
+"""Lanes: one column per session, newest on top, a fork joined to where it comes from. Pure.
 
 ●     turn 4 of a                each row has one line or two; the last one has room for
 │                                the arm that joins a fork to its parent
@@ -6,8 +6,8 @@
 ├─╯
 ●     turn 2 of a                b was forked from the end of turn 2, or before turn 3
 
-Lanes that only wait for one and the same place become one, so ten attempts at one turn are no
-wider than two.
+Lanes that only wait for the same place are merged, so ten attempts at one turn are no wider than
+two.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LINES = frozenset(" │─┼┴├┤")
 class Stop:
     """A row as the lanes see it: whose it is, its sign, and how many lines it has.
 
-    ``loose`` ones are on no lane: they stand in a free column beside the others.
+    ``loose`` ones are on no lane: they go in a free column beside the others.
     """
 
     __slots__ = ("height", "id", "loose", "session", "sign")
@@ -45,8 +45,8 @@ class Stop:
 def draw(stops: Sequence[Stop], joins: Mapping[str, tuple[str, str]]) -> list[list[str]]:
     """Returns the graph of each line of each row.
 
-    ``joins`` says of a session which row it was forked at, and on which side of it: ABOVE (from
-    its end) or BELOW (from before it).
+    ``joins`` maps a session to the row it was forked at, and on which side of it: ABOVE (from its
+    end) or BELOW (from before it).
     """
     lanes = _Lanes(stops, joins)
     return [lanes.add(stop) for stop in stops]
@@ -72,7 +72,7 @@ class _Lanes:
         """Draws the lines of one row; those of the row before may still be drawn on."""
         waiting = [s for s in self._forks.get((stop.id, ABOVE), ()) if s in self._columns]
         if waiting and stop.session not in self._columns:
-            # The parent goes on where its first fork ends: a straight line.
+            # The parent continues in its first fork's column: a straight line.
             self._take(self._columns.index(waiting[0]), stop.session)
             del waiting[0]
         column = self._column(stop)
@@ -101,7 +101,7 @@ class _Lanes:
         return column
 
     def _take(self, column: int, session: str | None) -> None:
-        """Gives a column to a session, or frees it; free ones at the end go."""
+        """Gives a column to a session, or frees it; removes free ones at the end."""
         self._columns[column : column + 1] = [session]
         while self._columns and self._columns[-1] is None:
             self._columns.pop()
@@ -114,7 +114,7 @@ class _Lanes:
             self._take(column, None)
 
     def _gather(self, stop: Stop, column: int, lines: list[str]) -> None:
-        """Lets a lane whose last row this was join another one that waits for the same place."""
+        """Joins a lane whose last row this was to another one that waits for the same place."""
         place = self._joins.get(stop.session)
         if stop.loose or place is None or self._left[stop.session]:
             return

@@ -1,4 +1,4 @@
-"""The list of the timeline: only the lines in view are drawn, however many rows there are."""
+"""The timeline's list: only the lines in view are drawn, however many rows there are."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ _INKS = {
 _NEVER_DIM = ("cursor-sign", "lane", "gone-word", "here", "label", "resumed")
 _CURSOR, _CURSOR_BLURRED = "cursor", "cursor-blurred"
 _KEPT = 2_000
-"""Entries that are remembered; more than anybody scrolls through in a minute."""
+"""How many entries are remembered: more than anybody scrolls through in a minute."""
 
 
 class TimelineList(ScrollView, can_focus=True):
-    """Shows rows, has a cursor that wraps around, and says which entries it lacks."""
+    """Shows rows, has a cursor that wraps around, and asks for the entries that it lacks."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "newer", show=False),
@@ -100,14 +100,14 @@ class TimelineList(ScrollView, can_focus=True):
     """
 
     class Chosen(Message):
-        """The cursor stands at another row now, or at none."""
+        """The cursor is on another row now, or on none."""
 
         def __init__(self, row: TimelineRow | None) -> None:
             super().__init__()
             self.row = row
 
     class Opened(Message):
-        """Somebody pressed Enter at a row, or clicked it twice."""
+        """Enter was pressed on a row, or it was clicked twice."""
 
         def __init__(self, row: TimelineRow) -> None:
             super().__init__()
@@ -130,7 +130,7 @@ class TimelineList(ScrollView, can_focus=True):
         self._entries: dict[str, TimelineEntry] = {}
         self._cursor = 0
         self._arrived = False
-        """Whether the cursor has been put to where the files stand, or was moved."""
+        """Whether the cursor has been put where the files are, or was moved."""
         self._moved = False
         self._sought = ""
         self._instead: Sequence[str] = (words.READING,)
@@ -146,10 +146,10 @@ class TimelineList(ScrollView, can_focus=True):
         sought: str = "",
         instead: Sequence[str] = words.NO_CHECKPOINTS,
     ) -> None:
-        """Shows rows. The cursor stays at its row, and the row where it is on the screen.
+        """Shows rows. The cursor stays on its row, and the row at its place on the screen.
 
-        ``instead`` is said if there are none. If the row is gone the cursor goes to the next. It
-        begins where the files stand.
+        ``instead`` is shown if there are none. If the row is gone, the cursor moves to the next. It
+        begins where the files are.
         """
         before, offset = self.chosen, self._cursor_line - self.scroll_offset.y
         at_top = self.scroll_offset.y == 0
@@ -179,7 +179,7 @@ class TimelineList(ScrollView, can_focus=True):
             self.post_message(self.Chosen(self.chosen))
 
     def _forget_changed(self, browsed: Browsed) -> None:
-        """Forgets the entries of turns that went on, or got a label."""
+        """Forgets the entries of turns that continued, or got a label."""
         if self._browsed is None:
             return
         if len(self._entries) > _KEPT:
@@ -211,7 +211,7 @@ class TimelineList(ScrollView, can_focus=True):
 
     @property
     def chosen(self) -> TimelineRow | None:
-        """The row that the cursor stands at."""
+        """The row under the cursor."""
         return self._rows.rows[self._cursor].item if len(self._rows) else None
 
     @property
@@ -223,12 +223,12 @@ class TimelineList(ScrollView, can_focus=True):
         return self._rows.tops[self._cursor] if len(self._rows) else 0
 
     def choose(self, id: str) -> None:
-        """Puts the cursor to a row, if it is there."""
+        """Moves the cursor to a row, if it is there."""
         if id in self._rows.indexes:
             self._go(self._rows.indexes[id])
 
     def _ask_for_entries(self) -> None:
-        """Asks for what is in view and not known, and for a page around it."""
+        """Asks for unknown entries in view, and for a page around them."""
         if not len(self._rows):
             return
         top, page = self.scroll_offset.y, max(1, self.size.height)
@@ -246,7 +246,7 @@ class TimelineList(ScrollView, can_focus=True):
             self._go(self._rows.step(self._cursor, by))
 
     def action_page(self, by: int) -> None:
-        """Moves about a page; it does not wrap, the ends are where a page ends."""
+        """Moves by about a page; does not wrap, but stops at the ends."""
         if not len(self._rows):
             return
         line = self._cursor_line + by * max(1, self.size.height - 2)
@@ -282,7 +282,7 @@ class TimelineList(ScrollView, can_focus=True):
         self.post_message(self.Chosen(self.chosen))
 
     def _center(self) -> None:
-        """Shows what is around the cursor, newer and older."""
+        """Scrolls so that the cursor is in the middle."""
         top = max(0, self._cursor_line - self.size.height // 2)
         self.scroll_to(y=top, animate=False, immediate=True)
 
@@ -310,7 +310,7 @@ class TimelineList(ScrollView, can_focus=True):
         ink = self._inks.get((name, cursor))
         if ink is None:
             color, form = _INKS[name]
-            if cursor and self.app.native_ansi_color:  # sixteen colours have no fitting ground
+            if cursor and self.app.native_ansi_color:  # sixteen colours have no suitable background
                 ink = form + (_REVERSE if cursor == _CURSOR else _BOLD)
             else:
                 layers = [f"timeline--{layer}" for layer in (cursor, color) if layer]

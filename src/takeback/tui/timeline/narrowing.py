@@ -26,7 +26,7 @@ class Filter(Value):
 
 
 class Narrowing(Value):
-    """What is looked for, and the rows that have it; ``None`` where nothing is looked for."""
+    """What is searched for, and the rows that match; ``None`` if nothing is searched for."""
 
     sought: str = ""
     found: frozenset[str] | None = None

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from takeback.tui.timeline.rows import Rows
 
 _FIRST = 100
-"""Rows that are read first, so that there is something to look at; the rest comes at once."""
+"""Rows that are read first, so that there is something to look at; the rest follows at once."""
 _IN_VIEW = 30
-"""Rows that are read in full: a tall screen of them."""
+"""Rows that are read in full: enough for a tall screen."""
 
 
 class Page(NamedTuple):

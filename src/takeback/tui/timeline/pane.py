@@ -1,4 +1,4 @@
-"""The timeline with its search: reads it after the first frame, and looks for what is new."""
+"""The timeline with its search: read after the first frame, and again when something is new."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
     Job = Callable[..., Awaitable[None]]
 
 _BEAT = 1.0
-"""Seconds between two looks for something new."""
+"""Seconds between two checks for something new."""
 _AGES = 20
 """Beats after which the ages are drawn again."""
 
 
 class TimelinePane(Vertical):
-    """A search line over the list. It posts which entry is chosen, and what there is in words."""
+    """A search line over the list. It posts which entry is chosen, and a summary in words."""
 
     class Chosen(Message):
-        """The entry that is looked at, None if there is none; posted again when it changed."""
+        """The chosen entry, None if there is none; posted again when it changes."""
 
         def __init__(self, entry: TimelineEntry | None) -> None:
             super().__init__()
@@ -88,21 +88,21 @@ class TimelinePane(Vertical):
     # -- reading
 
     def begin(self) -> None:
-        """Starts to read, and to look for what is new from then on."""
+        """Starts reading, and then checking for what is new."""
         self._work("look", self._read_all)
         self.set_interval(_BEAT, self._beat)
 
     def _work(self, group: str, job: Job, *about: Any) -> Worker[None]:
-        """Lets a job run; a newer one of its group takes its place."""
+        """Runs a job; a newer one of its group replaces it."""
 
-        # A function, not a coroutine: one that is replaced before it began is never awaited.
+        # A function, not a coroutine: one that is replaced before it has begun is never awaited.
         async def work() -> None:
             await self._told(job, *about)
 
         return self.run_worker(work, group=group, exclusive=True, exit_on_error=False)
 
     async def _told(self, job: Job, *about: Any) -> None:
-        """Lets a failure be said at the top; the picker goes on."""
+        """Shows a failure at the top; the picker goes on."""
         trouble = ""
         try:
             await job(*about)
@@ -113,7 +113,7 @@ class TimelinePane(Vertical):
             self._say()
 
     def on_mount(self) -> None:
-        """Shows in the first frame what has been read by then."""
+        """Shows what has been read by the first frame."""
         if self._first is not None and self._first.done() and self._first.exception() is None:
             self._show_page(self._first.result())
 
@@ -143,7 +143,7 @@ class TimelinePane(Vertical):
         await self._narrow(self._narrowing)
 
     async def _narrow(self, narrowing: Narrowing) -> None:
-        """Draws the rows that search and filter leave."""
+        """Draws the rows that match search and filter."""
         self._narrowing = narrowing
         browsed = self.browsed
         if browsed is None:
@@ -166,7 +166,7 @@ class TimelinePane(Vertical):
         self.post_message(self.Summary(" · ".join(filter(None, said))))
 
     def _beat(self) -> None:
-        """Looks for something new once a second; nothing is read unless there is."""
+        """Checks for something new once a second; reads nothing unless there is."""
         self._beats += 1
         if self._beats % _AGES == 0:
             self.list.refresh()
@@ -174,7 +174,7 @@ class TimelinePane(Vertical):
             self._work("look", self._read_all if self.browsed is None else self.look)
 
     async def look(self) -> None:
-        """Reads the timeline anew if anything of it has changed."""
+        """Reads the timeline again if anything in it has changed."""
         self._looking = True
         try:
             mark = await self._workspace.ask(lambda tb: tb.timeline_mark())
@@ -184,7 +184,7 @@ class TimelinePane(Vertical):
             self._looking = False
 
     def look_again(self) -> None:
-        """Reads what a flow has changed, and tells the chosen entry once more."""
+        """Reads what a flow has changed, and posts the chosen entry once more."""
         self._work("look again", self._look_and_tell)
 
     async def _look_and_tell(self) -> None:
@@ -230,7 +230,7 @@ class TimelinePane(Vertical):
         return self.search
 
     def _close_search(self) -> None:
-        """Shows everything again, whatever has been found by now or is being searched for."""
+        """Shows everything again, whatever was found or is still being searched for."""
         if self.search is not None:
             self.search.remove()
             self.search = None
@@ -239,7 +239,7 @@ class TimelinePane(Vertical):
 
     def on_search_line_sought(self, event: SearchLine.Sought) -> None:
         event.stop()
-        if self.search is not None:  # else it is what was typed last before it was closed
+        if self.search is not None:  # else this was typed just before it was closed
             self._work("search", self._seek, event.text)
 
     async def _seek(self, text: str) -> None:
@@ -251,7 +251,7 @@ class TimelinePane(Vertical):
         self.list.action_move(event.by)
 
     def on_search_line_kept(self, event: SearchLine.Kept) -> None:
-        """Goes to what was found; an empty line is closed."""
+        """Moves to what was found; closes an empty line."""
         event.stop()
         if event.text:
             self.list.focus()
@@ -259,7 +259,7 @@ class TimelinePane(Vertical):
             self._close_search()
 
     def filter_by(self, wanted: Filter | None) -> None:
-        """Shows only what a filter leaves; nothing else without one."""
+        """Shows only what a filter leaves; everything without one."""
         if wanted is not None:
             self._work("search", self._narrow_to, wanted)
 
@@ -272,7 +272,7 @@ class TimelinePane(Vertical):
         await self._narrow(self._narrowing.replace(only=only, with_file=with_file))
 
     def step_back(self) -> bool:
-        """Takes back the search, else the filter; False if there is neither."""
+        """Clears the search, else the filter; False if there is neither."""
         if self.search is not None or self._narrowing.sought:
             self._close_search()
             return True

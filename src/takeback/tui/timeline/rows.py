@@ -59,7 +59,7 @@ class Rows:
         return at, line - self.tops[at]
 
     def step(self, start: int, by: int) -> int:
-        """Returns the row that can be chosen next; after the last comes the first."""
+        """Returns the next row that can be chosen; wraps around at the ends."""
         at = start
         for _ in range(len(self.rows)):
             at = (at + by) % len(self.rows)

@@ -1,4 +1,4 @@
-"""The line to search in: what is typed is searched at once, and the newest question wins."""
+"""The search line: what is typed is searched at once, and the newest question wins."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from textual.timer import Timer
 
 _REST = 0.12
-"""Seconds without a key before a search begins: less than anybody notices, more than a letter."""
+"""Seconds without a key before a search begins: too short to notice, longer than one letter."""
 
 
 class SearchLine(Input):
@@ -29,7 +29,7 @@ class SearchLine(Input):
     """
 
     class Sought(Message):
-        """Something else is to be searched for; everything is shown if the text is empty."""
+        """The text has changed; if it is empty, everything is shown."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
@@ -43,7 +43,7 @@ class SearchLine(Input):
             self.text = text
 
     class Moved(Message):
-        """An arrow was pressed: the cursor of the list is meant."""
+        """An arrow was pressed, meant for the cursor of the list."""
 
         def __init__(self, by: int) -> None:
             super().__init__()
