@@ -1,4 +1,4 @@
-"""What an agent's extension is answered: the documents, and the words that it shows."""
+"""The answers to an agent's extension: the documents, and the words that it shows."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _PLAIN = Paint(on=False)
 
 
 def place(entry: TimelineEntry) -> Document:
-    """Returns one checkpoint as a list shows it; its id is apart, so the line has none."""
+    """Returns one checkpoint as a list shows it; its id is a separate field, not in the line."""
     line = entry_words(entry, _PLAIN, time.time()).strip()
     return {**documents.timeline_entry(entry), "line": line}
 
 
 def plan(proposal: Proposal, made: Plan, number: int) -> Document:
-    """Returns a plan with its words, and the number by which it is agreed to."""
+    """Returns a plan with its words, and the number with which to agree to it."""
     return {
         **documents.plan(made),
         "plan": number,
@@ -46,7 +46,7 @@ def plan(proposal: Proposal, made: Plan, number: int) -> Document:
 
 
 def _files(changes: Sequence[Change]) -> int:
-    """Returns how many of the changes are not of directories."""
+    """Returns how many of the changes do not concern directories."""
     entries = (change.new or change.old for change in changes)
     return sum(1 for entry in entries if entry is not None and not entry.is_directory)
 
@@ -54,13 +54,13 @@ def _files(changes: Sequence[Change]) -> int:
 def outcome(
     done: Outcome, of: Move | None, transcript: str | None, command: str = "takeback"
 ) -> Document:
-    """Returns what was done, and where the conversation goes on.
+    """Returns what was done, and where the conversation continues.
 
-    ``transcript`` is the file of the session to go on with. ``fresh`` says that it is a new, empty
-    one; neither, if the conversation stays where it is. ``command`` is how a person calls takeback
-    in the host.
+    ``transcript`` is the file of the session to continue with. ``fresh`` says that it is a new,
+    empty one. Neither is given if the conversation stays where it is. ``command`` is how a person
+    calls takeback in the host.
     """
-    told = done.replace(resume=None, prompt=None)  # it goes there, and offers the prompt again
+    told = done.replace(resume=None, prompt=None)  # the host goes there and offers the prompt
     return {
         **documents.outcome(done),
         "whole": done.whole,
@@ -71,7 +71,7 @@ def outcome(
 
 
 def counts(found: Status | None) -> Document:
-    """Returns how much is kept in one line; no line where nothing is to be kept."""
+    """Returns in one line how much is kept; no line if nothing is to be kept."""
     if found is None:
         return {"line": None, "can_undo": 0, "can_redo": 0}
     kept = f"{count(found.checkpoints, 'checkpoint')} / {count(found.snapshots, 'snapshot')}"

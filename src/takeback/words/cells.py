@@ -1,4 +1,4 @@
-"""Cells: how wide a text is on a terminal, and texts cut to a width.
+"""Cells: how wide a text is on a terminal, and how to cut it to a width.
 
 A Chinese, Japanese or Korean character and most emoji take two cells, a combining mark none.
 """
@@ -31,7 +31,7 @@ def cut(text: str, room: int) -> str:
 
 
 def cut_left(text: str, room: int) -> str:
-    """Cuts the beginning off instead: the end of a path says more."""
+    """Cuts off the beginning instead: the end of a path says more."""
     if width(text) <= room:
         return text
     return "" if room < 1 else MORE + _first(text[::-1], room - 1)[::-1]
@@ -47,5 +47,5 @@ def _first(text: str, room: int) -> str:
 
 
 def filled(text: str, room: int) -> str:
-    """Returns a text with blanks behind it up to a width."""
+    """Returns a text padded with blanks to a width."""
     return text + " " * (room - width(text))

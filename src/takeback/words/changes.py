@@ -42,7 +42,7 @@ def views(entry: TimelineEntry) -> tuple[str, str]:
 
 
 def views_line(names: tuple[str, str], chosen: int, width: int) -> tuple[str, str]:
-    """Returns the chosen view and what leads to the other one, cut to what there is room for."""
+    """Returns the chosen view and how to get to the other one, cut to fit."""
     here, there = f"● {names[chosen]}", f"○ {names[1 - chosen]}"
     if len(here) + len(there) + 8 <= width:
         return here, f"   {there} (v)"
@@ -55,7 +55,7 @@ def nothing(entry: TimelineEntry) -> str:
 
 
 def who(change: OwnedChange, session: str | None) -> str:
-    """Says who made a change, seen from a session; nothing if nobody is named."""
+    """Says who made a change, from the point of view of a session; empty if nobody is named."""
     if change.who is None:
         return ""
     if change.session is None or change.session == session:
@@ -78,7 +78,7 @@ def by_lines(name: str, *, going: bool) -> Iterator[str]:
 
 
 def line_counts(added: int | None, deleted: int | None) -> tuple[str, str]:
-    """Returns ``+12`` and ``-3``; nothing where lines mean nothing."""
+    """Returns ``+12`` and ``-3``; empty if lines are not counted."""
     if not added and not deleted:
         return "", ""
     return f"+{_few(added or 0)}", f"-{_few(deleted or 0)}"
@@ -89,9 +89,9 @@ def _few(number: int) -> str:
 
 
 def bar(added: int | None, deleted: int | None, most: int, cells: int = 5) -> tuple[str, str]:
-    """Draws how large a change is beside the largest one: lines added, then lines deleted.
+    """Draws how large a change is compared to the largest one: lines added, then lines deleted.
 
-    A change of any size has a cell, and both parts of one are to be seen.
+    A change of any size gets a cell, and both its parts are visible.
     """
     plus, minus = added or 0, deleted or 0
     if not plus + minus or not most:
@@ -116,7 +116,7 @@ def files_title(files: int, added: int, deleted: int, ticked: int) -> str:
 def file_lines(diff: FileDiff, *, going: bool) -> Iterator[str]:
     """Says what one path was and is, or with ``going`` what it would be.
 
-    What is to be seen in its lines is not said.
+    What its lines show is not repeated.
     """
     old, new = diff.old, diff.new
     if old is None and new is None:
@@ -210,7 +210,7 @@ def too_narrow(width: int, needed: int, *, can_grow: bool) -> str:
 
 
 def going_lines(preview: Preview) -> Iterator[str]:
-    """Yields what going there would do in all, and what speaks against it."""
+    """Yields a summary of what going there would do, and the objections to it."""
     plan = preview.plan
     if plan.is_empty:
         yield render.nothing_to_do(plan)

@@ -1,6 +1,6 @@
-"""What can be done at a place, what is asked before it, and what is said when it goes wrong.
+"""What can be done at a place, what is asked before that, and what is said when it goes wrong.
 
-The picker and the numbered list say the same; the keys and colours are theirs.
+The picker and the numbered list say the same; each has its own keys and colours.
 """
 
 from __future__ import annotations
@@ -83,9 +83,9 @@ class Answer(Value):
 
 
 class Question(Value):
-    """A refusal as a question of its own: what speaks against it, and what going on means.
+    """A refusal as a question of its own: the objection, and what going on means.
 
-    Without ``answers`` nothing waives it. ``paths`` are those that it is about, ``word`` has to
+    Without ``answers`` it cannot be waived. ``paths`` are those that it is about, ``word`` has to
     be typed before the first answer counts.
     """
 
@@ -137,7 +137,7 @@ ANSWERABLE = tuple(_AGREED)
 
 def refusal(found: Refusal, plan: Plan) -> Question:
     """Returns a refusal of a plan as a question."""
-    # What follows names options of the command line, which nobody can type here.
+    # The rest names options of the command line, which cannot be typed here.
     message = shown(found.message.partition("; --")[0])
     if found.code != DURING_TURN:  # that one begins with the agent's name
         message = message[:1].upper() + message[1:]
@@ -155,7 +155,7 @@ def refusal(found: Refusal, plan: Plan) -> Question:
 
 
 def refused_lines(plan: Plan) -> Iterator[str]:
-    """Yields what speaks against a plan, and whether it can be answered."""
+    """Yields the objections to a plan, and whether they can be answered."""
     for found in plan.refused:
         yield f"refused: {refusal(found, plan).title}"
     if any(not refusal(found, plan).answers for found in plan.refused):
@@ -165,7 +165,7 @@ def refused_lines(plan: Plan) -> Iterator[str]:
 
 
 def questions_first(plan: Plan) -> str:
-    """Says how many questions are asked before a plan that is refused can be done."""
+    """Says how many questions have to be answered before a refused plan can be carried out."""
     return f"It can be done all the same; {count(plan.refused, 'question')} first."
 
 
@@ -193,7 +193,7 @@ def agreed_lines(fields: Sequence[str]) -> Iterator[str]:
 
 
 def plan_lines(proposal: Proposal, plan: Plan, paint: Paint) -> Iterator[str]:
-    """Yields the whole of a plan, without its refusals: what becomes of which file."""
+    """Yields a whole plan without its refusals: what happens to which file."""
     if proposal.directory is not None:
         yield f"Its files go into {shown(proposal.directory)}; those here stay as they are."
     elif plan.scope == CONVERSATION:
@@ -208,7 +208,7 @@ def plan_lines(proposal: Proposal, plan: Plan, paint: Paint) -> Iterator[str]:
 
 
 def question(proposal: Proposal, plan: Plan) -> str:
-    """Returns the question that a plan is asked with, or that there is nothing to ask."""
+    """Returns the question that a plan asks, or says that there is nothing to ask."""
     if plan.does_nothing:
         return render.nothing_to_do(plan)
     return render.question(proposal.kind, plan, proposal.of)
@@ -281,7 +281,7 @@ def labelled(before: Checkpoint, after: Checkpoint) -> str:
 
 
 def after_lines(outcome: Outcome, of: Move | None, no_resume: str | None = None) -> Iterator[str]:
-    """Yields what was done, what was left alone, how it is taken back, and then every path.
+    """Yields what was done, what was left alone, how to take it back, and then every path.
 
     ``no_resume`` is why the agent cannot be started from here.
     """
@@ -298,21 +298,21 @@ def after_lines(outcome: Outcome, of: Move | None, no_resume: str | None = None)
 
 
 def farewell(outcome: Outcome | None, of: Move | None) -> Iterator[str]:
-    """Yields what is said of an operation in the terminal when the picker has closed.
+    """Yields what the terminal shows of an operation when the picker has closed.
 
-    Nothing where there was nothing to do, or where another plan is the right one meanwhile.
+    Nothing if there was nothing to do, or if the plan has become outdated.
     """
     if outcome is not None and outcome.operation is not None:
         yield from render.outcome_lines(outcome, of)
 
 
 def several_done(number: int) -> str:
-    """Says that there was more than one operation, before the last one is told."""
+    """Says that there was more than one operation, before the last one is described."""
     return f"{number} operations were done; the last one:"
 
 
 def resume_line(resume: Resume) -> str:
-    """Returns the line that a person types to go on with a session."""
+    """Returns the line that a person types to continue a session."""
     words = " ".join(quoted(word) for word in resume.argv)
     return f"cd {quoted(resume.cwd)} && {words}"
 

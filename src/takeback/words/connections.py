@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from takeback.words.paint import Paint
 
 _MOST_SHOWN = 40
-"""Lines of a whole file, such as an extension of ours, that are shown as a diff."""
+"""How many lines of a whole file, such as our extension, are shown as a diff."""
 
 
 def edit_lines(one: Connecting, paint: Paint) -> Iterator[str]:
@@ -66,7 +66,7 @@ def _folder(edit: FileEdit) -> FileEdit:
 
 
 def _amount(edit: FileEdit, beside: Sequence[FileEdit]) -> str:
-    """Says how much of a file changes; of new files beside one another, how long they all are."""
+    """Says how much of a file changes; for new files in one directory, their total length."""
     if beside:
         lines = sum(len(_lines(one.after)) for one in beside)
         files = "a new file" if len(beside) == 1 else f"{len(beside)} new files"
@@ -84,7 +84,7 @@ def _lines(data: bytes | None) -> list[str]:
 
 
 def connected_line(one: Connecting, hindrance: str | None) -> str:
-    """Says that an agent is connected, or why that is of no use yet."""
+    """Says that an agent is connected, or why that has no effect yet."""
     title = one.connection.title
     if hindrance is not None:
         return f"{title}: its settings are written, but: {shown(hindrance)}."
@@ -111,7 +111,7 @@ def edits_document(planned: Sequence[Connecting], *, done: bool) -> dict[str, An
 
 
 def agent_lines(states: Sequence[AgentState], paint: Paint, now: float) -> Iterator[str]:
-    """Yields the agents that are connected, and a warning for one that worked without us."""
+    """Yields the connected agents, and a warning for one that worked without us."""
     for state in states:
         if state.hindrance is not None:
             yield paint.warning(f"{shown(state.hindrance)}.")

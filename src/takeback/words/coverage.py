@@ -1,4 +1,4 @@
-"""One checkpoint in words: where it stands, who made it, what it does not hold and why."""
+"""One checkpoint in words: where it is, who made it, what it does not hold and why."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LATE = "late: captured after the moment, so it may hold what came later"
 
 
 def place_title(entry: TimelineEntry) -> str:
-    """Returns what a checkpoint is, and its id last."""
+    """Returns what a checkpoint is, with its id last."""
     words = [place_name(entry).strip()]
     if entry.checkpoint.label is not None:
         words.append(f'"{shown(entry.checkpoint.label)}"')
@@ -41,7 +41,7 @@ def place_title(entry: TimelineEntry) -> str:
 
 
 def place_line(entry: TimelineEntry, now: float) -> str:
-    """Returns when it was, who worked, how the turn stands, and whether all is held."""
+    """Returns when it was made, who was working, the state of the turn, and whether all is held."""
     from datetime import datetime
 
     checkpoint, turn = entry.checkpoint, entry.turn
@@ -75,7 +75,7 @@ def used_lines(found: Shown) -> Iterator[str]:
 
 
 def badge(checkpoint: Checkpoint) -> str:
-    """Says whether all that was wanted is held."""
+    """Says whether everything that was wanted is held."""
     words = "complete" if checkpoint.complete else "incomplete"
     if checkpoint.amid is not None:
         words = AMID

@@ -65,7 +65,7 @@ def planned(changes: Iterable[Change]) -> list[Document]:
 
 
 def _with_lines(made: Plan, changes: Sequence[Change]) -> list[Document]:
-    """Returns the changes of a plan, with the lines that each brings and takes."""
+    """Returns the changes of a plan, with the lines that each adds and removes."""
     lines = (made.lines.get(change.path, (None, None)) for change in changes)
     return [
         {**one, "added": added, "deleted": deleted}
@@ -194,7 +194,7 @@ def outcome(done: Outcome) -> Document:
 
 
 def resume(line: Resume | None) -> Document | None:
-    """Returns how a session is gone on with."""
+    """Returns how to continue a session."""
     if line is None:
         return None
     return {
@@ -313,7 +313,7 @@ def status(found: Status) -> Document:
 
 
 def here(standing: Standing) -> Document:
-    """Returns the place that the files stand at."""
+    """Returns the place that the files are at."""
     checkpoint = standing.checkpoint
     return {
         "id": checkpoint.id,
@@ -326,12 +326,12 @@ def here(standing: Standing) -> Document:
 
 
 def dirty(found: Dirty | None) -> list[Document] | None:
-    """Returns what changed by hand; None if nobody looked, or could."""
+    """Returns what changed by hand; None if that was not, or could not be, checked."""
     return None if found is None or found.unknown is not None else planned(found.changes)
 
 
 def agent(state: AgentState) -> Document:
-    """Returns whether an agent is connected, and since when it works without us."""
+    """Returns whether an agent is connected, and since when it has worked without us."""
     last, missed = state.last_event, state.missed_since
     return {
         "agent": state.agent,

@@ -1,4 +1,4 @@
-"""The words that offer what was kept of a path before the directory that stands there now."""
+"""The words that offer what was kept for a path before the directory that is there now."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SETS_ASIDE = (
 
 
 def offer(found: Sequence[Earlier], now: float) -> str:
-    """Returns one line that says what there is and how it is had; nothing if there is nothing."""
+    """Returns one line that says what there is and how to get it; empty if there is nothing."""
     what = _what(found, now)
     return f"{what}: {_ways(found)}" if what else ""
 
@@ -54,7 +54,7 @@ def _what(found: Sequence[Earlier], now: float) -> str:
 
 
 def question(one: Earlier, now: float) -> str:
-    """Returns what a person is asked who opens a directory of which nothing is kept yet."""
+    """Returns the question for a person who opens a directory for which nothing is kept yet."""
     what = _what([one], now)
     return f"Nothing is kept of this directory yet, but {what}. Take over?"
 
@@ -77,7 +77,7 @@ def _ways(found: Sequence[Earlier]) -> str:
 
 
 def adopt_command(one: Earlier) -> str:
-    """Returns the command that takes an earlier store over."""
+    """Returns the command that takes over an earlier store."""
     return f"takeback doctor --adopt {one.name}"
 
 

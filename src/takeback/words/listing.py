@@ -1,9 +1,9 @@
 """The timeline as lines of text, in columns that fit the terminal.
 
     ID            5m  claude 2a8f  turn 3  "fix the login bug"  login.py +1 more  +12 -3  <- here
-    outside edits before it, and the sessions that nobody has gone on with, stand below
+    outside edits before it, and sessions that were not continued, are listed below
 
-Without a width nothing is cut but long prompts: a program or a pager reads it.
+Without a width only long prompts are cut: a program or a pager reads it.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _GAP = 2
 _AGE = 4
 _WIDEST_NAME = 24
 _LEAST = 12
-"""Cells that a prompt has at least; else how many lines changed is left out."""
+"""The least room, in cells, for a prompt; if there is less, the line counts are left out."""
 _LEAST_FILES = len("9 files")
 _BELOW = " " * 20
 
 
 class Columns:
-    """Draws the entries of a listing, each in one line and what has to be said below it."""
+    """Draws the entries of a listing, each in one line, with remarks below it."""
 
     def __init__(
         self, found: Listing, paint: Paint, now: float, *, room: int | None = None
@@ -92,7 +92,7 @@ def entry_words(entry: TimelineEntry, paint: Paint, now: float) -> str:
 def _line(
     left: Sequence[Piece], entry: TimelineEntry, side: Side | None, paint: Paint, room: int | None
 ) -> str:
-    """Returns one line; with ``room`` it is not wider than that."""
+    """Returns one line; with ``room``, no wider than that."""
     right = _right(entry, side)
     if room is None:
         return _joined([*left, *_middle(entry, None), *right], paint)
@@ -100,7 +100,7 @@ def _line(
         rest = room - sum(width(text) + _GAP for text, _ in (*left, *right))
         if rest >= _LEAST or not right or right[0][1] != _COUNTS:
             break
-        right = right[1:]  # the prompt says more than how many lines
+        right = right[1:]  # the prompt says more than the line counts
     middle = _middle(entry, max(0, rest))
     return _joined(_fitting([*left, *middle, *right], room), paint)
 
@@ -142,7 +142,7 @@ def _middle(entry: TimelineEntry, room: int | None) -> list[Piece]:
 
 
 def _files(paths: Sequence[bytes], room: int) -> str:
-    """Returns names as far as they fit, else how many there are, else nothing."""
+    """Returns names as far as they fit, else their number, else nothing."""
     names = rows.files(paths, room)
     if width(names) <= room and not names.startswith(MORE):
         return names
@@ -151,7 +151,7 @@ def _files(paths: Sequence[bytes], room: int) -> str:
 
 
 def _fitting(pieces: Sequence[Piece], room: int) -> list[Piece]:
-    """Cuts what is beyond the width, on a terminal that is too narrow for the columns."""
+    """Cuts off what is beyond the width, on a terminal too narrow for the columns."""
     found = []
     for text, style in pieces:
         if room < 1:
@@ -185,20 +185,20 @@ def place_name(entry: TimelineEntry) -> str:
 
 
 def outside_words(entry: TimelineEntry) -> str:
-    """Returns what the person changed by their own hand before a turn."""
+    """Returns what the person changed by hand before a turn."""
     return f"outside edits before it: {file_names([change.path for change in entry.outside])}"
 
 
 def here_words(side: Side) -> str:
-    """Returns how the place that the files stand at is marked."""
+    """Returns the mark of the place that the files are at."""
     return "<- here, before it" if side == BEFORE else "<- here"
 
 
 def stand_elsewhere(place: Checkpoint, now: float) -> str:
-    """Says where the files stand, if that is none of the entries."""
+    """Says where the files are, if that is none of the entries."""
     return f"The files stand at {place.id} ({address(place, now)})"
 
 
 def older(more: int, limit: int) -> str:
-    """Says how many entries were not shown, and how they are."""
+    """Says how many entries were not shown, and how to show them."""
     return f"{more:,} older: takeback log -n {limit + more}"

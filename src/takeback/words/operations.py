@@ -20,7 +20,7 @@ _NEXT = {"undo": "<- undo takes this back", "redo": "<- redo does this again"}
 
 
 def operation_line(entry: Logged, paint: Paint, now: float) -> str:
-    """Returns one line of the operation log; the id stands first."""
+    """Returns one line of the operation log; the id comes first."""
     return f"{paint.id(entry.operation.id)}  {operation_words(entry, paint, now)}"
 
 

@@ -1,4 +1,4 @@
-"""A unified diff for a terminal: coloured by us, and nothing of a file steers the terminal."""
+"""A unified diff for a terminal: coloured by us, and no file can control the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan in lines of text: what becomes of which file, each named once, and what goes with it."""
+"""A plan in lines of text: what happens to which file, each named once, and what goes with it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _VERBS = {
 
 
 def plan_lines(plan: Plan, paint: Paint, *, whole: bool) -> Iterator[str]:
-    """Yields the plan: what is written, deleted, left alone, and what speaks against it."""
+    """Yields the plan: what is written, deleted, left alone, and the objections."""
     yield from _change_lines(plan, paint, whole=whole)
     yield from _own_lines(plan)
     if plan.target.kind == _UNDO_SNAPSHOT and plan.turns:
@@ -57,13 +57,13 @@ def _change_lines(plan: Plan, paint: Paint, *, whole: bool) -> Iterator[str]:
     others = frozenset(plan.others)
 
     def marks(change: Change) -> list[str]:
-        """Returns whose work is taken back, where that is not what the plan is about."""
+        """Returns whose work is taken back, if that is not what the plan is about."""
         found = ((own, OWN_EDIT), (others, ANOTHER_SESSION))
         return [mark for paths, mark in found if change.path in paths]
 
     for changes in (plan.writes, plan.deletes):
         shorter = not _fits(changes, whole=whole)
-        # what somebody would miss stands in the part that is shown
+        # what somebody would miss must be in the part that is shown
         ordered = sorted(changes, key=lambda one: not marks(one)) if shorter else changes
         lines = ["  ".join([*_words(plan, one, paint), *marks(one)]) for one in ordered]
         yield from _listed(lines, whole=whole)

@@ -1,4 +1,4 @@
-"""Outcomes and checkpoints as lines of text. Sentences; ids stand last and bare."""
+"""Outcomes and checkpoints as lines of text. Sentences; ids come last and bare."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DONE = {REWIND: "Rewound", UNDO: "Undid", REDO: "Redid", FORK: "Forked"}
 
 
 def about(words: str | None) -> str:
-    """Returns where something is in parentheses, with a blank before; or nothing."""
+    """Returns where something is, in parentheses and after a blank; or nothing."""
     return f" ({shown(words)})" if words else ""
 
 
@@ -47,7 +47,7 @@ def left_alone_lines(items: Sequence[LeftAlone], heading: str) -> Iterator[str]:
 
 
 def question(kind: OperationKind, plan: Plan, of: Move | None) -> str:
-    """Returns the question that a plan is asked with."""
+    """Returns the question that a plan asks."""
     files = count(plan.files, "file")
     if of is not None:
         return f"{kind.capitalize()} {_step(of, files)}?"
@@ -59,7 +59,7 @@ def question(kind: OperationKind, plan: Plan, of: Move | None) -> str:
 
 
 def _step(of: Move, files: str) -> str:
-    """Names the operation that an undo or redo is about, and what that moves."""
+    """Names the operation that an undo or redo is about, and what it moves."""
     way = "from" if of.kind == FORK else "to"
     what = "the conversation" if of.scope == CONVERSATION else files
     return f"the {of.kind} {way} {shown(of.about or of.target)} ({what})"
@@ -68,9 +68,9 @@ def _step(of: Move, files: str) -> str:
 def outcome_lines(
     outcome: Outcome, of: Move | None, *, command: str = "takeback", agreed: str = ""
 ) -> Iterator[str]:
-    """Yields what was done and how it is taken back.
+    """Yields what was done and how to take it back.
 
-    ``command`` is how takeback is called here, ``agreed`` a word that says yes to it at once.
+    ``command`` is how takeback is called here, ``agreed`` a word that agrees at once.
     """
     if outcome.operation is None:
         yield from _nothing_done(outcome)
@@ -101,7 +101,7 @@ def outcome_lines(
 
 
 def _nothing_done(outcome: Outcome) -> Iterator[str]:
-    """Says that nothing had to be done, of what was asked for."""
+    """Says that nothing of what was asked for had to be done."""
     if outcome.scope != CONVERSATION:
         yield _nothing(outcome.target, outcome.about, possible=outcome.verified)
     if outcome.scope != FILES:
@@ -110,7 +110,7 @@ def _nothing_done(outcome: Outcome) -> Iterator[str]:
 
 
 def nothing_to_do(plan: Plan) -> str:
-    """Says that a plan is empty, and whether that is as it should be."""
+    """Says that a plan is empty, and whether that is as expected."""
     return _nothing(plan.target, plan.about, possible=plan.is_possible)
 
 
@@ -124,7 +124,7 @@ def _nothing(target: Checkpoint, words: str | None, *, possible: bool) -> str:
 
 
 def way_back(outcome: Outcome) -> StepKind | None:
-    """Returns the command that takes an outcome back; None where nothing was taken away."""
+    """Returns the command that takes an outcome back; None if nothing was removed."""
     if outcome.operation is None:
         return None
     if outcome.kind == FORK and (outcome.scope != BOTH or outcome.directory):
@@ -133,7 +133,7 @@ def way_back(outcome: Outcome) -> StepKind | None:
 
 
 def conversation_lines(outcome: Outcome) -> Iterator[str]:
-    """Yields how the conversation goes on, and the prompt that was taken back."""
+    """Yields how the conversation continues, and the prompt that was taken back."""
     if outcome.conversation_error is not None:
         yield f"The conversation was not moved: {shown(outcome.conversation_error)}"
     if outcome.prompt is not None:
@@ -148,7 +148,7 @@ def conversation_lines(outcome: Outcome) -> Iterator[str]:
 
 
 def _prompt_lines(prompt: str) -> Iterator[str]:
-    """Yields a prompt so that it can be typed again: whole, unless it is a book."""
+    """Yields a prompt so that it can be typed again: whole, unless it is very long."""
     lines = prompt.strip().split("\n")
     if len(lines) == 1 and len(lines[0]) <= _PROMPT:
         yield f'The prompt was: "{shown(lines[0])}"'
@@ -208,7 +208,7 @@ def shown_lines(found: Shown, paint: Paint, now: float) -> Iterator[str]:
 
 
 def _field(name: str, value: str) -> Iterator[str]:
-    """Yields a field; what has several lines, as a prompt often does, keeps them."""
+    """Yields a field; several lines, as a prompt often has, are kept."""
     first, *rest = value.expandtabs(4).splitlines() or [""]
     yield f"  {name:<9} {shown(first)}"
     for line in rest:

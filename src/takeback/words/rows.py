@@ -41,7 +41,7 @@ def name(row: TimelineRow) -> str:
 
 
 def prompt(row: TimelineRow, entry: TimelineEntry | None) -> str:
-    """Returns what was asked, on one line; nothing where nobody asked anything."""
+    """Returns what was asked, on one line; empty if nothing was asked."""
     text = row.prompt if row.prompt is not None else entry.checkpoint.prompt if entry else None
     return shown(" ".join((text or "").split()))
 
@@ -70,9 +70,9 @@ def origin(spot: Spot, names: Mapping[str, str]) -> str:
 
 
 def marks(state: str | None, entry: TimelineEntry | None, gone: str | None) -> list[str]:
-    """Returns what has to be said of a row besides: incomplete, amid, running, taken back.
+    """Returns the other remarks on a row: incomplete, amid, running, taken back.
 
-    ``state`` is that of the turn which begins there, if one does.
+    ``state`` is that of the turn that begins there, if one does.
     """
     words = []
     if entry is not None and entry.checkpoint.amid is not None:
@@ -89,14 +89,15 @@ def marks(state: str | None, entry: TimelineEntry | None, gone: str | None) -> l
 
 
 def resumed(names: Sequence[str]) -> str:
-    """Names the sessions that begin at a row and that nobody has gone on with; or nothing."""
+    """Names the sessions that begin at a row and were not continued; empty if there are none."""
     return f"↳ resumed as {', '.join(names)}" if names else ""
 
 
 def files(paths: Sequence[bytes], room: int) -> str:
     """Returns at most three file names and how many more there are, as they fit into a width.
 
-    First the directories go, then names; a single name that is too long loses its beginning.
+    First the directories are dropped, then names; a single name that is too long is cut on the
+    left.
     """
     full = file_names(paths)
     if width(full) <= room or not paths:
@@ -112,7 +113,7 @@ def files(paths: Sequence[bytes], room: int) -> str:
 
 
 def about_fork(row: TimelineRow, origins: Mapping[str, Spot], names: Mapping[str, str]) -> str:
-    """Returns where the session that begins at a row comes from; nothing for any other row."""
+    """Returns where the session that begins at a row comes from; empty for any other row."""
     spot = origins.get(row.session)
     return origin(spot, names) if row.kind == FORK and spot is not None else ""
 

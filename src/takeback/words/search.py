@@ -1,4 +1,4 @@
-"""What a search found, as lines of text: what became of it, whose it is, and how to go back."""
+"""What a search found, as lines of text: what happened to it, whose it is, and how to go back."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def _text(item: Found) -> str:
 
 
 def command(item: Found, root: bytes) -> list[str] | None:
-    """Returns the command that goes back to what was found; None if nobody could type it.
+    """Returns the command that goes back to what was found; None if it cannot be typed.
 
-    Its path is meant from the current directory, as every command takes it.
+    Its path is relative to the current directory, as every command takes it.
     """
     argv = ["takeback", "rewind", item.place.id]
     if item.path is None:

@@ -25,7 +25,7 @@ _FILES = 3
 
 
 def whose(session: Candidate, now: float) -> str:
-    """Says whose an answer is that could be about several sessions."""
+    """Says which session an answer is about, if several could be meant."""
     return f"This is of {session.id} ({session.words(now)})"
 
 
@@ -51,9 +51,9 @@ def session_line(entry: SessionEntry, paint: Paint, now: float) -> str:
 
 
 def tree_lines(roots: Sequence[Node], paint: Paint, now: float) -> Iterator[str]:
-    """Yields the tree, one line a session or turn.
+    """Yields the tree, one line per session or turn.
 
-    A session that was cut from a turn and has none of its own stands on that turn's line.
+    A session that was cut from a turn and has none of its own shares that turn's line.
     """
     tree = _Tree(short_ids(_sessions(roots)), paint, now)
     for root in roots:

@@ -1,4 +1,4 @@
-"""The status as lines of text: first where the files stand, last what went wrong."""
+"""The status as lines of text: first where the files are, last what went wrong."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OFF_BY = {
 
 
 def status_lines(found: Status, paint: Paint, now: float) -> Iterator[str]:
-    """Yields where the files stand, what changed since, who works, what is kept, what failed."""
+    """Yields where the files are, what changed since, who is working, what is kept, what failed."""
     if found.standing is None:
         yield paint.strong(f"No checkpoints yet of {shown_path(found.root)}.")
     else:
@@ -130,7 +130,7 @@ def _failure_lines(failures: Sequence[Failure], paint: Paint, now: float) -> Ite
 
 
 def _when(stamp: str, now: float) -> str:
-    """Returns the moment of a failure by the clock on the wall, with two blanks behind it."""
+    """Returns the local time of a failure, followed by two blanks."""
     from datetime import datetime
 
     if not stamp:

@@ -20,7 +20,7 @@ def shown_lines(data: bytes) -> str:
 
 
 def _shown_line(line: str) -> str:
-    ending = "\r" if line.endswith("\r") else ""  # a line of Windows, which steers nothing
+    ending = "\r" if line.endswith("\r") else ""  # a Windows line ending, which does no harm
     return "\t".join(shown(part) for part in line.removesuffix("\r").split("\t")) + ending
 
 
@@ -30,7 +30,7 @@ def shown_path(path: bytes) -> str:
 
 
 def quoted(word: str) -> str:
-    """Returns a word as it can be typed into a shell."""
+    """Returns a word quoted for a shell."""
     from shlex import quote
 
     return shown(quote(word))
