@@ -7,6 +7,7 @@ import sys
 
 from takeback import adapters
 from takeback.adapters import connecting, launcher, third_party
+from takeback.adapters.contained import ContainedConnection
 from takeback.errors import GitUnusable, NotAWorkspace, Refused, TakebackError, UsageError
 from takeback.git.process import find_git
 from takeback.model.value import Value
@@ -16,7 +17,7 @@ from takeback.worktree.workspace import find_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from takeback.model.agent import FileEdit
     from takeback.ports import Connection
@@ -64,11 +65,29 @@ def plan_connecting(
 ) -> list[Connecting]:
     """Works out what connecting would change, for the agents named or found; writes nothing."""
     home = takeback_home(environ)
-    wanted = [connection_named(agent) for agent in agents] if agents else agents_here(environ)
-    return [
-        Connecting(c, connecting.located(c.connect(environ, home, here), here), here)
-        for c in wanted
-    ]
+
+    def plan(connection: Connection) -> Connecting:
+        edits = connection.connect(environ, home, here)
+        return Connecting(connection, connecting.located(edits, here), here)
+
+    return _planned(agents, agents_here(environ) if not agents else [], plan)
+
+
+def _planned(
+    named: Sequence[str], found: Sequence[Connection], plan: Callable[[Connection], Connecting]
+) -> list[Connecting]:
+    """Plans the agents that were named, or else those found.
+
+    One of another package that fails is passed over unless it was named: ``status`` has it.
+    """
+    planned = [plan(connection_named(agent)) for agent in named]
+    for connection in found:
+        try:
+            planned.append(plan(connection))
+        except Refused:
+            if not isinstance(connection, ContainedConnection):
+                raise
+    return planned
 
 
 def connect(planned: Sequence[Connecting], environ: Mapping[str, str]) -> None:
@@ -126,8 +145,8 @@ def plan_disconnecting(
     Without ``here`` it is about all of them, those of single projects too.
     """
     home = takeback_home(environ)
-    planned = []
-    for connection in map(connection_named, agents) if agents else connections():
+
+    def plan(connection: Connection) -> Connecting:
         kept = connecting.remembered(home, connection.name)
         places = (
             [here]
@@ -136,8 +155,9 @@ def plan_disconnecting(
         )
         edits = {e.path: e for place in places for e in connection.disconnect(environ, home, place)}
         exact = connecting.take_back(list(edits.values()), home, connection.name)
-        planned.append(Connecting(connection, connecting.located(exact, None), here))
-    return planned
+        return Connecting(connection, connecting.located(exact, None), here)
+
+    return _planned(agents, connections() if not agents else [], plan)
 
 
 def disconnect(planned: Sequence[Connecting], environ: Mapping[str, str]) -> None:

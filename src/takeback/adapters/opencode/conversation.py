@@ -12,7 +12,8 @@ import json
 import secrets
 import string
 
-from takeback.adapters import fields
+from takeback.adapters import fields, json_lines
+from takeback.adapters.json_lines import JsonLine
 from takeback.model.value import Value
 
 TYPE_CHECKING = False
@@ -71,17 +72,12 @@ def _read(data: bytes) -> _Kept:
         data = _as_lines(data)
     messages: list[tuple[bytes, Mapping[str, Any]]] = []
     session: tuple[bytes, Mapping[str, Any]] | None = None
-    for line in data.splitlines(keepends=True):
-        try:
-            record = json.loads(line)
-        except ValueError:
-            continue
-        if not isinstance(record, dict) or not line.endswith(b"\n"):
-            continue
+    for line in json_lines.read(data, JsonLine):
+        record = line.record
         if isinstance(record.get("session"), dict):
-            session = (line, record["session"])
+            session = (line.raw, record["session"])
         elif fields.text(fields.table(record, "info"), "id") is not None:
-            messages.append((line, record))
+            messages.append((line.raw, record))
     return _Kept(tuple(messages), session)
 
 
@@ -90,7 +86,7 @@ def _as_lines(document: bytes) -> bytes:
         record = json.loads(document)
         session, messages = record["info"], record["messages"]
         return b"".join(map(_line, [*messages, {"session": session}]))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return document
 
 
