@@ -17,9 +17,8 @@ from takeback.model.operation import moves
 from takeback.model.policy import Overrides
 from takeback.ops.context import LockedContext
 from takeback.ops.rewind import rewind
-from takeback.ops.scope import Scope
 from takeback.store import journal
-from tests.support.engine import Heard, KillAt, Killed
+from tests.support.engine import Heard, KillAt, Killed, request
 
 
 class Raced:
@@ -81,7 +80,7 @@ def test_a_rewind_that_was_killed_meanwhile_is_recovered_first(
         with monkeypatch.context() as patch:
             patch.setattr(durable, "faults", KillAt("exchange", 2))
             with pytest.raises(Killed):
-                rewind(locked, first, Scope(), Overrides.all())
+                rewind(locked, request(locked, first, overrides=Overrides.all()))
         assert journal.exists(locked.store)
 
     raced.run(lambda tb: tb.rewind(second), killed)

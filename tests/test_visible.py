@@ -50,13 +50,13 @@ def test_plans_and_refusals_are_fit_to_be_shown(workspace: Path) -> None:
         head.write_bytes(b"ref: refs/heads/\x1b[2J\xe2\x80\xae\n")
         two.tell("prompt", turn="t", prompt="\x1b]0;x\x07 running")
         plan = tb.plan(turn.before, scope="files")
-    said = [*plan.warnings, *(one.message for one in plan.refused), plan.about]
+    said = [*plan.warnings, *(one.message for one in plan.refused), plan.goal.about]
     assert {one.code for one in plan.refused} >= {"during_turn", "others", "other_branch"}
     assert len(plan.warnings) == 1
     for sentence in said:
         assert sentence is not None
         assert not raw(sentence), repr(sentence)
-    assert "\\x1b]0;x\\x07 \\u202e first" in (plan.about or "")
+    assert "\\x1b]0;x\\x07 \\u202e first" in (plan.goal.about or "")
     assert len(STEERING) > 20
 
 

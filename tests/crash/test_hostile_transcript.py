@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -127,7 +127,9 @@ def test_a_turn_is_not_waited_for_at_a_fifo(workspace: Path) -> None:
     becomes_fifo(transcript)
     with Engine.open(workspace) as tb:
         assert tb.status().checkpoints == 4
-        assert tb.plan("turn:1", scope="files").target.prompt == "one"
+        then = tb.plan("turn:1", scope="files").goal.checkpoint
+        assert then is not None
+        assert then.prompt == "one"
 
 
 def swap_for_a_link(workspace: Path, outside: Path) -> None:
@@ -172,13 +174,13 @@ def test_a_directory_swapped_after_the_plan_gets_no_session(
     outside = tmp_path / "home" / "autostart"
     outside.mkdir(parents=True)
     two_turns(workspace, workspace / ".agent" / "s1.desktop")
-    carry_out = rewinding._carry_out
+    apply = rewinding._apply
 
-    def late(*args: object) -> object:
+    def late(*args: Any) -> object:
         swap_for_a_link(workspace, outside)
-        return carry_out(*args)  # type: ignore[arg-type]
+        return apply(*args)
 
-    monkeypatch.setattr(rewinding, "_carry_out", late)
+    monkeypatch.setattr(rewinding, "_apply", late)
     with Engine.open(workspace) as tb:
         done = tb.rewind("turn:2", scope="both")
         assert done.conversation_error is not None

@@ -6,6 +6,7 @@ import pytest
 
 from takeback.model.change import Change
 from takeback.model.checkpoint import Checkpoint
+from takeback.model.goal import Goal
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
 from takeback.model.plan import LeftAlone, Plan
 from takeback.model.snapshot import DIRECTORY, Entry, entry_mode
@@ -14,19 +15,20 @@ from tests.support.engine import file_entry, link_entry
 TARGET = Checkpoint(
     CheckpointId("c"), SessionId("s"), "manual", 0.0, SnapshotId(""), b"", complete=True, files=1
 )
+GOAL = Goal(SnapshotId(""), checkpoint=TARGET)
 ONE, OTHER = file_entry(b"1"), file_entry(b"2")
 
 
 def test_a_plan_is_empty_when_it_writes_and_deletes_nothing() -> None:
     left = (LeftAlone(b"x", "ignored"),)
-    assert Plan(TARGET, (), (), left_alone=left).is_empty
-    assert not Plan(TARGET, (Change(b"a", None, ONE),), ()).is_empty
-    assert not Plan(TARGET, (), (Change(b"a", ONE, None),)).is_empty
+    assert Plan(GOAL, (), (), left_alone=left).is_empty
+    assert not Plan(GOAL, (Change(b"a", None, ONE),), ()).is_empty
+    assert not Plan(GOAL, (), (Change(b"a", ONE, None),)).is_empty
 
 
 def test_two_plans_do_the_same_if_they_change_the_same_paths_in_the_same_way() -> None:
     write, delete = Change(b"a", ONE, OTHER), Change(b"b", ONE, None)
-    plan = Plan(TARGET, (write,), (delete,))
+    plan = Plan(GOAL, (write,), (delete,))
     assert plan.same_changes(plan.replace(warnings=("another branch",)))
     assert not plan.same_changes(plan.replace(writes=()))
     assert not plan.same_changes(plan.replace(deletes=()))
@@ -64,3 +66,11 @@ def test_a_change_says_what_kind_it_is(old: Entry | None, new: Entry | None, kin
 )
 def test_all_permission_bits_are_kept_and_nothing_else(st_mode: int, kept: int) -> None:
     assert entry_mode(st_mode) == kept
+
+
+def test_two_plans_that_go_to_two_places_are_not_the_same_whatever_they_change() -> None:
+    plan = Plan(GOAL, (), ())
+    other = Goal(SnapshotId(""), checkpoint=TARGET.replace(id=CheckpointId("d")))
+    assert not plan.same_changes(plan.replace(goal=other))
+    assert not plan.same_changes(plan.replace(goal=Goal(SnapshotId(""))))
+    assert not Plan(Goal(SnapshotId("1")), (), ()).same_changes(Plan(Goal(SnapshotId("2")), (), ()))

@@ -18,11 +18,10 @@ from takeback.ops.catch_up import catch_up, open_ledger, rebuild_ledger
 from takeback.ops.context import Context
 from takeback.ops.receive import receive
 from takeback.ops.rewind import rewind
-from takeback.ops.scope import Scope
 from takeback.store.namespace import session_ref
 from takeback.store.records import META, read_record, write_record
 from takeback.store.sink import PackSink
-from tests.support.engine import Heard, Killed, checkpoint, clock_of, garble, under_lock
+from tests.support.engine import Heard, Killed, checkpoint, clock_of, garble, request, under_lock
 
 SESSION = session_ref("workspace")
 
@@ -45,7 +44,9 @@ def played(workspace: Path, context: Context) -> Context:
             event = AgentEvent("turn_end", "mine", session, str(workspace), turn=f"t{number}")
             receive(context, event.replace(tools=tools), came=context.clock.now(), wait=1)
         if number == 6:
-            under_lock(context, lambda it: rewind(it, first, Scope(), Overrides.all()))
+            under_lock(
+                context, lambda it: rewind(it, request(it, first, overrides=Overrides.all()))
+            )
         if number == 8:  # a session that is cut from another begins with a copy of a place
             append(context, like=first.commit, kind=FORK, origin=["mine-s1", first.id, None])
     checkpoint(context)

@@ -96,7 +96,7 @@ def test_extra_files_are_kept_beside_the_snapshot(workspace: Path, context: Cont
         made = capture(locked)
         extra = {b"big/extra": file_entry(b"")}
         drafted = draft(context, kind=MANUAL, session=SessionId("s"))
-        done = record(locked, made, drafted, extra=extra)
+        done = record(locked, made.keeping(extra), drafted)
     assert done.saved is not None
     saved = dict(trees.walk(context.store, bytes.fromhex(done.saved)))
     assert [path for path, entry in saved.items() if entry.is_file] == [b"big/extra", b"x.env"]

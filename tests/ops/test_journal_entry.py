@@ -8,7 +8,9 @@ import pytest
 
 from takeback.errors import StoreDamaged, StoreTooNew
 from takeback.model import codec
-from takeback.model.ids import SessionId
+from takeback.model.coverage import Coverage, NotHeld
+from takeback.model.goal import Goal
+from takeback.model.ids import SessionId, SnapshotId
 from takeback.model.operation import Move
 from takeback.model.plan import LeftAlone
 from takeback.model.snapshot import DIRECTORY, FILE, Entry
@@ -42,8 +44,14 @@ UNIT = Unit(
     Entry(DIRECTORY | 0o700, b""),
     inside_new=((b"in", Entry(FILE | 0o600, b"\2" * 20)),),
 )
+GOAL = Goal(
+    SnapshotId("01" * 20),
+    Coverage([NotHeld(b"node\xffmodules", "ignored"), NotHeld(b"a\nb", "oversized")]),
+    "02" * 20,
+    FIRST.about,
+)
 ENTRY = JournalEntry(
-    FIRST, (UNIT,), (LeftAlone(b"\xff", "it is busy", by_rule=True),), CHILD, back=True
+    FIRST, (UNIT,), (LeftAlone(b"\xff", "it is busy", by_rule=True),), CHILD, GOAL, back=True
 )
 
 
@@ -74,6 +82,7 @@ WHOLE: dict[str, Any] = {
     "units": [],
     "left_alone": [],
     "child": None,
+    "goal": None,
     "back": False,
 }
 
@@ -84,11 +93,13 @@ WHOLE: dict[str, Any] = {
         {},
         {**WHOLE, "operation": 1},
         {**WHOLE, "operation": {"id": "x"}},
-        {**WHOLE, "operation": {**codec.encode(FIRST), "target": None}},
+        {**WHOLE, "operation": {**codec.encode(FIRST), "target": 1}},
         {**WHOLE, "units": 7},
         {**WHOLE, "units": [{"path": None}]},
         {**WHOLE, "left_alone": [[]]},
         {**WHOLE, "child": {"id": "x"}},
+        {**WHOLE, "goal": {"tree": "01"}},
+        {**WHOLE, "goal": {"tree": "01", "saved": None, "coverage": "no reason"}},
     ],
 )
 def test_an_entry_that_makes_no_sense_is_damage(

@@ -77,7 +77,7 @@ def test_the_note_names_the_files_and_no_words_or_ids(tb: Engine, talk: Talk) ->
     assert note.startswith("Note from takeback: since your last turn the user took back changes")
     assert '"a.txt", "b.txt"' in note
     assert 'deleted: "c.txt"' in note
-    for kept_back in ("SECRET", "turn 2", done.target.id, str(done.operation), "mine"):
+    for kept_back in ("SECRET", "turn 2", done.goal.name, str(done.operation), "mine"):
         assert kept_back not in note
     assert told_of(tb) == []
     assert talk.turn() == "", "it is told once"

@@ -14,7 +14,7 @@ from takeback.ops.context import Context
 from takeback.ops.plan import plan
 from takeback.ops.preconditions import branch_line
 from takeback.ops.scope import Scope
-from tests.support.engine import checkpoint
+from tests.support.engine import checkpoint, request
 from tests.support.git import git
 
 
@@ -22,7 +22,7 @@ def refused(
     context: Context, target: Checkpoint, overrides: Overrides | None = None
 ) -> dict[str, str]:
     """Returns the code and flag of each refusal."""
-    made = plan(context, target, Scope(), overrides or Overrides())
+    made = plan(context, request(context, target, overrides=overrides or Overrides()))
     return {refusal.code: refusal.flag for refusal in made.refused}
 
 
@@ -88,7 +88,7 @@ def test_another_branch_is_refused_and_the_first_line_says_so(
     short = git(committed, "rev-parse", "--short=7", "HEAD").decode().strip()
     assert refused(context, target) == {"other_branch": "--other-branch"}
     assert refused(context, target, Overrides(other_branch=True)) == {}
-    assert plan(context, target, Scope(), Overrides()).warnings == (
+    assert plan(context, request(context, target)).warnings == (
         f"then main@{short}, now feature@{short}: "
         "files go back; commits, branch and staged changes stay",
     )
@@ -156,7 +156,7 @@ def test_a_plan_says_that_staged_changes_are_not_brought_back(
     committed: Path, context: Context
 ) -> None:
     def warnings(scope: Scope) -> tuple[str, ...]:
-        return plan(context, target, scope, Overrides()).warnings
+        return plan(context, request(context, target, scope=scope)).warnings
 
     (committed / "f0").write_text("staged")
     git(committed, "add", "f0")
@@ -179,7 +179,7 @@ def test_a_plan_says_that_a_repository_that_is_gone_is_not_brought_back(
     target = checkpoint(context)
     (committed / "f0").write_text("changed")
     shutil.rmtree(committed / ".git")
-    made = plan(context, target, Scope(), Overrides())
+    made = plan(context, request(context, target))
     (said,) = made.warnings
     assert said.startswith("then main@")
     assert said.endswith("now there is no git repository here: files go back; .git does not")

@@ -14,37 +14,43 @@ from takeback.model.coverage import Coverage
 from takeback.model.ids import SnapshotId, new_checkpoint_id
 from takeback.model.policy import Policy
 from takeback.model.snapshot import DIRECTORY, FILE, Entry
+from takeback.ops import prepare as preparing
 from takeback.ops.capture import capture
 from takeback.ops.context import Context
-from takeback.ops.prepare import Preparation
+from takeback.ops.prepare import Prepared
 from takeback.ops.scope import Scope
 from takeback.store import trees
 from takeback.store.checkpoints import write_checkpoint
 from takeback.store.sink import PackSink
-from tests.support.engine import checkpoint, file_entry, garble, opened, packs_of
+from tests.support.engine import checkpoint, file_entry, garble, opened, packs_of, request
 
 
 def prepare(
     context: Context, target: Checkpoint, scope: Scope | None = None, *, save: bool = True
-) -> Preparation:
+) -> Prepared:
     with context.locked() as locked:
         captured = capture(locked)
         captured.keep()
-        prepared = Preparation(context, captured, target, scope or Scope(), save=save)
+        asked = request(context, target, scope=scope or Scope())
+        prepared = preparing.prepare(context, captured, asked, save=save)
         captured.sink.publish()
     return prepared
 
 
-def written(prepared: Preparation) -> list[bytes]:
+def written(prepared: Prepared) -> list[bytes]:
     return sorted(change.path for change in prepared.writes)
 
 
-def deleted(prepared: Preparation) -> list[bytes]:
+def deleted(prepared: Prepared) -> list[bytes]:
     return sorted(change.path for change in prepared.deletes)
 
 
-def left(prepared: Preparation) -> list[bytes]:
-    return sorted(prepared.left_alone)
+def left(prepared: Prepared) -> list[bytes]:
+    return sorted(reasons(prepared))
+
+
+def reasons(prepared: Prepared) -> dict[bytes, str]:
+    return {item.path: item.reason for item in prepared.left_alone}
 
 
 def test_edited_missing_and_new_files_are_written_and_deleted(
@@ -59,7 +65,7 @@ def test_edited_missing_and_new_files_are_written_and_deleted(
     prepared = prepare(context, target)
     assert written(prepared) == [b"edited", b"missing"]
     assert deleted(prepared) == [b"new"]
-    assert prepared.left_alone == {}
+    assert reasons(prepared) == {}
     assert prepared.extra == {}
 
 
@@ -84,9 +90,9 @@ def test_what_the_target_did_not_hold_is_never_deleted(
         checkpoint(context)
         prepared = prepare(context, target)
     assert deleted(prepared) in ([], [b".gitignore"])
-    assert prepared.left_alone == {b"path": f"the target does not hold it ({reason} then)"}
+    assert reasons(prepared) == {b"path": f"the target does not hold it ({reason} then)"}
     # By a rule that the user knows, or because nobody can say what it was.
-    assert [item.by_rule for item in prepared.named()] == [reason != "oversized"]
+    assert [item.by_rule for item in prepared.left_alone] == [reason != "oversized"]
 
 
 def test_what_was_a_fifo_then_is_left_alone(workspace: Path, context: Context) -> None:
@@ -131,7 +137,7 @@ def test_ignored_files_that_differ_are_left_alone_and_named(
     prepared = prepare(context, ignored)
     assert written(prepared) + deleted(prepared) == []
     assert left(prepared) == [b".env", b"gone.env", b"new.env"]
-    assert all(item.by_rule for item in prepared.named())
+    assert all(item.by_rule for item in prepared.left_alone)
 
 
 def test_ignored_files_come_back_if_asked_and_what_goes_is_saved(
@@ -194,8 +200,8 @@ def test_a_special_file_in_the_way_stays(workspace: Path, context: Context) -> N
     (workspace / "a").unlink()
     os.mkfifo(workspace / "a")
     prepared = prepare(context, target)
-    assert prepared.left_alone == {b"a": "in the way, and its content cannot be saved"}
-    assert not prepared.named()[0].by_rule
+    assert reasons(prepared) == {b"a": "in the way, and its content cannot be saved"}
+    assert not prepared.left_alone[0].by_rule
 
 
 def test_a_directory_in_the_way_is_saved_with_all_in_it(workspace: Path, context: Context) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,33 +10,20 @@ import pytest
 from takeback import durable
 from takeback.errors import StoreDamaged
 from takeback.git.objects import BLOB, object_id
-from takeback.model.checkpoint import Checkpoint
-from takeback.model.ids import CheckpointId
 from takeback.model.operation import UNDO, moves
 from takeback.model.policy import Overrides
 from takeback.ops import journal_entry
-from takeback.ops.catch_up import open_ledger
+from takeback.ops import undo as undoing
 from takeback.ops.context import Context
 from takeback.ops.journal_entry import JournalEntry
 from takeback.ops.recover import Recovered, recover
 from takeback.ops.rewind import rewind
 from takeback.ops.scope import Scope
-from takeback.ops.undo import next_step, take_step
+from takeback.ops.undo import next_step
 from takeback.store import journal
 from takeback.store.operations import read_operations
-from tests.support.engine import KillAt, Killed, checkpoint, garble, under_lock
+from tests.support.engine import KillAt, Killed, checkpoint, find_in, garble, request, under_lock
 from tests.support.trees import Entry, tree_state
-
-
-def find_in(context: Context) -> Callable[[CheckpointId], Checkpoint]:
-    def find(name: CheckpointId) -> Checkpoint:
-        ledger = open_ledger(context.store, context.reporter)
-        found = ledger.by_id(name)
-        ledger.close()
-        assert found is not None
-        return found
-
-    return find
 
 
 def recover_now(context: Context) -> Recovered | None:
@@ -77,7 +63,7 @@ class Interrupted:
         with monkeypatch.context() as patch:
             patch.setattr(durable, "faults", KillAt(step, number))
             with pytest.raises(Killed):
-                under_lock(self.context, lambda it: rewind(it, self.target, Scope(), Overrides()))
+                under_lock(self.context, lambda it: rewind(it, request(it, self.target)))
         assert journal.exists(self.context.store)
 
     def now(self) -> dict[bytes, Entry]:
@@ -117,7 +103,7 @@ def test_a_rewind_killed_at_any_step_is_finished(
         with monkeypatch.context() as patch:
             patch.setattr(durable, "faults", faults)
             try:
-                under_lock(run.context, lambda it: rewind(it, run.target, Scope(), Overrides()))
+                under_lock(run.context, lambda it: rewind(it, request(it, run.target)))
             except Killed:
                 pass
             else:
@@ -153,14 +139,15 @@ def test_undo_of_a_recovered_rewind_brings_back_what_made_way(
         with monkeypatch.context() as patch:
             patch.setattr(durable, "faults", faults)
             try:
-                under_lock(context, lambda it: rewind(it, target, scope, Overrides()))
+                under_lock(context, lambda it: rewind(it, request(it, target, scope=scope)))
             except Killed:
                 recovered(context)
             else:
                 break
         step = next_step(context, UNDO)
         with context.locked() as locked:
-            done = take_step(locked, UNDO, step, find_in(context), Overrides.all())
+            asked = undoing.request(locked, UNDO, step, find_in(context)(step.goes_to))
+            done = rewind(locked, asked.replace(overrides=Overrides.all()))
         assert done.whole
         assert tree_state(workspace) == before
     assert number > 10
@@ -226,7 +213,7 @@ def test_a_path_that_is_neither_old_nor_new_is_left_alone_and_named(
 def test_a_rewind_that_is_in_the_log_already_only_loses_its_journal(
     run: Interrupted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = under_lock(run.context, lambda it: rewind(it, run.target, Scope(), Overrides()))
+    done = under_lock(run.context, lambda it: rewind(it, request(it, run.target)))
     [operation] = read_operations(run.context.store)
     [move] = moves([operation])
     assert move.id == done.operation

@@ -21,8 +21,7 @@ from takeback.ops.facts import facts
 from takeback.ops.receive import receive
 from takeback.ops.rewind import rewind
 from takeback.ops.save import saved_since
-from takeback.ops.scope import Scope
-from tests.support.engine import clock_of, heard_by, opened, packs_of
+from tests.support.engine import clock_of, heard_by, opened, packs_of, request
 from tests.support.git import git
 
 LOCAL = "refs/takeback/local/mine-s1"
@@ -62,7 +61,7 @@ def go_back(context: Context, target: Checkpoint) -> Outcome:
     known = facts(context, ledger, target, is_over=lambda newest: False)
     ledger.close()
     with context.locked() as locked:
-        return rewind(locked, target, Scope(), Overrides.all(), facts=known)
+        return rewind(locked, request(context, target, overrides=Overrides.all(), facts=known))
 
 
 def test_an_ignored_file_in_an_ignored_directory_is_kept(root: Path, context: Context) -> None:

@@ -57,8 +57,8 @@ def test_a_time_after_a_rewind_is_the_state_that_the_rewind_left(day: Day) -> No
     day.at(12)
     write_files(root, {"a.txt": b"broken\n"})
     plan = tb.plan("30s")
-    assert (plan.about, plan.scope) == ("before turn 3: do 3", "files")
-    assert tb.rewind("30s").about == "before turn 3: do 3"
+    assert (plan.goal.about, plan.scope) == ("before turn 3: do 3", "files")
+    assert tb.rewind("30s").goal.about == "before turn 3: do 3"
     assert files_of(root) == left
     day.at(13)
     tb.undo()

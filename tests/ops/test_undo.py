@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +9,17 @@ import pytest
 
 from takeback.errors import Refused
 from takeback.model.checkpoint import Checkpoint
-from takeback.model.ids import CheckpointId
 from takeback.model.operation import REDO, UNDO, moves
 from takeback.model.plan import Outcome
 from takeback.model.policy import Overrides
-from takeback.ops.catch_up import open_ledger
+from takeback.ops import plan as planning
+from takeback.ops import undo as undoing
 from takeback.ops.context import Context
 from takeback.ops.rewind import rewind
 from takeback.ops.scope import Scope
-from takeback.ops.undo import next_step, plan_step, take_step
+from takeback.ops.undo import next_step
 from takeback.store.operations import read_operations
-from tests.support.engine import checkpoint, clock_of
+from tests.support.engine import checkpoint, clock_of, find_in, request
 from tests.support.trees import tree_state
 
 
@@ -30,27 +29,18 @@ class Traveller:
     def __init__(self, context: Context) -> None:
         self.context = context
 
-    @property
-    def find(self) -> Callable[[CheckpointId], Checkpoint]:
-        def find(name: CheckpointId) -> Checkpoint:
-            ledger = open_ledger(self.context.store, self.context.reporter)
-            found = ledger.by_id(name)
-            ledger.close()
-            assert found is not None
-            return found
-
-        return find
-
     def rewind(self, target: Checkpoint, scope: Scope | None = None) -> Outcome:
         clock_of(self.context).time += 1
         with self.context.locked() as locked:
-            return rewind(locked, target, scope or Scope(), Overrides.all())
+            asked = request(locked, target, scope=scope or Scope(), overrides=Overrides.all())
+            return rewind(locked, asked)
 
     def step(self, kind: Any) -> Outcome:
         clock_of(self.context).time += 1
         step = next_step(self.context, kind)
         with self.context.locked() as locked:
-            return take_step(locked, kind, step, self.find, Overrides.all())
+            asked = undoing.request(locked, kind, step, find_in(self.context)(step.goes_to))
+            return rewind(locked, asked.replace(overrides=Overrides.all()))
 
     def undo(self) -> Outcome:
         return self.step(UNDO)
@@ -161,7 +151,9 @@ def test_a_plan_of_an_undo_is_what_it_does(workspace: Path, go: Traveller) -> No
     (workspace / "a").write_text("2")
     (workspace / "b").write_text("2")
     go.rewind(target)
-    plan = plan_step(go.context, next_step(go.context, UNDO), go.find, Overrides())
+    step = next_step(go.context, UNDO)
+    asked = undoing.request(go.context, UNDO, step, find_in(go.context)(step.goes_to))
+    plan = planning.plan(go.context, asked)
     done = go.undo()
     assert [change.path for change in plan.writes] == list(done.written) == [b"a", b"b"]
     assert plan.deletes == ()

@@ -11,12 +11,16 @@ from typing import TypeVar
 
 from takeback.git.objects import BLOB, object_id
 from takeback.model.checkpoint import Checkpoint
+from takeback.model.ids import CheckpointId
 from takeback.model.policy import Policy
 from takeback.model.snapshot import FILE, LINK, Entry
 from takeback.ops import checkpoint as checkpoints
 from takeback.ops.capture import Captured, capture
+from takeback.ops.catch_up import open_ledger
 from takeback.ops.context import Context, LockedContext
+from takeback.ops.destination import goal_of
 from takeback.ops.open import locate, open_store, open_workspace
+from takeback.ops.request import Request
 from takeback.store.sink import PackSink
 from takeback.store.store import Store
 
@@ -98,6 +102,24 @@ def captured(context: Context) -> Captured:
         made = capture(locked)
         made.keep()
     return made
+
+
+def request(context: Context, target: Checkpoint, **fields: object) -> Request:
+    """Returns the request of going to a checkpoint, the whole of it unless told otherwise."""
+    return Request(goal_of(context.store, target)).replace(**fields)
+
+
+def find_in(context: Context) -> Callable[[CheckpointId], Checkpoint]:
+    """Returns what finds a checkpoint by its id, as recovery and undo ask for it."""
+
+    def find(name: CheckpointId) -> Checkpoint:
+        ledger = open_ledger(context.store, context.reporter)
+        found = ledger.by_id(name)
+        ledger.close()
+        assert found is not None
+        return found
+
+    return find
 
 
 def under_lock(context: Context, act: Callable[[LockedContext], Result]) -> Result:

@@ -8,6 +8,7 @@ import pytest
 
 from takeback.errors import InUse, RecoveredInstead, Refused, WriteFailed
 from takeback.model.checkpoint import Checkpoint
+from takeback.model.goal import Goal
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
 from takeback.model.plan import LeftAlone, Plan, Refusal
 from takeback.model.policy import Overrides
@@ -27,7 +28,7 @@ FLAGS = {
 
 
 def a_plan(*refused: Refusal, **fields: object) -> Plan:
-    return Plan(TARGET, (), (), refused=refused).replace(**fields)
+    return Plan(Goal(TARGET.snapshot, checkpoint=TARGET), (), (), refused=refused).replace(**fields)
 
 
 @pytest.mark.parametrize("code", FLAGS)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from takeback.model.plan import Outcome, Plan
     from takeback.model.session import Resume
     from takeback.ops.context import LockedContext
+    from takeback.ops.request import Request
 
 # the kinds of operation.py, which a capture need not import
 _UNDO: Final = "undo"
@@ -48,11 +49,16 @@ class Steps(Travel):
 
     def _plan_step(self, kind: StepKind, overrides: Overrides) -> Plan:
         step = ops.undo.next_step(self._context, kind)
-        facts = self._facts(self._by_id(step.goes_to))
-        made = ops.undo.plan_step(self._context, step, self._by_id, overrides, facts=facts)
+        made = ops.plan.plan(self._context, self._request_of_step(kind, step, overrides))
         if not step.operation.moves_conversation:
             return made
         return made.replace(goes_on=self._current(step.operation, before=step.last))
+
+    def _request_of_step(self, kind: StepKind, step: Step, overrides: Overrides) -> Request:
+        goes_to = self._by_id(step.goes_to)
+        facts = ops.undo.relevant(self._facts(goes_to))
+        request = ops.undo.request(self._context, kind, step, goes_to)
+        return request.replace(overrides=overrides, facts=facts)
 
     def undo(self, *, overrides: Overrides = NO_OVERRIDES, shown: Plan | None = None) -> Outcome:
         """Takes back the newest operation that is not yet taken back."""
@@ -83,15 +89,8 @@ class Steps(Travel):
             self._recover_instead_of(locked, kind)
             self._take_in(locked)
             step = ops.undo.next_step(locked, kind)
-            outcome = ops.undo.take_step(
-                locked,
-                kind,
-                step,
-                self._by_id,
-                overrides,
-                shown=shown,
-                facts=self._facts(self._by_id(step.goes_to)),
-            )
+            request = self._request_of_step(kind, step, overrides)
+            outcome = ops.rewind.rewind(locked, request, shown=shown)
         return self._with_session(outcome, step.operation)
 
     def _with_session(self, outcome: Outcome, operation: Move) -> Outcome:
@@ -119,6 +118,8 @@ class Steps(Travel):
 
     def _fresh_start(self, operation: Move) -> Resume | None:
         """Returns how a conversation begins anew, where an undo leads back to before its first."""
+        if operation.target is None:
+            return None
         target = self._by_id(operation.target)
         adapter = adapter_of(target.agent or "")
         where = target.directory or os.fsdecode(self.root)

@@ -16,7 +16,7 @@ from takeback.model.turn import PROMPT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from takeback.app.workspace import CheckpointLike
     from takeback.git.linked import LinkedWorktree
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from takeback.ops.context import LockedContext
     from takeback.ops.facts import Facts
     from takeback.ops.recover import Recovered
+    from takeback.ops.request import Request
     from takeback.ops.running import RunningTurn
+    from takeback.ops.scope import Scope
 
 
 @guarded
@@ -115,7 +117,6 @@ class Travel(Reading):
             self._context,
             adapter_of(target.agent or ""),
             target,
-            about=self._about(target),
             session=self._ask(lambda ledger: ops.names.session_named(ledger, target.session)),
             newest=self._newest_conversation(target),
         )
@@ -132,35 +133,35 @@ class Travel(Reading):
         """Returns what a rewind would change; changes nothing."""
         from takeback.model.operation import CONVERSATION
 
-        target, moved = self._destination(checkpoint, paths, scope, ignored)
-        made = ops.plan.plan(
-            self._context,
-            target,
-            self._scope(paths, ignored, files=moved != CONVERSATION),
-            overrides,
-            facts=self._facts(target),
-        )
-        return self._with_conversation(made, moved)
+        named = tuple(paths)
+        target, moved = self._destination(checkpoint, named, scope, ignored)
+        request = self._request(target, self._scope(named, ignored, files=moved != CONVERSATION))
+        made = ops.plan.plan(self._context, request.replace(overrides=overrides))
+        return self._announced(self._with_conversation(made, moved))
+
+    def _request(self, target: Checkpoint, scope: Scope) -> Request:
+        """Returns the request of going to a checkpoint, with what is known of the time since."""
+        goal = ops.destination.goal_of(self._context.store, target, self._about(target))
+        return ops.request.Request(goal, scope, facts=self._facts(target))
+
+    def _announced(self, made: Plan) -> Plan:
+        """Adds what has to be said of a plan here; for a workspace of its own that is nothing."""
+        return made
 
     def _with_conversation(self, made: Plan, scope: ScopeKind) -> Plan:
-        """Completes a plan with where it goes, and with what becomes of the conversation."""
+        """Completes a plan with what becomes of the conversation."""
         from takeback.model.operation import FILES
 
-        target, moves = made.target, scope != FILES
-        return made.replace(
-            scope=scope,
-            about=self._about(target),
-            prompt=target.prompt if moves and target.kind == PROMPT else None,
-            session=target.session if moves else None,
-        )
+        target = made.goal.checkpoint
+        if target is None or scope == FILES:
+            return made.replace(scope=scope)
+        prompt = target.prompt if target.kind == PROMPT else None
+        return made.replace(scope=scope, prompt=prompt, session=target.session)
 
     def preview(self, checkpoint: CheckpointLike) -> Preview:
         """Returns what going to a checkpoint would do to the files now; changes nothing."""
-        target = self.find(checkpoint)
-        found = ops.preview.preview(
-            self._context, target, self._scope((), False), self._facts(target)
-        )
-        return found.replace(plan=found.plan.replace(about=self._about(target)))
+        request = self._request(self.find(checkpoint), self._scope((), False))
+        return ops.preview.preview(self._context, request)
 
     def rewind(
         self,
@@ -175,21 +176,22 @@ class Travel(Reading):
         """Goes to a checkpoint. ``shown`` is the plan a person agreed to."""
         from takeback.model.operation import CONVERSATION, FILES
 
+        named = tuple(paths)
+        self._make_ours(
+            lambda: self.plan(checkpoint, named, scope=scope, ignored=ignored, overrides=overrides)
+        )
         with self._context.locked() as locked:  # from what is decided on until it is done
             self._take_in(locked)
-            target, moved = self._destination(checkpoint, paths, scope, ignored)
-            cut = self._cut(locked, target) if moved != FILES else None
-            outcome = ops.rewind.rewind(
-                locked,
-                target,
-                self._scope(paths, ignored, files=moved != CONVERSATION),
-                overrides,
-                shown=shown,
-                facts=self._facts(target),
-                cut=cut,
-                about=self._about(target),
+            target, moved = self._destination(checkpoint, named, scope, ignored)
+            files = self._scope(named, ignored, files=moved != CONVERSATION)
+            request = self._request(target, files).replace(
+                overrides=overrides, cut=self._cut(locked, target) if moved != FILES else None
             )
-        return self._delivered(outcome, cut)
+            outcome = ops.rewind.rewind(locked, request, shown=shown)
+        return self._delivered(outcome, request.cut)
+
+    def _make_ours(self, plan: Callable[[], Plan]) -> None:
+        """Makes the store this directory's own before anything is done; mostly it is."""
 
     def fork(
         self,
@@ -214,21 +216,18 @@ class Travel(Reading):
                 worktree = self._directory_to_fill(worktree)
                 linked = self._linked(target) if git else None
             cut = self._cut(locked, target, worktree)
-            outcome = ops.rewind.rewind(
-                locked,
-                target,
-                self._scope((), False, files=files and worktree is None),
-                overrides,
-                shown=shown,
-                facts=self._facts(target) if files and worktree is None else ops.facts.NO_FACTS,
-                kind="fork",
-                cut=cut,
-                about=self._about(target),
-            )
+            request = self._request_of_fork(target, files=files and worktree is None)
+            request = request.replace(overrides=overrides, kind="fork", cut=cut)
+            outcome = ops.rewind.rewind(locked, request, shown=shown)
         if linked is not None and worktree is not None:
             ops.elsewhere.link(linked, worktree)
             outcome = outcome.replace(commit=linked.commit)
         return self._delivered(outcome, cut).replace(directory=worktree)
+
+    def _request_of_fork(self, target: Checkpoint, *, files: bool) -> Request:
+        """Returns the request of a fork; what was done since matters only if files move here."""
+        request = self._request(target, self._scope((), False, files=files))
+        return request if files else request.replace(facts=ops.facts.NO_FACTS)
 
     def _linked(self, target: Checkpoint) -> LinkedWorktree:
         self._refuse_inside("a git worktree")
@@ -288,13 +287,14 @@ class Travel(Reading):
         elif files:
             return self.plan(checkpoint, scope="both", overrides=overrides)
         target = self.find(checkpoint)
-        made = ops.plan.plan(self._context, target, self._scope((), False, files=False), overrides)
+        request = self._request_of_fork(target, files=False).replace(overrides=overrides)
+        made = ops.plan.plan(self._context, request)
         return self._with_conversation(made, "conversation")
 
     def _destination(
         self,
         checkpoint: CheckpointLike,
-        paths: Iterable[str | bytes],
+        paths: tuple[str | bytes, ...],
         scope: ScopeKind | None,
         ignored: bool,
     ) -> tuple[Checkpoint, ScopeKind]:
@@ -304,21 +304,20 @@ class Travel(Reading):
         if scope is None:
             return target, self.default_scope(checkpoint, target, paths, ignored=ignored)
         scope = scope_named(scope)  # whatever the types say, it may come from anywhere
-        if scope != FILES and (tuple(paths) or ignored):
+        if scope != FILES and (paths or ignored):
             raise UsageError("paths and ignored files go with the files alone", hint="say --files")
         return target, scope
 
     def _cut(self, locked: LockedContext, target: Checkpoint, worktree: str | None = None) -> Cut:
         unused = self._ask(lambda ledger: ops.names.unused_children(ledger, target))
-        return ops.child.plan_cut(
-            locked,
-            adapter_of(target.agent or ""),
+        wanted = ops.cut.CutRequest(
             target,
             newest=self._newest_conversation(target),
             title=f"\u21b6 {self._about(target)}",
-            unused=unused if worktree is None else (),
+            unused=tuple(unused) if worktree is None else (),
             worktree=worktree,
         )
+        return ops.cut.plan_cut(locked, adapter_of(target.agent or ""), wanted)
 
     def _about(self, target: Checkpoint) -> str:
         """Says in words where a checkpoint is, fit to be shown anywhere."""

@@ -8,7 +8,6 @@ from takeback import ops
 from takeback.app.engine import Engine
 from takeback.app.workspace import location_of
 from takeback.errors import NoSuchCheckpoint, TakebackError, WhichSession
-from takeback.model.policy import NO_OVERRIDES, Overrides
 from takeback.ops.open import open_store
 from takeback.ports import SilentReporter
 from takeback.store.store import Store
@@ -18,10 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Self
 
-    from takeback.app.workspace import CheckpointLike
     from takeback.model.earlier import Earlier
-    from takeback.model.operation import ScopeKind
-    from takeback.model.plan import Outcome, Plan
+    from takeback.model.plan import Plan
     from takeback.ops.context import LockedContext
     from takeback.ops.recover import Recovered
     from takeback.ports import Clock, Reporter
@@ -67,45 +64,17 @@ class Unclaimed(Engine):
         """Recovers what was interrupted, once the store is this directory's own."""
         return super()._recover(locked) if self._claimed else None
 
-    def plan(
-        self,
-        checkpoint: CheckpointLike,
-        paths: Iterable[str | bytes] = (),
-        *,
-        scope: ScopeKind | None = None,
-        ignored: bool = False,
-        overrides: Overrides = NO_OVERRIDES,
-    ) -> Plan:
-        """Returns what a rewind would change, and says that it takes the store over."""
-        made = super().plan(checkpoint, paths, scope=scope, ignored=ignored, overrides=overrides)
-        if self._claimed:
-            return made
-        return made.replace(warnings=(self.warning, *made.warnings))
+    def _announced(self, made: Plan) -> Plan:
+        """Says in a plan that carrying it out takes the store over."""
+        return made if self._claimed else made.replace(warnings=(self.warning, *made.warnings))
 
-    def rewind(
-        self,
-        checkpoint: CheckpointLike,
-        paths: Iterable[str | bytes] = (),
-        *,
-        scope: ScopeKind | None = None,
-        ignored: bool = False,
-        overrides: Overrides = NO_OVERRIDES,
-        shown: Plan | None = None,
-    ) -> Outcome:
-        """Takes the store over and goes to a checkpoint; what is refused takes over nothing."""
-        named = tuple(paths)
-        if self._claimed:
-            return super().rewind(
-                checkpoint, named, scope=scope, ignored=ignored, overrides=overrides, shown=shown
-            )
-        target = self.find(checkpoint)
-        planned = self.plan(target, named, scope=scope, ignored=ignored, overrides=overrides)
-        if planned.refused:
-            raise ops.rewind.refused(planned)
-        self.claim()
-        return super().rewind(
-            target, named, scope=scope, ignored=ignored, overrides=overrides, shown=shown
-        )
+    def _make_ours(self, plan: Callable[[], Plan]) -> None:
+        """Takes the store over; what is refused takes over nothing."""
+        if not self._claimed:
+            planned = plan()
+            if planned.refused:
+                raise ops.rewind.refused(planned)
+            self.claim()
 
     def claim(self) -> None:
         """Makes the earlier store this directory's own, and goes on with it."""

@@ -96,6 +96,11 @@ class Coverage:
             path = path.rpartition(b"/")[0]
         return reasons.get(b"")
 
+    @classmethod
+    def of_nothing(cls) -> Coverage:
+        """Returns that of a snapshot whose own cannot be read."""
+        return cls([NotHeld(b"", NO_COVERAGE)])
+
     def encode(self) -> bytes:
         """Returns the bytes kept beside a snapshot; equal coverages give equal bytes."""
         return b"".join(

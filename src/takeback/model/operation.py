@@ -62,17 +62,18 @@ class Move(Operation):
     """An operation that took the files or a conversation to another state.
 
     ``before`` is the undo snapshot: the checkpoint that holds everything the operation replaced,
-    and ``was`` the files in it. ``target`` is the checkpoint it went to. ``paths`` is its scope
-    (empty: the whole workspace), ``of`` the operation that an undo or redo was about. ``scope``
-    says what it moved. ``child`` is the session that a conversation was cut into; ``about`` says in
-    words where it went ("before turn 3"). ``directory`` is where a fork put its files instead of
-    the workspace. ``touched`` is what it did to the files that the snapshots before and after it do
-    not show within ``paths``: a file that was not named but displaced, directories that had to be
+    and ``was`` the files in it. ``target`` is the checkpoint it went to, None if it went to a state
+    that no checkpoint has. ``paths`` is its scope (empty: the whole workspace), ``of`` the
+    operation that an undo or redo was about. ``scope`` says what it moved. ``child`` is the session
+    that a conversation was cut into; ``about`` says in words where it went ("before turn 3").
+    ``directory`` is where a fork put its files instead of the workspace. ``touched`` is what it did
+    to the files that the snapshots before and after it do not show within ``paths``: a file that
+    was not named but displaced, directories that had to be
     made, ignored files.
     """
 
     session: SessionId
-    target: CheckpointId
+    target: CheckpointId | None
     before: CheckpointId
     after: SnapshotId
     paths: tuple[bytes, ...] = ()
@@ -98,6 +99,11 @@ class Move(Operation):
     def can_be_undone(self) -> bool:
         """A fork that left the files alone removed nothing that could be brought back."""
         return self.kind != FORK or self.moves_files
+
+    @property
+    def where(self) -> str:
+        """Returns where it went, in words if there are any."""
+        return self.about or self.target or "a state of its own"
 
     @property
     def moves_conversation(self) -> bool:

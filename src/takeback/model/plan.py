@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from takeback.model.change import Change
-from takeback.model.checkpoint import Checkpoint
+from takeback.model.goal import Goal
 from takeback.model.ids import SessionId
 from takeback.model.operation import FILES
 from takeback.model.session import Resume
@@ -60,20 +60,20 @@ class Refusal(Value):
 
 
 class Plan(Value):
-    """What going to ``target`` means now.
+    """What going to ``goal`` means now.
 
     ``writes`` and ``deletes`` are ordered by path. ``outside`` are those of them that the user has
     changed by hand since the target, ``others`` those that another session changed. ``saved`` are
     the paths outside the snapshot (ignored, oversized, unreadable to the scan) whose bytes must be
-    saved before they are replaced. ``scope`` is what would move, ``about`` where that is in words,
-    ``prompt`` the prompt that would be taken back and ``session`` the one whose conversation is
-    cut. ``turns`` are the turns since the target that changed any of the paths, ``lines`` how many
-    lines each path would gain and lose, if counted, ``goes_on`` the session that the conversation
-    goes back to by undo and redo. ``beyond`` are files outside the workspace that edit tools
-    changed since, by absolute path: they are not taken back.
+    saved before they are replaced. ``scope`` is what would move, ``prompt`` the prompt that would
+    be taken back and ``session`` the one whose conversation is cut. ``turns`` are the turns since
+    the target that changed any of the paths, ``lines`` how many lines each path would gain and
+    lose, if counted, ``goes_on`` the session that the conversation goes back to by undo and redo.
+    ``beyond`` are files outside the workspace that edit tools changed since, by absolute path: they
+    are not taken back.
     """
 
-    target: Checkpoint
+    goal: Goal
     writes: tuple[Change, ...]
     deletes: tuple[Change, ...]
     left_alone: tuple[LeftAlone, ...] = ()
@@ -85,7 +85,6 @@ class Plan(Value):
     paths: tuple[bytes, ...] = ()
     ignored: bool = False
     scope: ScopeKind = FILES
-    about: str | None = None
     prompt: str | None = None
     session: SessionId | None = None
     turns: tuple[Turn, ...] = ()
@@ -120,7 +119,8 @@ class Plan(Value):
         Two undos may do the same to the files; a yes to one is not a yes to the other.
         """
         return (
-            self.target.id == other.target.id
+            self.goal.id == other.goal.id
+            and self.goal.tree == other.goal.tree
             and self.writes == other.writes
             and self.deletes == other.deletes
         )
@@ -131,7 +131,7 @@ class Outcome(Value):
 
     operation: str | None
     kind: OperationKind
-    target: Checkpoint
+    goal: Goal
     undo: str | None
     written: tuple[bytes, ...]
     deleted: tuple[bytes, ...]
@@ -153,8 +153,6 @@ class Outcome(Value):
     """Where a fork put its files."""
     commit: str | None = None
     """The commit that the directory of a fork is at, if it is a git worktree."""
-    about: str | None = None
-    """Where it went, in words."""
 
     @property
     def files(self) -> int:

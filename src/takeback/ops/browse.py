@@ -127,7 +127,7 @@ def _gone(
 ) -> dict[str, str]:
     if not log:
         return {}
-    targets = questions.spots(ledger, [operation.target for operation in log])
+    targets = questions.spots(ledger, [one.target for one in log if one.target is not None])
     return gone(rows, sessions, log, targets, questions.operation_places(ledger))
 
 
@@ -156,7 +156,7 @@ def gone(
     order = [row.place for row in ascending]
     states: list[tuple[int, dict[str, str]]] = [(-1, {})]
     for operation in log:
-        target, end = targets.get(operation.target), places.get(operation.id)
+        target, end = targets.get(operation.target or ""), places.get(operation.id)
         only_beside = operation.kind == FORK and not operation.moves_files
         if target is None or end is None or operation.paths or only_beside:
             continue

@@ -55,6 +55,11 @@ class Captured(Value):
     def snapshot(self) -> SnapshotId:
         return SnapshotId(self.tree.hex())
 
+    def keeping(self, extra: dict[bytes, Entry]) -> Captured:
+        """Returns the same with files that no snapshot holds and an operation is to replace."""
+        with Translated("the capture", undo=self.sink.discard):
+            return self.replace(saved=_merged(self.saved, extra))
+
     def keep(self) -> None:
         """Makes the objects durable and readable without a checkpoint, as a plan or diff needs."""
         with Translated("the capture", undo=self.sink.discard):
@@ -190,7 +195,6 @@ def record(
     captured: Captured,
     drafted: Checkpoint,
     *,
-    extra: dict[bytes, Entry] | None = None,
     conversation: Sequence[bytes] = (),
     base: Checkpoint | None = None,
 ) -> Checkpoint:
@@ -198,7 +202,6 @@ def record(
 
     Where an operation was interrupted and nobody has recovered it, the checkpoint says so.
 
-    ``extra`` are files that an operation is about to replace and that no snapshot holds.
     ``conversation`` are the bytes of the transcript's files, ``base`` the checkpoint of another
     session that the first one of this session descends from.
     """
@@ -206,8 +209,7 @@ def record(
     git = project.git_directory(context.workspace.root)
     head = project.head(git) if git is not None else project.Head()
     with Translated("the capture", undo=sink.discard):
-        saved = _merged(captured.saved, extra or {})
-        tree = trees.build(sink, saved).hex() if saved else None
+        tree = trees.build(sink, captured.saved).hex() if captured.saved else None
         amid = journal.interrupted(store)
         checkpoint = write_checkpoint(
             context.lock,

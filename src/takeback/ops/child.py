@@ -7,18 +7,14 @@ was gone to.
 
 from __future__ import annotations
 
-import os
-
-from takeback.errors import Refused, StoreDamaged
+from takeback.errors import Refused
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.ids import SessionId, new_checkpoint_id
-from takeback.model.path_text import to_bytes
 from takeback.model.session import Anchor, Origin, Resume, TranscriptPart
 from takeback.model.turn import PROMPT, STEER, forked_from
 from takeback.model.value import Value
 from takeback.ops import elsewhere
 from takeback.ops.notes import told_until
-from takeback.ops.parcels import check_delivery, parcel_path
 from takeback.ops.session_file import Berth
 from takeback.ops.transcript import read_now
 from takeback.store.checkpoints import (
@@ -26,16 +22,14 @@ from takeback.store.checkpoints import (
     read_coverage,
     write_checkpoint,
 )
-from takeback.store.conversation import read_conversation, write_conversation
-from takeback.store.namespace import session_id, session_ref
+from takeback.store.conversation import read_conversation
+from takeback.store.namespace import session_ref
 from takeback.store.records import read_record
 from takeback.store.sink import PackSink
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from takeback.model.session import NewSession
+    from takeback.model.goal import Goal
     from takeback.ops.context import Context, LockedContext
     from takeback.ports import Adapter
     from takeback.worktree.stage import BlobSource
@@ -131,117 +125,10 @@ def _live(target: Checkpoint, parts: tuple[bytes, ...]) -> tuple[bytes, ...]:
     return tuple(found)
 
 
-def plan_cut(
-    context: LockedContext,
-    adapter: Adapter,
-    target: Checkpoint,
-    *,
-    newest: Checkpoint | None,
-    title: str,
-    unused: Iterable[Checkpoint] = (),
-    worktree: str | None = None,
-) -> Cut:
-    """Works out the child that a conversation rewind makes, and keeps its bytes in the store.
-
-    ``unused`` are first checkpoints of children of the same target with which nobody went on:
-    one whose file still has the same history is taken again. Writes no file.
-    """
-    if target.agent is None or target.native is None:
-        raise Refused(
-            f"checkpoint {target.id} has no conversation", hint="take back the files: --files"
-        )
-    where = worktree or target.directory or os.fsdecode(context.workspace.root)
-    history = history_at(context, adapter, target, newest)
-    prompt = target.prompt if target.kind in (PROMPT, STEER) else None
-    if not history and not adapter.starts_by_id and worktree is None:
-        return Cut(None, resume_line(target, adapter.start(where)), prompt)
-    transcript = target.transcript[-1].path if target.transcript else ""
-    new = adapter.new_session(
-        history,
-        native=target.native,
-        transcript=transcript,
-        title=title,
-        now=context.clock.now(),
-    )
-    for other in unused:
-        again = _again(context, adapter, other, new.native, new.data)
-        if again is not None and other.native is not None:
-            return Cut(again, resume_of(other, adapter, where), prompt, reused=True)
-    berth = _berth_of(context, adapter, target, new) if history else Berth("")
-    berth.check(target.id)
-    sink = PackSink(context.lock, disk_floor=context.policy.disk_floor)
-    tree = write_conversation(sink, [new.data])
-    sink.publish()
-    child = Child(
-        id=session_id(target.agent, new.native),
-        agent=target.agent,
-        native=new.native,
-        path=berth.path,
-        tree=tree.hex(),
-        directory=where,
-        worktree=worktree,
-        filling=None if worktree is None else elsewhere.temporary_name(worktree),
-        place=berth.place,
-        root=berth.root,
-    )
-    if not history and not adapter.starts_by_id:
-        return Cut(child, resume_line(target, adapter.start(where)), prompt)
-    made = target.replace(native=new.native)
-    moved = None if worktree is None else berth.path
-    return Cut(child, resume_of(made, adapter, where, moved), prompt)
-
-
 def berth_for(context: Context, adapter: Adapter, target: Checkpoint, path: str) -> Berth:
     """Returns where the file of a child of a checkpoint may be made; "" means no file."""
     place = target.transcript[-1].place if target.transcript else ""
     return Berth(path, place, adapter.sessions_root(context.environ) or "")
-
-
-def _berth_of(context: Context, adapter: Adapter, target: Checkpoint, new: NewSession) -> Berth:
-    """Returns where the file of a new session may be made: a parcel's is the store."""
-    parcel = parcel_path(context, adapter, new.native)
-    if parcel is None:
-        return berth_for(context, adapter, target, new.path)
-    check_delivery(context, adapter)
-    return Berth(parcel, root=context.store.directory)
-
-
-def _again(
-    context: Context, adapter: Adapter, other: Checkpoint, new: str, data: bytes
-) -> Child | None:
-    """Returns an earlier child if its file still holds what the new one would hold."""
-    if other.native is None or other.agent is None or not other.transcript:
-        return None
-    try:
-        tree = conversation_tree(read_record(context.store, other.commit))
-        if tree is None:
-            return None
-        kept = b"".join(read_conversation(context.store, tree))
-        path = other.transcript[-1].path
-        if path and read_now(path) != kept:
-            return None
-    except StoreDamaged:
-        return None
-    if _without(kept, other.native) != _without(data, new):
-        return None
-    berth = berth_for(context, adapter, other, path)
-    if parcel_path(context, adapter, other.native) is not None:
-        berth = Berth(path, root=context.store.directory)
-    return Child(
-        id=other.session,
-        agent=other.agent,
-        native=other.native,
-        path=path,
-        tree=tree.hex(),
-        directory=other.directory or "",
-        place=berth.place,
-        root=berth.root,
-    )
-
-
-def _without(data: bytes, native: str) -> int:
-    """Returns the length that tells two copies of one history apart, their ids left out."""
-    return len(data.replace(to_bytes(native), b""))
 
 
 def resume_of(
@@ -268,15 +155,17 @@ def resume_line(checkpoint: Checkpoint, start: Resume) -> Resume | None:
 
 
 def write_child(
-    context: LockedContext, child: Child, target: Checkpoint, blobs: BlobSource
+    context: LockedContext, child: Child, goal: Goal, blobs: BlobSource, *, again: bool
 ) -> None:
-    """Writes the session's file and its first checkpoint; may be called again after a crash.
+    """Writes the session's file and its first checkpoint; ``again`` after a crash.
 
     Raises Refused, WriteFailed or StoreDamaged; then the session is not there.
     """
+    target = goal.checkpoint
+    assert target is not None  # only a checkpoint has a conversation that can be cut
     data = b"".join(read_conversation(context.store, bytes.fromhex(child.tree)))
     if child.worktree is not None:
-        elsewhere.fill(context, target, child.worktree, child.filling, blobs)
+        elsewhere.fill(context, goal, child, blobs, again=again)
     place = child.berth.write(data, target.id) if child.path else ""
     part = TranscriptPart(child.path, len(data), place)
     if child.worktree is not None:

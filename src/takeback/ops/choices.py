@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from takeback.errors import TakebackError
+from takeback.model.address import address
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.operation import Move, history
 from takeback.model.turn import PROMPT
@@ -37,15 +38,14 @@ def choices(
     adapter: Adapter,
     target: Checkpoint,
     *,
-    about: str,
     session: Session | None,
     newest: Checkpoint | None,
 ) -> Choices:
-    """Works out what is possible; reads the conversation, and changes nothing."""
+    """Works out what is possible at a checkpoint; reads the conversation, and changes nothing."""
     stacks = history(read_operations(context.store))
     return Choices(
         checkpoint=target,
-        about=about,
+        about=address(target, context.clock.now()),
         no_conversation=_no_conversation(context, adapter, target, session, newest),
         undo=stacks.undo[-1].operation if stacks.undo else None,
         redo=stacks.redo[-1].operation if stacks.redo else None,

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from takeback.errors import StoreDamaged
+from takeback.model.coverage import Coverage
+from takeback.model.goal import Goal
+from takeback.model.value import Value
 from takeback.ops.save import saved_since
 from takeback.ops.vouching import Vouching
 from takeback.store import trees
@@ -14,38 +17,48 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.snapshot import Entry
     from takeback.ops.context import Context
+    from takeback.store.store import Store
 
 
-class Destination:
-    """A checkpoint as a rewind needs it: its snapshot, the files saved beside it, its coverage.
+class Destination(Value):
+    """A goal as an operation needs it: what it holds, what is saved beside, what it vouches for."""
+
+    goal: Goal
+    tree: bytes
+    held: Held
+    saved: dict[bytes, Entry]
+    vouching: Vouching
+
+
+def goal_of(store: Store, checkpoint: Checkpoint, about: str | None = None) -> Goal:
+    """Returns the state of a checkpoint as a goal; one whose coverage is damaged covers nothing."""
+    try:
+        coverage = read_coverage(store, checkpoint.commit)
+    except StoreDamaged:
+        coverage = Coverage.of_nothing()
+    return Goal(checkpoint.snapshot, coverage, checkpoint.saved, about, checkpoint)
+
+
+def destination(context: Context, goal: Goal, family: frozenset[str]) -> Destination:
+    """Looks a goal up in the store.
 
     ``family`` are the sessions that went on from it: what their tools saved is from then too.
     """
-
-    def __init__(self, context: Context, target: Checkpoint, family: frozenset[str]) -> None:
-        self.target = target
-        self.tree = bytes.fromhex(target.snapshot)
-        self.held = Held(context.store, self.tree)
-        self.saved = _saved(context, target, family)
-        self.vouching = self._vouching(context)
-
-    def _vouching(self, context: Context) -> Vouching:
-        """Returns what the target vouches for; if its coverage is damaged, that is nothing."""
-        try:
-            coverage = read_coverage(context.store, self.target.commit)
-        except StoreDamaged:
-            return Vouching.of_nothing(self.held, self.saved, self.target)
-        return Vouching(coverage, self.held, self.saved, self.target)
+    tree = bytes.fromhex(goal.tree)
+    held, saved = Held(context.store, tree), _saved(context, goal, family)
+    return Destination(goal, tree, held, saved, Vouching(goal, held, saved))
 
 
-def _saved(context: Context, target: Checkpoint, family: frozenset[str]) -> dict[bytes, Entry]:
-    before_tools = saved_since(context.store, target, family).inside
-    if target.saved is None:
+def _saved(context: Context, goal: Goal, family: frozenset[str]) -> dict[bytes, Entry]:
+    before_tools: dict[bytes, Entry] = {}
+    if goal.checkpoint is not None:
+        before_tools = saved_since(context.store, goal.checkpoint, family).inside
+    if goal.saved is None:
         return before_tools
     try:
-        return {**before_tools, **dict(trees.walk(context.store, bytes.fromhex(target.saved)))}
+        return {**before_tools, **dict(trees.walk(context.store, bytes.fromhex(goal.saved)))}
     except StoreDamaged as error:
         context.reporter.note(
-            f"The ignored files saved with {target.id} cannot be read: {error.message}."
+            f"The ignored files saved with {goal.name} cannot be read: {error.message}."
         )
         return before_tools

@@ -16,12 +16,7 @@ if TYPE_CHECKING:
 
     from takeback.errors import StoreDamaged
     from takeback.model.snapshot import Entry
-    from takeback.ops.capture import Captured
-    from takeback.ops.destination import Destination
-    from takeback.ops.safekeeping import Safekeeping
-    from takeback.ops.scope import Scope
-    from takeback.store.held import Held
-    from takeback.store.store import Store
+    from takeback.ops.situation import Situation
 
 _NOT_ASKED = "ignored by git; restored only if asked: --ignored"
 
@@ -33,32 +28,32 @@ class Differences:
     becomes of the directory above them. ``damaged`` and ``not_asked`` are left alone, and why.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        captured: Captured,
-        destination: Destination,
-        scope: Scope,
-        now: Held,
-        safe: Safekeeping,
-    ) -> None:
-        self._captured = captured
-        self._then = destination.held
-        self._saved = destination.saved
-        self._scope = scope
-        self._now = now
-        self._safe = safe
+    def __init__(self, at: Situation) -> None:
+        self._store = at.store
+        self._going = at.going
+        self._captured = at.captured
+        self._then = at.going.held
+        self._saved = at.going.saved
+        self._scope = at.scope
+        self._now = at.now
+        self._safe = at.safe
+        self.changes: dict[bytes, Change] = {}
         self.ignored: list[bytes] = []
         self.wanted: set[bytes] = set()
         self.damaged: dict[bytes, str] = {}
         self.not_asked: dict[bytes, str] = {}
+
+    def compare(self) -> None:
+        """Compares what was captured with the tree of the goal, and looks beside both."""
         leading = self._leading()
+        found = trees.diff(
+            self._store, self._captured.tree, self._going.tree, on_damage=self._note_damage
+        )
         self.changes = {
             change.path: change
-            for change in trees.diff(
-                store, captured.tree, destination.tree, on_damage=self._note_damage
-            )
-            if scope.holds(change.path) or (change.path in leading and _makes_directory(change))
+            for change in found
+            if self._scope.holds(change.path)
+            or (change.path in leading and _makes_directory(change))
         }
         for path in self._right_beside():
             self.changes.pop(path, None)

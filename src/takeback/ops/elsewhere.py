@@ -37,6 +37,7 @@ from takeback.worktree.unit import make_units
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.goal import Goal
     from takeback.model.session import TranscriptPart
     from takeback.ops.child import Child
     from takeback.worktree.stage import BlobSource
@@ -100,28 +101,28 @@ def link(worktree: LinkedWorktree, directory: str) -> None:
         ) from error
 
 
-def fill(
-    context: Context,
-    target: Checkpoint,
-    directory: str,
-    temporary: str | None,
-    blobs: BlobSource,
-) -> None:
-    """Writes a checkpoint's files into a new directory; does nothing if it is there already.
+def fill(context: Context, goal: Goal, child: Child, blobs: BlobSource, *, again: bool) -> None:
+    """Writes the files of a goal into the child's new directory; raises WriteFailed.
 
-    ``temporary`` is the name that the journal keeps, so that a killed process's beginnings are
-    removed and nothing else. A journal from before that had none leaves them where they are.
+    ``again`` after a crash: then a directory that is there is the one that was filled. The journal
+    keeps the temporary name, so that a killed process's beginnings are removed and nothing else.
     """
-    if os.path.isdir(directory):
+    assert child.worktree is not None
+    directory = child.worktree
+    if again and os.path.isdir(directory):
         return
-    temporary = temporary or temporary_name(directory)
+    temporary = child.filling or temporary_name(directory)
     parent = os.open(os.path.dirname(directory), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     name, final = (os.fsencode(os.path.basename(path)) for path in (temporary, directory))
     try:
         remove_tree(parent, name)
         durable.mkdir(name, dir_fd=parent)
         try:
-            _write_files(context, target, parent, name, directory, blobs)
+            fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=parent)
+            try:
+                _write_files(context, goal, fd, directory, blobs)
+            finally:
+                os.close(fd)
             rename_to_free_name(name, final, dir_fd=parent)
         except (OSError, TakebackError):
             remove_tree(parent, name)
@@ -133,34 +134,23 @@ def fill(
         os.close(parent)
 
 
-def _write_files(
-    context: Context,
-    target: Checkpoint,
-    parent: int,
-    name: bytes,
-    directory: str,
-    blobs: BlobSource,
-) -> None:
+def _write_files(context: Context, goal: Goal, fd: int, directory: str, blobs: BlobSource) -> None:
     """Fills our directory, then gives it the permission bits of the root it is a copy of."""
-    fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=parent)
-    try:
-        tree = trees.walk(context.store, bytes.fromhex(target.snapshot))
-        changes = [Change(path, None, entry) for path, entry in tree]
-        for change in changes:
-            if is_inside_git(change.path):
-                raise StoreDamaged(f"a snapshot names {to_text(change.path)}, which none holds")
-        units = make_units(changes, [], {})
-        applied = Apply(fd, units, target.id, blobs, context.reporter).run()
-        if applied.left_alone:
-            first = applied.left_alone[0]
-            raise Refused(
-                f"{to_text(first.path)} cannot be written into {directory}: {first.reason}",
-                hint="nothing was forked",
-            )
-        bits = target.root_mode
-        durable.chmod(fd, os.fstat(context.workspace.fd).st_mode if bits is None else bits)
-    finally:
-        os.close(fd)
+    tree = trees.walk(context.store, bytes.fromhex(goal.tree))
+    changes = [Change(path, None, entry) for path, entry in tree]
+    for change in changes:
+        if is_inside_git(change.path):
+            raise StoreDamaged(f"a snapshot names {to_text(change.path)}, which none holds")
+    units = make_units(changes, [], {})
+    applied = Apply(fd, units, new_operation_id(), blobs, context.reporter).run()
+    if applied.left_alone:
+        first = applied.left_alone[0]
+        raise Refused(
+            f"{to_text(first.path)} cannot be written into {directory}: {first.reason}",
+            hint="nothing was forked",
+        )
+    bits = goal.root_mode
+    durable.chmod(fd, os.fstat(context.workspace.fd).st_mode if bits is None else bits)
 
 
 def begin(

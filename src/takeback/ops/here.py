@@ -28,13 +28,15 @@ def current_place(context: Context, ledger: Ledger, log: list[Move] | None = Non
     """Returns the checkpoint that the files stand at: the newest, or where a rewind went.
 
     A rewind of the whole workspace counts while it is not undone and nothing has been captured
-    since; one of some paths, or of the conversation alone, leaves the files where they were.
+    since; one of some paths, of the conversation alone, or to a state that no checkpoint has leaves
+    the files where they were.
     ``log`` is the operation log of who has read it already.
     """
     newest = questions.newest_state(ledger)
     steps = history(known_operations(context.store) if log is None else log).undo
     moved = (step.operation for step in reversed(steps))
-    last = next((one for one in moved if one.moves_files and not one.paths), None)
+    went = (one for one in moved if one.moves_files and not one.paths and one.target is not None)
+    last = next(went, None)
     if last is not None and (newest is None or last.sequence > newest[1]):
         return last.target
     return None if newest is None else newest[0]

@@ -50,13 +50,13 @@ class Logged(Value):
         if done.kind in (UNDO, REDO):
             return "of an operation that is lost" if self.of is None else f"of {named(self.of)}"
         where = f", into {shown(done.directory)}" if done.directory is not None else ""
-        return f"{'from' if done.kind == FORK else 'to'} {shown(done.about or done.target)}{where}"
+        return f"{'from' if done.kind == FORK else 'to'} {shown(done.where)}{where}"
 
 
 def named(operation: Move) -> str:
     """Returns an operation as part of a sentence: ``the rewind to before turn 3``."""
     way = "from" if operation.kind == FORK else "to"
-    return f"the {operation.kind} {way} {shown(operation.about or operation.target)}"
+    return f"the {operation.kind} {way} {shown(operation.where)}"
 
 
 def logged(operations: Sequence[Operation]) -> list[Logged]:
@@ -119,7 +119,7 @@ def state_after(ledger: Ledger, operation: Move, words: str) -> Checkpoint:
 
     One of some paths, or that left some alone, may have left one that is in no checkpoint.
     """
-    target = ledger.by_id(operation.target)
+    target = None if operation.target is None else ledger.by_id(operation.target)
     exact = target is not None and target.snapshot == operation.after
     found = target if exact else ledger.with_snapshot(operation.after)
     if found is None:

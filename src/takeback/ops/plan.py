@@ -4,120 +4,85 @@ from __future__ import annotations
 
 from takeback.model.path_text import to_text
 from takeback.model.plan import Plan
+from takeback.model.value import Value
 from takeback.ops.capture import capture
-from takeback.ops.facts import NO_FACTS, Facts, until_now
+from takeback.ops.facts import until_now
 from takeback.ops.failures import Translated
 from takeback.ops.preconditions import others, refusals, warnings
-from takeback.ops.prepare import Preparation
+from takeback.ops.prepare import prepare
 from takeback.visible import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from takeback.model.checkpoint import Checkpoint
-    from takeback.model.policy import Overrides
-    from takeback.model.timeline import Turn
     from takeback.ops.capture import Captured
     from takeback.ops.context import Context
-    from takeback.ops.scope import Scope
+    from takeback.ops.prepare import Prepared
+    from takeback.ops.request import Request
 
 _MANY = 1000
 """Files of a plan above which nobody reads the numbers of each."""
 _PATIENCE = 1.0
 
 
-def plan(
-    context: Context,
-    target: Checkpoint,
-    scope: Scope,
-    overrides: Overrides,
-    *,
-    facts: Facts = NO_FACTS,
-) -> Plan:
+class Look(Value):
+    """A plan, and the state of the files that it was made for."""
+
+    plan: Plan
+    tree: bytes
+
+
+def plan(context: Context, request: Request) -> Plan:
     """Works out a plan without changing anything; the lock is free again when it returns."""
+    return _counted(context, look(context, request))
+
+
+def look(context: Context, request: Request) -> Look:
+    """Captures the files and works out what a request would change; no lines are counted."""
     with context.locked() as locked:
         captured = capture(locked)
         captured.keep()
         with Translated("the plan"):
-            facts = until_now(context, captured, facts)
-            changes = prepare(context, captured, target, scope, overrides, facts, save=False)
-            made = describe(context, captured, target, scope, changes, overrides, facts)
-    return _counted(context, captured, made)
+            request = request.replace(facts=until_now(context, captured, request.facts))
+            changes = prepare(context, captured, request, save=False)
+            return Look(describe(context, captured, request, changes), captured.tree)
 
 
-def prepare(
-    context: Context,
-    captured: Captured,
-    target: Checkpoint,
-    scope: Scope,
-    overrides: Overrides,
-    facts: Facts,
-    *,
-    save: bool,
-) -> Preparation:
-    """Works out what happens to each path, with what the ledger knows about it."""
-    kept = {
-        path: f"changed by another session ({session}) and kept"
-        for path, session in (facts.others.items() if overrides.keep_others else ())
-    }
-    wanted = scope.with_also(facts.ignored) if not scope.paths else scope
-    return Preparation(context, captured, target, wanted, save=save, kept=kept, family=facts.family)
-
-
-def describe(
-    context: Context,
-    captured: Captured,
-    target: Checkpoint,
-    scope: Scope,
-    changes: Preparation,
-    overrides: Overrides,
-    facts: Facts,
-) -> Plan:
+def describe(context: Context, captured: Captured, request: Request, changes: Prepared) -> Plan:
     """Puts worked-out changes into the form that people and programs read."""
+    scope, facts = request.scope, request.facts
     unnamed = (
         f"{to_text(path)} was not named, but is in the way: it becomes a directory; "
         "undo brings it back"
         for path in changes.unnamed
     )
     return Plan(
-        target=target,
+        goal=request.goal,
         writes=tuple(sorted(changes.writes, key=lambda c: c.path)),
         deletes=tuple(sorted(changes.deletes, key=lambda c: c.path)),
-        left_alone=changes.named(),
-        outside=_outside(changes, facts),
+        left_alone=changes.left_alone,
+        outside=tuple(sorted(changes.paths & facts.own)),
         others=others(changes, facts),
-        warnings=tuple(
-            shown(line) for line in (*unnamed, *warnings(context, target, files=scope.files))
-        ),
-        refused=refusals(context, captured, target, changes, overrides, facts, files=scope.files),
+        warnings=tuple(shown(line) for line in (*unnamed, *warnings(context, request))),
+        refused=refusals(context, captured, request, changes),
         saved=tuple(sorted(changes.extra)),
         paths=scope.paths,
         ignored=scope.ignored,
-        turns=_turns(changes, facts),
+        scope=request.moves,
+        turns=tuple(turn for turn, paths in facts.turns if paths & changes.paths),
         beyond=facts.beyond if scope.files and not scope.paths else (),
     )
 
 
-def _outside(changes: Preparation, facts: Facts) -> tuple[bytes, ...]:
-    """Returns the planned paths that the person changed since the target, by their own hand."""
-    planned = {change.path for change in (*changes.writes, *changes.deletes)}
-    return tuple(sorted(planned & facts.own))
-
-
-def _turns(changes: Preparation, facts: Facts) -> tuple[Turn, ...]:
-    """Returns the turns since the target that changed any of the planned paths."""
-    planned = frozenset(change.path for change in (*changes.writes, *changes.deletes))
-    return tuple(turn for turn, paths in facts.turns if paths & planned)
-
-
-def _counted(context: Context, captured: Captured, made: Plan) -> Plan:
+def _counted(context: Context, looked: Look) -> Plan:
     """Adds how many lines come and go in each file, where that is soon said."""
     from takeback.git.diff import BINARY
     from takeback.ops.counting import Limits, lines_between
 
+    made = looked.plan
     planned = {change.path for change in (*made.writes, *made.deletes)}
     if not planned or len(planned) > _MANY:
         return made
-    then = bytes.fromhex(made.target.snapshot)
-    lines = lines_between(context.store, captured.tree, then, limits=Limits(patience=_PATIENCE))
+    then = bytes.fromhex(made.goal.tree)
+    lines = lines_between(context.store, looked.tree, then, limits=Limits(patience=_PATIENCE))
     known = {path: n for path, n in lines.items() if path in planned and n != BINARY}
     return made.replace(lines=known)

@@ -13,7 +13,7 @@ from takeback.worktree.staged import differ, staged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from takeback.model.change import Change
     from takeback.model.checkpoint import Checkpoint
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from takeback.ops.capture import Captured
     from takeback.ops.context import Context
     from takeback.ops.facts import Facts
-    from takeback.ops.prepare import Preparation
+    from takeback.ops.prepare import Prepared
+    from takeback.ops.request import Request
     from takeback.ops.running import RunningTurn
 
 _A_FEW = 20
@@ -29,30 +30,24 @@ _MIXTURE = "some of its files are as they were before that operation, some as af
 
 
 def refusals(
-    context: Context,
-    captured: Captured,
-    target: Checkpoint,
-    changes: Preparation,
-    overrides: Overrides,
-    facts: Facts,
-    *,
-    files: bool,
+    context: Context, captured: Captured, request: Request, changes: Prepared
 ) -> tuple[Refusal, ...]:
     """Returns every precondition that does not hold and is not waived.
 
-    Without ``files`` only the conversation moves: who works at another one, what other sessions
-    did and what is checked out is not touched by that.
+    Where only the conversation moves, who works at another one, what other sessions did and what
+    is checked out is not touched by that.
     """
+    facts, overrides = request.facts, request.overrides
     found = [
         *_called_by_the_model(context, facts),
-        *_turn_running(facts, overrides, everywhere=files),
+        *_turn_running(facts, overrides, everywhere=request.scope.files),
     ]
-    if files:
+    if request.scope.files:
         found += [
             *_others(changes, facts, overrides),
             *_mass_deletion(captured, changes, overrides),
             *_git_busy(context, overrides),
-            *_other_branch(context, target, overrides),
+            *_other_branch(context, request),
             *_colliding_names(context, changes.writes),
             *_disk_space(context, changes.writes),
         ]
@@ -82,7 +77,7 @@ def _turn_running(facts: Facts, overrides: Overrides, *, everywhere: bool) -> It
             yield Refusal("during_turn", f"{turn.agent} {doing} {prompt}; {first}", "--during-turn")
 
 
-def _others(changes: Preparation, facts: Facts, overrides: Overrides) -> Iterator[Refusal]:
+def _others(changes: Prepared, facts: Facts, overrides: Overrides) -> Iterator[Refusal]:
     if overrides.overwrite_others or overrides.keep_others:
         return
     named = others(changes, facts)
@@ -98,10 +93,9 @@ def _others(changes: Preparation, facts: Facts, overrides: Overrides) -> Iterato
         )
 
 
-def others(changes: Preparation, facts: Facts) -> tuple[bytes, ...]:
+def others(changes: Prepared, facts: Facts) -> tuple[bytes, ...]:
     """Returns the planned paths that another session changed since the target."""
-    planned = (change.path for change in (*changes.writes, *changes.deletes))
-    return tuple(sorted(path for path in planned if path in facts.others))
+    return tuple(sorted(path for path in changes.paths if path in facts.others))
 
 
 def _quoted(prompt: str) -> str:
@@ -110,9 +104,9 @@ def _quoted(prompt: str) -> str:
 
 
 def _mass_deletion(
-    captured: Captured, changes: Preparation, overrides: Overrides
+    captured: Captured, changes: Prepared, overrides: Overrides
 ) -> Iterator[Refusal]:
-    ignored = frozenset(changes.ignored_paths)
+    ignored = changes.ignored
     gone = sum(
         1
         for change in changes.deletes
@@ -140,10 +134,14 @@ def _git_busy(context: Context, overrides: Overrides) -> Iterator[Refusal]:
         yield Refusal("during_git", f"a git {doing} is in progress here", "--during-git")
 
 
-def warnings(context: Context, target: Checkpoint, *, files: bool) -> tuple[str, ...]:
-    """Returns what a plan has to say of its target beforehand."""
-    line = branch_line(context, target) or _staged_line(context, target) if files else None
-    amid = None if target.amid is None else f"{target.id} was {AMID}: {_MIXTURE}"
+def warnings(context: Context, request: Request) -> tuple[str, ...]:
+    """Returns what a plan has to say of its goal beforehand."""
+    then = request.goal.checkpoint
+    if then is None:
+        return ()
+    files = request.scope.files
+    line = branch_line(context, then) or _staged_line(context, then) if files else None
+    amid = None if then.amid is None else f"{then.id} was {AMID}: {_MIXTURE}"
     return tuple(text for text in (line, amid) if text is not None)
 
 
@@ -177,17 +175,19 @@ def _checked_out(branch: str | None, commit: str | None) -> str:
     return f"{branch or 'detached'}@{commit[:7] if commit else 'unborn'}"
 
 
-def _other_branch(context: Context, target: Checkpoint, overrides: Overrides) -> Iterator[Refusal]:
+def _other_branch(context: Context, request: Request) -> Iterator[Refusal]:
+    then = request.goal.checkpoint
     git = project.git_directory(context.workspace.root)
-    if git is None or overrides.other_branch or (target.branch is None and target.head is None):
+    if git is None or then is None or request.overrides.other_branch:
         return
-    now = project.head(git)
-    if now.branch != target.branch:
-        line = branch_line(context, target) or ""
+    if then.branch is None and then.head is None:
+        return
+    if project.head(git).branch != then.branch:
+        line = branch_line(context, then) or ""
         yield Refusal("other_branch", f"another branch is checked out: {line}", "--other-branch")
 
 
-def _colliding_names(context: Context, writes: list[Change]) -> Iterator[Refusal]:
+def _colliding_names(context: Context, writes: Sequence[Change]) -> Iterator[Refusal]:
     """Refuses names that are one name to a file system that folds case or composes accents."""
     if not writes or not _names_fold(context.workspace.fd):
         return
@@ -216,7 +216,7 @@ def _names_fold(root_fd: int) -> bool:
     return False
 
 
-def _disk_space(context: Context, writes: list[Change]) -> Iterator[Refusal]:
+def _disk_space(context: Context, writes: Sequence[Change]) -> Iterator[Refusal]:
     """Refuses what would not fit: every new version is written before the first change."""
     sizes = context.store.packs
     needed = 0

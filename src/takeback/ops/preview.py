@@ -7,15 +7,12 @@ from takeback.git.diff import unified
 from takeback.ledger import sessions as questions
 from takeback.ledger import steps
 from takeback.model.comparison import Between, FileDiff, Preview, Side
+from takeback.model.ids import SnapshotId
 from takeback.model.path_text import to_text
-from takeback.model.policy import NO_OVERRIDES
 from takeback.model.turn import STEER
-from takeback.ops.capture import capture
 from takeback.ops.compare import counted
 from takeback.ops.counting import lines_between
-from takeback.ops.facts import until_now
-from takeback.ops.failures import Translated
-from takeback.ops.plan import describe, prepare
+from takeback.ops.plan import look
 from takeback.store import trees
 
 TYPE_CHECKING = False
@@ -23,8 +20,7 @@ if TYPE_CHECKING:
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.ops.context import Context
-    from takeback.ops.facts import Facts
-    from takeback.ops.scope import Scope
+    from takeback.ops.request import Request
     from takeback.store.store import Store
 
 LARGEST = 8 << 20
@@ -50,19 +46,13 @@ def states(ledger: Ledger, checkpoint: Checkpoint) -> Between:
     return Between(ends[0].snapshot, ends[1].snapshot)
 
 
-def preview(context: Context, target: Checkpoint, scope: Scope, facts: Facts) -> Preview:
-    """Works out what going to a checkpoint would change; one look at the workspace, no change."""
-    with context.locked() as locked:
-        captured = capture(locked)
-        captured.keep()
-        with Translated("the plan"):
-            facts = until_now(context, captured, facts)
-            changes = prepare(context, captured, target, scope, NO_OVERRIDES, facts, save=False)
-            plan = describe(context, captured, target, scope, changes, NO_OVERRIDES, facts)
-    tree = bytes.fromhex(target.snapshot)
-    lines = lines_between(context.store, captured.tree, tree)
+def preview(context: Context, request: Request) -> Preview:
+    """Works out a plan with all its lines counted, and what it would lead from and to."""
+    looked = look(context, request)
+    plan, goal = looked.plan, request.goal.tree
+    lines = lines_between(context.store, looked.tree, bytes.fromhex(goal))
     planned = sorted((*plan.writes, *plan.deletes), key=lambda change: change.path)
-    between = Between(captured.snapshot, target.snapshot)
+    between = Between(SnapshotId(looked.tree.hex()), goal)
     return Preview(plan, tuple(counted(planned, lines)), between)
 
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 import os
 
 from takeback import kernel
-from takeback.errors import WriteFailed
+from takeback.errors import StoreDamaged, WriteFailed
 from takeback.model.change import Change
 from takeback.model.path_text import to_text
 from takeback.model.value import Value
 from takeback.ops import journal_entry
+from takeback.ops.conclude import Carried, conclude
+from takeback.ops.destination import goal_of
 from takeback.ops.failures import Translated
-from takeback.ops.rewind import StoreBlobs, finish
 from takeback.store import journal
+from takeback.store.blobs import StoreBlobs
 from takeback.store.operations import known_operations
 from takeback.visible import shown
 from takeback.worktree.apply import Apply
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.goal import Goal
     from takeback.model.ids import CheckpointId, SessionId
     from takeback.model.operation import Move, OperationKind
     from takeback.model.plan import LeftAlone
@@ -90,19 +93,11 @@ def _all_readable(context: Context, units: Iterable[Unit]) -> bool:
 def _finish(
     context: LockedContext, entry: JournalEntry, find: Callable[[CheckpointId], Checkpoint]
 ) -> Recovered:
-    operation, units, child = entry.operation, list(entry.units), entry.child
-    applied = _apply(context, units, operation.id)
-    outcome = finish(
-        context,
-        operation,
-        find(operation.before),
-        find(operation.target),
-        units,
-        applied,
-        entry.left_alone,
-        child,
-        recovered=True,
-    )
+    entry = entry.replace(operation=entry.operation.replace(recovered=True))
+    operation, child = entry.operation, entry.child
+    applied = _apply(context, list(entry.units), operation.id)
+    carried = Carried(entry, _goal(context, entry, find), find(operation.before), applied)
+    outcome = conclude(context, carried)
     return Recovered(
         operation.kind,
         True,
@@ -110,6 +105,20 @@ def _finish(
         session=None if child is None else child.id,
         conversation_error=outcome.conversation_error,
     )
+
+
+def _goal(
+    context: Context, entry: JournalEntry, find: Callable[[CheckpointId], Checkpoint]
+) -> Goal:
+    target = entry.operation.target
+    if entry.goal is not None:
+        return entry.goal
+    if target is None:
+        raise StoreDamaged(
+            "the journal of an interrupted operation does not say where it goes",
+            hint="run: takeback doctor",
+        )
+    return goal_of(context.store, find(target), entry.operation.about)
 
 
 def _roll_back(context: LockedContext, operation: Move, units: list[Unit]) -> Recovered:

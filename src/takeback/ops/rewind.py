@@ -13,80 +13,40 @@ journal removed
 
 from __future__ import annotations
 
-from takeback.errors import Refused, TakebackError, WriteFailed
-from takeback.model.checkpoint import UNDO, Checkpoint
+from takeback.errors import Refused, WriteFailed
+from takeback.model.checkpoint import UNDO
 from takeback.model.ids import CheckpointId, new_operation_id
-from takeback.model.operation import BOTH, CONVERSATION, FILES, REWIND, Move
-from takeback.model.plan import LeftAlone, Outcome
+from takeback.model.operation import REWIND, Move
 from takeback.ops import journal_entry
 from takeback.ops.capture import capture, draft, record
-from takeback.ops.child import write_child
 from takeback.ops.closing import close_gone
-from takeback.ops.facts import NO_FACTS, Facts, until_now
+from takeback.ops.conclude import Carried, conclude, nothing_done
+from takeback.ops.facts import until_now
 from takeback.ops.failures import Translated
 from takeback.ops.journal_entry import JournalEntry
-from takeback.ops.plan import describe, prepare
+from takeback.ops.plan import describe
+from takeback.ops.prepare import prepare
 from takeback.ops.receive import record_waiting
-from takeback.ops.verification import Brought, Verification
 from takeback.store import journal
-from takeback.store.operations import write_operation
+from takeback.store.blobs import StoreBlobs
 from takeback.worktree.apply import Apply
 from takeback.worktree.unit import make_units
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from takeback.model.operation import OperationKind, ScopeKind
-    from takeback.model.plan import Plan
-    from takeback.model.policy import Overrides
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.plan import Outcome, Plan
     from takeback.ops.capture import Captured
-    from takeback.ops.child import Child, Cut
+    from takeback.ops.child import Cut
     from takeback.ops.context import Context, LockedContext
-    from takeback.ops.prepare import Preparation
-    from takeback.ops.scope import Scope
-    from takeback.store.store import Store
+    from takeback.ops.facts import Facts
+    from takeback.ops.prepare import Prepared
+    from takeback.ops.request import Request
     from takeback.worktree.apply import Applied
-    from takeback.worktree.unit import Unit
 
 
-_LONGEST_LINK = 1 << 16
-"""What is asked for whole is where a link leads; no system has longer paths."""
-
-
-class StoreBlobs:
-    """The bytes of a store's blobs, hash-checked, for the code that writes files."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def blob(self, oid: bytes) -> bytes:
-        return self._store.blob(oid, _LONGEST_LINK)
-
-    def size_of(self, oid: bytes) -> int:
-        return self._store.packs.size_of(oid)
-
-    def stream(self, oid: bytes, write: Callable[[bytes], None]) -> None:
-        self._store.packs.open_stream(oid, write)
-
-
-def rewind(
-    context: LockedContext,
-    target: Checkpoint,
-    scope: Scope,
-    overrides: Overrides,
-    *,
-    shown: Plan | None = None,
-    facts: Facts = NO_FACTS,
-    kind: OperationKind = REWIND,
-    of: Move | None = None,
-    cut: Cut | None = None,
-    about: str | None = None,
-) -> Outcome:
-    """Carries out a plan. The caller has recovered an interrupted operation before.
-
-    ``cut`` says what becomes of the conversation, ``of`` which operation an undo or redo is
-    about, ``about`` where it goes in words.
+def rewind(context: LockedContext, request: Request, *, shown: Plan | None = None) -> Outcome:
+    """Carries out a request. An interrupted operation was recovered before.
 
     ``shown`` is the plan that a person said yes to; if the workspace has changed so much
     that another one would be carried out, it is refused. Raises Refused or WriteFailed; the
@@ -96,10 +56,10 @@ def rewind(
     captured.keep()
     record_waiting(context, captured)
     close_gone(context, captured)
-    with Translated(f"the {kind}", undo=captured.sink.discard):
-        facts = until_now(context, captured, facts)
-        changes = prepare(context, captured, target, scope, overrides, facts, save=True)
-        made = describe(context, captured, target, scope, changes, overrides, facts)
+    with Translated(f"the {request.kind}", undo=captured.sink.discard):
+        request = request.replace(facts=until_now(context, captured, request.facts))
+        changes = prepare(context, captured, request, save=True)
+        made = describe(context, captured, request, changes)
     if shown is not None and not made.same_changes(shown):
         captured.sink.discard()
         raise Refused(
@@ -109,14 +69,26 @@ def rewind(
     if made.refused:
         captured.sink.discard()
         raise refused(made)
-    if made.is_empty and kind == REWIND and _is_there(cut, facts):
-        nothing = _nothing_done(kind, target, made.left_alone, scope=_moved(scope, cut))
-        nothing = nothing.replace(about=about)
+    cut = request.cut
+    if made.is_empty and request.kind == REWIND and _is_there(cut, request.facts):
+        nothing = nothing_done(request.kind, request.goal, made.left_alone, scope=request.moves)
         return nothing if cut is None else _with_cut(nothing, cut)
-    if target.amid is not None and shown is None:  # a plan that was shown has said it
+    if request.goal.amid is not None and shown is None:  # a plan that was shown has said it
         context.reporter.note(made.warnings[-1])
-    drafted = _operation(context, made, kind, of, cut, about, scope)
-    return _carry_out(context, captured, changes, made, drafted, cut)
+    operation = _operation(context, request)
+    before = _undo_snapshot(context, captured, request, changes, operation.id)
+    operation = operation.replace(
+        before=before.id,
+        was=before.snapshot,
+        time=context.clock.now(),
+        sequence=before.sequence,
+    )
+    units = tuple(make_units(changes.writes, changes.deletes, changes.displaced))
+    child = cut.child if cut is not None else None
+    own = request.goal if request.goal.checkpoint is None else None
+    entry = JournalEntry(operation, units, made.left_alone, child, own)
+    outcome = conclude(context, Carried(entry, request.goal, before, _apply(context, entry)))
+    return outcome if cut is None else _with_cut(outcome, cut)
 
 
 def refused(plan: Plan) -> Refused:
@@ -128,42 +100,27 @@ def refused(plan: Plan) -> Refused:
     return Refused(reasons, hint=f"to do it all the same: {' '.join(flags)}", flag=flags[0])
 
 
-def _operation(
-    context: Context,
-    made: Plan,
-    kind: OperationKind,
-    of: Move | None,
-    cut: Cut | None,
-    about: str | None,
-    scope: Scope,
-) -> Move:
+def _operation(context: Context, request: Request) -> Move:
     """Returns the line of the log as far as it is known before anything is done."""
-    target = made.target
-    child = cut.child if cut is not None else None
+    goal, of = request.goal, request.of
+    child = request.cut.child if request.cut is not None else None
     return Move(
         id=new_operation_id(),
-        kind=kind,
-        session=target.session if of is None else of.session,
+        kind=request.kind,
+        session=goal.session if of is None else of.session,
         time=context.clock.now(),
         sequence=0,  # numbered when it is written
-        target=target.id,
+        target=goal.id,
         before=CheckpointId(""),
-        after=target.snapshot,
-        paths=made.paths,
+        after=goal.tree,
+        paths=request.scope.paths,
         of=None if of is None else of.id,
-        scope=_moved(scope, cut) if of is None else of.scope,
+        scope=request.moves,
         child=child.id if child is not None else None,
         directory=child.worktree if child is not None else None,
-        about=about,
-        target_sequence=target.sequence,
+        about=goal.about,
+        target_sequence=0 if goal.checkpoint is None else goal.checkpoint.sequence,
     )
-
-
-def _moved(scope: Scope, cut: Cut | None) -> ScopeKind:
-    """Says what a rewind or fork moves."""
-    if cut is None:
-        return FILES
-    return BOTH if scope.files else CONVERSATION
 
 
 def _is_there(cut: Cut | None, facts: Facts) -> bool:
@@ -178,41 +135,36 @@ def _is_there(cut: Cut | None, facts: Facts) -> bool:
     return cut.reused and facts.current == cut.child.id
 
 
-def _carry_out(
-    context: LockedContext,
-    captured: Captured,
-    changes: Preparation,
-    made: Plan,
-    operation: Move,
-    cut: Cut | None,
-) -> Outcome:
-    store, target, kind = context.store, made.target, operation.kind
-    units = make_units(changes.writes, changes.deletes, changes.displaced)
-    token = operation.id
-    undo = draft(context, kind=UNDO, session=target.session)
-    undo = undo.replace(prompt=f"before {kind} to {target.id}", operation=token)
-    before = record(context, captured, undo, extra=changes.saved)
-    operation = operation.replace(
-        before=before.id,
-        was=before.snapshot,
-        time=context.clock.now(),
-        sequence=before.sequence,
-    )
-    child = cut.child if cut is not None else None
-    entry = JournalEntry(operation, tuple(units), made.left_alone, child)
+def _undo_snapshot(
+    context: LockedContext, captured: Captured, request: Request, changes: Prepared, token: str
+) -> Checkpoint:
+    """Keeps all that the operation replaces, as a checkpoint; durable when it returns."""
+    goal = request.goal
+    undo = draft(context, kind=UNDO, session=goal.session)
+    undo = undo.replace(prompt=f"before {request.kind} to {goal.name}", operation=token)
+    return record(context, captured.keeping(changes.saved), undo)
+
+
+def _apply(context: LockedContext, entry: JournalEntry) -> Applied:
+    """Writes the journal, then makes the changes; what changed nothing leaves no journal."""
+    kind, store = entry.operation.kind, context.store
     with Translated(f"the {kind}"):
         journal_entry.write(context.lock, entry)
-    apply = Apply(context.workspace.fd, units, token, StoreBlobs(store), context.reporter)
+    apply = Apply(
+        context.workspace.fd,
+        list(entry.units),
+        entry.operation.id,
+        StoreBlobs(store),
+        context.reporter,
+    )
     try:
-        applied = apply.run()
+        return apply.run()
     except OSError as error:
         if apply.changed_nothing:
             apply.discard_staged()
             with Translated(f"the {kind}"):
                 journal.remove(context.lock)
         raise WriteFailed.of(f"the {kind}", error) from error
-    outcome = finish(context, operation, before, target, units, applied, made.left_alone, child)
-    return outcome if cut is None else _with_cut(outcome, cut)
 
 
 def _with_cut(outcome: Outcome, cut: Cut) -> Outcome:
@@ -220,90 +172,3 @@ def _with_cut(outcome: Outcome, cut: Cut) -> Outcome:
         return outcome
     session = cut.child.id if cut.child is not None else None
     return outcome.replace(session=session, resume=cut.resume, prompt=cut.prompt)
-
-
-def finish(
-    context: LockedContext,
-    operation: Move,
-    before: Checkpoint,
-    target: Checkpoint,
-    units: list[Unit],
-    applied: Applied,
-    planned: tuple[LeftAlone, ...],
-    child: Child | None = None,
-    *,
-    recovered: bool = False,
-) -> Outcome:
-    """Looks at the result, writes the new session, then the log, and ends the journal.
-
-    A session that cannot be written is named in the outcome; the
-    files are done all the same, and the log says what was done.
-    """
-    after = capture(context, brought=Brought(context, operation, target))
-    after.keep()
-    seen = Verification(context, operation, before, target, after, units, applied)
-    left = seen.left_alone((*planned, *applied.left_alone))
-    named = tuple(item for _, item in sorted(left.items()))
-    verified = seen.is_at_target(left)
-    nothing = not applied.written and not applied.deleted
-    if operation.kind == REWIND and nothing and not operation.moves_conversation:
-        with Translated(f"the {operation.kind}"):
-            journal.remove(context.lock)
-        idle = _nothing_done(operation.kind, target, named, verified=verified)
-        return idle.replace(about=operation.about)
-    asked, failure = operation.scope, _new_session(context, child, target)
-    if failure is not None:  # the log says what was done: the conversation is where it was
-        operation = operation.replace(child=None, scope=FILES)
-    with Translated(f"the {operation.kind}", undo=after.sink.discard):
-        write_operation(
-            context.lock,
-            after.sink,
-            operation.replace(
-                after=after.snapshot,
-                written=len(applied.written),
-                deleted=len(applied.deleted),
-                left_alone=len(left),
-                recovered=recovered,
-                touched=seen.touched(),
-            ),
-        )
-        journal.remove(context.lock)
-    return Outcome(
-        operation=operation.id,
-        kind=operation.kind,
-        target=target,
-        undo=operation.before,
-        written=applied.written,
-        deleted=applied.deleted,
-        left_alone=named,
-        verified=verified,
-        recovered=recovered,
-        directories=applied.directories,
-        scope=asked,
-        conversation_error=failure,
-        about=operation.about,
-    )
-
-
-def _new_session(context: LockedContext, child: Child | None, target: Checkpoint) -> str | None:
-    """Writes the cut conversation as a session of its own; returns why it could not be."""
-    if child is None:
-        return None
-    try:
-        write_child(context, child, target, StoreBlobs(context.store))
-    except TakebackError as error:
-        return error.message
-    return None
-
-
-def _nothing_done(
-    kind: OperationKind,
-    target: Checkpoint,
-    left: tuple[LeftAlone, ...],
-    *,
-    verified: bool = True,
-    scope: ScopeKind = FILES,
-) -> Outcome:
-    """Nothing had to change, or all that should have had to be left alone: nothing to undo."""
-    verified = verified and all(item.by_rule for item in left)
-    return Outcome(None, kind, target, None, (), (), left, verified=verified, scope=scope)

@@ -38,7 +38,7 @@ def before_newest_turn(context: Context, ledger: Ledger, session: str) -> Checkp
     newest = _newest_event(ledger, session)
     line = questions.line(ledger, session)
     for last in _moves(context):
-        target = ledger.by_id(last.target)
+        target = None if last.target is None else ledger.by_id(last.target)
         if target is None or target.session not in line:
             continue  # of another agent's session: this one stands where it stood
         if newest is None or last.time > newest:
@@ -97,7 +97,7 @@ def sessions(context: Context, ledger: Ledger, *, is_over: IsOver) -> list[Sessi
                 questions.newest_number(ledger, session.id),
                 ledger.count_of(session.id, without=(UNDO,)),
                 as_it_stands(questions.newest_turn(ledger, session.id), states),
-                None if stale is None else stale.operation.about or stale.operation.target,
+                None if stale is None else stale.operation.where,
             )
         )
     return found
@@ -178,7 +178,7 @@ def _elsewhere(ledger: Ledger, log: list[Move]) -> dict[str, list[Elsewhere]]:
     """Returns the forks into other directories, by the turn or session that each came from."""
     found: dict[str, list[Elsewhere]] = {}
     for operation in log:
-        target = ledger.by_id(operation.target)
+        target = None if operation.target is None else ledger.by_id(operation.target)
         if operation.directory is None or target is None:
             continue
         turn = questions.turn_of(ledger, target)

@@ -11,7 +11,7 @@ import os
 from takeback import kernel
 from takeback.errors import StoreDamaged
 from takeback.model.change import Change
-from takeback.model.coverage import Coverage, by_choice
+from takeback.model.coverage import NO_COVERAGE, Coverage, by_choice
 from takeback.model.path_text import covers
 from takeback.model.plan import LeftAlone
 from takeback.model.snapshot import Entry
@@ -26,38 +26,32 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.goal import Goal
     from takeback.model.operation import Move
     from takeback.ops.capture import Captured
+    from takeback.ops.conclude import Carried
     from takeback.ops.context import Context
-    from takeback.worktree.apply import Applied
+    from takeback.store.store import Store
     from takeback.worktree.unit import Unit
 
 
 class Verification:
     """One look at the workspace after an operation."""
 
-    def __init__(
-        self,
-        context: Context,
-        operation: Move,
-        before: Checkpoint,
-        target: Checkpoint,
-        after: Captured,
-        units: Sequence[Unit],
-        applied: Applied,
-    ) -> None:
+    def __init__(self, context: Context, carried: Carried, after: Captured) -> None:
+        store, goal, applied = context.store, carried.goal, carried.applied
         self._context = context
-        self._operation = operation
-        self._before = before
-        self._target = target
+        self._operation = carried.entry.operation
+        self._before = carried.before
+        self._goal = goal
         self._after = after
-        self._now = Held(context.store, after.tree)
-        self._hidden = _coverage(context, before)
-        self._then = Held(context.store, bytes.fromhex(target.snapshot))
-        self._saved_then = Held(context.store, bytes.fromhex(target.saved or ""))
-        self._lacks = {item.path for item in _coverage(context, target).not_held}
+        self._now = Held(store, after.tree)
+        self._hidden = _coverage(context, carried.before)
+        self._then = Held(store, bytes.fromhex(goal.tree))
+        self._saved_then = Held(store, bytes.fromhex(goal.saved or ""))
+        self._lacks = {item.path for item in goal.coverage.not_held}
         skipped = {item.path for item in applied.left_alone} - {*applied.written, *applied.deleted}
-        self._done = {change.path: change for change in _changes(units, skipped)}
+        self._done = {change.path: change for change in _changes(carried.entry.units, skipped)}
 
     def left_alone(self, items: Iterable[LeftAlone]) -> dict[bytes, LeftAlone]:
         """Returns what is left alone, by path, without what is right all the same."""
@@ -119,7 +113,7 @@ class Verification:
 
     def _differences(self, on_damage: trees.OnDamage) -> Iterator[Change]:
         """Yields each path in scope that is not the same now as in the target."""
-        wanted = bytes.fromhex(self._target.snapshot)
+        wanted = bytes.fromhex(self._goal.tree)
         for change in trees.diff(
             self._context.store, self._after.tree, wanted, on_damage=on_damage
         ):
@@ -149,7 +143,7 @@ class Verification:
         return done is not None and _same(done.new, change.old)
 
     def _root_is_right(self) -> bool:
-        wanted = self._target.root_mode
+        wanted = self._goal.root_mode
         in_scope = covers(self._operation.paths, b"")
         return not in_scope or wanted is None or wanted == self._after.root_mode
 
@@ -179,18 +173,18 @@ class Verification:
 class Brought:
     """What the target of an operation held: brought back, it is held again, whatever ignores it."""
 
-    def __init__(self, context: Context, operation: Move, target: Checkpoint) -> None:
+    def __init__(self, store: Store, operation: Move, goal: Goal) -> None:
         self._paths = operation.paths
-        self._store = context.store
-        self._then = Held(context.store, bytes.fromhex(target.snapshot))
-        self._coverage = _coverage(context, target)
+        self._store = store
+        self._then = Held(store, bytes.fromhex(goal.tree))
+        self._coverage = goal.coverage
 
     def holds(self, path: bytes, *, directory: bool) -> bool:
         """Tells whether the target held a path as what it is now."""
         entry = self._then[path] if covers(self._paths, path) else None
         if entry is None or entry.is_directory != directory:
             return False
-        return not directory or self._coverage.reason_for(path) is None
+        return not directory or self._coverage.reason_for(path) in (None, NO_COVERAGE)
 
     def below(self, directory: bytes) -> list[bytes]:
         """Returns the files that the target held in a directory that was ignored then."""

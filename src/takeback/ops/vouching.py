@@ -18,7 +18,6 @@ from takeback.model.coverage import (
     NO_COVERAGE,
     OTHER_WORKSPACE,
     Coverage,
-    NotHeld,
     by_choice,
 )
 from takeback.model.plan import LeftAlone
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Mapping
 
-    from takeback.model.checkpoint import Checkpoint
     from takeback.model.coverage import Reason
+    from takeback.model.goal import Goal
     from takeback.model.snapshot import Entry
     from takeback.ops.scope import Scope
     from takeback.store.held import Held
@@ -45,23 +44,12 @@ _SELDOM_SPOKEN_OF = frozenset((IGNORED, EXCLUDED, OTHER_WORKSPACE))
 class Vouching:
     """What a target says of the paths that its snapshot does not show."""
 
-    def __init__(
-        self,
-        coverage: Coverage,
-        held: Held,
-        saved: Mapping[bytes, Entry],
-        target: Checkpoint,
-    ) -> None:
-        self._coverage = coverage
+    def __init__(self, goal: Goal, held: Held, saved: Mapping[bytes, Entry]) -> None:
+        self._coverage = goal.coverage
         self._held = held
         self._saved = saved
-        self._unchanged_before = (target.time - _CAPTURE_SECONDS) * 1e9
-        self._amid = target.amid
-
-    @classmethod
-    def of_nothing(cls, held: Held, saved: Mapping[bytes, Entry], target: Checkpoint) -> Vouching:
-        """Returns that of a target whose coverage cannot be read."""
-        return cls(Coverage([NotHeld(b"", NO_COVERAGE)]), held, saved, target)
+        self._then = goal.checkpoint
+        self._amid = goal.amid
 
     def reason_for(self, path: bytes) -> Reason | None:
         """Returns why the target cannot vouch that a path was not there; None if it can."""
@@ -77,15 +65,16 @@ class Vouching:
         """Tells whether what is there now is right although the target does not hold it.
 
         What is left out by a rule is nobody's business; what was wanted and not had must be
-        unchanged since, and of all that is in a directory nobody can know that.
+        unchanged since, and of all that is in a directory nobody can know that. A goal that was
+        made of the present state has it as it is.
         """
         reason = self.reason_for(path)
-        if reason is None or by_choice(reason):
+        if self._then is None or reason is None or by_choice(reason):
             return True
         return (
             found is not None
             and not S_ISDIR(found.st_mode)
-            and found.st_ctime_ns < self._unchanged_before
+            and found.st_ctime_ns < (self._then.time - _CAPTURE_SECONDS) * 1e9
         )
 
     def gone(

@@ -248,7 +248,7 @@ def title(action: Action) -> str:
     if action.of is not None:
         of = action.of
         way = "from" if of.kind == FORK else "to"
-        where = shown(of.about or of.target)
+        where = shown(of.where)
         return f"{action.name.capitalize()} the last {of.kind}, {way} {where}"
     if action.ticked:
         return f"Only the {count(action.ticked, 'ticked file')}"

@@ -151,7 +151,7 @@ def _effects(done: Move) -> Document:
 
 def plan(made: Plan) -> Document:
     return {
-        "target": made.target.id,
+        "target": made.goal.id,
         "written": _with_lines(made, made.writes),
         "deleted": _with_lines(made, made.deletes),
         "left_alone": reasons(made.left_alone),
@@ -164,7 +164,7 @@ def plan(made: Plan) -> Document:
         ],
         "saved": path_list(made.saved),
         "scope": made.scope,
-        "about": made.about,
+        "about": made.goal.about,
         "prompt": made.prompt,
         "session": made.session,
         "turns": [planned_turn(one) for one in made.turns],
@@ -182,10 +182,10 @@ def outcome(done: Outcome) -> Document:
         "left_alone": reasons(done.left_alone),
         "verified": done.verified,
         "recovered": done.recovered,
-        "session": done.session or done.target.session,
+        "session": done.session or done.goal.session,
         "resume": resume(done.resume),
         "prompt": done.prompt,
-        "target": done.target.id,
+        "target": done.goal.id,
         "scope": done.scope,
         "conversation_error": done.conversation_error,
         "directory": done.directory,

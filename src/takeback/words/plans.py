@@ -32,7 +32,8 @@ def plan_lines(plan: Plan, paint: Paint, *, whole: bool) -> Iterator[str]:
     """Yields the plan: what is written, deleted, left alone, and the objections."""
     yield from _change_lines(plan, paint, whole=whole)
     yield from _own_lines(plan)
-    if plan.target.kind == _UNDO_SNAPSHOT and plan.turns:
+    then = plan.goal.checkpoint
+    if then is not None and then.kind == _UNDO_SNAPSHOT and plan.turns:
         yield f"{count(plan.turns, 'turn')} since then, taken back too:"
         yield from _listed([_turn(turn) for turn in plan.turns], whole=whole)
     if plan.saved:
@@ -42,7 +43,7 @@ def plan_lines(plan: Plan, paint: Paint, *, whole: bool) -> Iterator[str]:
     if plan.beyond:
         yield "changed by edit tools outside the workspace, and not taken back:"
         yield from _listed([shown_path(path) for path in plan.beyond], whole=whole)
-        yield f"(as it was before: takeback cat {plan.target.id} PATH)"
+        yield f"(as it was before: takeback cat {plan.goal.name} PATH)"
     if plan.goes_on is not None:
         yield f"The conversation goes on as session {shown(plan.goes_on)}"
     for warning in plan.warnings:

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.goal import Goal
     from takeback.model.operation import Move, OperationKind, StepKind
     from takeback.model.plan import LeftAlone, Outcome, Plan
     from takeback.model.timeline import OwnedChange, Turn
@@ -30,6 +30,11 @@ _DONE = {REWIND: "Rewound", UNDO: "Undid", REDO: "Redid", FORK: "Forked"}
 def about(words: str | None) -> str:
     """Returns where something is, in parentheses and after a blank; or nothing."""
     return f" ({shown(words)})" if words else ""
+
+
+def at(goal: Goal) -> str:
+    """Names where an operation goes: a checkpoint with words in parentheses, else the words."""
+    return f"{goal.id}{about(goal.about)}" if goal.id else shown(goal.name)
 
 
 def short(text: str) -> str:
@@ -55,14 +60,14 @@ def question(kind: OperationKind, plan: Plan, of: Move | None) -> str:
         plan.scope, f"{files} and the conversation"
     )
     way = "from" if kind == FORK else "to"
-    return f"{kind.capitalize()} {what} {way} {plan.target.id}{about(plan.about)}?"
+    return f"{kind.capitalize()} {what} {way} {at(plan.goal)}?"
 
 
 def _step(of: Move, files: str) -> str:
     """Names the operation that an undo or redo is about, and what it moves."""
     way = "from" if of.kind == FORK else "to"
     what = "the conversation" if of.scope == CONVERSATION else files
-    return f"the {of.kind} {way} {shown(of.about or of.target)} ({what})"
+    return f"the {of.kind} {way} {shown(of.where)} ({what})"
 
 
 def outcome_lines(
@@ -81,11 +86,11 @@ def outcome_lines(
     if of is not None:
         yield f"{_DONE[outcome.kind]} {_step(of, files)}."
     elif outcome.kind == FORK:
-        yield f"Forked from {outcome.target.id}{about(outcome.about)}."
+        yield f"Forked from {at(outcome.goal)}."
     else:
         what = "the conversation" if outcome.scope == CONVERSATION else files
         what += " and the conversation" if outcome.scope == BOTH else ""
-        yield f"{_DONE[outcome.kind]} {what} to {outcome.target.id}{about(outcome.about)}."
+        yield f"{_DONE[outcome.kind]} {what} to {at(outcome.goal)}."
     if outcome.directory is not None:
         kind = "a plain directory without .git"
         if outcome.commit is not None:
@@ -103,7 +108,7 @@ def outcome_lines(
 def _nothing_done(outcome: Outcome) -> Iterator[str]:
     """Says that nothing of what was asked for had to be done."""
     if outcome.scope != CONVERSATION:
-        yield _nothing(outcome.target, outcome.about, possible=outcome.verified)
+        yield _nothing(outcome.goal, possible=outcome.verified)
     if outcome.scope != FILES:
         named = f": {outcome.session}" if outcome.session is not None else ""
         yield f"The conversation is already at that place, its session is there{named}"
@@ -111,14 +116,14 @@ def _nothing_done(outcome: Outcome) -> Iterator[str]:
 
 def nothing_to_do(plan: Plan) -> str:
     """Says that a plan is empty, and whether that is as expected."""
-    return _nothing(plan.target, plan.about, possible=plan.is_possible)
+    return _nothing(plan.goal, possible=plan.is_possible)
 
 
-def _nothing(target: Checkpoint, words: str | None, *, possible: bool) -> str:
-    place = f"{target.id}{about(words)}"
+def _nothing(goal: Goal, *, possible: bool) -> str:
+    place = at(goal)
     if not possible:
         return f"Nothing can be changed: what is left alone cannot go to {place}."
-    if not target.complete:  # it does not vouch for every path
+    if not goal.complete:  # it does not vouch for every path
         return f"Nothing to do: all that {place} holds is here; it does not hold everything."
     return f"Nothing to do: the files are already at {place}."
 

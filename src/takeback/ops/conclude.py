@@ -1,0 +1,117 @@
+"""Conclude: the end of every operation, whether it went through at once or was recovered.
+
+files are done        worktree/apply.py
+capture               what there is now, compared with the goal
+new session  durable  where the conversation moves
+operation log durable undo finds it here
+journal removed
+"""
+
+from __future__ import annotations
+
+from takeback.errors import TakebackError
+from takeback.model.operation import FILES, REWIND
+from takeback.model.plan import Outcome
+from takeback.model.value import Value
+from takeback.ops.capture import capture
+from takeback.ops.child import write_child
+from takeback.ops.failures import Translated
+from takeback.ops.journal_entry import JournalEntry
+from takeback.ops.verification import Brought, Verification
+from takeback.store import journal
+from takeback.store.blobs import StoreBlobs
+from takeback.store.operations import write_operation
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.goal import Goal
+    from takeback.model.operation import OperationKind, ScopeKind
+    from takeback.model.plan import LeftAlone
+    from takeback.ops.context import LockedContext
+    from takeback.worktree.apply import Applied
+
+
+class Carried(Value):
+    """An operation whose changes are made: its journal, where it went, from where, what it did."""
+
+    entry: JournalEntry
+    goal: Goal
+    before: Checkpoint
+    applied: Applied
+
+
+def conclude(context: LockedContext, carried: Carried) -> Outcome:
+    """Looks at the result, writes the new session, then the log, and ends the journal.
+
+    A session that cannot be written is named in the outcome; the files are done all the same, and
+    the log says what was done.
+    """
+    operation, goal, applied = carried.entry.operation, carried.goal, carried.applied
+    after = capture(context, brought=Brought(context.store, operation, goal))
+    after.keep()
+    seen = Verification(context, carried, after)
+    left = seen.left_alone((*carried.entry.left_alone, *applied.left_alone))
+    named = tuple(item for _, item in sorted(left.items()))
+    verified = seen.is_at_target(left)
+    nothing = not applied.written and not applied.deleted
+    if operation.kind == REWIND and nothing and not operation.moves_conversation:
+        with Translated(f"the {operation.kind}"):
+            journal.remove(context.lock)
+        return nothing_done(operation.kind, goal, named, verified=verified)
+    asked, failure = operation.scope, _new_session(context, carried)
+    if failure is not None:  # the log says what was done: the conversation is where it was
+        operation = operation.replace(child=None, scope=FILES)
+    with Translated(f"the {operation.kind}", undo=after.sink.discard):
+        write_operation(
+            context.lock,
+            after.sink,
+            operation.replace(
+                after=after.snapshot,
+                written=len(applied.written),
+                deleted=len(applied.deleted),
+                left_alone=len(left),
+                touched=seen.touched(),
+            ),
+        )
+        journal.remove(context.lock)
+    return Outcome(
+        operation=operation.id,
+        kind=operation.kind,
+        goal=goal,
+        undo=operation.before,
+        written=applied.written,
+        deleted=applied.deleted,
+        left_alone=named,
+        verified=verified,
+        recovered=operation.recovered,
+        directories=applied.directories,
+        scope=asked,
+        conversation_error=failure,
+    )
+
+
+def _new_session(context: LockedContext, carried: Carried) -> str | None:
+    """Writes the cut conversation as a session of its own; returns why it could not be."""
+    child, operation = carried.entry.child, carried.entry.operation
+    if child is None:
+        return None
+    blobs = StoreBlobs(context.store)
+    try:
+        write_child(context, child, carried.goal, blobs, again=operation.recovered)
+    except TakebackError as error:
+        return error.message
+    return None
+
+
+def nothing_done(
+    kind: OperationKind,
+    goal: Goal,
+    left: tuple[LeftAlone, ...],
+    *,
+    verified: bool = True,
+    scope: ScopeKind = FILES,
+) -> Outcome:
+    """Nothing had to change, or all that should have had to be left alone: nothing to undo."""
+    verified = verified and all(item.by_rule for item in left)
+    return Outcome(None, kind, goal, None, (), (), left, verified=verified, scope=scope)

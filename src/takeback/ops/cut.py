@@ -1,0 +1,140 @@
+"""Cut: works out the session that a conversation becomes when it is cut at a checkpoint."""
+
+from __future__ import annotations
+
+import os
+
+from takeback.errors import Refused, StoreDamaged
+from takeback.model.checkpoint import Checkpoint
+from takeback.model.path_text import to_bytes
+from takeback.model.turn import PROMPT, STEER
+from takeback.model.value import Value
+from takeback.ops import elsewhere
+from takeback.ops.child import Child, Cut, berth_for, history_at, resume_line, resume_of
+from takeback.ops.parcels import check_delivery, parcel_path
+from takeback.ops.session_file import Berth
+from takeback.ops.transcript import read_now
+from takeback.store.checkpoints import conversation_tree
+from takeback.store.conversation import read_conversation, write_conversation
+from takeback.store.namespace import session_id
+from takeback.store.records import read_record
+from takeback.store.sink import PackSink
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.model.session import NewSession
+    from takeback.ops.context import Context, LockedContext
+    from takeback.ports import Adapter
+
+
+class CutRequest(Value):
+    """Where a conversation is to be cut, and what the child is to be called.
+
+    ``newest`` is the newest checkpoint of the session that has its conversation. ``unused`` are
+    first checkpoints of children of the same place that nobody has used since: one whose file still
+    has the same history is taken again. ``worktree`` is a new directory that the child works in.
+    """
+
+    target: Checkpoint
+    newest: Checkpoint | None
+    title: str
+    unused: tuple[Checkpoint, ...] = ()
+    worktree: str | None = None
+
+
+def plan_cut(context: LockedContext, adapter: Adapter, wanted: CutRequest) -> Cut:
+    """Works out the child that a conversation rewind makes, and keeps its bytes in the store.
+
+    Writes no file. Raises Refused where the checkpoint has no conversation, or it cannot be cut.
+    """
+    target, worktree = wanted.target, wanted.worktree
+    if target.agent is None or target.native is None:
+        raise Refused(
+            f"checkpoint {target.id} has no conversation", hint="take back the files: --files"
+        )
+    where = worktree or target.directory or os.fsdecode(context.workspace.root)
+    history = history_at(context, adapter, target, wanted.newest)
+    prompt = target.prompt if target.kind in (PROMPT, STEER) else None
+    if not history and not adapter.starts_by_id and worktree is None:
+        return Cut(None, resume_line(target, adapter.start(where)), prompt)
+    transcript = target.transcript[-1].path if target.transcript else ""
+    new = adapter.new_session(
+        history,
+        native=target.native,
+        transcript=transcript,
+        title=wanted.title,
+        now=context.clock.now(),
+    )
+    for other in wanted.unused:
+        again = _again(context, adapter, other, new.native, new.data)
+        if again is not None and other.native is not None:
+            return Cut(again, resume_of(other, adapter, where), prompt, reused=True)
+    berth = _berth_of(context, adapter, target, new) if history else Berth("")
+    berth.check(target.id)
+    sink = PackSink(context.lock, disk_floor=context.policy.disk_floor)
+    tree = write_conversation(sink, [new.data])
+    sink.publish()
+    child = Child(
+        id=session_id(target.agent, new.native),
+        agent=target.agent,
+        native=new.native,
+        path=berth.path,
+        tree=tree.hex(),
+        directory=where,
+        worktree=worktree,
+        filling=None if worktree is None else elsewhere.temporary_name(worktree),
+        place=berth.place,
+        root=berth.root,
+    )
+    if not history and not adapter.starts_by_id:
+        return Cut(child, resume_line(target, adapter.start(where)), prompt)
+    made = target.replace(native=new.native)
+    moved = None if worktree is None else berth.path
+    return Cut(child, resume_of(made, adapter, where, moved), prompt)
+
+
+def _berth_of(context: Context, adapter: Adapter, target: Checkpoint, new: NewSession) -> Berth:
+    """Returns where the file of a new session may be made: a parcel's is the store."""
+    parcel = parcel_path(context, adapter, new.native)
+    if parcel is None:
+        return berth_for(context, adapter, target, new.path)
+    check_delivery(context, adapter)
+    return Berth(parcel, root=context.store.directory)
+
+
+def _again(
+    context: Context, adapter: Adapter, other: Checkpoint, new: str, data: bytes
+) -> Child | None:
+    """Returns an earlier child if its file still holds what the new one would hold."""
+    if other.native is None or other.agent is None or not other.transcript:
+        return None
+    try:
+        tree = conversation_tree(read_record(context.store, other.commit))
+        if tree is None:
+            return None
+        kept = b"".join(read_conversation(context.store, tree))
+        path = other.transcript[-1].path
+        if path and read_now(path) != kept:
+            return None
+    except StoreDamaged:
+        return None
+    if _without(kept, other.native) != _without(data, new):
+        return None
+    berth = berth_for(context, adapter, other, path)
+    if parcel_path(context, adapter, other.native) is not None:
+        berth = Berth(path, root=context.store.directory)
+    return Child(
+        id=other.session,
+        agent=other.agent,
+        native=other.native,
+        path=path,
+        tree=tree.hex(),
+        directory=other.directory or "",
+        place=berth.place,
+        root=berth.root,
+    )
+
+
+def _without(data: bytes, native: str) -> int:
+    """Returns the length that tells two copies of one history apart, their ids left out."""
+    return len(data.replace(to_bytes(native), b""))

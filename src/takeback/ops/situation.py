@@ -1,0 +1,46 @@
+"""Situation: what an operation is worked out from, looked at once."""
+
+from __future__ import annotations
+
+from takeback.model.value import Value
+from takeback.ops.destination import Destination, destination
+from takeback.ops.safekeeping import Safekeeping
+from takeback.store.held import Held
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.ops.capture import Captured
+    from takeback.ops.context import Context
+    from takeback.ops.request import Request
+    from takeback.ops.scope import Scope
+    from takeback.store.store import Store
+
+
+class Situation(Value):
+    """The files as they are, where they go, and what of that is wanted.
+
+    ``now`` is what the capture holds; ``safe`` keeps what it does not hold. ``kept`` are paths that
+    are left alone whatever they should be, and why.
+    """
+
+    store: Store
+    captured: Captured
+    going: Destination
+    scope: Scope
+    now: Held
+    safe: Safekeeping
+    kept: dict[bytes, str]
+
+
+def situation(context: Context, captured: Captured, request: Request, *, save: bool) -> Situation:
+    """Looks at what a request is about; with ``save`` what would be lost is saved as well."""
+    now = Held(context.store, captured.tree)
+    return Situation(
+        store=context.store,
+        captured=captured,
+        going=destination(context, request.goal, request.facts.family),
+        scope=request.wanted,
+        now=now,
+        safe=Safekeeping(context.workspace.fd, captured.sink, now, save=save),
+        kept=request.kept,
+    )
