@@ -1,7 +1,7 @@
-"""The use cases, one a file. Every face calls these and nothing below them.
+"""The use cases, one per file. Every face calls these and nothing below them.
 
-An operation is imported when it is first asked for (``ops.rewind``): opening a workspace and
-making a checkpoint needs a fifth of them, and sqlite3 and datetime alone cost 15 ms.
+An operation is imported on first use (``ops.rewind``): opening a workspace and making a checkpoint
+needs a fifth of them, and sqlite3 and datetime alone cost 15 ms.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One try at something that a single checkpoint or object may spoil."""
+"""One attempt at something that a single bad checkpoint or object may spoil."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ class Spoilt(Exception):
 
 
 def attempt(action: Callable[[], T]) -> T:
-    """Returns what ``action`` returns; raises Spoilt whatever goes wrong in it.
+    """Returns what ``action`` returns; raises Spoilt for anything that goes wrong in it.
 
-    The one place of the core that catches any exception. What is tried is about one checkpoint
-    among thousands, whose bytes may come from anywhere; none of them, and no mistake of ours that
-    only one of them brings to light, may make every command fail from then on. Passed on is what
-    is not about that checkpoint: a damaged or full ledger, a time limit from outside, an
-    interrupt.
+    The one place in the core that catches any exception. The action concerns one checkpoint among
+    thousands, whose bytes may come from anywhere; none of them, and no bug of ours that only one of
+    them triggers, may make every command fail from then on. Errors that do not concern that
+    checkpoint are passed on: a damaged or full ledger, a time limit from outside, an interrupt.
     """
     try:
         return action()

@@ -1,7 +1,7 @@
 """Attribute: which turn a checkpoint belongs to, and who made each change found in it.
 
-The fold goes over all checkpoints of a workspace in the order they were made, whatever session they
-are of: what is found changed at one of them happened since the one before it.
+The fold goes over all checkpoints of a workspace in the order they were made, across sessions: what
+is found changed at one of them happened since the one before it.
 
         nobody's turn was open         the person, outside
         this session's turn was open   the tool that names the path, else its shell or subagent
@@ -57,7 +57,7 @@ _STATES: dict[moments.Phase, TurnState] = {
 class Fold:
     """Adds checkpoints to the ledger one by one, oldest first, and remembers the turns touched.
 
-    All that it goes by is in the ledger, so that another fold can go on where one has ended.
+    Everything it depends on is in the ledger, so that another fold can continue where one ended.
     """
 
     def __init__(self, ledger: Ledger, root: bytes) -> None:
@@ -66,7 +66,7 @@ class Fold:
         self.touched: dict[CheckpointId, None] = {}
 
     def add(self, checkpoint: Checkpoint, place: int, changes: Sequence[CountedChange]) -> None:
-        """Indexes a checkpoint with its changes and moves its session's turn on."""
+        """Indexes a checkpoint with its changes and advances its session's turn."""
         self._reopen(checkpoint)
         named = self._named(checkpoint)
         owned = self._owned(checkpoint, changes, named)
@@ -82,7 +82,7 @@ class Fold:
                 self.touched.update(dict.fromkeys(lost))
 
     def _reopen(self, checkpoint: Checkpoint) -> None:
-        """Opens the turn again that was taken for over, if its agent goes on with it."""
+        """Reopens a turn that was closed as over, if its agent continues it."""
         if checkpoint.kind not in (moments.ROUND, moments.TURN_END) or checkpoint.unfinished:
             return
         newest = questions.newest_turn(self._ledger, checkpoint.session)
@@ -91,7 +91,7 @@ class Fold:
             self._write(newest.replace(state=RUNNING, ended=None))
 
     def add_bare(self, checkpoint: Checkpoint, place: int) -> None:
-        """Indexes a checkpoint with nothing but what it says of itself."""
+        """Indexes a checkpoint with only what its own record says."""
         self._add(checkpoint, place, ())
 
     def _add(self, checkpoint: Checkpoint, place: int, changes: Sequence[OwnedChange]) -> None:
@@ -139,11 +139,12 @@ class Fold:
     def _of_the_interrupted(
         self, checkpoint: Checkpoint, changes: Sequence[CountedChange]
     ) -> set[bytes]:
-        """Returns the paths that an interrupted operation left changed, or a roll-back put back.
+        """Returns the paths that an interrupted operation changed, or that its roll-back restored.
 
-        The first checkpoint in its middle finds what it did before it was killed; from there on
-        only others change files. A finished one is in the log, and its state is compared with; one
-        that was rolled back is not, and the first checkpoint after it finds its paths once more.
+        The first checkpoint after the interruption finds what the operation did before it was
+        killed; from there on only others change files. One that was finished is in the log, and the
+        comparison starts from its state; one that was rolled back is not, and the first checkpoint
+        after it finds its paths once more.
         """
         before = questions.amid_of_the_newest(self._ledger)
         if checkpoint.amid is not None:
@@ -181,7 +182,7 @@ class Fold:
             questions.index_words(self._ledger, checkpoint.id, "path", *paths)
 
     def _move(self, checkpoint: Checkpoint, previous: CheckpointId | None) -> Turn | None:
-        """Begins, moves on or ends the turn that a checkpoint belongs to."""
+        """Begins, advances or ends the turn that a checkpoint belongs to."""
         if checkpoint.kind in _NOT_EVENTS or checkpoint.agent is None:
             return None
         newest = questions.newest_turn(self._ledger, checkpoint.session)
@@ -227,7 +228,7 @@ class Fold:
 
 
 def _means(checkpoint: Checkpoint) -> str:
-    """Says what in a turn made a change that no tool names."""
+    """Says what in a turn made a change if no tool names its path."""
     kinds = {tool.kind for tool in checkpoint.tools}
     if checkpoint.subagent is not None or events.SUBAGENT in kinds:
         return SUBAGENT

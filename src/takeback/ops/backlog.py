@@ -1,4 +1,4 @@
-"""The backlog: what the refs have and the ledger has not, in the order in which it happened.
+"""The backlog: what the refs have and the ledger lacks, in the order in which it happened.
 
         session A     a1 -- a3 -- a4 -- a7           sequence numbers are given across all
         session B        b2 -- -- -- b5              sessions and the operation log
@@ -6,7 +6,7 @@
         backlog       a1 b2 a3 a4 b5 o6 a7
 
 It is indexed from its beginning in batches. After each one the ledger's tips are the last of each
-ref in it, so whoever comes next, after a kill or at the same time, goes on right there.
+ref in it, so the next process, after a kill or at the same time, continues right there.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     Order = tuple[int, float, str, int]
 
 BATCH = 150
-"""Points that are indexed and committed at once: about half a second, a few MB."""
+"""How many points are indexed and committed at once: about half a second, a few MB."""
 _HELD = 4000
-"""Points that stay decoded until their turn; of a longer backlog the oldest are read twice."""
+"""How many points stay decoded until their turn; in a longer backlog the oldest are read twice."""
 
 
 class Waiting:
@@ -48,7 +48,7 @@ class Waiting:
         self._point: Checkpoint | Operation | None = point
 
     def follow(self, before: Order) -> None:
-        """Takes a place after its own parent, whatever the numbers say."""
+        """Moves it after its own parent, whatever the numbers say."""
         if self.order <= before:
             self.order = (*before[:3], before[3] + 1)
 
@@ -66,11 +66,11 @@ def decoded(store: Store, ref: str, commit: bytes) -> Checkpoint | Operation:
 
 
 class Backlog:
-    """What is new on some refs, and what of it does not read.
+    """What is new on some refs, and what of it is unreadable.
 
-    ``points`` has the oldest last, which is where they are taken from.
-    ``whole`` is False if a ref does not lead back to what the ledger has of it: it was written
-    anew, and so everything is to be read anew.
+    ``points`` has the oldest last, which is where they are taken from. ``whole`` is False if a ref
+    does not lead back to what the ledger has of it: it was rewritten, so everything has to be read
+    again.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Backlog:
         until = None if indexed is None else bytes.fromhex(indexed)
         while commit is not None and commit != until:
             waiting, parent, is_other = self._read(ref, commit)
-            if is_other:  # what it descends from is indexed over there
+            if is_other:  # its ancestors are indexed with that session
                 commit = None
                 break
             if waiting is not None:
@@ -106,7 +106,7 @@ class Backlog:
                     waiting.let_go()
                 found.append(waiting)
             elif self.unread[-1].stage == gaps.CHAIN:
-                # What is behind the damage cannot be had from here. What the ledger has of it
+                # What is beyond the damage cannot be reached from here. What the ledger has of it
                 # was read when it was sound, and stays.
                 commit = until
                 break
@@ -133,7 +133,7 @@ class Backlog:
         return point, record.commit.parents
 
     def _pass_over(self, ref: str, commit: bytes, reason: str) -> bytes | None:
-        """Notes a record that does not read and returns what its commit comes from."""
+        """Notes an unreadable record and returns the parent of its commit."""
         try:
             parents = attempt(lambda: self._store.commit(commit).parents)
         except Spoilt:
@@ -143,16 +143,16 @@ class Backlog:
         return parents[0] if parents else None
 
     def take(self, size: int) -> list[Waiting]:
-        """Takes out the oldest; as many as ``size``, and all that share the last one's number."""
+        """Takes out the oldest: ``size`` of them, and all that share the last one's number."""
         batch: list[Waiting] = []
         while self.points and (len(batch) < size or self.points[-1].order[0] == batch[-1].order[0]):
             batch.append(self.points.pop())
         return batch
 
     def skip_to(self, now: Mapping[str, str], tips: dict[str, str]) -> bool:
-        """Takes out what somebody else has indexed meanwhile; moves ``tips`` on to ``now``.
+        """Takes out what another process has indexed meanwhile; advances ``tips`` to ``now``.
 
-        False if there is no such place in the backlog.
+        False if ``now`` is nowhere in the backlog.
         """
         while tips != now:
             if not self.points:

@@ -1,6 +1,7 @@
 """Beyond: the files outside the workspace that edit tools name.
 
-No snapshot holds them, and no rewind writes them back: they are named, so that nobody believes it.
+No snapshot holds them, and no rewind writes them back: they are listed, so that nobody assumes it
+does.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ def edited(checkpoint: Checkpoint, root: bytes) -> Iterator[tuple[bytes, str]]:
 
 
 def beyond(workspace: Workspace, checkpoints: Iterable[Checkpoint]) -> tuple[bytes, ...]:
-    """Returns the paths that edit tools named at checkpoints and that lie in no workspace of ours.
+    """Returns the paths outside our workspaces that edit tools named at checkpoints.
 
-    A link may lead back into it.
+    A link may lead back into one.
     """
     found: set[bytes] = set()
     for checkpoint in checkpoints:

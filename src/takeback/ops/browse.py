@@ -1,4 +1,4 @@
-"""Browse: the whole timeline at once, light enough for ten thousand turns, and what is new."""
+"""Browse: the whole timeline at once, cheap enough for ten thousand turns, and what is new."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Browsed(Value):
     """The timeline, newest first.
 
     ``whole`` is False if only the newest rows were asked for and there are more. ``origins`` says
-    where each session that descends from another began. ``here`` is the row that the files stand
-    at; ``gone`` the turns that an operation took back or left; ``resumed`` the sessions that stand
-    on a row because nobody has gone on with them. ``mark`` changes whenever anything of this may
-    have changed.
+    where each session that descends from another began. ``here`` is the row that the files are at;
+    ``gone`` the turns that an operation took back or left; ``resumed`` the sessions that are shown
+    on another row because they were not continued. ``mark`` changes whenever any of this may have
+    changed.
     """
 
     rows: tuple[TimelineRow, ...]
@@ -106,7 +106,7 @@ def entries(
 
 
 def matching(ledger: Ledger, words: Sequence[str], *, only_paths: bool = False) -> frozenset[str]:
-    """Returns the rows that have a prompt or a changed path with all words.
+    """Returns the rows that have all words in a prompt or changed path.
 
     What was found in a part of a turn (a round, its end) counts for the turn.
     """
@@ -138,7 +138,7 @@ def gone(
     targets: Mapping[str, Spot],
     places: Mapping[str, int],
 ) -> dict[str, str]:
-    """Says of each turn that is not in the files any more how it went. Pure.
+    """Says for each turn that is no longer in the files how it went. Pure.
 
         turn 1 ─ turn 2 ─ turn 3 ─ rewind to before turn 2      2 and 3 are taken back
                                  ─ turn 4                       4 is there
@@ -146,9 +146,9 @@ def gone(
                                  ─ rewind to the end of turn 3  4, but neither 2 nor 3
                                  ─ undo                         what it was before that
 
-    An operation brings back what was gone at its target, and takes what came after it. An undo is
-    no exception: its target is the undo snapshot. ``log`` is the operation log, oldest first;
-    ``targets`` says where their targets stand, ``places`` where the operations do.
+    An operation makes the same turns gone as at its target, and those that came after it. An undo
+    is no exception: its target is the undo snapshot. ``log`` is the operation log, oldest first;
+    ``targets`` has the places of their targets, ``places`` those of the operations.
     """
     by_id: dict[str, Session] = {s.id: s for s in sessions}
     owners = {row.id: row.session for row in rows}
@@ -185,7 +185,7 @@ def _moved(sessions: Mapping[str, Session], operation: Move, target: Spot) -> se
 
 
 def _family(sessions: Mapping[str, Session], session: str) -> set[str]:
-    """Returns a session with its ancestors and all that descends from it."""
+    """Returns a session with its ancestors and all its descendants."""
     family = {session}
     above = sessions.get(session)
     while above is not None and above.parent is not None and above.parent not in family:

@@ -75,10 +75,9 @@ def capture(
 ) -> Captured:
     """Looks at the workspace.
 
-    ``brought`` is what an operation has just brought back: it is held as it was where it came from.
+    ``brought`` is what an operation has just restored: it is held as it was in its checkpoint.
 
-    Raises CaptureFailed or WriteFailed; then there is no snapshot and
-    nothing of it is left in the store.
+    Raises CaptureFailed or WriteFailed; then there is no snapshot and nothing is left in the store.
     """
     store = context.store
     trust = Trust(store)
@@ -115,11 +114,11 @@ def scan_into(
     brought: Brought | None = None,
     may_rehash: bool = True,
 ) -> Scan:
-    """Returns a scan of the workspace that is yet to run."""
+    """Returns a scan of the workspace that has not run yet."""
     store, workspace = context.store, context.workspace
     cache = StatCache.load(store.path("stat"))
     if b"" not in cache.known:
-        from takeback.ops.predecessor import remembered  # once in a store's life
+        from takeback.ops.predecessor import remembered  # needed once in a store's life
 
         cache = remembered(store, store.path("stat"))
     elif cache.header.tree and not sink.has(cache.header.tree):
@@ -149,14 +148,14 @@ def scan_into(
 
 
 def _rehash_is_due(context: Context, cache: StatCache) -> bool:
-    """Reads every file anew from time to time: a mapped file can change without a new time."""
+    """Reads every file again from time to time: a mapped file can change without a new time."""
     hours = context.policy.rehash_hours
     age = context.clock.now() * 1_000_000_000 - cache.header.read_at
     return hours > 0 and cache.header.read_at > 0 and age > hours * _HOUR_NS
 
 
 def _merged(saved: dict[bytes, Entry], extra: dict[bytes, Entry]) -> dict[bytes, Entry]:
-    """Adds files to those saved by the scan; where both say something, the later look counts."""
+    """Adds files to those saved by the scan; if both have a path, the later look counts."""
     merged = dict(extra)
     for path, entry in saved.items():
         below = any(other.startswith(path + b"/") for other in extra)
@@ -173,7 +172,7 @@ def _merged(saved: dict[bytes, Entry], extra: dict[bytes, Entry]) -> dict[bytes,
 
 
 def draft(context: Context, *, kind: CheckpointKind, session: SessionId) -> Checkpoint:
-    """Returns the next checkpoint of a session, standing where the newest one stands."""
+    """Returns the next checkpoint of a session, at the place of the newest one."""
     newest = newest_checkpoint(context.store, session)
     id, time = new_checkpoint_id(), context.clock.now()
     if newest is not None:
@@ -200,7 +199,7 @@ def record(
 ) -> Checkpoint:
     """Makes a checkpoint of a capture: durable when it returns.
 
-    Where an operation was interrupted and nobody has recovered it, the checkpoint says so.
+    If an operation was interrupted and has not been recovered, the checkpoint says so.
 
     ``conversation`` are the bytes of the transcript's files, ``base`` the checkpoint of another
     session that the first one of this session descends from.

@@ -43,7 +43,7 @@ def cat(context: Context, checkpoint: Checkpoint, path: bytes) -> bytes:
 
 
 def cat_outside(context: Context, checkpoint: Checkpoint, path: bytes) -> bytes:
-    """Returns the bytes of a file outside the workspace, as an edit tool found it afterwards.
+    """Returns the bytes of a file outside the workspace, as the next edit tool found it.
 
     ``path`` is absolute. Such a file is saved before a tool changes it and never written back.
     """
@@ -58,7 +58,7 @@ def cat_outside(context: Context, checkpoint: Checkpoint, path: bytes) -> bytes:
 
 
 def names_in(context: Context, checkpoint: Checkpoint, path: bytes) -> list[tuple[str, bool]]:
-    """Returns the names in a directory of a checkpoint, and if each is a directory itself."""
+    """Returns the names in a directory of a checkpoint, and whether each is a directory."""
     store, root = context.store, bytes.fromhex(checkpoint.snapshot)
     entry = trees.lookup(store, root, path) if path else None
     if path and (entry is None or not entry.is_directory):

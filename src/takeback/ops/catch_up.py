@@ -1,4 +1,4 @@
-"""Brings the ledger up to what the refs say; makes it anew if it is damaged."""
+"""Brings the ledger up to date with the refs; rebuilds it if it is damaged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Index:
-    """The ledger of a store, opened and caught up when it is asked."""
+    """The ledger of a store, opened and caught up on use."""
 
     def __init__(self, store: Store, reporter: Reporter, *, rebuild: bool = False) -> None:
         self._store = store
@@ -30,14 +30,14 @@ class Index:
         self._ledger = rebuild_ledger(store, reporter) if rebuild else None
 
     def ask(self, question: Callable[[Ledger], T]) -> T:
-        """Asks the ledger; if that shows it to be damaged, makes it anew and asks once more."""
+        """Asks the ledger; if it turns out to be damaged, rebuilds it and asks once more."""
         try:
             return question(self._caught_up())
         except LedgerDamaged as error:
             self._reporter.note(f"The ledger was damaged ({error}) and is made anew.")
             self.close()
             self._ledger = _anew_or_without(self._store, self._reporter)
-        except LedgerUnwritable as error:  # since it was opened: the disk is full now, say
+        except LedgerUnwritable as error:  # since it was opened, such as a disk that is full now
             self.close()
             self._ledger = _without(self._store, self._reporter, error)
         return question(self._ledger)
@@ -48,7 +48,7 @@ class Index:
         else:
             try:
                 catch_up(self._store, self._ledger, self._reporter)
-            except LedgerUnwritable:  # not any more: opening it says so and does without
+            except LedgerUnwritable:  # no longer writable: opening it says so and does without
                 self.close()
                 self._ledger = open_ledger(self._store, self._reporter)
         return self._ledger
@@ -76,7 +76,7 @@ def open_ledger(store: Store, reporter: Reporter) -> Ledger:
 
 
 def rebuild_ledger(store: Store, reporter: Reporter) -> Ledger:
-    """Deletes the ledger and reads it anew from the store; raises LedgerUnwritable."""
+    """Deletes the ledger and rebuilds it from the store; raises LedgerUnwritable."""
     path = store.path("ledger.db")
     try:
         remove(path)
@@ -93,7 +93,7 @@ def _anew_or_without(store: Store, reporter: Reporter) -> Ledger:
 
 
 def _without(store: Store, reporter: Reporter, error: Exception) -> Ledger:
-    """Reads a ledger for this command alone."""
+    """Builds a ledger for this command only."""
     reporter.note(f"The ledger cannot be written ({error}); this command does without.")
     return _caught_up(store, IN_MEMORY, reporter)
 
@@ -109,11 +109,11 @@ def _caught_up(store: Store, path: str, reporter: Reporter) -> Ledger:
 
 
 def catch_up(store: Store, ledger: Ledger, reporter: Reporter, *, batch: int = BATCH) -> None:
-    """Indexes what is new on each ref. Costs a listing of the refs when nothing is.
+    """Indexes what is new on each ref. Costs a listing of the refs if nothing is.
 
-    The oldest comes first, in batches that are each committed with how far they go: whatever
-    ends this in the middle, the next one goes on from there. No checkpoint stands in the way of
-    the others: what one of them does not give is noted in the ledger and told.
+    The oldest comes first, in batches that are each committed together with how far they go: if
+    this is cut short, the next run continues from there. No checkpoint blocks the others: what
+    cannot be read of one is noted in the ledger and reported.
     """
     damaged: dict[str, str] = {}
     chains = listed(store.refs, (SESSIONS, OPERATIONS), damaged)
@@ -126,7 +126,7 @@ def catch_up(store: Store, ledger: Ledger, reporter: Reporter, *, batch: int = B
     try:
         while not _index_all(store, ledger, reporter, chains, wanted, batch):
             pass
-    except LedgerRefused as error:  # no checkpoint's: those are spared one by one
+    except LedgerRefused as error:  # not because of one checkpoint: those are skipped one by one
         raise LedgerDamaged(str(error)) from error
 
 
@@ -138,14 +138,14 @@ def _index_all(
     wanted: dict[str, str],
     batch: int,
 ) -> bool:
-    """Indexes the backlog; False if somebody else changed the ledger meanwhile: then once more."""
+    """Indexes the backlog; False, to try again, if somebody changed the ledger meanwhile."""
     tips = _chain_tips(ledger)
     before = dict(tips)
     backlog = Backlog(store, chains, tips)
     anew = not backlog.whole or not tips.keys() <= chains.keys() or _is_late(ledger, backlog)
     if anew:
-        # A session was written anew or is gone, or something comes late. The fold over the turns
-        # needs the order in which things happened: all is read again.
+        # A session was rewritten or is gone, or something came late. The fold over the turns needs
+        # the order in which things happened, so everything is read again.
         tips, backlog = {}, Backlog(store, chains, {})
     indexing = Indexing(store, ledger, reporter, backlog.unread)
     done = False
@@ -179,13 +179,13 @@ def _chain_tips(ledger: Ledger) -> dict[str, str]:
 
 
 def _is_late(ledger: Ledger, backlog: Backlog) -> bool:
-    """Tells whether something is not newer than all that the ledger has."""
+    """Tells whether anything is not newer than everything in the ledger."""
     oldest = backlog.points[-1].order[0] if backlog.points else None
     return oldest is not None and oldest <= ledger.highest_sequence()
 
 
 def _finish(store: Store, ledger: Ledger, wanted: dict[str, str]) -> None:
-    """Writes what is not part of the line of checkpoints: the labels, and that all is done."""
+    """Writes what is not in the line of checkpoints: the labels, and that all of it is done."""
     known = ledger.tips()
     labels = [{r: t for r, t in tips.items() if r.startswith(LABELS)} for tips in (known, wanted)]
     if labels[0] != labels[1]:

@@ -32,9 +32,9 @@ def checkpoint(
     session: SessionId | None = None,
     allow_large: bool = False,
 ) -> Made:
-    """Makes a checkpoint by hand, of the workspace's own session unless another is named.
+    """Makes a checkpoint by hand, in the workspace's own session unless another is named.
 
-    It is durable when this returns. Raises UsageError for a label that another one has.
+    It is durable when this returns. Raises UsageError for a label that is already in use.
     """
     with context.locked() as locked:
         if label is not None:

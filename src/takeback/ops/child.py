@@ -1,8 +1,7 @@
 """Child: a conversation, cut at a place, written as a session of its own.
 
 The agent's own transcript is never edited. The history up to the place is written as a new file
-beside it, under a new id, and the new session's first checkpoint descends from the one that
-was gone to.
+beside it, under a new id, and the new session's first checkpoint descends from the target.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Child(Value):
-    """A session that is to be written: its ids, its file, where the store keeps its bytes."""
+    """A session to be written: its ids, its file, where the store keeps its bytes."""
 
     id: SessionId
     agent: str
@@ -45,24 +44,24 @@ class Child(Value):
     tree: str
     directory: str
     worktree: str | None = None
-    """A new directory that the checkpoint's files go into."""
+    """A new directory for the checkpoint's files."""
     filling: str | None = None
-    """The temporary name beside it, random, under which that directory is filled."""
+    """The random temporary name beside it under which that directory is filled."""
     place: str = ""
-    """The directory that the old transcript was read from, where the new file may go too."""
+    """The directory that the old transcript was read from, where the new file may also go."""
     root: str = ""
-    """The agent's own directory, beneath which it may go."""
+    """The agent's own directory, beneath which the new file may go."""
 
     @property
     def berth(self) -> Berth:
-        """Where the session's file may be made."""
+        """Where the session's file may be created."""
         return Berth(self.path, self.place, self.root)
 
 
 class Cut(Value):
-    """What becomes of a conversation: a child, or, where nothing came before, a fresh start.
+    """What happens to a conversation: a child, or, if nothing came before, a fresh start.
 
-    ``reused`` says that the same place was cut before and nobody has gone on with it.
+    ``reused`` says that the same place was cut before and the result was not continued.
     """
 
     child: Child | None
@@ -82,8 +81,8 @@ def history_at(
 ) -> bytes:
     """Returns the conversation at a checkpoint in the agent's format; raises Refused.
 
-    The prompt's own entry, and what an agent writes a moment after it has told of it, come later
-    in the transcript. That is looked at where it still goes on from these bytes; else what the
+    The prompt's own entry, and what an agent writes a moment after its event, come later in the
+    transcript. So the transcript is read if it still begins with these bytes; else what the
     ``newest`` checkpoint of the session keeps of it.
     """
     parts = conversation_of(context, target)
@@ -115,7 +114,7 @@ def afterwards(
 
 
 def _live(target: Checkpoint, parts: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """Returns the transcript as it is now, nothing if it does not begin as it was then."""
+    """Returns the transcript as it is now; empty if it no longer begins as it was then."""
     found = []
     for part, then in zip(target.transcript, parts, strict=False):
         now = read_now(part.path)
@@ -126,7 +125,7 @@ def _live(target: Checkpoint, parts: tuple[bytes, ...]) -> tuple[bytes, ...]:
 
 
 def berth_for(context: Context, adapter: Adapter, target: Checkpoint, path: str) -> Berth:
-    """Returns where the file of a child of a checkpoint may be made; "" means no file."""
+    """Returns where the file of a checkpoint's child may be created; "" means no file."""
     place = target.transcript[-1].place if target.transcript else ""
     return Berth(path, place, adapter.sessions_root(context.environ) or "")
 
@@ -137,9 +136,9 @@ def resume_of(
     directory: str | None = None,
     moved: str | None = None,
 ) -> Resume:
-    """Returns how to go on with a session: in the host's own words, else in the adapter's.
+    """Returns how to continue a session: in the host's own words, else in the adapter's.
 
-    ``moved`` is its file, if it goes on in another directory than it came from.
+    ``moved`` is its file, if it continues in a different directory.
     """
     native = checkpoint.native or ""
     where = directory or checkpoint.directory or ""
@@ -150,7 +149,7 @@ def resume_of(
 
 
 def resume_line(checkpoint: Checkpoint, start: Resume) -> Resume | None:
-    """Returns how to begin anew; None where the host has its own words, which name a session."""
+    """Returns how to start over; None if the host has its own words, which name a session."""
     return None if checkpoint.resume or not start.argv else start
 
 
@@ -159,7 +158,7 @@ def write_child(
 ) -> None:
     """Writes the session's file and its first checkpoint; ``again`` after a crash.
 
-    Raises Refused, WriteFailed or StoreDamaged; then the session is not there.
+    Raises Refused, WriteFailed or StoreDamaged; then the session does not exist.
     """
     target = goal.checkpoint
     assert target is not None  # only a checkpoint has a conversation that can be cut

@@ -1,4 +1,4 @@
-"""Choices: what can be done at a checkpoint, and in words why the rest cannot."""
+"""Choices: what can be done at a checkpoint, and why the rest cannot, in words."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Choices(Value):
     """What can be done at ``checkpoint``; ``about`` says in words where that is.
 
     ``no_conversation`` is why the conversation cannot go there, None if it can. ``undo`` and
-    ``redo`` are the operations that these would be about now, None if there is none.
+    ``redo`` are the operations that these would apply to now, None if there is none.
     """
 
     checkpoint: Checkpoint
@@ -65,8 +65,8 @@ def _no_conversation(
         return "conversations are not kept (conversation = off)"
     if session is None or session.transcript is None:
         return "this session has no conversation"
-    # Before the first prompt there is nothing to keep; anywhere else its absence is a gap, and
-    # going there would quietly begin an empty session.
+    # Before the first prompt there is no conversation to keep; anywhere else its absence is a gap,
+    # and going there would silently begin an empty session.
     is_first = target.kind == PROMPT and (target.turn or 0) <= 1
     if not target.transcript and not is_first:
         return "the conversation was not kept at this moment"

@@ -1,9 +1,9 @@
-"""Closing: the turn of an agent that will say nothing more of it ends all the same.
+"""Closing: ends the turn of an agent that will never announce its end.
 
-A killed agent says nothing any more, and some say nothing when a person stops them with Esc.
-Whoever captures next, or looks, ends such a turn with a checkpoint of that session, so that all who
-read the refs agree on it: what is found changed until there is the turn's, what comes after it is
-not. Where neither the process nor the transcript tells, a turn stays open.
+A killed agent sends no more events, and some send none when a person stops them with Esc. The next
+capture, or look, ends such a turn with a checkpoint of that session, so that all who read the refs
+agree on it: what had changed by then belongs to the turn, what comes after it does not. If neither
+the process nor the transcript shows it, a turn stays open.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     IsStopped = Callable[[Checkpoint], bool]
 
 _SILENT_FOR = 3600.0
-"""Seconds after which a turn whose agent's process is not known is not asked after any more."""
+"""Seconds after which a turn whose agent's process is unknown is no longer checked."""
 
 
 def close_gone(
@@ -40,9 +40,9 @@ def close_gone(
 ) -> None:
     """Ends the open turns of agents that are gone.
 
-    ``besides`` is the session that speaks at this moment: its own events end its turns.
-    ``is_stopped`` tells of a session's newest checkpoint whether Esc has ended its turn; without
-    it that is not looked for.
+    ``besides`` is the session whose event this is: its own events end its turns. ``is_stopped``
+    tells from a session's newest checkpoint whether Esc has ended its turn; without it that is not
+    checked.
     """
     for session in open_turns.sessions(context.store):
         if session == besides:
@@ -62,7 +62,7 @@ def close_gone(
 
 
 def _end(newest: Checkpoint, is_stopped: IsStopped | None) -> Moment | None:
-    """Returns how a turn has ended that nobody will end; None if it may be running."""
+    """Returns how a turn has ended whose agent will not say so; None if it may be running."""
     if newest.process is not None and is_gone(newest.process):
         return ended(SESSION_END, newest.moment)
     if is_stopped is not None and is_stopped(newest):
@@ -75,10 +75,10 @@ def _is_old(context: Context, newest: Checkpoint) -> bool:
 
 
 def close_ended(context: Context, is_stopped: IsStopped) -> None:
-    """Ends the turns that are over, before somebody looks; never in the way of looking.
+    """Ends the turns that are over, before somebody looks; never prevents the look.
 
-    Nothing is done while another process is at work here or an operation was interrupted, nor
-    where nothing can be captured: then the turns look as they did.
+    Nothing is done while another process is at work here or an operation was interrupted, nor if
+    nothing can be captured: then the turns look as before.
     """
     store = context.store
     if store.lock.held or not _any_ended(context, is_stopped):

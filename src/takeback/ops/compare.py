@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def changed(store: Store, old: bytes, new: bytes) -> list[CountedChange]:
-    """Returns what changed from one tree to another; no line is counted, and git is not asked.
+    """Returns what changed from one tree to another, without counting lines or asking git.
 
     The list is ours, because git sees neither permission bits nor empty directories.
     """
@@ -48,7 +48,7 @@ def _counted(change: Change, added: int, deleted: int) -> CountedChange:
 
 
 def _is_directory(change: Change) -> bool:
-    """Tells whether it is a directory, and nothing else was or will be in its place."""
+    """Tells whether both sides are a directory or nothing."""
     return all(entry is None or entry.is_directory for entry in (change.old, change.new))
 
 

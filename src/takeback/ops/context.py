@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Context(Value):
-    """Passed to every operation. ``holder`` is what others read who find the lock taken."""
+    """Passed to every operation. ``holder`` is the name that others see when the lock is taken."""
 
     workspace: Workspace
     store: Store
@@ -29,15 +29,15 @@ class Context(Value):
     def locked(self, *, wait: float | None = None) -> Locking:
         """Returns a context manager that holds the workspace's lock and yields a LockedContext.
 
-        Raises InUse after ``wait`` seconds, as many as the settings say unless told otherwise.
+        Raises InUse after ``wait`` seconds, by default as many as the settings say.
         """
         return Locking(self, self.policy.lock_wait if wait is None else wait)
 
 
 class LockedContext(Context):
-    """The same while this process holds the lock; what must not be done without it takes this.
+    """The same while this process holds the lock; whatever needs the lock takes this.
 
-    It is a context for all that only reads. ``lock`` is what the functions of the store take.
+    Code that only reads can use it as a context. ``lock`` is what the functions of the store take.
     """
 
     lock: Locked

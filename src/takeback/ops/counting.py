@@ -1,8 +1,8 @@
-"""Counts lines: a decoration, which nothing waits for but somebody who looks at the numbers.
+"""Counts lines: a decoration, for which only a person looking at the numbers waits.
 
-Which paths changed is known without it. What is looked at is counted in pieces, each within its
-time, and all within a budget; what takes longer than a person waits has no numbers, as a binary
-file has none. No operation that changes anything comes here.
+Which paths changed is known without it. What is shown is counted in pieces, each within its time,
+and all within a budget; what takes longer than a person would wait gets no numbers, like a binary
+file. No operation that changes anything comes here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Limits(Value):
     """How long counting may take, in seconds: ``patience`` for one pair, ``budget`` for all."""
 
     pairs: int = 256
-    """How many one git is asked for: it takes 4 ms to start and 0.1 ms for a small pair."""
+    """How many pairs one git process counts: it takes 4 ms to start and 0.1 ms for a small pair."""
     patience: float = 2.0
     budget: float = 10.0
 
@@ -38,17 +38,17 @@ LIMITS = Limits()
 
 
 def lines_between(store: Store, old: bytes, new: bytes, *, limits: Limits = LIMITS) -> Lines:
-    """Returns path -> (lines added, deleted); nothing if that takes too long or cannot be read."""
+    """Returns path -> (lines added, deleted); empty if that takes too long or cannot be read."""
     return next((lines or {} for _, lines in _counted(store, [(old, new)], limits)), {})
 
 
 def count_lines(
     store: Store, ledger: Ledger, ids: Sequence[str], *, limits: Limits = LIMITS
 ) -> None:
-    """Counts what is not counted yet of these checkpoints and turns, the first ones first.
+    """Counts what is not counted yet of these checkpoints and turns, in their order.
 
-    What does not fit into the budget is left for the next time. A pair that gives no answer in
-    its time is not tried again.
+    What does not fit into the budget is left for the next time. A pair that is not counted in its
+    time is not tried again.
     """
     rows: dict[Pair, list[gaps.Uncounted]] = {}
     for row in gaps.uncounted(ledger, ids):
@@ -81,7 +81,7 @@ def _keep(ledger: Ledger, answers: list[tuple[gaps.Uncounted, Lines | None]]) ->
 def _counted(
     store: Store, pairs: Sequence[Pair], limits: Limits
 ) -> Iterator[tuple[Pair, Lines | None]]:
-    """Yields pairs with their lines, None for one that has no answer, until the time is up."""
+    """Yields pairs with their lines, None for one without an answer, until the time is up."""
     deadline = time.monotonic() + limits.budget
     start, size = 0, limits.pairs
     while start < len(pairs):
@@ -89,14 +89,14 @@ def _counted(
         piece = pairs[start : start + size]
         try:
             answers = numstat(store.git, piece, timeout=min(limits.patience, left))
-        except GitUnusable:  # whoever needs git says so; this can do without
+        except GitUnusable:  # what needs git reports it; this can do without
             return
         yield from zip(piece, answers, strict=False)
         start += len(answers)
         if len(answers) == len(piece):
             size = limits.pairs
         elif answers:
-            size = 1  # the one that git stopped at gets all of the time for itself
+            size = 1  # the one that git stopped at gets all the time for itself
         elif left >= limits.patience:
             yield pairs[start], None
             start += 1

@@ -43,7 +43,7 @@ class CutRequest(Value):
 
 
 def plan_cut(context: LockedContext, adapter: Adapter, wanted: CutRequest) -> Cut:
-    """Works out the child that a conversation rewind makes, and keeps its bytes in the store.
+    """Works out the child that a conversation rewind makes, and stores its bytes.
 
     Writes no file. Raises Refused where the checkpoint has no conversation, or it cannot be cut.
     """
@@ -94,7 +94,7 @@ def plan_cut(context: LockedContext, adapter: Adapter, wanted: CutRequest) -> Cu
 
 
 def _berth_of(context: Context, adapter: Adapter, target: Checkpoint, new: NewSession) -> Berth:
-    """Returns where the file of a new session may be made: a parcel's is the store."""
+    """Returns where the file of a new session may be created: a parcel's is the store."""
     parcel = parcel_path(context, adapter, new.native)
     if parcel is None:
         return berth_for(context, adapter, target, new.path)
@@ -136,5 +136,5 @@ def _again(
 
 
 def _without(data: bytes, native: str) -> int:
-    """Returns the length that tells two copies of one history apart, their ids left out."""
+    """Returns the length of a history without its ids, by which two copies of it are compared."""
     return len(data.replace(to_bytes(native), b""))

@@ -1,4 +1,4 @@
-"""Destination: all that is known of the state that an operation goes to."""
+"""Destination: everything that is known about the state that an operation goes to."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def goal_of(store: Store, checkpoint: Checkpoint, about: str | None = None) -> G
 def destination(context: Context, goal: Goal, family: frozenset[str]) -> Destination:
     """Looks a goal up in the store.
 
-    ``family`` are the sessions that went on from it: what their tools saved is from then too.
+    ``family`` are the sessions that continued from it: what their tools saved also counts.
     """
     tree = bytes.fromhex(goal.tree)
     held, saved = Held(context.store, tree), _saved(context, goal, family)

@@ -1,4 +1,4 @@
-"""Diff: what is different between two states, as a patch that people read."""
+"""Diff: what differs between two states, as a patch for people to read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def present_tree(context: Context) -> bytes:
 def patch(
     context: Context, old: bytes, new: bytes, *, paths: tuple[bytes, ...] = (), color: bool = False
 ) -> bytes:
-    """Returns a unified diff; permission bits that git does not see are said in words after it."""
+    """Returns a unified diff, followed by words about permission bits that git does not see."""
     text = unified(context.store.git, old, new, paths=paths, color=color)
     return text + b"".join(_mode_lines(context, old, new, paths))
 

@@ -1,7 +1,7 @@
-"""Differences: the paths in a scope that are not as the destination has them.
+"""Differences: the paths in a scope that differ from the destination.
 
-Most are shown by the two snapshots. Beside them are ignored files that are wanted, the
-directories that lead to a wanted path, and what an undone operation did that no snapshot shows.
+The two snapshots show most of them. The others are ignored files that are wanted, the directories
+that lead to a wanted path, and what an undone operation did that no snapshot shows.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ _NOT_ASKED = "ignored by git; restored only if asked: --ignored"
 
 
 class Differences:
-    """What has to be decided about, by path, and what need not be.
+    """What has to be decided, by path, and what need not be.
 
     ``ignored`` are paths of ``changes`` that no snapshot holds. ``wanted`` are decided whatever
-    becomes of the directory above them. ``damaged`` and ``not_asked`` are left alone, and why.
+    happens to the directory above them. ``damaged`` and ``not_asked`` are left alone, with the
+    reasons.
     """
 
     def __init__(self, at: Situation) -> None:
@@ -74,7 +75,7 @@ class Differences:
         return {above for path in written for above in parents(path)}
 
     def _right_beside(self) -> Iterator[bytes]:
-        """Yields what the target ignored and saved, and what is held now with the same bytes."""
+        """Yields what the target ignored but saved, if it is now held with the same bytes."""
         for path, then in self._saved.items():
             if path not in self._then and not then.is_directory and self._now[path] == then:
                 yield path
@@ -83,7 +84,7 @@ class Differences:
         unreadable = tuple(self.damaged)
         for path in sorted(self._captured.saved.keys() | self._saved.keys()):
             if path in self._scope.touched or path in self._then:
-                continue  # what the operation did, or the snapshot, says what it should be
+                continue  # what it should be follows from the operation or the snapshot
             if unreadable and covers(unreadable, path):
                 continue
             then = self._saved.get(path)
@@ -102,7 +103,7 @@ class Differences:
                 self.not_asked[path] = _NOT_ASKED
 
     def _is_needed(self, path: bytes) -> bool:
-        """Tells whether a directory of the saved files has to be made or gets its bits back."""
+        """Tells whether a directory of the saved files has to be created or get its bits back."""
         if self._scope.puts_back(path):
             return True
         below = path + b"/"
@@ -112,7 +113,7 @@ class Differences:
         return wanted and not self._safe.is_directory(path)
 
     def _take_back(self) -> None:
-        """Adds what an undo or redo does beside what the two snapshots show."""
+        """Adds what an undo or redo does besides what the two snapshots show."""
         for path, done in self._scope.touched.items():
             now, then = self._now[path], done.old
             if _is_right(now, then) or (then is None and now is None and self._is_gone(path)):
@@ -126,7 +127,7 @@ class Differences:
         try:
             return self._safe.status(path) is None
         except OSError:
-            return False  # deciding about it names it
+            return False  # it is reported when it is decided
 
 
 def _makes_directory(change: Change) -> bool:
@@ -134,7 +135,7 @@ def _makes_directory(change: Change) -> bool:
 
 
 def _is_right(now: Entry | None, then: Entry | None) -> bool:
-    """Tells whether a file is as it was; of a directory its bits are looked at on the disk."""
+    """Tells whether a file is as it was; for a directory its bits are checked on the disk."""
     return then is not None and not then.is_directory and now == then
 
 

@@ -1,4 +1,4 @@
-"""Doctor: name what is wrong and mend what can safely be mended."""
+"""Doctor: reports what is wrong and mends what can safely be mended."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OFFER: Final = "offer"
 
 
 class Finding(Value):
-    """One thing that was looked at. ``state`` is ok, mended, broken or offer."""
+    """One thing that was checked. ``state`` is ok, mended, broken or offer."""
 
     about: str
     state: FindingState
@@ -44,7 +44,7 @@ class Finding(Value):
 
 
 def doctor(context: Context, recover: Callable[[LockedContext], Recovered | None]) -> list[Finding]:
-    """Looks at everything, mends leftovers of dead processes, and says what it found."""
+    """Checks everything, cleans up after dead processes, and returns what it found."""
     found = [check_git(context.store.find_git)]
     with context.locked() as locked:
         found += [_journal(locked, recover), _disk(locked), _private(locked), _leftovers(locked)]
@@ -54,7 +54,7 @@ def doctor(context: Context, recover: Callable[[LockedContext], Recovered | None
 
 
 def _failures(context: Context) -> list[Finding]:
-    """Names failures that nobody has seen; that a hook once failed is nothing broken now."""
+    """Lists unseen failures; that a hook once failed does not mean that anything is broken now."""
     store, home = context.store, takeback_home(context.environ)
     heard = failures.of_hooks(store, home, context.workspace.root)
     found: tuple[tuple[str, FindingState, Sequence[Failure]], ...] = (
@@ -74,7 +74,7 @@ def _failures(context: Context) -> list[Finding]:
 
 
 def check_git(find: Callable[[], str]) -> Finding:
-    """Looks whether git is there and new enough; ``find`` looks for it."""
+    """Checks whether git is there and new enough; ``find`` looks for it."""
     try:
         program = find()
         version = check_version(program)
@@ -120,7 +120,7 @@ def _private(context: Context) -> Finding:
 
 
 def _leftovers(context: LockedContext) -> Finding:
-    """Removes temporary packs of dead processes; the lock says that no live one has any."""
+    """Removes temporary packs of dead processes; the lock ensures that no live one has any."""
     directory = os.path.join(context.store.git_dir, "objects", "pack")
     removed = 0
     for name in os.listdir(directory):
@@ -136,7 +136,7 @@ def _broken_packs(context: Context) -> dict[str, str]:
     """Returns the packs that are gone or not as they were written; reads all of them."""
     store = context.store
     lock = Lock(store.path("maintenance.lock"))
-    try:  # or a pack would go while it is read
+    try:  # so that no pack is removed while it is read
         lock.acquire("doctor", wait=0)
     except InUse:
         return Trust(store).broken()
@@ -169,7 +169,7 @@ def _packs(context: Context) -> Finding:
 
 
 def offers(found: Iterable[Earlier]) -> list[Finding]:
-    """Offers the stores of what stood at this path before."""
+    """Offers the stores of what was at this path before."""
     return [
         Finding(
             "earlier workspace",

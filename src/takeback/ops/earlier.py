@@ -1,7 +1,7 @@
-"""Earlier: what was kept of a path before the directory that stands there now.
+"""Earlier: what was kept for a path before the directory that is there now.
 
-It is never taken over by itself, since containers mount different projects at one path; it is
-offered wherever a person looks, and taken over by ``rewind CP`` or ``doctor --adopt``.
+It is never taken over unasked, since containers mount different projects at one path; it is offered
+wherever a person looks, and taken over by ``rewind CP`` or ``doctor --adopt``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ABOUT = 40
 
 
 def earlier(location: StoreLocation, environ: Mapping[str, str]) -> tuple[Earlier, ...]:
-    """Returns the earlier stores of a path, the one that was used last first."""
+    """Returns the earlier stores of a path, the last used first."""
     others = succession.strangers(takeback_home(environ), location)
     found = [_look(other, environ) for other in others]
     return tuple(sorted(found, key=lambda e: -e.newest.time if e.newest is not None else 0.0))
@@ -58,7 +58,7 @@ def _look(other: StoreLocation, environ: Mapping[str, str]) -> Earlier:
 
 
 def named(offered: Sequence[Earlier], name: str) -> Earlier:
-    """Returns the earlier store of that name, or the only one without; raises UsageError."""
+    """Returns the earlier store of that name, or the only one for ""; raises UsageError."""
     found = [e for e in offered if not name or name in (e.name, os.path.basename(e.directory))]
     if len(found) == 1:
         return found[0]
@@ -81,7 +81,7 @@ def _described(one: Earlier) -> str:
 
 
 def take_over(location: StoreLocation, directory: str, environ: Mapping[str, str]) -> None:
-    """Makes an earlier store the store of what stands at this path now.
+    """Makes an earlier store the store of what is at this path now.
 
     The present store, if any, is kept as an earlier one. Both are locked meanwhile.
     """

@@ -1,7 +1,7 @@
 """Elsewhere: a checkpoint's files in a new directory, so that two approaches can race.
 
-The directory is a workspace of its own, with its own store. It is filled under a random
-temporary name beside it and renamed when it is whole.
+The directory is a workspace of its own, with its own store. It is filled under a random temporary
+name beside it and renamed when it is complete.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def new_directory(context: Context, path: str) -> str:
-    """Returns the real path of a directory to be made; raises UsageError if it cannot be."""
+    """Returns the real path of a directory to be created; raises UsageError if it cannot be."""
     full = os.path.abspath(path)
     parent = os.path.realpath(os.path.dirname(full))
     full = os.path.join(parent, os.path.basename(full))
@@ -61,7 +61,7 @@ def new_directory(context: Context, path: str) -> str:
 
 
 def temporary_name(directory: str) -> str:
-    """Returns a name beside a new directory that nobody has: what is there is ours, if any."""
+    """Returns a unique name beside a new directory: anything found there is ours."""
     return f"{directory}.takeback-{new_operation_id()}"
 
 
@@ -135,7 +135,7 @@ def fill(context: Context, goal: Goal, child: Child, blobs: BlobSource, *, again
 
 
 def _write_files(context: Context, goal: Goal, fd: int, directory: str, blobs: BlobSource) -> None:
-    """Fills our directory, then gives it the permission bits of the root it is a copy of."""
+    """Fills our directory, then gives it the permission bits of the root that it copies."""
     tree = trees.walk(context.store, bytes.fromhex(goal.tree))
     changes = [Change(path, None, entry) for path, entry in tree]
     for change in changes:

@@ -1,7 +1,7 @@
 """Facts: what the ledger knows that a plan has to take into account.
 
-Who is working in the workspace now, whose files would be overwritten, what the person changed
-by their own hand, which ignored files a turn changed.
+Who is working in the workspace now, whose files would be overwritten, what the person changed by
+hand, which ignored files a turn changed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Facts(Value):
-    """What is known of the time since the target.
+    """What is known about the time since the target.
 
     ``others`` maps paths to the other sessions that changed them, ``own`` are the paths that the
     person changed, ``turns`` are the turns that changed something, each with its paths.
@@ -40,7 +40,7 @@ class Facts(Value):
 
     last_seen: SnapshotId | None = None
     at_work: frozenset[str] = frozenset()
-    """The sessions that have an open turn: what changed since the last look is their doing."""
+    """The sessions that have an open turn: what changed since the last look is theirs."""
     running: tuple[RunningTurn, ...] = ()
     inside: RunningTurn | None = None
     others: Mapping[bytes, str] = {}
@@ -50,7 +50,7 @@ class Facts(Value):
     beyond: tuple[bytes, ...] = ()
     """Files outside the workspace that edit tools of those turns changed; absolute."""
     family: frozenset[str] = frozenset()
-    """The target's session with its ancestors and all that descends from it."""
+    """The target's session with its ancestors and all its descendants."""
     current: SessionId | None = None
     """The session that the conversation of the target's line is at."""
 
@@ -68,8 +68,8 @@ def facts(
 ) -> Facts:
     """Reads what a plan for ``target`` must know.
 
-    ``inside`` is the turn that this was called from. ``is_over`` tells of a session's newest
-    checkpoint whether its turn ended without a word.
+    ``inside`` is the turn that this was called from. ``is_over`` tells from a session's newest
+    checkpoint whether its turn ended unannounced.
     """
     family = _family(ledger, target.session)
     changes = questions.changed_since(ledger, target.id)
@@ -92,7 +92,7 @@ def facts(
 def until_now(context: Context, captured: Captured, known: Facts) -> Facts:
     """Adds what changed since the last look, as the next checkpoint would have it.
 
-    It is the person's if no agent is at work, and another session's if that one alone is.
+    It is the person's if no agent is at work, and another session's if only that one is.
     """
     if known.last_seen is None:
         return known
@@ -102,7 +102,7 @@ def until_now(context: Context, captured: Captured, known: Facts) -> Facts:
     if not known.at_work:
         return known.replace(own=known.own | changed)
     others = known.at_work - known.family
-    by_hand = WORKSPACE_SESSION in known.family and not known.others  # one worker: it is meant
+    by_hand = WORKSPACE_SESSION in known.family and not known.others  # only its work is meant
     if len(known.at_work) == len(others) == 1 and not by_hand:
         (session,) = others
         return known.replace(others={**dict.fromkeys(changed, session), **known.others})
@@ -110,7 +110,7 @@ def until_now(context: Context, captured: Captured, known: Facts) -> Facts:
 
 
 def last_seen(ledger: Ledger) -> SnapshotId | None:
-    """Returns the newest state that takeback knows: a checkpoint's, or after an operation."""
+    """Returns the newest state that takeback knows: that of a checkpoint or after an operation."""
     from takeback.model.ids import SnapshotId
 
     last = ledger.last_point(undo=False)
@@ -122,8 +122,8 @@ def _others(
 ) -> dict[bytes, str]:
     """Returns the paths that sessions other than the target's line changed since the target.
 
-    Going to a checkpoint made by hand takes back whatever happened since; only if more than
-    one session worked since then is it not clear whose work is meant.
+    Going to a checkpoint made by hand takes back whatever happened since; only if more than one
+    session has worked since is it unclear whose work is meant.
     """
     changed: dict[bytes, set[str]] = {}
     for change in changes:
@@ -154,7 +154,7 @@ def _turns(
 
 
 def _family(ledger: Ledger, session: str) -> frozenset[str]:
-    """Returns a session with its ancestors and all that descends from it."""
+    """Returns a session with its ancestors and all its descendants."""
     family: set[str] = set(questions.line(ledger, session))
     everyone = questions.sessions(ledger)
     grown = True

@@ -1,4 +1,4 @@
-"""Turns what the system says into an error of ours, once, at the border of an operation."""
+"""Turns an error of the system into one of ours, once, at the border of an operation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class Translated:
     """``with Translated("the capture")``: an OSError inside becomes a WriteFailed.
 
-    ``undo`` runs first, so that what the error interrupted leaves nothing behind.
+    ``undo`` runs first, so that the interrupted work leaves nothing behind.
     """
 
     def __init__(self, what: str, undo: Callable[[], None] | None = None) -> None:

@@ -1,7 +1,7 @@
-"""Finish: what a hook had no time for, done by a process that outlives it.
+"""Finish: does what a hook had no time for, in a process that outlives it.
 
 A first capture of a large workspace takes longer than an agent may wait. The event waits in
-``pending/``; this process captures in its own time and records what waits, marked as late.
+``pending/``; this process takes its time to capture, and records what waits, marked as late.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from takeback.store.location import read_location
 from takeback.store.store import Store
 
 _PATIENCE = 600.0
-"""Seconds to wait for the lock: the hook that started this may not have let go of it yet."""
+"""Seconds to wait for the lock: the hook that started this may not have released it yet."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

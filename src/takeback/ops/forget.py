@@ -1,4 +1,4 @@
-"""Forget: delete the store of one workspace, for good."""
+"""Forget: deletes the store of one workspace, for good."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def forget(store: Store, home: str) -> None:
     """Deletes every checkpoint of a workspace; the files of the workspace are not touched.
 
-    ``format`` goes first: a half-deleted store is no store.
+    ``format`` is deleted first: a half-deleted store is not a store.
     """
     with store.locked("forget", wait=10), Translated("deleting the store"):
         known = read_location(store.directory)

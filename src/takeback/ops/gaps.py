@@ -1,4 +1,4 @@
-"""Gaps: what a checkpoint of a turn does not hold and the one before it did not lack."""
+"""Gaps: what a checkpoint of a turn lacks and the one before it did not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMED = 3
 
 
 def new_gaps(store: Store, before: Checkpoint | None, coverage: Coverage) -> str | None:
-    """Says which paths are not held, wanted as they are, and which were let go; once each.
+    """Says which wanted paths are not held, and which were dropped; once each.
 
     ``before`` is the session's checkpoint before this one, None at its first.
     """
@@ -30,7 +30,7 @@ def new_gaps(store: Store, before: Checkpoint | None, coverage: Coverage) -> str
     let_go = [item for item in coverage.not_held if item.reason == EXCLUDED and item not in known]
     if before is None:
         let_go = []
-    elif let_go:  # by the user's own rule; what no snapshot had is no news
+    elif let_go:  # by the user's own rule; what no snapshot had is not news
         held = Held(store, bytes.fromhex(before.snapshot))
         let_go = [item for item in let_go if item.path in held]
     said = []

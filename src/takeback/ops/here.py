@@ -1,4 +1,4 @@
-"""Here: the place that the files stand at, and the one row of a list that shows it."""
+"""Here: the place that the files are at, and the one row of a list that shows it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Side = Literal["before", "after", "at"]
     Place = tuple[str, Side]
-    """The id of a row, and whether the files stand ``before`` it, ``after`` it, or ``at`` it."""
+    """The id of a row, and whether the files are ``before`` it, ``after`` it, or ``at`` it."""
 
 BEFORE: Final = "before"
 AFTER: Final = "after"
@@ -25,7 +25,7 @@ AT: Final = "at"
 
 
 def current_place(context: Context, ledger: Ledger, log: list[Move] | None = None) -> str | None:
-    """Returns the checkpoint that the files stand at: the newest, or where a rewind went.
+    """Returns the checkpoint that the files are at: the newest, or where a rewind went.
 
     A rewind of the whole workspace counts while it is not undone and nothing has been captured
     since; one of some paths, of the conversation alone, or to a state that no checkpoint has leaves
@@ -45,10 +45,10 @@ def current_place(context: Context, ledger: Ledger, log: list[Move] | None = Non
 def row_of(
     ledger: Ledger, rows: Sequence[tuple[str, str | None, str | None]], place: str | None
 ) -> Place | None:
-    """Returns the row that shows a place, None if it is not in the list. There is never a second.
+    """Returns the row that shows a place, None if it is not in the list. There is at most one.
 
-    ``rows`` are newest first: id, and of a turn the checkpoints before and after it. A checkpoint
-    can be the end of one turn and the beginning of the next; the one that made it is meant.
+    ``rows`` are newest first: id, and for a turn the checkpoints before and after it. A checkpoint
+    can be the end of one turn and the beginning of the next; the turn that made it is meant.
     """
     if place is None:
         return None
@@ -62,7 +62,7 @@ def row_of(
 
 
 def word_of(id: str, before: str | None, after: str | None, place: str) -> Side | None:
-    """Says how a place stands to a row, whose turn has checkpoints before and after it."""
+    """Says where a place is relative to a row, given the checkpoints before and after its turn."""
     if id == place:
         return AT if before is None else BEFORE
     if after == place and after != before:

@@ -1,4 +1,4 @@
-"""Indexes checkpoints and operations one after the other; none of them can stop the others."""
+"""Indexes checkpoints and operations one after another; none of them can stop the others."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from takeback.store.store import Store
 
 _NAMED = 5
-"""How many are named one by one; a lost pack can spoil thousands."""
+"""How many are reported one by one; a lost pack can spoil thousands."""
 _TRIED_AGAIN = 20
-"""How many that did not read are tried again when a ledger is opened, at most."""
+"""How many unreadable ones are tried again, at most, when a ledger is opened."""
 
 
 class Indexing:
@@ -56,13 +56,13 @@ class Indexing:
             if point is None:
                 continue
             if not isinstance(point, Checkpoint):
-                # what a newer takeback did in its own way, it alone can read
+                # only a newer takeback can read what it did in its own way
                 if isinstance(point, Move) and self._add_operation(point, place, waiting):
                     state = point.after
                     place += 1
                 continue
             is_copy = state is not None and _is_copy(point)
-            # a copy is of another place: no file was changed for it; a first one has nothing
+            # a copy belongs to another place: no file was changed for it; a first one has nothing
             # to be compared with
             old = point.snapshot if is_copy or state is None else state
             changes = self._changes(old, point, waiting)
@@ -110,7 +110,7 @@ class Indexing:
         try:
             attempt(lambda: ledger.all_or_nothing(lambda: fold.add(point, place, changes)))
         except Spoilt as spoilt:
-            try:  # what its commit says of itself is worth a line, whatever else fails
+            try:  # the commit's own record is worth a row, whatever else fails
                 attempt(lambda: ledger.all_or_nothing(lambda: fold.add_bare(point, place)))
             except Spoilt:
                 self._lack(waiting, gaps.ROW, spoilt)
@@ -132,11 +132,11 @@ class Indexing:
         return True
 
     def _index_turn(self, id: CheckpointId) -> list[gaps.Uncounted]:
-        """Works out what a turn that moved has changed in all; returns what is to be counted."""
+        """Works out everything a turn that advanced has changed; returns what has to be counted."""
         found: list[gaps.Uncounted] = []
         try:
             attempt(lambda: self._ledger.all_or_nothing(lambda: found.extend(self._turn(id))))
-        except Spoilt:  # one of its ends is what was named already
+        except Spoilt:  # one of its ends has been reported already
             return []
         return found
 
@@ -170,13 +170,13 @@ class Indexing:
         self._lacking.append(row)
 
     def tell(self) -> None:
-        """Names what was found since it was last asked; each is told once."""
+        """Reports what was found since the last call, each once."""
         for row in self._lacking[self._told : _NAMED]:
             self._reporter.note(_said(row))
         self._told = max(self._told, min(len(self._lacking), _NAMED))
 
     def tell_the_rest(self) -> None:
-        """Says how many there are that were not named."""
+        """Says how many were not reported."""
         more = len(self._lacking) - self._told
         if more > 0:
             self._reporter.note(f"{more} more cannot be read in full; run: takeback verify")
@@ -200,10 +200,10 @@ def _said(row: gaps.Unread) -> str:
 
 
 def reads_now(store: Store, ledger: Ledger) -> bool:
-    """Tells whether something that did not read can be read now.
+    """Tells whether something that was unreadable can be read now.
 
-    A pack came back, or there were no descriptors left when it was tried. What our own code or the
-    ledger would not take is not tried again: it would fail again.
+    A pack came back, or there were no descriptors left at the time. What our own code or the ledger
+    rejected is not tried again: it would fail again.
     """
     found = [row for row in gaps.unread(ledger) if row.stage != gaps.ROW]
     return any(_reads(store, ledger, row) for row in found[:_TRIED_AGAIN])
