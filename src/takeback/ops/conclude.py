@@ -42,10 +42,10 @@ class Carried(Value):
 
 
 def conclude(context: LockedContext, carried: Carried) -> Outcome:
-    """Looks at the result, writes the new session, then the log, and ends the journal.
+    """Checks the result, writes the new session, then the log, and ends the journal.
 
-    A session that cannot be written is named in the outcome; the files are done all the same, and
-    the log says what was done.
+    A session that cannot be written is reported in the outcome; the files are done all the same,
+    and the log says what was done.
     """
     operation, goal, applied = carried.entry.operation, carried.goal, carried.applied
     after = capture(context, brought=Brought(context.store, operation, goal))
@@ -92,7 +92,7 @@ def conclude(context: LockedContext, carried: Carried) -> Outcome:
 
 
 def _new_session(context: LockedContext, carried: Carried) -> str | None:
-    """Writes the cut conversation as a session of its own; returns why it could not be."""
+    """Writes the cut conversation as a session of its own; returns the reason if that fails."""
     child, operation = carried.entry.child, carried.entry.operation
     if child is None:
         return None
@@ -112,6 +112,6 @@ def nothing_done(
     verified: bool = True,
     scope: ScopeKind = FILES,
 ) -> Outcome:
-    """Nothing had to change, or all that should have had to be left alone: nothing to undo."""
+    """Nothing had to change, or everything that should have was left alone: nothing to undo."""
     verified = verified and all(item.by_rule for item in left)
     return Outcome(None, kind, goal, None, (), (), left, verified=verified, scope=scope)

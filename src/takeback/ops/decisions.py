@@ -46,7 +46,7 @@ class Decisions:
         self.by_rule: set[bytes] = set()
 
     def decide(self, change: Change) -> str | None:
-        """Puts one change where it belongs; returns the reason if it is left alone."""
+        """Sorts one change; returns the reason if it is left alone."""
         if change.path in self._leave:
             self.by_rule.add(change.path)
             return self._leave[change.path]
@@ -75,7 +75,7 @@ class Decisions:
         return reason
 
     def _shelters(self, path: bytes) -> bool:
-        """Tells whether something is in a directory that is to be kept."""
+        """Tells whether a directory contains something that is to be kept."""
         if path not in self.above_kept:
             return False
         below = path + b"/"
@@ -86,7 +86,7 @@ class Decisions:
     def _decide_deletion(self, change: Change) -> str | None:
         path = change.path
         if self._shelters(path):
-            return None  # it stays with what is kept in it, and that is named
+            return None  # it stays with what is kept in it, and that is reported
         done = self._scope.touched.get(path)
         if done is not None and done.old is None and done.new is not None:
             return self._decide_unmaking(path, done.new)
@@ -94,7 +94,7 @@ class Decisions:
         if reason is not None and any(above in self.displaced for above in parents(path)):
             return None  # it goes, saved, with the directory that makes way
         if reason is not None:
-            # It is there, and what it was then nobody can say: that is no failure of this rewind
+            # It exists, and nobody can say what it was then: that is not a failure of this rewind
             # if a rule left it out, unless this very path was asked for.
             tells = self._going.vouching.tells(path, self._safe.status(path))
             if tells and path not in self._scope.asked_for:
@@ -109,9 +109,9 @@ class Decisions:
         return None
 
     def _decide_unmaking(self, path: bytes, made: Entry) -> str | None:
-        """What the operation made where nothing was goes, if it is still exactly that.
+        """Removes what the operation made where nothing was, if it is still exactly that.
 
-        Within its scope, and held by the snapshot, it goes whatever it is by now.
+        Within its scope, if the snapshot holds it, it is removed whatever it is by now.
         """
         found, now = self._safe.status(path), self._now[path]
         if found is None:
@@ -137,7 +137,7 @@ class Decisions:
             saved = self._safe.kept(change.path)
             if saved is None:
                 return "in the way, and its content cannot be saved"
-            if saved == change.new:  # it is only ignored now; what is right is not touched
+            if saved == change.new:  # it is merely ignored now; what is right is not touched
                 del self._safe.extra[change.path]
                 return None
             change = change.replace(old=saved)
@@ -164,7 +164,7 @@ class Decisions:
         return None
 
     def _may_go(self, path: bytes, present: Entry) -> bool:
-        """Tells whether a path below one that was not named is the operation's own."""
+        """Tells whether a path below an unnamed one was made by the operation itself."""
         done = self._scope.touched.get(path)
         if self._scope.holds(path) or done is None or done.new is None:
             return self._scope.holds(path)

@@ -1,4 +1,4 @@
-"""What the journal keeps of an operation under way: the line of the log, and what is yet to do."""
+"""What the journal keeps of an operation under way: its line of the log, and what is left to do."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class JournalEntry(Value):
-    """All that recovery needs to finish an operation, or to roll it back.
+    """Everything that recovery needs to finish an operation, or to roll it back.
 
     ``operation`` is the line of the log as far as it is known before the end, ``left_alone`` what
     the plan leaves alone, ``child`` the session that is to be written. ``goal`` is where it goes if
@@ -58,7 +58,7 @@ def write(locked: Locked, entry: JournalEntry) -> None:
 def read(store: Store) -> JournalEntry | None:
     """Returns the entry, None if no operation is under way.
 
-    Raises StoreDamaged if it does not read back, StoreTooNew if a newer takeback began it.
+    Raises StoreDamaged if it cannot be read, StoreTooNew if a newer takeback began it.
     """
     record = journal.read(store)
     if record is None:

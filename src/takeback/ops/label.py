@@ -1,4 +1,4 @@
-"""Label: give a checkpoint a name, change it, take it off."""
+"""Label: gives a checkpoint a name, changes it, removes it."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def label(context: Context, ledger: Ledger, checkpoint: Checkpoint, name: str | 
 
 
 def put_label(context: LockedContext, checkpoint: Checkpoint, name: str) -> None:
-    """Puts a name on a checkpoint; raises UsageError if another one has it."""
+    """Gives a checkpoint a name; raises UsageError if another one has it."""
     check_free(context, name, besides=checkpoint)
     write_label(context.lock, PackSink(context.lock), checkpoint, name, context.clock.now())
 
 
 def check_free(context: LockedContext, name: str, *, besides: Checkpoint | None = None) -> None:
-    """Raises UsageError if a label is on another checkpoint; under the lock it stays free."""
+    """Raises UsageError if another checkpoint has the label; under the lock it stays free."""
     for other, taken in read_labels(context.store).items():
         if taken == name and (besides is None or other != besides.id):
             raise UsageError(

@@ -2,7 +2,7 @@
 
 In this order: exact id, label, ``OP.before`` and ``OP.after`` (the states around an operation),
 ``turn:N`` (before turn N) and ``turn:N.end``, ``@`` and ``@~N``, a time, the beginning of an id
-(four characters at least). ``SESSION/CP`` looks in one session only; without it, turns and ``@``
+(four characters at least). ``SESSION/CP`` looks in only one session; without it, turns and ``@``
 are those of the session that is meant.
 """
 
@@ -46,10 +46,10 @@ def find(
 ) -> Checkpoint:
     """Returns the checkpoint named by ``text``; raises NoSuchCheckpoint with near ones.
 
-    ``meant`` says which session is meant, ``log`` gives the operation log; both are asked only
-    where that matters.
+    ``meant`` returns the session that is meant, ``log`` the operation log; both are called only if
+    that matters.
     """
-    before, slash, wanted = text.rpartition("/")  # no place has a slash, a session's id may
+    before, slash, wanted = text.rpartition("/")  # no place has a slash, but a session's id may
     wanted = wanted.strip()
     session = find_session(ledger, before, now=now).id if slash else None
     if not wanted:
@@ -88,7 +88,7 @@ def _left_by_operation(
     newest: Checkpoint | None,
     log: Sequence[Operation],
 ) -> Checkpoint | None:
-    """Returns the files of a moment: those of the newest checkpoint, or what an operation left.
+    """Returns the files at a moment: those of the newest checkpoint, or what an operation left.
 
     turn 6 ends ── rewind to before turn 3 ── (the moment) ── turn 7
                    from here on the files are those before turn 3
@@ -105,7 +105,7 @@ def session_named(ledger: Ledger, session: str) -> Session | None:
 
 
 def line_of(ledger: Ledger, session: str | None) -> list[SessionId]:
-    """Returns a session and its ancestors; none for none."""
+    """Returns a session and its ancestors; empty for None."""
     return [] if session is None else questions.line(ledger, session)
 
 
@@ -116,7 +116,7 @@ def newest_of(ledger: Ledger, session: str) -> Checkpoint | None:
 
 
 def unused_children(ledger: Ledger, target: Checkpoint) -> list[Checkpoint]:
-    """Returns the first checkpoints of children of ``target`` that nobody has gone on with."""
+    """Returns the first checkpoints of children of ``target`` that were not continued."""
     return [
         child
         for child in ledger.children(target.id)
@@ -151,7 +151,7 @@ def _from_newest(ledger: Ledger, text: str, session: str | None) -> Checkpoint:
         number = text.removeprefix("@~")
         if not text.startswith("@~") or not (number.isascii() and number.isdigit()):
             raise NoSuchCheckpoint(f"{text!r} is not a checkpoint; write @ or @~3", hint=_LIST)
-        back = int(number.lstrip("0")[:12] or "0")  # more than SQLite counts nobody has
+        back = int(number.lstrip("0")[:12] or "0")  # nobody has more than SQLite can count
     found = ledger.checkpoints(session=session, without=(UNDO,), limit=back + 1)
     if len(found) <= back:
         raise NoSuchCheckpoint(
@@ -187,7 +187,7 @@ def _ambiguous(text: str, found: list[Checkpoint]) -> NoSuchCheckpoint:
 
 
 def _near(ledger: Ledger, text: str) -> list[str]:
-    """Returns ids and labels that a slip of the finger may have meant."""
+    """Returns ids and labels that may have been meant by a typo."""
     from difflib import get_close_matches
 
     checkpoints = ledger.checkpoints(without=(UNDO,), limit=500)
@@ -214,15 +214,15 @@ def parse_time(text: str, now: float) -> float | None:
             return None
         date = datetime.fromisoformat(text)
         return date.timestamp() if date.tzinfo else _moment(date, now)
-    except (ValueError, OverflowError):  # no date, or one that no clock here can show
+    except (ValueError, OverflowError):  # not a date, or one that no clock here can show
         return None
 
 
 def _moment(wall: datetime, now: float) -> float:
-    """Returns when the clocks here showed, or show, a time; not after now if that can be.
+    """Returns when the clocks here show a time; not after now, if possible.
 
-    When they are put back they show an hour's times twice; put forward, they pass over an hour,
-    and all its times are that one moment.
+    When they are put back they show an hour's times twice; put forward, they skip an hour, and all
+    its times are that one moment.
     """
     first, second = sorted(wall.replace(fold=fold).timestamp() for fold in (0, 1))
     if datetime.fromtimestamp(second).replace(fold=0) != wall:  # noqa: DTZ006
@@ -237,7 +237,7 @@ def _moment(wall: datetime, now: float) -> float:
 
 
 def check_label(ledger: Ledger, name: str, now: float) -> None:
-    """Raises UsageError for a label that could be taken for another form of naming."""
+    """Raises UsageError for a label that could be mistaken for another kind of name."""
     why = _why_no_label(ledger, name, now)
     if why:
         raise UsageError(f"{name[:_LONGEST_LABEL]!r} cannot be a label: {why}", hint=_LABELS)

@@ -1,7 +1,7 @@
-"""Offshoots: sessions that were cut from another and that nobody has gone on with yet.
+"""Offshoots: sessions that were cut from another and have not been continued yet.
 
 Each step back makes one. A list that gave each a row would bury the timeline under them, so an
-offshoot stands on the row that it was cut from; with its first turn it gets rows of its own.
+offshoot is shown on the row that it was cut from; with its first turn it gets rows of its own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Offshoots(Value):
     """``hidden`` are the rows that are left out, each with the checkpoint that it is a copy of.
 
-    ``on`` says which sessions stand on which row.
+    ``on`` says which sessions are shown on which row.
     """
 
     hidden: Mapping[str, str] = {}
@@ -38,7 +38,7 @@ NO_OFFSHOOTS = Offshoots()
 
 
 def offshoots(ledger: Ledger) -> Offshoots:
-    """Returns the sessions that have nothing to show but where they come from, newest first."""
+    """Returns the sessions that have nothing of their own to show, newest first."""
     unused = questions.unused_forks(ledger, (*FOLDED, UNDO))
     if not unused:
         return NO_OFFSHOOTS
@@ -53,7 +53,7 @@ def offshoots(ledger: Ledger) -> Offshoots:
             seen.add(host)
             host = hosts.get(origins[host])
         if host is None or host in origins:
-            continue  # nothing shows where it comes from, so it has its own row
+            continue  # no row shows where it comes from, so it has its own
         hidden[id] = origin
         found[host] = (*found.get(host, ()), session)
     return Offshoots(hidden, found)

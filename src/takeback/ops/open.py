@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _PATIENCE = 10.0
 _INNER_PATIENCE = 2.0
-"""No longer than a hook waits for its own lock."""
+"""Not longer than a hook waits for its own lock."""
 
 
 def locate(start: bytes, environ: Mapping[str, str], *, foreign_owner: bool) -> StoreLocation:
@@ -36,7 +36,7 @@ def locate(start: bytes, environ: Mapping[str, str], *, foreign_owner: bool) -> 
         home=user_home(environ),
     )
     if not locations.is_known(home, root):
-        from takeback.store.succession import moved_root  # of a known directory not imported
+        from takeback.store.succession import moved_root  # not imported for a known directory
 
         root = moved_root(home, os.path.realpath(start)) or root
     check_root(
@@ -51,7 +51,7 @@ def locate(start: bytes, environ: Mapping[str, str], *, foreign_owner: bool) -> 
 def open_store(
     location: StoreLocation, environ: Mapping[str, str], reporter: Reporter, *, create: bool
 ) -> Store:
-    """Opens the store, taking over that of a moved workspace; makes one if ``create``."""
+    """Opens the store, taking over that of a moved workspace; creates one if ``create``."""
     home = takeback_home(environ)
     with Translated("opening the store"):
         if not locations.exists(location):
@@ -71,7 +71,7 @@ def _opened(location: StoreLocation, environ: Mapping[str, str]) -> Store:
     store = Store.open(location, environ)
     if location.identity is not None:
         known = locations.read_location(location.directory)
-        if known is None or known.identity != location.identity:  # it has a new .git, say
+        if known is None or known.identity != location.identity:  # it has a new .git, for example
             at = known.root if known is not None and location.root in known.also else location.root
             locations.write_location(location.replace(root=at))
         locations.remember(location)
@@ -102,7 +102,7 @@ def _inherited(
 def _made(
     home: str, location: StoreLocation, environ: Mapping[str, str], reporter: Reporter
 ) -> Store:
-    """Makes the store. One process at a time, so that a directory at two paths gets one."""
+    """Creates the store. One process at a time, so that a directory at two paths gets only one."""
     from takeback import durable
     from takeback.store import succession
 
@@ -111,20 +111,20 @@ def _made(
         if locations.exists(location):
             return _opened(location, environ)
         store = Store.create(location, environ)
-        # From now on whoever works inside shares our lock; who began before is waited for.
+        # From now on work inside shares our lock; we wait for work that began before.
         try:
             for inner in succession.inner_locations(home, location.root):
                 inside = Store.open(inner, environ)
                 with LockedStore(inside, "looking for what goes on inside", wait=_INNER_PATIENCE):
                     pass
         except InUse:
-            durable.unlink(store.path("format"))  # a half-made store is made again
+            durable.unlink(store.path("format"))  # a half-made store is created again
             raise
         return store
 
 
 class Making:
-    """Lets one process at a time make a store, or move one to where another may be made."""
+    """Lets one process at a time create a store, or move one to where another may be created."""
 
     def __init__(self, home: str) -> None:
         from takeback import durable
@@ -141,7 +141,7 @@ class Making:
 
 
 class LockedStore:
-    """Holds the lock of a store that is only opened for that; closes it again."""
+    """Holds the lock of a store that is opened only for that, and closes it again."""
 
     def __init__(self, store: Store, why: str, *, wait: float = _PATIENCE) -> None:
         self._store = store

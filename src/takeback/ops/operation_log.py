@@ -3,7 +3,8 @@
     OP.before   the files as they were before the operation: its undo snapshot
     OP.after    the files as it left them
 
-Ids of operations look like those of checkpoints; only with one of these endings do they name one.
+Ids of operations look like those of checkpoints; only with one of these endings do they name a
+state.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ _LIST = "the operations: takeback log --operations"
 
 
 class Logged(Value):
-    """One line of the log. ``of`` is what an undo or redo was about.
+    """One line of the log. ``of`` is the operation that an undo or redo was about.
 
-    ``next`` is ``undo`` or ``redo`` for the operation that the command of that name would take.
+    ``next`` is ``undo`` or ``redo`` for the operation that this command would apply to.
     """
 
     operation: Operation
@@ -38,7 +39,7 @@ class Logged(Value):
 
     @property
     def session(self) -> str | None:
-        """The session that it was about, as far as that is known."""
+        """The session that it was about, if known."""
         return self.operation.session if isinstance(self.operation, Move) else None
 
     @property
@@ -76,7 +77,7 @@ def _stacks(stacks: History) -> tuple[tuple[StepKind, tuple[Step, ...]], ...]:
 
 
 def find_operation(operations: Sequence[Operation], text: str) -> Move:
-    """Returns the operation of that id, or of that beginning of one; raises NoSuchCheckpoint."""
+    """Returns the operation whose id is or begins with the text; raises NoSuchCheckpoint."""
     found = [one for one in operations if one.id == text]
     if not found and len(text) >= _SHORTEST:
         found = [one for one in operations if one.id.startswith(text)]
@@ -99,7 +100,7 @@ def _known(operation: Operation) -> Move:
 def state_named(ledger: Ledger, operations: Sequence[Operation], text: str) -> Checkpoint | None:
     """Returns the checkpoint that ``OP.before`` or ``OP.after`` means; None for any other name.
 
-    Raises NoSuchCheckpoint if the state after an operation is in no checkpoint.
+    Raises NoSuchCheckpoint if no checkpoint has the state after an operation.
     """
     name, dot, side = text.rpartition(".")
     if not dot or side not in (BEFORE, AFTER):
@@ -117,7 +118,8 @@ def state_named(ledger: Ledger, operations: Sequence[Operation], text: str) -> C
 def state_after(ledger: Ledger, operation: Move, words: str) -> Checkpoint:
     """Returns the checkpoint of the state that an operation left; raises NoSuchCheckpoint.
 
-    One of some paths, or that left some alone, may have left one that is in no checkpoint.
+    An operation on some paths, or one that left some alone, may leave a state that no checkpoint
+    has.
     """
     target = None if operation.target is None else ledger.by_id(operation.target)
     exact = target is not None and target.snapshot == operation.after
@@ -136,7 +138,7 @@ def is_state_name(text: str) -> bool:
 
 
 def hint_for(operations: Sequence[Operation], text: str) -> str:
-    """Returns what somebody may have meant who named an operation as if it were a checkpoint."""
+    """Returns a hint for somebody who named an operation as if it were a checkpoint."""
     name = text.partition(".")[0]
     for one in operations:
         if len(name) >= _SHORTEST and one.id.startswith(name):

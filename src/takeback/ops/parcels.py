@@ -1,8 +1,8 @@
-"""Parcels: sessions that were made and that their agent has yet to take in.
+"""Parcels: sessions that were made and that their agent has yet to import.
 
-An agent that keeps its sessions in a database imports a file. That file, the parcel, lies in the
-store until it is imported, once: a second time would bring back what the person has taken back
-in the agent since. So a parcel that is there is one to be imported, whatever happened before.
+An agent that keeps its sessions in a database imports a file. That file, the parcel, stays in the
+store until it is imported, once: a second time would bring back what the person has since taken
+back in the agent. So a parcel that exists is still to be imported, whatever happened before.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def check_delivery(context: Context, adapter: Adapter) -> None:
 
 
 def deliver(context: Context, adapter: Adapter, native: str, directory: str) -> str | None:
-    """Has the agent take in a session that waits for it; returns why it did not, if so."""
+    """Has the agent import a waiting session; returns the reason if that fails."""
     path = parcel_path(context, adapter, native)
     if path is None or adapter.importer is None or not os.path.lexists(path):
         return None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from takeback.ops.request import Request
 
 _MANY = 1000
-"""Files of a plan above which nobody reads the numbers of each."""
+"""With more files than this in a plan, nobody reads the numbers of each."""
 _PATIENCE = 1.0
 
 
@@ -32,7 +32,7 @@ class Look(Value):
 
 
 def plan(context: Context, request: Request) -> Plan:
-    """Works out a plan without changing anything; the lock is free again when it returns."""
+    """Works out a plan without changing anything; the lock is released when it returns."""
     return _counted(context, look(context, request))
 
 
@@ -48,7 +48,7 @@ def look(context: Context, request: Request) -> Look:
 
 
 def describe(context: Context, captured: Captured, request: Request, changes: Prepared) -> Plan:
-    """Puts worked-out changes into the form that people and programs read."""
+    """Puts the decided changes into the form that people and programs read."""
     scope, facts = request.scope, request.facts
     unnamed = (
         f"{to_text(path)} was not named, but is in the way: it becomes a directory; "
@@ -74,7 +74,7 @@ def describe(context: Context, captured: Captured, request: Request, changes: Pr
 
 
 def _counted(context: Context, looked: Look) -> Plan:
-    """Adds how many lines come and go in each file, where that is soon said."""
+    """Adds how many lines each file gains and loses, if that is quick."""
     from takeback.git.diff import BINARY
     from takeback.ops.counting import Limits, lines_between
 

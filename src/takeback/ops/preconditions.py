@@ -1,4 +1,4 @@
-"""What must hold before a rewind; each refusal has its reason and, mostly, its own flag."""
+"""What must hold before a rewind; each refusal has its reason and, usually, its own flag."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def warnings(context: Context, request: Request) -> tuple[str, ...]:
 
 
 def branch_line(context: Context, target: Checkpoint) -> str | None:
-    """Says what was checked out then and what is now, if that is not the same."""
+    """Says what was checked out then and what is now, if that differs."""
     git = project.git_directory(context.workspace.root)
     if target.branch is None and target.head is None:
         return None
@@ -164,7 +164,7 @@ def branch_line(context: Context, target: Checkpoint) -> str | None:
 
 
 def _staged_line(context: Context, target: Checkpoint) -> str | None:
-    """Says that something else was staged then, where both are known."""
+    """Says that something else was staged then, if both are known."""
     git = project.git_directory(context.workspace.root)
     if git is None or not differ(target.staged, staged(git)):
         return None
@@ -188,7 +188,7 @@ def _other_branch(context: Context, request: Request) -> Iterator[Refusal]:
 
 
 def _colliding_names(context: Context, writes: Sequence[Change]) -> Iterator[Refusal]:
-    """Refuses names that are one name to a file system that folds case or composes accents."""
+    """Refuses names that are the same to a file system that folds case or composes accents."""
     if not writes or not _names_fold(context.workspace.fd):
         return
     import unicodedata
@@ -206,7 +206,7 @@ def _colliding_names(context: Context, writes: Sequence[Change]) -> Iterator[Ref
 
 
 def _names_fold(root_fd: int) -> bool:
-    """Looks up an existing name in the other case; writes nothing."""
+    """Looks up an existing name in another case; writes nothing."""
     with os.scandir(root_fd) as listing:
         names = {entry.name for entry in listing}
     for name in names:

@@ -1,7 +1,7 @@
-"""The predecessor: what the newest snapshot held, where the stat cache that knew it is gone.
+"""The predecessor: what the newest snapshot held, if the stat cache that knew it is gone.
 
 What was held stays held (``worktree/sorting.py``), so a scan must know it. The stat cache is
-disposable; the snapshot is not. Of the bytes nothing is believed: every file is read anew.
+disposable; the snapshot is not. No bytes are trusted: every file is read again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def remembered(store: Store, place: str) -> StatCache:
     while pending:
         path, tree = pending.pop()
         entries = _entries(store, tree)
-        if path and coverage.reason_for(path) == IGNORED:  # tracked files hang below it
+        if path and coverage.reason_for(path) == IGNORED:  # tracked files are below it
             for mode, name, oid in entries:
                 full = path + b"/" + name
                 if is_tree(mode):
@@ -57,7 +57,7 @@ def remembered(store: Store, place: str) -> StatCache:
 
 
 def _newest(store: Store) -> Checkpoint | None:
-    """Returns the newest checkpoint of all sessions; one that does not read is passed over."""
+    """Returns the newest checkpoint of all sessions; unreadable ones are skipped."""
     tips = store.refs.list(SESSIONS, damaged={}).values()
     found = [next(checkpoints_back(store, tip), None) for tip in tips]
     return max(

@@ -1,8 +1,8 @@
 """Works out what going to a goal means for each path, and saves what would be lost.
 
-The undo snapshot holds what the capture held. Whatever else stands in the way (an ignored
-file, one above the size limit, a whole ignored directory where the target has a file) is
-saved beside it first; what cannot be saved is left alone and named.
+The undo snapshot holds what the capture held. Whatever else is in the way (an ignored file, one
+above the size limit, a whole ignored directory where the target has a file) is saved beside it
+first; what cannot be saved is left alone and reported.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def prepare(context: Context, captured: Captured, request: Request, *, save: boo
 
 
 def _check_known(at: Situation, path: bytes) -> None:
-    """Raises UsageError for a path that is nowhere: a slip must not read as "nothing to do"."""
+    """Raises UsageError for a path that is nowhere: a typo must not read as "nothing to do"."""
     if path and not (
         path in at.now
         or path in at.going.held
@@ -119,9 +119,9 @@ class _Preparation:
     # -- what becomes of each
 
     def _decide_all(self, changes: Mapping[bytes, Change], wanted: set[bytes]) -> None:
-        """Decides about parents first: below one that stays as it is there is nothing to do.
+        """Decides parents first: below one that stays as it is there is nothing to do.
 
-        What an undone operation did below a directory that cannot go is taken back all the same.
+        What an undone operation did below a directory that has to stay is taken back all the same.
         """
         blocked: set[bytes] = set()
         stuck: set[bytes] = set()
@@ -141,7 +141,7 @@ class _Preparation:
         self._make_no_directory_for_nothing()
 
     def _make_no_directory_for_nothing(self) -> None:
-        """Drops directories of which nothing comes back, because all that was in them is kept."""
+        """Drops directories into which nothing comes back, because all that was in them is kept."""
         made = self._decisions
         idle = {
             change.path
@@ -156,7 +156,7 @@ class _Preparation:
     # -- what the snapshots do not show
 
     def _compare_root(self) -> None:
-        """The permission bits of the root itself, which is an entry of no tree."""
+        """Compares the permission bits of the root itself, for which no tree has an entry."""
         then, now = self._going.goal.root_mode, self._captured.root_mode
         if then is not None and then != now and self._scope.holds(b""):
             old, new = (Entry(DIRECTORY | mode, b"") for mode in (now, then))
@@ -164,7 +164,7 @@ class _Preparation:
 
     def _name_what_is_not_back(self) -> None:
         for item in self._going.vouching.asked_for(self._scope):
-            # that something above it is left alone by a rule is no answer to who named it
+            # if the path was named, a rule for something above it is not an answer
             if not self._is_named(item.path, self._left_alone.keys() - self._decisions.by_rule):
                 self._name(item)
         found = (
@@ -172,7 +172,7 @@ class _Preparation:
             *self._going.vouching.stays(self._scope, self._captured.coverage),
         )
         for item in found:
-            # that it is ignored now is no answer where the target wanted it and could not have it
+            # if the target wanted it but could not get it, being ignored now is not an answer
             weak = {item.path} & self._decisions.by_rule if not item.by_rule else set()
             if not self._is_named(item.path, self._left_alone.keys() - weak):
                 self._name(item)

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from takeback.store.store import Store
 
 LARGEST = 8 << 20
-"""Bytes of a file that is compared for somebody who waits at the screen: git needs 0.3 s for it."""
+"""The largest file, in bytes, that is compared while somebody waits: git needs 0.3 s for it."""
 
 
 def states(ledger: Ledger, checkpoint: Checkpoint) -> Between:
-    """Returns what a prompt led from and to; of a plain checkpoint the state before it and its own.
+    """Returns the states before and after a prompt, or before and at a plain checkpoint.
 
-    Raises NoSuchCheckpoint if one of them is not kept any more.
+    Raises NoSuchCheckpoint if one of them is no longer kept.
     """
     turn = questions.turn_by_id(ledger, checkpoint.id)
     if checkpoint.kind == STEER:
@@ -57,7 +57,7 @@ def preview(context: Context, request: Request) -> Preview:
 
 
 def file_diff(context: Context, between: Between, path: bytes) -> FileDiff:
-    """Returns one path in both states; raises StoreDamaged if one of them does not read back."""
+    """Returns one path in both states; raises StoreDamaged if one of them cannot be read."""
     old, new = bytes.fromhex(between.old), bytes.fromhex(between.new)
     try:
         was, now = _side(context.store, old, path), _side(context.store, new, path)
@@ -76,7 +76,7 @@ def _side(store: Store, root: bytes, path: bytes) -> Side | None:
     if entry is None or entry.is_directory:
         return None if entry is None else Side(entry.mode, 0)
     size = store.packs.size_of(entry.oid)
-    # git does not check the hash of what it reads from a pack: only what we read is shown
+    # git does not check the hash of what it reads from a pack: so only what we read is shown
     data = store.blob(entry.oid) if size <= LARGEST else b""
     return Side(entry.mode, size, data if entry.is_link else None)
 

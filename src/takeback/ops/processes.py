@@ -1,4 +1,4 @@
-"""Tells whether the process of an agent is still there, and which processes started this one."""
+"""Tells whether an agent's process still exists, and which processes started this one."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from takeback.model.session import Process
 
 
 def started(pid: int) -> str | None:
-    """Returns what tells a process from a later one of the same number; None if not known."""
+    """Returns what tells a process from a later one with the same id; None if unknown."""
     fields = _fields(pid)
     return fields[19] if len(fields) > 19 else None
 
 
 def _fields(pid: int) -> list[str]:
-    """Returns what Linux says of a process, from its state on; nothing elsewhere."""
+    """Returns Linux's fields for a process, from its state on; empty elsewhere."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].decode().split()
@@ -23,12 +23,12 @@ def _fields(pid: int) -> list[str]:
 
 
 def seen(pid: int) -> Process:
-    """Returns a process by its number, with what tells it from others of that number."""
+    """Returns a process by its id, with what tells it from others with that id."""
     return Process(pid, started(pid), _namespace())
 
 
 def _namespace() -> str | None:
-    """Returns which numbers of processes this one sees; None where the system does not say."""
+    """Returns the namespace of the process ids seen here; None if the system does not say."""
     try:
         return str(os.stat("/proc/self/ns/pid").st_ino)
     except OSError:
@@ -36,7 +36,7 @@ def _namespace() -> str | None:
 
 
 def can_be_seen(process: Process) -> bool:
-    """Tells whether a process's number means it here: in a container others are counted."""
+    """Tells whether a process's id means it here: a container has ids of its own."""
     return process.namespace in (None, _namespace())
 
 
@@ -46,17 +46,17 @@ def is_gone(process: Process) -> bool:
 
 
 def is_alive(process: Process) -> bool:
-    """Tells whether the very process is there, not a later one of the same number.
+    """Tells whether this very process exists, not a later one with the same id.
 
-    Asked only of one that can be seen.
+    Call it only for one that can be seen.
     """
     try:
         os.kill(process.pid, 0)
     except PermissionError:
-        return True  # somebody else's, so it is there
+        return True  # another user's, so it exists
     except (OSError, OverflowError):
         return False
-    if _fields(process.pid)[:1] in (["Z"], ["X"]):  # dead, and only not yet waited for
+    if _fields(process.pid)[:1] in (["Z"], ["X"]):  # dead, but not yet waited for
         return False
     return process.started in (None, started(process.pid))
 
@@ -64,7 +64,7 @@ def is_alive(process: Process) -> bool:
 def ancestors() -> tuple[Process, ...]:
     """Returns the processes above this one, the nearest first.
 
-    Where the system does not tell, it is the parent alone.
+    If the system does not tell, only the parent.
     """
     found = []
     pid, namespace = os.getppid(), _namespace()
@@ -76,7 +76,7 @@ def ancestors() -> tuple[Process, ...]:
 
 
 def variables(pid: int) -> dict[str, str]:
-    """Returns the environment that a process was started with; nothing where that is not told."""
+    """Returns the environment that a process was started with; empty if that is not known."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             pairs = file.read().split(b"\0")

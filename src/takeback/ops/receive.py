@@ -1,4 +1,4 @@
-"""Receive: an agent's event becomes a checkpoint, and the agent hears what it must know.
+"""Receive: an agent's event becomes a checkpoint, and the agent is told what it must know.
 
 hook ── event ──> lock ──> events that wait ──> capture ──> checkpoint
                     └─ not had in time ──> the event waits (store/pending.py)
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 
 class Received(Value):
-    """What an event came to: a checkpoint, words for the model, or a place among the waiting.
+    """The result of an event: a checkpoint, words for the model, or a place among the waiting.
 
-    ``warning`` is what the person should hear of: what the checkpoint lacks and the one before
-    it in the session did not.
+    ``warning`` is what the person should be told: what the checkpoint lacks and the one before it
+    in the session did not.
     """
 
     checkpoint: Checkpoint | None = None
@@ -61,9 +61,9 @@ def receive(
 ) -> Received:
     """Records an event; durable when it returns, as a checkpoint or as an event that waits.
 
-    ``transcript`` are the files of the conversation as long as they are now. ``came`` is when
+    ``transcript`` are the files of the conversation with their present lengths. ``came`` is when
     the event came, ``wait`` how long the lock may take, in seconds. Raises what a capture raises;
-    then the event is lost, and the next one sees all that happened.
+    then the event is lost, and the next one sees everything that happened.
     """
     store = context.store
     try:
@@ -81,16 +81,16 @@ def receive(
 def leave(
     context: Context, event: AgentEvent, transcript: tuple[TranscriptPart, ...], *, came: float
 ) -> Received:
-    """Keeps an event that there was no time for; whoever has the lock next records it."""
+    """Keeps an event that there was no time for; the next holder of the lock records it."""
     pending.leave(context.store, event, came, transcript)
     return Received(waiting=True, timed_out=True)
 
 
 def take_waiting(context: Context, *, wait: float = 0.0) -> int:
-    """Records the events that wait, unless another process has the lock: then that one does.
+    """Records the waiting events, unless another process has the lock: then that one does.
 
-    Whoever leaves an event tries this after it, and whoever releases the lock looks once more,
-    so no event is left lying because each thought that the other would see it.
+    A process that leaves an event tries this afterwards, and one that releases the lock looks once
+    more, so no event is left behind because each thought that the other would see it.
     """
     try:
         with context.locked(wait=wait) as locked:
@@ -100,7 +100,7 @@ def take_waiting(context: Context, *, wait: float = 0.0) -> int:
 
 
 def record_waiting(context: LockedContext, captured: Captured | None = None) -> int:
-    """Records the events that wait, with the files as they are now."""
+    """Records the waiting events, with the files as they are now."""
     waiting = pending.read(context.store)
     if not waiting:
         return 0
@@ -178,7 +178,7 @@ class _Step:
         return None if self._base is None else forked_from(self._base.moment)
 
     def adds_nothing(self, captured: Captured) -> bool:
-        """True when the place is there already: a second start, a round that only read."""
+        """True if the place already exists: a second start, a round that only read."""
         assert self.moment is not None
         if self.newest is None or captured.snapshot != self.newest.snapshot:
             return False
@@ -212,7 +212,7 @@ class _Step:
             drafted = drafted.replace(process=seen(event.process))
         if base is not None:
             drafted = drafted.replace(origin=Origin(base.session, base.id))
-        told = moment.kind in (PROMPT, STEER) and not late  # nobody hears what comes late
+        told = moment.kind in (PROMPT, STEER) and not late  # nobody is told what comes late
         drafted = drafted.replace(noted=self._newest_operation if told else self._noted)
         conversation, parts = self._conversation()
         drafted = drafted.replace(transcript=parts)
@@ -221,7 +221,7 @@ class _Step:
         return made
 
     def _conversation(self) -> tuple[list[bytes], tuple[TranscriptPart, ...]]:
-        """Returns the transcript's bytes, as long as its files were when the event came."""
+        """Returns the transcript's bytes, up to the lengths its files had when the event came."""
         if self._event.messages is not None:
             from takeback.model.session import TranscriptPart
 
@@ -231,7 +231,7 @@ class _Step:
         return [data for _, data in kept], tuple(part for part, _ in kept)
 
     def warning(self, made: Checkpoint, captured: Captured) -> str | None:
-        """Returns what the person must be told: what is not held that was, or that is new."""
+        """Returns what the person must be told: what is no longer held, or new and not held."""
         if made.complete and not captured.coverage.names(EXCLUDED):
             return None
         from takeback.ops.gaps import new_gaps
@@ -258,23 +258,23 @@ class _Step:
 
     @property
     def _noted(self) -> str | None:
-        """Returns the last operation that the session's model has been told of."""
+        """Returns the last operation that the session's model has been told about."""
         if self.newest is not None:
             return self.newest.noted
         if self._base is None:
             return None
         if self._event.leaf not in (None, self._base.leaf):
-            return self._base.noted  # the agent cut behind the note, which stands before its prompt
+            return self._base.noted  # the agent cut after the note, which comes before its prompt
         from takeback.ops.notes import told_until
 
         return told_until(self._context.store, self._base)
 
 
 def _base(context: Context, event: AgentEvent) -> Checkpoint | None:
-    """Returns the checkpoint that a new session descends from, if it descends from one.
+    """Returns the checkpoint that a new session descends from, if any.
 
-    The parent may have said before where the fork goes (``before_fork`` with its entry); else
-    it is where the parent stands.
+    The parent may have said beforehand where the fork goes (``before_fork`` with its entry); else
+    it is where the parent is.
     """
     if event.parent is None:
         return None
@@ -282,7 +282,7 @@ def _base(context: Context, event: AgentEvent) -> Checkpoint | None:
     entry = event.entry
     found: Checkpoint | None = None
     for checkpoint in _back(context, parent):
-        if checkpoint.kind == UNDO:  # the fork's own files may have been brought back meanwhile
+        if checkpoint.kind == UNDO:  # the fork's own files may have been restored meanwhile
             continue
         if found is None and entry is None and checkpoint.kind == FORK:
             entry = checkpoint.entry

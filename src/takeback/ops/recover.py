@@ -1,7 +1,7 @@
-"""Recovery: an interrupted operation is finished, or rolled back if it cannot be.
+"""Recovery: finishes an interrupted operation, or rolls it back if it cannot be finished.
 
-Forward when every blob that is still to be written reads back; else back to the state of the
-undo snapshot. Both can be killed and run again.
+Forward if every blob that is still to be written can be read; else back to the state of the undo
+snapshot. Both can be killed and run again.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Recovered(Value):
     conversation_error: str | None = None
 
     def sentence(self) -> str:
-        """Says it in one sentence, with each path that was left alone."""
+        """Describes it in one sentence, with each path that was left alone."""
         how = "finished" if self.finished else "rolled back"
         named = ", ".join(f"{to_text(item.path)} ({item.reason})" for item in self.left_alone)
         rest = f"; left alone: {named}" if named else ""
@@ -122,7 +122,7 @@ def _goal(
 
 
 def _roll_back(context: LockedContext, operation: Move, units: list[Unit]) -> Recovered:
-    """Makes every path its old version again; temporary files of the way forward go first."""
+    """Restores the old version of every path, after removing temporary files of the way forward."""
     blobs = StoreBlobs(context.store)
     with Translated("the recovery"):
         forward = Apply(context.workspace.fd, units, operation.id, blobs, context.reporter)
@@ -134,9 +134,9 @@ def _roll_back(context: LockedContext, operation: Move, units: list[Unit]) -> Re
 
 
 def _backward(context: Context, units: list[Unit]) -> list[Unit]:
-    """Returns the units that take these back; what was deleted with its directory comes back whole.
+    """Returns the units that take these back; what went with its directory comes back with it.
 
-    A directory that is gone is made again with all in it at once; in one that is still there
+    A directory that is gone is recreated with everything in it at once; in one that still exists
     each file comes back by itself.
     """
     numbers = {unit.path: unit.reversed().number for unit in units}

@@ -2,7 +2,7 @@
 
 lock                     one operation at a time
 capture                  what is there now
-prepare                  every change decided, all that stands in the way saved
+prepare                  every change decided, everything in the way saved
 undo snapshot   durable  from here on nothing can be lost
 journal         durable  from here on the operation is finished or rolled back
 apply                    worktree/apply.py
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 def rewind(context: LockedContext, request: Request, *, shown: Plan | None = None) -> Outcome:
     """Carries out a request. An interrupted operation was recovered before.
 
-    ``shown`` is the plan that a person said yes to; if the workspace has changed so much
-    that another one would be carried out, it is refused. Raises Refused or WriteFailed; the
-    outcome names what was left alone.
+    ``shown`` is the plan that a person agreed to; if the workspace has changed so much that a
+    different one would be carried out, it is refused. Raises Refused or WriteFailed; the outcome
+    names what was left alone.
     """
     captured = capture(context)
     captured.keep()
@@ -73,7 +73,7 @@ def rewind(context: LockedContext, request: Request, *, shown: Plan | None = Non
     if made.is_empty and request.kind == REWIND and _is_there(cut, request.facts):
         nothing = nothing_done(request.kind, request.goal, made.left_alone, scope=request.moves)
         return nothing if cut is None else _with_cut(nothing, cut)
-    if request.goal.amid is not None and shown is None:  # a plan that was shown has said it
+    if request.goal.amid is not None and shown is None:  # a plan that was shown has said so
         context.reporter.note(made.warnings[-1])
     operation = _operation(context, request)
     before = _undo_snapshot(context, captured, request, changes, operation.id)
@@ -92,7 +92,7 @@ def rewind(context: LockedContext, request: Request, *, shown: Plan | None = Non
 
 
 def refused(plan: Plan) -> Refused:
-    """Returns the error that says everything that speaks against a plan, each once."""
+    """Returns the error that lists all objections to a plan, each once."""
     reasons = "; and ".join(dict.fromkeys(one.message for one in plan.refused))
     flags = list(dict.fromkeys(one.flag for one in plan.refused))
     if not all(flags):
@@ -101,7 +101,7 @@ def refused(plan: Plan) -> Refused:
 
 
 def _operation(context: Context, request: Request) -> Move:
-    """Returns the line of the log as far as it is known before anything is done."""
+    """Returns the line of the log as far as known before anything is done."""
     goal, of = request.goal, request.of
     child = request.cut.child if request.cut is not None else None
     return Move(
@@ -124,9 +124,9 @@ def _operation(context: Context, request: Request) -> Move:
 
 
 def _is_there(cut: Cut | None, facts: Facts) -> bool:
-    """Tells whether the conversation need not move: it is at the very session already.
+    """Tells whether the conversation need not move, as it is already at this very session.
 
-    Going to that session again after an undo is an operation, or there would be nothing to undo.
+    Going to that session again after an undo is an operation, else there would be nothing to undo.
     """
     if cut is None:
         return True

@@ -1,8 +1,8 @@
 """Running: the turns that agents are working on now, here and in every other workspace.
 
-A turn runs from its prompt until its end is told, and that of its background tasks. An agent that
-was killed tells no end, so its process must be there; where no process is known, or it is one of a
-container, it must have spoken within the hour.
+A turn runs from its prompt until its end, and that of its background tasks, is announced. An agent
+that was killed announces no end, so its process must exist; if no process is known, or it is one of
+a container, the agent must have sent an event within the hour.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     IsOver = Callable[[Checkpoint], bool]
 
 _SILENT_FOR = 3600.0
-"""An agent whose process cannot be seen and that said nothing for so long is taken for gone."""
+"""An agent whose process cannot be seen and that was silent for so long is considered gone."""
 
 
 class RunningTurn(Value):
-    """A turn that an agent is working on, or whose background tasks go on after its end."""
+    """A turn that an agent is working on, or whose background tasks continue after its end."""
 
     session: SessionId
     agent: str
@@ -46,9 +46,9 @@ class RunningTurn(Value):
 
 
 class Caller(Value):
-    """Who asks: the sessions and agents named to it or to a process above it, and those processes.
+    """Who asks: the sessions and agents named to it or to its ancestors, and those processes.
 
-    An agent is named alone where its tools are not told the session.
+    Only the agent is named if its tools are not told the session.
     """
 
     sessions: frozenset[SessionId] = frozenset()
@@ -56,12 +56,12 @@ class Caller(Value):
     above: tuple[Process, ...] = ()
 
     def is_in(self, newest: Checkpoint) -> bool:
-        """Tells whether it may be a tool of the session that a checkpoint is the newest of."""
+        """Tells whether it may be a tool of the session whose newest checkpoint is given."""
         named = newest.session in self.sessions or newest.agent in self.agents
         return named or self.is_below(newest.process)
 
     def is_below(self, process: Process | None) -> bool:
-        """Tells whether a process started this one, or one that did."""
+        """Tells whether a process started this one, directly or through others."""
         return process is not None and any(_is_same(process, one) for one in self.above)
 
 
@@ -74,7 +74,7 @@ def _is_same(one: Process, other: Process) -> bool:
 def running_turns(context: Context, ledger: Ledger, is_over: IsOver) -> tuple[RunningTurn, ...]:
     """Returns the turns that are running here now, their agents alive.
 
-    ``is_over`` tells of a session's newest checkpoint whether its turn ended without a word.
+    ``is_over`` tells from a session's newest checkpoint whether its turn ended unannounced.
     """
     states = open_states(context, ledger, is_over)
     found = []
@@ -88,10 +88,10 @@ def running_turns(context: Context, ledger: Ledger, is_over: IsOver) -> tuple[Ru
 
 
 def open_states(context: Context, ledger: Ledger, is_over: IsOver) -> dict[str, TurnState]:
-    """Returns how each turn stands that was never told to be over, by its id.
+    """Returns the state of each turn whose end was never announced, by its id.
 
-    The turn of an agent that is not there any more does not run: it was left unfinished, or if
-    only its background tasks went on, it has ended.
+    The turn of an agent that is gone is not running: it was left unfinished, or if only its
+    background tasks continued, it has ended.
     """
     states: dict[str, TurnState] = {}
     now = context.clock.now()
@@ -110,14 +110,14 @@ def open_states(context: Context, ledger: Ledger, is_over: IsOver) -> dict[str, 
 
 
 def as_it_stands(turn: Turn | None, states: Mapping[str, TurnState]) -> Turn | None:
-    """Returns a turn of the ledger with its state by ``open_states``."""
+    """Returns a turn of the ledger with its state from ``open_states``."""
     if turn is None or turn.id not in states:
         return turn
     return turn.replace(state=states[turn.id])
 
 
 def _works(newest: Checkpoint, spoke: float, now: float) -> bool:
-    """Tells whether the agent of a session whose turn has not ended is there."""
+    """Tells whether the agent of a session with an open turn still exists."""
     if newest.process is not None and can_be_seen(newest.process):
         return is_alive(newest.process)
     return now - spoke < _SILENT_FOR
@@ -126,11 +126,11 @@ def _works(newest: Checkpoint, spoke: float, now: float) -> bool:
 def calling_turn(
     home: str, environ: Mapping[str, str], caller: Caller, *, now: float
 ) -> RunningTurn | None:
-    """Returns the running turn that the caller was started in, whatever its workspace.
+    """Returns the running turn that the caller was started in, in any workspace.
 
-    All stores are asked: a model may call from another directory than the one it works in. Only
-    what the agent itself announced ends a turn here. A transcript that says that the person
-    stopped it, and an agent that is gone, may both be the model's own doing.
+    All stores are searched: a model may call from a directory other than the one it works in. Only
+    what the agent itself announced ends a turn here. The model itself may have caused a transcript
+    to say that the person stopped it, or the agent to be gone.
     """
     if not (caller.sessions or caller.agents or caller.above):
         return None
@@ -144,7 +144,7 @@ def calling_turn(
                     background = newest.moment.phase == moments.BACKGROUND
                     prompt = _prompt(store, newest)
                     return RunningTurn(newest.session, newest.agent or "", prompt, background)
-        except (TakebackError, OSError):  # one store that does not read hides no other
+        except (TakebackError, OSError):  # one unreadable store must not hide the others
             continue
         finally:
             store.close()
@@ -152,9 +152,9 @@ def calling_turn(
 
 
 def _is_unended(store: Store, newest: Checkpoint) -> bool:
-    """Tells whether a session's newest turn runs or was closed by others than its agent.
+    """Tells whether a session's newest turn is running or was not closed by its agent.
 
-    Checkpoints that no event made stand between: a model may make them too.
+    Checkpoints not made by an event are skipped: a model may make them too.
     """
     from takeback.store.checkpoints import checkpoints_back
 
@@ -187,7 +187,7 @@ def _newest(store: Store, caller: Caller) -> Iterator[Checkpoint]:
 
 
 def _prompt(store: Store, newest: Checkpoint) -> str:
-    """Returns the words of the turn that a session's newest checkpoint is in."""
+    """Returns the prompt of the turn that a session's newest checkpoint is in."""
     from takeback.store.checkpoints import checkpoints_back
 
     for one in checkpoints_back(store, newest.commit):

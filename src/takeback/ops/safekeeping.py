@@ -1,4 +1,4 @@
-"""Safekeeping: what stands in the way of an operation and is in no snapshot is saved first."""
+"""Safekeeping: saves first what is in the way of an operation and in no snapshot."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Safekeeping:
         self._save = save
         self.extra: dict[bytes, Entry] = {}
         self.parents: dict[bytes, Entry] = {}
-        """The directories that lead to ``extra`` and that no snapshot holds either."""
+        """The directories above ``extra`` that no snapshot holds either."""
 
     def status(self, path: bytes) -> os.stat_result | None:
         """Looks at a path without following a link at any of its components.
 
-        None if nothing is there. Raises OSError where we may not look: then nobody knows.
+        None if nothing is there. Raises OSError if we may not look: then it is unknown.
         """
         parent, _, name = path.rpartition(b"/")
         try:
@@ -65,7 +65,7 @@ class Safekeeping:
         return found is not None and S_ISDIR(found.st_mode)
 
     def is_still(self, path: bytes, made: Entry) -> bool:
-        """Tells whether a path is what an operation made; of a directory, its own bits only."""
+        """Tells whether a path is what an operation made; of a directory only the bits count."""
         parent, _, name = path.rpartition(b"/")
         if made.is_directory:
             found = self.status(path)
@@ -80,7 +80,7 @@ class Safekeeping:
             os.close(fd)
 
     def kept(self, path: bytes) -> Entry | None:
-        """Saves a file that no snapshot holds; None if it cannot be."""
+        """Saves a file that no snapshot holds; None if it cannot be saved."""
         parent, _, name = path.rpartition(b"/")
         try:
             fd = kernel.open_directory_beneath(self._root_fd, parent)
@@ -123,14 +123,14 @@ class Safekeeping:
         return entry
 
     def inside(self, path: bytes) -> Inside:
-        """Puts all in a directory that makes way into the sink, and returns it.
+        """Puts the contents of a directory that makes way into the sink, and returns them.
 
-        By path relative to it, parents first. Raises Unsavable or OSError if not all of it can
-        be saved. ``keep_directory`` then makes it part of ``extra``.
+        By path relative to it, parents first. Raises Unsavable or OSError if not all of it can be
+        saved. Afterwards ``keep_directory`` makes it part of ``extra``.
         """
         found = self._look_into(path)
         pending = sorted(found, reverse=True)
-        while pending:  # however deep it is, one directory is open at a time
+        while pending:  # one directory is open at a time, however deep it goes
             place = pending.pop()
             if found[place].is_directory:
                 below = self._look_into(place)
@@ -140,7 +140,7 @@ class Safekeeping:
         return tuple((place[base:], found[place]) for place in sorted(found))
 
     def keep_directory(self, path: bytes, inside: Inside) -> Entry:
-        """Notes what of a directory and all in it no snapshot holds; returns its own entry."""
+        """Notes what no snapshot holds of a directory and its contents; returns its own entry."""
         for place, entry in inside:
             full = path + b"/" + place
             if full not in self._held:
@@ -151,7 +151,7 @@ class Safekeeping:
         return self.keep_bits(path, found.st_mode)
 
     def _look_into(self, path: bytes) -> dict[bytes, Entry]:
-        """Returns all that is directly in a directory, by full path, its files in the sink."""
+        """Returns the direct contents of a directory, by full path, with its files in the sink."""
         found = {}
         fd = kernel.open_directory_beneath(self._root_fd, path)
         try:

@@ -1,4 +1,4 @@
-"""Save: before an edit tool touches a file that no snapshot holds, its bytes are kept.
+"""Save: keeps the bytes of a file that no snapshot holds, before an edit tool touches it.
 
 An ignored file in an ignored directory, or a file outside the workspace: neither is in any
 snapshot, and after the tool has run its old bytes are gone. No scan is made; a path that the
@@ -67,7 +67,7 @@ def save_before(context: LockedContext, event: AgentEvent) -> None:
 
 
 def _is_held(context: Context, sink: PackSink, snapshot: bytes, path: bytes) -> bool:
-    """Tells whether a snapshot names a path and the store has what it names."""
+    """Tells whether a snapshot has a path and the store has its bytes."""
     try:
         entry = trees.lookup(context.store, snapshot, path)
     except StoreDamaged:
@@ -124,7 +124,7 @@ def _write(
 
 
 class Saved:
-    """Files as they were before the first tool touched them after a checkpoint."""
+    """Files as they were before a tool first touched them after a checkpoint."""
 
     def __init__(self, inside: dict[bytes, Entry], outside: dict[bytes, Entry]) -> None:
         self.inside = inside
@@ -134,9 +134,9 @@ class Saved:
 def saved_since(
     store: Store, checkpoint: Checkpoint, family: Collection[str] = frozenset()
 ) -> Saved:
-    """Returns the oldest of each file saved before tools after ``checkpoint``.
+    """Returns the oldest version of each file saved before tools that ran after ``checkpoint``.
 
-    In its own session, and in those of its ``family``: what descends from it went on there.
+    In its own session, and in those of its ``family``, in which it was continued.
     """
     found = []
     for session in {checkpoint.session, *family}:
@@ -149,7 +149,7 @@ def saved_since(
                 if sequence < checkpoint.sequence:
                     break
                 found.append((sequence, record))
-        except StoreDamaged:  # what is behind the damage cannot be had; the rest can
+        except StoreDamaged:  # what is beyond the damage is lost; the rest is not
             continue
     inside: dict[bytes, Entry] = {}
     outside: dict[bytes, Entry] = {}

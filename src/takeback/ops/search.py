@@ -1,7 +1,7 @@
-"""Search: finds again what was asked, which files changed, and what stood in them.
+"""Search: finds again what was asked, which files changed, and what was in them.
 
 Each answer has the place to go back to: before a prompt, before the change of a file, or the newest
-checkpoint that holds a content. All words must stand in one prompt, path or line of a file.
+checkpoint that holds a content. All words must be in one prompt, path or line of a file.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _LINK = 0o120000
 
 
 class Found(Value):
-    """One thing that a search found, and where in it the text stands.
+    """One thing that a search found, and where in it the text is.
 
-    ``checkpoint`` is where it was found, ``place`` where to go back to. Of a path ``change`` says
-    what became of it: created, changed or deleted.
+    ``checkpoint`` is where it was found, ``place`` where to go back to. For a path ``change`` says
+    what happened to it: created, changed or deleted.
     """
 
     checkpoint: Checkpoint
@@ -82,7 +82,7 @@ def _changed(
 ) -> Found:
     turn = questions.turn_by_id(ledger, change.turn) if change.turn is not None else None
     kind = change.kind
-    if turn is not None:  # what became of it in all
+    if turn is not None:  # what happened to it altogether
         in_all = {one.path: one.kind for one in questions.turn_changes(ledger, turn.id)}
         kind = in_all.get(change.path, kind)
     place = _before(context, ledger, checkpoint, turn, change.path, held=kind != ADDED)
@@ -98,7 +98,7 @@ def _before(
     *,
     held: bool,
 ) -> Checkpoint:
-    """Returns the place before a change: before its turn, if the path was as it should be there."""
+    """Returns the place before a change: before its turn, if the path was right there."""
     before = ledger.by_id(turn.before) if turn is not None else None
     for place in (before, ledger.previous(checkpoint)):
         if place is not None and _holds(context, place, path) == held:
@@ -119,7 +119,7 @@ def search_contents(
     """Returns the files of snapshots that have a line with all words, newest first.
 
     Each version of a file is read once, and the newest checkpoint that holds it is the answer.
-    Larger files, and what is left when time or bytes have run out, are said to the reporter.
+    Larger files, and what is left when time or bytes run out, are reported to the reporter.
     """
     return _Contents(context, [word.casefold() for word in words]).search(ledger, limit)
 

@@ -1,13 +1,13 @@
-"""The file of a new session, made only where its agent keeps such files, and through no link.
+"""The file of a new session, created only where its agent keeps such files, and through no link.
 
-Where a transcript lies is what an event said, and what stands at that path now may be somebody
-else's doing: a link in the place of the directory would lead anywhere. So a new file goes
+An event says where a transcript is, and what is at that path now may be somebody else's doing: a
+link in place of the directory could lead anywhere. So a new file goes
 
     into the very directory that the old transcript was read from: same device, same inode
     or beneath the agent's own directory (``~/.claude/projects``): that one may be a link, and
        is followed; below it no component may be one. What is missing there is made.
 
-and nowhere else. The directory is opened by that rule and the file is made in what is open.
+and nowhere else. The directory is opened by that rule and the file is created in what is open.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class Berth(Value):
-    """Where a session's file may be made: in the directory ``place``, or beneath ``root``.
+    """Where a session's file may be created: in the directory ``place``, or beneath ``root``.
 
     An empty one allows nothing. An empty ``path`` means that there is no file.
     """
@@ -33,18 +33,18 @@ class Berth(Value):
     root: str = ""
 
     def check(self, checkpoint: str) -> None:
-        """Raises Refused if the file could not be made now; changes nothing."""
+        """Raises Refused if the file could not be created now; changes nothing."""
         if not self.path:
             return
         try:
             os.close(self._open(make=False))
-        except FileNotFoundError:  # beneath the root: it is made when the file is
+        except FileNotFoundError:  # beneath the root: it is created with the file
             return
         except OSError as error:
             raise self._refused(error, checkpoint) from None
 
     def write(self, data: bytes, checkpoint: str) -> str:
-        """Makes the file, which must not be there unless with these very bytes.
+        """Creates the file, which must not exist unless with these very bytes.
 
         Returns the place of its directory. Raises Refused or WriteFailed; may be called again
         after a crash.
@@ -62,7 +62,7 @@ class Berth(Value):
             os.close(fd)
 
     def _open(self, *, make: bool) -> int:
-        """Opens the directory; raises OSError: FileNotFoundError if it may be made."""
+        """Opens the directory; raises OSError: FileNotFoundError if it may be created."""
         folder = os.path.dirname(self.path)
         if not folder.startswith("/"):
             raise _NotAllowed("its path is not absolute")
@@ -131,6 +131,6 @@ def _enter(fd: int, name: bytes, *, make: bool) -> int:
             raise
     try:
         durable.mkdir(name, dir_fd=fd)
-    except FileExistsError:  # another session's, just now
+    except FileExistsError:  # another session has just created it
         pass
     return kernel.open_directory_beneath(fd, name)

@@ -1,4 +1,4 @@
-"""Sessions: the list of them, the tree that they form, and where the files stand in it."""
+"""Sessions: the list of them, the tree that they form, and where the files are in it."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 def before_newest_turn(context: Context, ledger: Ledger, session: str) -> Checkpoint | None:
-    """Returns the place before the newest turn that is not yet taken back; None if there is none.
+    """Returns the place before the newest turn not yet taken back; None if there is none.
 
-    A rewind that nothing has followed since counts as being at its target, so that the next one
-    goes one turn further back.
+    A rewind that nothing has followed counts as being at its target, so that the next one goes one
+    turn further back.
     """
     turn = questions.newest_number(ledger, session)
     newest = _newest_event(ledger, session)
@@ -40,7 +40,7 @@ def before_newest_turn(context: Context, ledger: Ledger, session: str) -> Checkp
     for last in _moves(context):
         target = None if last.target is None else ledger.by_id(last.target)
         if target is None or target.session not in line:
-            continue  # of another agent's session: this one stands where it stood
+            continue  # of another agent's session: this one stays where it was
         if newest is None or last.time > newest:
             turn = target.turn or 0
             if target.kind == PROMPT:
@@ -63,7 +63,7 @@ def _newest_event(ledger: Ledger, session: str) -> float | None:
 
 
 def beginning_of(ledger: Ledger, checkpoint: Checkpoint) -> Checkpoint:
-    """Returns the place before the turn that a checkpoint stands in, itself if it is in none."""
+    """Returns the place before the turn that a checkpoint is in, itself if it is in none."""
     turn = None
     if checkpoint.agent is not None and checkpoint.turn:
         turn = questions.turn_of(ledger, checkpoint)
@@ -78,7 +78,7 @@ class SessionEntry(Value):
     checkpoints: int
     newest: Turn | None
     disagrees: str | None = None
-    """What takeback did to the files that the session's conversation does not know of."""
+    """What takeback did to the files that the session's conversation does not know about."""
 
 
 def sessions(context: Context, ledger: Ledger, *, is_over: IsOver) -> list[SessionEntry]:
@@ -114,7 +114,7 @@ def _stale(
 
 
 class Elsewhere(Value):
-    """A fork into a directory of its own: it goes on in another workspace."""
+    """A fork into a directory of its own: it continues in another workspace."""
 
     directory: str
     session: str | None
@@ -129,7 +129,7 @@ class Node(Value):
     here: Side | None
     children: tuple[Node, ...]
     amid: str | None = None
-    """The interrupted operation in whose middle the checkpoint before the turn was taken."""
+    """The interrupted operation during which the checkpoint before the turn was taken."""
     elsewhere: tuple[Elsewhere, ...] = ()
 
 
@@ -141,7 +141,7 @@ whoever reads the document would run out of stack."""
 
 
 class _Around(Value):
-    """How things stand now, for the nodes of a tree."""
+    """The present state, for the nodes of a tree."""
 
     here: Place | None
     amid: Mapping[str, str]
@@ -206,7 +206,7 @@ def _node(
     below: Mapping[SessionId | str, list[Session]],
     session: Session,
 ) -> Node:
-    """Makes the node of a session; ``below`` are those that descend from a turn or a session."""
+    """Makes the node of a session; ``below`` has the descendants of each turn or session."""
 
     def nodes(of: SessionId | str) -> tuple[Node, ...]:
         return tuple(_node(ledger, around, below, child) for child in below.get(of, ()))
@@ -223,10 +223,10 @@ def _node(
 
 
 def places(ledger: Ledger, session: str, entries: list[str]) -> dict[str, Checkpoint]:
-    """Returns the newest checkpoint on a session's line that stands at each entry.
+    """Returns the newest checkpoint on a session's line at each entry.
 
-    An entry is the agent's own id: of the prompt that a checkpoint was made before, or of the
-    leaf that the agent stood at.
+    An entry is the agent's own id: of the prompt before which a checkpoint was made, or of the leaf
+    that the agent was at.
     """
     wanted, found = set(entries), {}
     for one in questions.line(ledger, session):

@@ -1,4 +1,4 @@
-"""Standing: the place that the files stand at, and what changed by hand since."""
+"""Standing: the place that the files are at, and what changed by hand since."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 class Standing(Value):
-    """The checkpoint that the files stand at: ``before``, ``in`` or ``after`` a turn, or ``at`` it.
+    """The checkpoint that the files are at: ``before``, ``in`` or ``after`` a turn, or ``at`` it.
 
-    ``sessions`` are all that there are, among which a short name has to be told from others.
+    ``sessions`` are all sessions, among which a short name must be unique.
     """
 
     checkpoint: Checkpoint
@@ -35,14 +35,15 @@ class Standing(Value):
 
 
 class Dirty(Value):
-    """What changed since the newest state that takeback knows; ``unknown`` is why nobody knows."""
+    """What changed since the newest state that takeback knows; ``unknown`` says why none can
+    tell."""
 
     changes: tuple[Change, ...] = ()
     unknown: str | None = None
 
 
 def standing(context: Context, ledger: Ledger) -> Standing | None:
-    """Returns where the files stand; None before the first checkpoint."""
+    """Returns where the files are; None before the first checkpoint."""
     place = current_place(context, ledger)
     found = None if place is None else ledger.by_id(place)
     if found is None:
@@ -55,7 +56,7 @@ def standing(context: Context, ledger: Ledger) -> Standing | None:
 
 
 def dirty(context: Context, seen: SnapshotId | None) -> Dirty:
-    """Compares the files with the newest state that takeback knows; keeps nothing, takes no lock.
+    """Compares the files with the newest state that takeback knows; stores nothing, takes no lock.
 
     Never fails: ``status`` has to answer whatever the state of the store.
     """

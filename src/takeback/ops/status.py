@@ -30,10 +30,10 @@ _DAY = 86400
 
 class Status(Value):
     """``snapshot_bytes`` are those of ``bytes`` that hold files and conversations, ``growth`` those
-    of these that came in the last day.
+    of them added in the last day.
 
     ``recording_off_by`` names what keeps agents' events from being recorded, None if nothing does.
-    ``dirty`` is None where nobody looked.
+    ``dirty`` is None if that was not checked.
     """
 
     root: bytes
@@ -66,7 +66,7 @@ class Status(Value):
 def status(
     context: Context, ledger: Ledger, *, home: str, is_over: Callable[[Checkpoint], bool]
 ) -> Status:
-    """Reads; changes nothing. ``home`` is where the log of all hooks is."""
+    """Only reads. ``home`` is where the log of all hooks is."""
     store = context.store
     checkpoints, snapshots, sessions = ledger.counts()
     size = _size(store, context.clock.now() - _DAY)
@@ -121,7 +121,7 @@ def nothing_yet(
 
 
 def _disagreeing(entries: list[SessionEntry]) -> tuple[SessionEntry, ...]:
-    """Returns the sessions that somebody may go on with and whose conversation is behind."""
+    """Returns the sessions that may be continued and whose conversation is behind."""
     used = {session.id for session in in_use([entry.session for entry in entries])}
     stale = (entry for entry in entries if entry.disagrees is not None)
     return tuple(e for e in stale if e.session.id in used or not e.session.last_event)
@@ -134,7 +134,7 @@ class _Size(Value):
 
 
 def _size(store: Store, since: float) -> _Size:
-    """Returns the bytes on disk, those of snapshots, and those of these younger than ``since``."""
+    """Returns the bytes on disk, those of snapshots, and those of them newer than ``since``."""
     total = snapshots = young = 0
     objects = os.path.join(store.git_dir, "objects")
     for base, _, names in os.walk(store.directory):

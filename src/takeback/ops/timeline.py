@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 class TimelineEntry(Value):
     """One checkpoint, and what changed since the state before it.
 
-    Where a turn begins, ``turn`` is that turn and ``done`` what it changed in all; for a prompt
-    typed meanwhile ``done`` is what came of it. ``earlier`` are the person's edits that were
-    found when the session of a turn started again.
+    If a turn begins here, ``turn`` is that turn and ``done`` everything that it changed; for a
+    prompt typed during a turn ``done`` is what followed from it. ``earlier`` are the person's edits
+    that were found when the session of a turn started again.
     """
 
     checkpoint: Checkpoint
@@ -48,7 +48,7 @@ class TimelineEntry(Value):
 
     @property
     def shown(self) -> tuple[OwnedChange, ...]:
-        """What a line about it shows: what the prompt caused, else what was found changed."""
+        """What its line shows: what the prompt caused, else what was found changed."""
         return self.done if self.is_prompted else self.changes
 
     @property
@@ -58,7 +58,7 @@ class TimelineEntry(Value):
 
     @property
     def outside(self) -> tuple[OwnedChange, ...]:
-        """What the person changed by their own hand before it."""
+        """What the person changed by hand before it."""
         return tuple(one for one in self.before if one.who == OUTSIDE)
 
     @property
@@ -79,10 +79,10 @@ class TimelineEntry(Value):
 class Listing(Value):
     """A part of the timeline as a list shows it, newest first.
 
-    ``here`` is the entry that the files stand at, None if it is not among them. ``resumed`` are
-    the sessions that stand on an entry because nobody has gone on with them yet; ``more`` is how
-    many older entries there are; ``elsewhere`` the place where the files stand if that is
-    none of the entries.
+    ``here`` is the entry that the files are at, None if it is not among them. ``resumed`` are the
+    sessions that are shown on an entry because they were not continued yet; ``more`` is how many
+    older entries there are; ``elsewhere`` the place where the files are if that is none of the
+    entries.
     """
 
     entries: tuple[TimelineEntry, ...]
@@ -102,7 +102,7 @@ def listing(
     everything: bool = False,
     limit: int = -1,
 ) -> Listing:
-    """Returns what a list of the timeline shows; sessions without a turn stand where they begin."""
+    """Returns what a list of the timeline shows; sessions without a turn are where they begin."""
     unused = NO_OFFSHOOTS if everything else offshoots(ledger)
     left_out = () if everything else (*FOLDED, UNDO)
     found = ledger.checkpoints(
@@ -164,7 +164,7 @@ def behind(
 ) -> Listing:
     """Returns the newest turns and labelled places of a session's line: its own, its parents'.
 
-    Of a parent those that the child has behind it: they are what ``turn:N`` means there.
+    Of a parent, those before the child's beginning: they are what ``turn:N`` means there.
     """
     found: list[Checkpoint] = []
     origin: Checkpoint | None = None
@@ -192,7 +192,7 @@ def _is_behind(checkpoint: Checkpoint, origin: Checkpoint | None) -> bool:
 def entries(
     store: Store, ledger: Ledger, checkpoints: Sequence[Checkpoint], states: Mapping[str, TurnState]
 ) -> list[TimelineEntry]:
-    """Returns checkpoints with their changes, the lines counted as far as that is quick.
+    """Returns checkpoints with their changes, with lines counted if that is quick.
 
     ``states`` are those of ``running.open_states``.
     """
@@ -208,7 +208,7 @@ def _entry(
     caused: list[CheckpointId] | None,
     states: Mapping[str, TurnState],
 ) -> TimelineEntry:
-    """Returns a checkpoint with its changes and, where one begins, its turn."""
+    """Returns a checkpoint with its changes and, if one begins there, its turn."""
     if caused is not None:
         done = tuple(steps.changes_of(ledger, checkpoint, caused))
         return TimelineEntry(checkpoint, tuple(ledger.changes(checkpoint.id)), done=done)
@@ -235,13 +235,13 @@ class Shown(Value):
     tools: tuple[tuple[str, int], ...] = ()
     """The tools that its turn used, each with how often."""
     steps: tuple[TimelineEntry, ...] = ()
-    """What belongs to its turn after it: rounds, prompts typed meanwhile, the end."""
+    """What follows it in its turn: rounds, prompts typed meanwhile, the end."""
     beyond: tuple[bytes, ...] = ()
     """Files outside the workspace that edit tools of its turn changed, by absolute path."""
 
 
 def show(context: Context, ledger: Ledger, checkpoint: Checkpoint, *, is_over: IsOver) -> Shown:
-    """Returns a checkpoint with its changes, its turn, and all that it does not hold."""
+    """Returns a checkpoint with its changes, its turn, and everything that it does not hold."""
     store, states = context.store, open_states(context, ledger, is_over)
     (shown,) = entries(store, ledger, [checkpoint], states)
     parts = _steps(store, ledger, shown)

@@ -1,8 +1,7 @@
 """Reads agents' transcripts: the only code that opens one.
 
-An agent may be writing it at the same moment, and what works beside the agent may have put
-anything in its place. So only an ordinary file is read, never more of it than a limit, and
-nothing is waited for.
+An agent may be writing it at the same moment, and another program may have put anything in its
+place. So only an ordinary file is read, never more of it than a limit, and never by blocking.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 def parts_now(paths: tuple[str, ...]) -> tuple[TranscriptPart, ...]:
-    """Returns the files of a transcript with their present length; those not there are left out.
+    """Returns the files of a transcript with their present length; missing ones are left out.
 
-    An agent only appends, so the first bytes of that length are the transcript of this moment
-    whenever they are read.
+    An agent only appends, so that many first bytes are the transcript of this moment whenever they
+    are read.
     """
     found = []
     for path in paths:
@@ -37,10 +36,10 @@ def parts_now(paths: tuple[str, ...]) -> tuple[TranscriptPart, ...]:
 
 
 def read_part(part: TranscriptPart) -> tuple[TranscriptPart, bytes] | None:
-    """Returns the first bytes of a file, and the part that they are.
+    """Returns the first bytes of a file, and which part they are.
 
     The part says how many they are and which directory they were found in. None if the file is
-    not there, is no ordinary one, or is too long to be kept.
+    missing, not an ordinary one, or too long to be kept.
     """
     if part.size > _LIMIT:
         return None
@@ -53,7 +52,7 @@ def read_part(part: TranscriptPart) -> tuple[TranscriptPart, bytes] | None:
 
 
 def read_now(path: str) -> bytes | None:
-    """Returns all of a file; None where ``read_part`` gives none."""
+    """Returns all of a file; None if ``read_part`` would return None."""
     try:
         with _Opened(path) as file:
             data = file.read(_LIMIT + 1) if file.size <= _LIMIT else None
@@ -63,7 +62,7 @@ def read_now(path: str) -> bytes | None:
 
 
 def read_tail(path: str, most: int) -> bytes | None:
-    """Returns the last bytes of a file; None if it is not there or no ordinary one."""
+    """Returns the last bytes of a file; None if it is missing or not an ordinary one."""
     try:
         with _Opened(path) as file:
             return file.read(most, at=max(0, file.size - most))
@@ -72,7 +71,7 @@ def read_tail(path: str, most: int) -> bytes | None:
 
 
 def first_line(path: str, most: int) -> bytes | None:
-    """Returns the first line, or ``most`` bytes of it; None as ``read_tail`` does."""
+    """Returns the first line, or ``most`` bytes of it; None as in ``read_tail``."""
     try:
         with _Opened(path) as file:
             line = b""
@@ -87,12 +86,12 @@ def first_line(path: str, most: int) -> bytes | None:
 
 
 def place_of(status: os.stat_result) -> str:
-    """Returns what tells a directory from any other that may stand at its path."""
+    """Returns what tells a directory from any other that may be at its path."""
     return f"{status.st_dev:x}-{status.st_ino:x}"
 
 
 class _Opened:
-    """An ordinary file, open to be read; raises OSError or ValueError if there is none."""
+    """An ordinary file, open for reading; raises OSError or ValueError if there is none."""
 
     def __init__(self, path: str) -> None:
         folder, name = os.path.split(path)
@@ -115,7 +114,7 @@ class _Opened:
         os.close(self._fd)
 
     def read(self, most: int, *, at: int = 0) -> bytes:
-        """Returns ``most`` bytes from a place on, or what there is."""
+        """Returns ``most`` bytes from a position on, or what there is."""
         pieces = []
         while most > 0:
             piece = os.pread(self._fd, min(most, _PIECE), at)

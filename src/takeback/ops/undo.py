@@ -36,10 +36,10 @@ def next_step(context: Context, kind: StepKind) -> Step:
 
 
 def _scope(context: Context, step: Step, goal: Goal) -> Scope:
-    """Keeps to the scope of the operation, and takes back all else that it touched."""
+    """Keeps to the scope of the operation, and takes back everything else that it touched."""
     changed = step.last.written + step.last.deleted + len(step.last.touched)
     if not step.operation.moves_files or not changed:
-        # What it left alone is left alone.
+        # What it left alone stays alone.
         return Scope(step.operation.paths, files=False, asked=False)
     touched = {change.path: change for change in _made(context, step, goal)}
     touched.update((change.path, change) for change in step.last.touched)
@@ -47,10 +47,10 @@ def _scope(context: Context, step: Step, goal: Goal) -> Scope:
 
 
 def _made(context: Context, step: Step, goal: Goal) -> Iterator[Change]:
-    """Yields what the operation made and both its snapshots show.
+    """Yields what the operation made that both its snapshots show.
 
-    An ignore rule that came since would hide it from the capture, and undo would leave it. What
-    the state before does not vouch for may have been there and is nobody's to remove.
+    A later ignore rule would hide it from the capture, and undo would leave it. What the state
+    before does not vouch for may have existed and must not be removed.
     """
     store, paths = context.store, step.operation.paths
     before, after = bytes.fromhex(goal.tree), bytes.fromhex(step.last.after)

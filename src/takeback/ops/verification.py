@@ -1,7 +1,7 @@
-"""Verification: what an operation really did, seen in a capture after it.
+"""Verification: what an operation really did, as seen in a capture after it.
 
-The snapshots before and after an operation show most of what it did. What they do not show
-within its scope it must say itself, or undo would not know of it: see ``touched``.
+The snapshots before and after an operation show most of what it did. What they do not show within
+its scope it must record itself, or undo would not know about it: see ``touched``.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Verification:
         self._done = {change.path: change for change in _changes(carried.entry.units, skipped)}
 
     def left_alone(self, items: Iterable[LeftAlone]) -> dict[bytes, LeftAlone]:
-        """Returns what is left alone, by path, without what is right all the same."""
+        """Returns what is left alone, by path, without what is right anyway."""
         left = {item.path: item for item in items}
         if self._operation.moves_files:
             for item in self._surfaced():
@@ -71,7 +71,7 @@ class Verification:
     def is_at_target(self, left: Mapping[bytes, LeftAlone]) -> bool:
         """Tells whether every path in scope is as the target has it.
 
-        What is left alone by the user's own choice, with its parents, is not looked at; anything
+        What is left alone by the user's own choice is not checked, nor are its parents; anything
         else that is left alone means no.
         """
         if not self._operation.moves_files:
@@ -96,9 +96,10 @@ class Verification:
         )
 
     def _surfaced(self) -> Iterator[LeftAlone]:
-        """Names what no snapshot held when the rewind began and what the target does not know.
+        """Yields what no snapshot held when the rewind began and the target does not know.
 
-        An ignored directory, say, whose ignore rule the rewind took back: it stays, and shows now.
+        For example an ignored directory whose ignore rule the rewind took back: it stays, and shows
+        up now.
         """
         found: list[bytes] = []
         for change in self._differences(on_damage=lambda path, error: None):
@@ -112,7 +113,7 @@ class Verification:
             yield LeftAlone(change.path, text, by_rule=by_choice(reason))
 
     def _differences(self, on_damage: trees.OnDamage) -> Iterator[Change]:
-        """Yields each path in scope that is not the same now as in the target."""
+        """Yields each path in scope that differs from the target now."""
         wanted = bytes.fromhex(self._goal.tree)
         for change in trees.diff(
             self._context.store, self._after.tree, wanted, on_damage=on_damage
@@ -131,14 +132,14 @@ class Verification:
             if self._is_done(change) or (
                 change.new is None and _same(change.old, self._saved_then[change.path])
             ):
-                continue  # an ignored file of then: it came back, or was right, and is held now
+                continue  # ignored then: it was restored, or was right, and is held now
             if change.old is None and self._is_on_disk(change.path, change.new):
-                continue  # right, and only ignored by a rule that came to light
+                continue  # right, and only ignored by a rule that came back
             return False
         return not damaged
 
     def _is_done(self, change: Change) -> bool:
-        """Tells whether a path is what the operation made of it, whatever the target's tree has."""
+        """Tells whether a path is as the operation left it, whatever the target's tree has."""
         done = self._done.get(change.path)
         return done is not None and _same(done.new, change.old)
 
@@ -148,7 +149,7 @@ class Verification:
         return not in_scope or wanted is None or wanted == self._after.root_mode
 
     def _all_done(self) -> bool:
-        """Tells whether what was written and deleted is so, where no snapshot shows it too."""
+        """Tells whether everything was written and deleted, also where no snapshot shows it."""
         return all(
             _same(change.new, self._now[path]) or self._is_on_disk(path, change.new)
             for path, change in self._done.items()
@@ -171,7 +172,7 @@ class Verification:
 
 
 class Brought:
-    """What the target of an operation held: brought back, it is held again, whatever ignores it."""
+    """What an operation's target held: once restored, it is held again, whatever ignores it."""
 
     def __init__(self, store: Store, operation: Move, goal: Goal) -> None:
         self._paths = operation.paths
@@ -180,7 +181,7 @@ class Brought:
         self._coverage = goal.coverage
 
     def holds(self, path: bytes, *, directory: bool) -> bool:
-        """Tells whether the target held a path as what it is now."""
+        """Tells whether the target held a path as the same kind as now."""
         entry = self._then[path] if covers(self._paths, path) else None
         if entry is None or entry.is_directory != directory:
             return False
@@ -218,7 +219,7 @@ def _changes(units: Sequence[Unit], skipped: set[bytes]) -> Iterator[Change]:
 
 
 def _bare(entry: Entry | None) -> Entry | None:
-    """Returns an entry without the id of a directory: what is in it is said apart."""
+    """Returns an entry without the id of a directory: its contents are listed separately."""
     return Entry(entry.mode, b"") if entry is not None and entry.is_directory else entry
 
 

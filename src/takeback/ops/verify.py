@@ -1,4 +1,4 @@
-"""Verify: does everything that was kept read back?"""
+"""Verify: can everything that was kept be read back?"""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _COMBINING_TAKES = 120
 
 
 class Problem(Value):
-    """One thing that does not read back, and what it means for the user."""
+    """One thing that cannot be read back, and what it means for the user."""
 
     what: str
     detail: str
 
 
 class Verified(Value):
-    """What was looked at, and every problem found."""
+    """What was checked, and every problem found."""
 
     checkpoints: int
     objects: int
@@ -44,7 +44,7 @@ def verify(context: Context, *, read_data: bool) -> Verified:
     """Checks refs, checkpoints and trees; with ``read_data`` every byte of every object."""
     store = context.store
     combining = Lock(store.path("maintenance.lock"))
-    try:  # or a pack would go while it is read
+    try:  # so that no pack is removed while it is read
         combining.acquire("verify", wait=_COMBINING_TAKES)
     except (OSError, InUse, WriteFailed):
         context.reporter.note("Packs may be combined meanwhile; what is gone then is not damage.")
@@ -92,9 +92,9 @@ def _verify(context: Context, *, read_data: bool) -> Verified:
 
 
 def _check_table(context: Context, *, well: bool) -> list[Problem]:
-    """Names the packs that are gone, unless everything reads back without them.
+    """Reports the packs that are gone, unless everything can be read without them.
 
-    Then their objects were written again or nothing needs them, and they are forgotten.
+    In that case their objects were written again or nothing needs them, and they are forgotten.
     """
     store = context.store
     if not well:

@@ -1,9 +1,9 @@
-"""Vouching: what a snapshot cannot say of a path, and which paths are not as they were for it.
+"""Vouching: what a snapshot cannot say of a path, and which paths therefore are not as they were.
 
-A checkpoint names what it does not hold. Of such a path nobody knows what it was; one that is
-gone since cannot be brought back, and that is said. So is one that the checkpoint wanted and
-could not have, unless its times show that it has not changed since. The other way round, what is
-there now and was not captured stays, although the target vouches that it was not there.
+A checkpoint names what it does not hold. Nobody knows what was at such a path; one that has gone
+since cannot be restored, and that is reported. So is one that the checkpoint wanted but could not
+get, unless its times show that it has not changed since. Conversely, what is there now and was not
+captured stays, although the target vouches that it was not there.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NOT_OURS = frozenset((EXCLUDED, OTHER_WORKSPACE))
 _CAPTURE_SECONDS = 60
 """A file that changed this long before a checkpoint, or earlier, did so before it was captured."""
 _SELDOM_SPOKEN_OF = frozenset((IGNORED, EXCLUDED, OTHER_WORKSPACE))
-"""What comes and goes by itself: a new one that stays is no news."""
+"""What comes and goes by itself: a new one that stays is not news."""
 
 
 class Vouching:
@@ -52,11 +52,11 @@ class Vouching:
         self._amid = goal.amid
 
     def reason_for(self, path: bytes) -> Reason | None:
-        """Returns why the target cannot vouch that a path was not there; None if it can."""
+        """Returns why the target cannot vouch that a path was absent; None if it can."""
         return self._coverage.reason_for(path)
 
     def lacks(self, path: bytes) -> str | None:
-        """Returns why the target has nothing of a path that may have been there; else None."""
+        """Returns why the target lacks a path that may have existed; else None."""
         if path in self._held or path in self._saved:
             return None
         return self.reason_for(path)
@@ -64,9 +64,9 @@ class Vouching:
     def tells(self, path: bytes, found: os.stat_result | None) -> bool:
         """Tells whether what is there now is right although the target does not hold it.
 
-        What is left out by a rule is nobody's business; what was wanted and not had must be
-        unchanged since, and of all that is in a directory nobody can know that. A goal that was
-        made of the present state has it as it is.
+        What a rule leaves out does not matter; what was wanted but not captured must be unchanged
+        since, which cannot be known for the contents of a directory. A goal that was made of the
+        present state has it as it is.
         """
         reason = self.reason_for(path)
         if self._then is None or reason is None or by_choice(reason):
@@ -83,9 +83,9 @@ class Vouching:
         status: Callable[[bytes], os.stat_result | None],
         present: Coverage,
     ) -> Iterator[LeftAlone]:
-        """Yields what was there then, is in no snapshot, and is not there now or may be another.
+        """Yields what existed then, is in no snapshot, and is gone now or may have changed.
 
-        One look for each path that the coverage names; nothing is descended into.
+        One stat for each path that the coverage names; no directory is entered.
         """
         for item in self._coverage.not_held:
             if item.reason == NO_COVERAGE:
@@ -100,7 +100,7 @@ class Vouching:
                 continue
             try:
                 found = status(item.path) if item.path else None
-            except OSError:  # it is there, or nobody can know
+            except OSError:  # it exists, or nobody can know
                 found, is_gone = None, False
             else:
                 is_gone = found is None and item.path != b""
@@ -116,14 +116,14 @@ class Vouching:
                 yield LeftAlone(item.path, reason, item.reason in _NOT_OURS)
 
     def asked_for(self, scope: Scope) -> Iterator[LeftAlone]:
-        """Yields each path that was named and that the target has nothing of."""
+        """Yields each path that was named but that the target lacks."""
         for path in scope.asked_for:
             reason = self.lacks(path)
             if path and reason is not None and reason != NO_COVERAGE:
                 yield LeftAlone(path, f"the checkpoint does not hold it ({reason} then)")
 
     def stays(self, scope: Scope, present: Coverage) -> Iterator[LeftAlone]:
-        """Yields what was not there then, is there now, and cannot be taken away."""
+        """Yields what did not exist then, exists now, and cannot be removed."""
         for item in present.not_held:
             if item.reason in _SELDOM_SPOKEN_OF or not item.path or not scope.holds(item.path):
                 continue

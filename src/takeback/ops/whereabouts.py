@@ -1,8 +1,8 @@
-"""Whereabouts: which session a conversation stands at, after all that was done and undone.
+"""Whereabouts: which session a conversation is at, after everything that was done and undone.
 
-A rewind of the conversation leaves one session for another, and each of them may be gone on with
-later. A *line* is the sessions that rewinds have led from one to the next; a fork beside it is
-a line of its own.
+A rewind of the conversation leaves one session for another, and each of them may be continued
+later. A *line* is the sessions through which rewinds have led; a fork beside it is a line of its
+own.
 
         turns in s      at s
         rewind A        at a      handed out by A
@@ -10,7 +10,7 @@ a line of its own.
         undo (of B)     at a      where it was before B
         undo (of A)     at s
         redo (of A)     at a
-        turns in s      at s      whoever was spoken to last
+        turns in s      at s      the session that was used last
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 def current_session(
     context: Context, ledger: Ledger, session: str, *, before: Move | None = None
 ) -> SessionId | None:
-    """Returns the session that is gone on with on the line of ``session``.
+    """Returns the session that the line of ``session`` continues with.
 
-    Now, or as it was just before an operation of the log. None where a rewind led to before the
-    first prompt and the agent gives the new session no name beforehand.
+    Now, or just before an operation of the log. None if a rewind led to before the first prompt and
+    the agent does not name the new session beforehand.
     """
     log = moves(read_operations(context.store))
     line = line_of(log, session)
@@ -60,7 +60,7 @@ def current_session(
 
 
 def line_of(log: Sequence[Move], session: str) -> frozenset[str]:
-    """Returns the sessions that rewinds have led from one to the next, ``session`` among them."""
+    """Returns the sessions through which rewinds have led, including ``session``."""
     found = {session}
     links = [(one.session, one.child) for one in log if one.child is not None and _leads_on(one)]
     grown = True
@@ -72,5 +72,5 @@ def line_of(log: Sequence[Move], session: str) -> frozenset[str]:
 
 
 def _leads_on(operation: Move) -> bool:
-    """A fork that leaves the files alone stands beside the conversation and does not move it."""
+    """A fork that leaves the files alone is beside the conversation and does not move it."""
     return operation.moves_conversation and operation.can_be_undone

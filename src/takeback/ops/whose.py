@@ -1,12 +1,12 @@
 """Whose: the session that a person means, by a name or without one.
 
     s1 ●───●───●          turns 1 to 3
-        ╰──● s1.92af      cut before turn 2, and gone on with: it is the current one of its line
-        ╰── s1.21b1       cut before turn 2, nobody has gone on with it
+        ╰──● s1.92af      cut before turn 2, and continued: it is the current one of its line
+        ╰── s1.21b1       cut before turn 2, not continued
 
-A rewind makes a new session of the agent, so a line of them is one thing to a person. The agent's
-name, and the beginning of an id that fits several of one line, mean the one that was last gone on
-with; so the same words can be typed again after each rewind.
+A rewind makes a new session of the agent, so to a person a line of them is one thing. The agent's
+name, and the beginning of an id that fits several of one line, mean the one that was last
+continued; so the same words can be typed again after each rewind.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PROMPT = 40
 
 
 class Candidate(Value):
-    """A session that could be meant, with what a person knows it by."""
+    """A session that could be meant, with what a person recognizes it by."""
 
     id: str
     agent: str
@@ -53,7 +53,7 @@ def find_session(ledger: Ledger, text: str, *, now: float) -> Session:
     that are not of one line.
     """
     everyone = questions.sessions(ledger)
-    for name in (text, text.strip()):  # a blank at the ends may belong to the agent's own id
+    for name in (text, text.strip()):  # blanks at the ends may belong to the agent's own id
         for exact in everyone:
             if name in (exact.id, exact.native):
                 return exact
@@ -65,7 +65,7 @@ def find_session(ledger: Ledger, text: str, *, now: float) -> Session:
     ]
     if not found:
         found = [session for session in everyone if text and session.agent == text]
-    if not found:  # as lists have it: s1.92af, or with its agent
+    if not found:  # as shown in lists: s1.92af, or with its agent
         short = short_ids(everyone)
         found = [s for s in everyone if text in (short[s.id], f"{s.agent} {short[s.id]}")]
     current = _current(everyone, found, now)
@@ -86,7 +86,7 @@ def find_session(ledger: Ledger, text: str, *, now: float) -> Session:
 
 
 def _current(everyone: Sequence[Session], found: Sequence[Session], now: float) -> list[Session]:
-    """Returns the session of each line that was last gone on with; one, if only one is recent."""
+    """Returns the session of each line that was last continued; one, if only one is recent."""
     parents = _parents(everyone)
     newest: dict[str, Session] = {}
     for session in found:
@@ -99,10 +99,10 @@ def _current(everyone: Sequence[Session], found: Sequence[Session], now: float) 
 
 
 def meant(ledger: Ledger, *, now: float, callers: tuple[SessionId, ...] = ()) -> SessionId | None:
-    """Returns the session that a person means who names none; raises WhichSession.
+    """Returns the session that a person who names none means; raises WhichSession.
 
-    The calling agent's own; else the only one that spoke in the last day, or the only one there
-    is. None where no agent has worked yet: then the workspace's own session is meant.
+    The calling agent's own; else the only one active in the last day, or the only one there is.
+    None if no agent has worked yet: then the workspace's own session is meant.
     """
     everyone = [s for s in questions.sessions(ledger) if s.agent is not None]
     for session in everyone:
@@ -124,7 +124,7 @@ def everyone(ledger: Ledger) -> list[Session]:
 
 
 def newest(ledger: Ledger) -> Candidate:
-    """Returns whose the newest checkpoint is; raises NoSuchCheckpoint where there is none."""
+    """Returns the session of the newest checkpoint; raises NoSuchCheckpoint if there is none."""
     found = ledger.checkpoints(without=(UNDO, FORK), limit=1)
     session = questions.session_by_id(ledger, found[0].session) if found else None
     if session is None:
@@ -133,7 +133,7 @@ def newest(ledger: Ledger) -> Candidate:
 
 
 def which(candidates: Iterable[Candidate], now: float) -> WhichSession:
-    """Returns the refusal that names all who could be meant."""
+    """Returns the refusal that names all sessions that could be meant."""
     known = list(candidates)
     listed = ", ".join(f"{one.id} ({one.words(now)})" for one in known)
     return WhichSession(
@@ -144,10 +144,10 @@ def which(candidates: Iterable[Candidate], now: float) -> WhichSession:
 
 
 def in_use(everyone: Sequence[Session]) -> list[Session]:
-    """Returns the sessions that spoke and were not left for another of their line since.
+    """Returns the sessions that were active and not left for another of their line since.
 
-    Left are one whose descendant has spoken later, and one that had fallen silent when another
-    was cut which has spoken; two that go on side by side are both in use.
+    A session was left if a descendant was active later, or if it was silent when another that was
+    active was cut; two that continue side by side are both in use.
     """
     parents = _parents(everyone)
     spoken = [session for session in everyone if session.last_event]
@@ -166,12 +166,12 @@ def in_use(everyone: Sequence[Session]) -> list[Session]:
 
 
 def _parents(everyone: Iterable[Session]) -> dict[str, str | None]:
-    """Returns the parent of each session, as far as it is of this workspace."""
+    """Returns the parent of each session, if it is in this workspace."""
     return {s.id: s.parent if s.root is None else None for s in everyone}
 
 
 def _line(parents: dict[str, str | None], session: str) -> list[str]:
-    """Returns a session and its ancestors that are known, itself first."""
+    """Returns a session and its known ancestors, itself first."""
     found = [session]
     while (above := parents.get(found[-1])) in parents and above not in found:
         assert above is not None

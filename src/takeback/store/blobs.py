@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from takeback.store.store import Store
 
 _LONGEST_LINK = 1 << 16
-"""What is asked for whole is where a link leads; no system has longer paths."""
+"""Only the target of a link is read whole; no system has longer paths."""
 
 
 class StoreBlobs:
