@@ -131,6 +131,32 @@ def test_a_directory_that_another_made_meanwhile_is_not_taken_for_the_fork(
     assert (there / "a").read_text() == "a stranger's"
 
 
+def test_a_directory_that_appears_while_the_fork_is_made_is_left_alone_and_said(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = tmp_path / f"{workspace.name}-race"
+
+    class Stranger:
+        def step(self, name: str) -> None:
+            if name == "write" and not there.exists():  # long before it is made
+                there.mkdir()
+                (there / "a").write_text("a stranger's")
+
+    with Engine.open(workspace) as tb:
+        (workspace / "a").write_text("of the checkpoint")
+        with tb.session(agent="mine").turn("one", conversation=b"one\n") as turn:
+            pass
+        monkeypatch.setattr(durable, "faults", Stranger())
+        done = tb.fork(turn.before, worktree=str(there))
+        monkeypatch.setattr(durable, "faults", None)
+        assert done.conversation_error is not None
+        assert "File exists" in done.conversation_error
+        assert done.session is None
+        assert [path.name for path in there.iterdir()] == ["a"]
+        assert (there / "a").read_text() == "a stranger's"
+        assert [path.name for path in tmp_path.iterdir() if ".takeback-" in path.name] == []
+
+
 def test_a_yes_to_one_undo_is_no_yes_to_another(workspace: Path) -> None:
     """They would do the same to the files; the operations that they take back are two."""
     with Engine.open(workspace) as tb:

@@ -201,3 +201,16 @@ def test_no_prose_says_who_holds_a_lock() -> None:
     assert [line.partition(":")[0] for line in made] == ["src/takeback/store/locked.py"]
     taken = places(re.compile(r"store\.lock\.(?:acquire|release)\("), source)
     assert {line.partition(":")[0] for line in taken} == {"src/takeback/store/locked.py"}
+
+
+def test_no_function_of_ops_takes_more_than_five_arguments() -> None:
+    """What goes together is one value: a Request, a Situation, a LockedContext."""
+    many = []
+    for path in sorted((ROOT / "src/takeback/ops").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                given = node.args
+                names = [a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+                if len([name for name in names if name not in ("self", "cls")]) > 5:
+                    many.append(f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}")
+    assert many == []

@@ -47,14 +47,8 @@ class Reading(Browsing):
 
         def question(ledger: Ledger) -> list[TimelineEntry]:
             one = None if session is None else self._meant(ledger, session)
-            return ops.timeline.timeline(
-                self._context,
-                ledger,
-                is_over=turn_is_over,
-                session=one,
-                everything=everything,
-                limit=limit,
-            )
+            wanted = ops.timeline.Wanted(one, everything, limit)
+            return ops.timeline.timeline(self._context, ledger, wanted, is_over=turn_is_over)
 
         return self._ask(question)
 
@@ -68,14 +62,8 @@ class Reading(Browsing):
 
         def question(ledger: Ledger) -> Listing:
             one = None if session is None else self._meant(ledger, session)
-            return ops.timeline.listing(
-                self._context,
-                ledger,
-                is_over=turn_is_over,
-                session=one,
-                everything=everything,
-                limit=limit,
-            )
+            wanted = ops.timeline.Wanted(one, everything, limit)
+            return ops.timeline.listing(self._context, ledger, wanted, is_over=turn_is_over)
 
         return self._ask(question)
 

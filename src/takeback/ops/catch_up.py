@@ -5,6 +5,7 @@ from __future__ import annotations
 from takeback.errors import LedgerDamaged, LedgerUnwritable
 from takeback.ledger.file import IN_MEMORY, LedgerRefused, remove
 from takeback.ledger.ledger import Ledger
+from takeback.model.value import Value
 from takeback.ops.backlog import BATCH, Backlog
 from takeback.ops.indexing import Indexing, reads_now
 from takeback.store.labels import read_labels
@@ -120,25 +121,26 @@ def catch_up(store: Store, ledger: Ledger, reporter: Reporter, *, batch: int = B
     labels = store.refs.list(LABELS, damaged=damaged)
     for ref, reason in damaged.items():
         reporter.note(f"{ref} cannot be read ({reason}); what it named is passed over.")
-    wanted = {ref: tip.hex() for ref, tip in {**chains, **labels}.items()}
-    if ledger.tips() == wanted:
+    there = _Refs(chains, {ref: tip.hex() for ref, tip in {**chains, **labels}.items()})
+    if ledger.tips() == there.tips:
         return
     try:
-        while not _index_all(store, ledger, reporter, chains, wanted, batch):
+        while not _index_all(store, ledger, reporter, there, batch):
             pass
     except LedgerRefused as error:  # not because of one checkpoint: those are skipped one by one
         raise LedgerDamaged(str(error)) from error
 
 
-def _index_all(
-    store: Store,
-    ledger: Ledger,
-    reporter: Reporter,
-    chains: dict[str, bytes],
-    wanted: dict[str, str],
-    batch: int,
-) -> bool:
+class _Refs(Value):
+    """The refs as they are: the chains that are read, and the tips of these and of the labels."""
+
+    chains: dict[str, bytes]
+    tips: dict[str, str]
+
+
+def _index_all(store: Store, ledger: Ledger, reporter: Reporter, there: _Refs, batch: int) -> bool:
     """Indexes the backlog; False, to try again, if somebody changed the ledger meanwhile."""
+    chains = there.chains
     tips = _chain_tips(ledger)
     before = dict(tips)
     backlog = Backlog(store, chains, tips)
@@ -162,7 +164,7 @@ def _index_all(
             tips.update(indexing.add(backlog.take(batch)))
             done = not backlog.points
             if done:
-                _finish(store, ledger, wanted)
+                _finish(store, ledger, there.tips)
             else:
                 ledger.set_tips(tips)
             ledger.commit()

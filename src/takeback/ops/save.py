@@ -45,8 +45,7 @@ def save_before(context: LockedContext, event: AgentEvent) -> None:
     newest = newest_checkpoint(context.store, session)
     held = bytes.fromhex(newest.snapshot) if newest is not None else EMPTY_TREE
     sink = PackSink(context.lock, disk_floor=context.policy.disk_floor)
-    inside: dict[bytes, Entry] = {}
-    outside: dict[bytes, Entry] = {}
+    saved = Saved({}, {})
     base = to_bytes(event.directory)
     with Translated("saving a file", undo=sink.discard):
         for path in named:
@@ -59,11 +58,11 @@ def save_before(context: LockedContext, event: AgentEvent) -> None:
             full = os.path.normpath(os.path.join(base, path))
             entry = _kept(context, sink, full)
             if entry is not None and key:
-                inside[key] = entry
+                saved.inside[key] = entry
             elif entry is not None:
-                outside[full.lstrip(b"/")] = entry
-        if inside or outside:
-            _write(context, sink, event, newest, inside, outside)
+                saved.outside[full.lstrip(b"/")] = entry
+        if saved.inside or saved.outside:
+            _write(context, sink, event, newest, saved)
 
 
 def _is_held(context: Context, sink: PackSink, snapshot: bytes, path: bytes) -> bool:
@@ -96,13 +95,12 @@ def _write(
     sink: PackSink,
     event: AgentEvent,
     newest: Checkpoint | None,
-    inside: dict[bytes, Entry],
-    outside: dict[bytes, Entry],
+    saved: Saved,
 ) -> None:
     ref = local_ref(session_id(event.agent, event.session))
     tip = context.store.refs.read(ref)
     now = context.clock.now()
-    trees_of = ((_INSIDE, inside), (_OUTSIDE, outside))
+    trees_of = ((_INSIDE, saved.inside), (_OUTSIDE, saved.outside))
     commit = write_record(
         sink,
         {

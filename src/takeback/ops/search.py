@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.timeline import OwnedChange, Turn
+    from takeback.model.timeline import OwnedChange
     from takeback.ops.context import Context
 
 PROMPT, PATH, CONTENT = "prompt", "path", "content"
@@ -85,25 +85,18 @@ def _changed(
     if turn is not None:  # what happened to it altogether
         in_all = {one.path: one.kind for one in questions.turn_changes(ledger, turn.id)}
         kind = in_all.get(change.path, kind)
-    place = _before(context, ledger, checkpoint, turn, change.path, held=kind != ADDED)
+    before = ledger.by_id(turn.before) if turn is not None else None
+    places = [one for one in (before, ledger.previous(checkpoint)) if one is not None]
+    place = _before(context, places, change.path, held=kind != ADDED) or checkpoint
     return Found(checkpoint, PATH, text, place, change.path, _KINDS.get(kind, "changed"))
 
 
 def _before(
-    context: Context,
-    ledger: Ledger,
-    checkpoint: Checkpoint,
-    turn: Turn | None,
-    path: bytes,
-    *,
-    held: bool,
-) -> Checkpoint:
-    """Returns the place before a change: before its turn, if the path was right there."""
-    before = ledger.by_id(turn.before) if turn is not None else None
-    for place in (before, ledger.previous(checkpoint)):
-        if place is not None and _holds(context, place, path) == held:
-            return place
-    return before or ledger.previous(checkpoint) or checkpoint
+    context: Context, places: Sequence[Checkpoint], path: bytes, *, held: bool
+) -> Checkpoint | None:
+    """Returns the place before a change: the first where the path was as it should be."""
+    right = (place for place in places if _holds(context, place, path) == held)
+    return next(right, places[0] if places else None)
 
 
 def _holds(context: Context, place: Checkpoint, path: bytes) -> bool:

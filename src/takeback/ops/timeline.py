@@ -93,24 +93,36 @@ class Listing(Value):
     elsewhere: Checkpoint | None = None
 
 
-def listing(
-    context: Context,
-    ledger: Ledger,
-    *,
-    is_over: IsOver,
-    session: str | None = None,
-    everything: bool = False,
-    limit: int = -1,
-) -> Listing:
+class Wanted(Value):
+    """Which checkpoints are wanted: of one session or of all, and how many at most (-1: all).
+
+    Parts of turns and undo snapshots only with ``everything``.
+    """
+
+    session: str | None = None
+    everything: bool = False
+    limit: int = -1
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        return () if self.everything else (*FOLDED, UNDO)
+
+
+def listing(context: Context, ledger: Ledger, wanted: Wanted, *, is_over: IsOver) -> Listing:
     """Returns what a list of the timeline shows; sessions without a turn are where they begin."""
-    unused = NO_OFFSHOOTS if everything else offshoots(ledger)
-    left_out = () if everything else (*FOLDED, UNDO)
+    unused = NO_OFFSHOOTS if wanted.everything else offshoots(ledger)
     found = ledger.checkpoints(
-        session=session, without=left_out, labelled=True, besides=unused.hidden, limit=limit
+        session=wanted.session,
+        without=wanted.left_out,
+        labelled=True,
+        besides=unused.hidden,
+        limit=wanted.limit,
     )
     more = 0
-    if len(found) == limit:
-        there = ledger.amount(session=session, without=left_out, besides=unused.hidden)
+    if len(found) == wanted.limit:
+        there = ledger.amount(
+            session=wanted.session, without=wanted.left_out, besides=unused.hidden
+        )
         more = there - len(found)
     return _listed(context, ledger, found, is_over, unused).replace(more=more)
 
@@ -142,20 +154,12 @@ def _row(entry: TimelineEntry) -> tuple[str, str | None, str | None]:
 
 
 def timeline(
-    context: Context,
-    ledger: Ledger,
-    *,
-    is_over: IsOver,
-    session: str | None = None,
-    everything: bool = False,
-    limit: int = -1,
+    context: Context, ledger: Ledger, wanted: Wanted, *, is_over: IsOver
 ) -> list[TimelineEntry]:
-    """Returns checkpoints, newest first; parts of turns and undo snapshots only if asked.
-
-    A part of a turn that has a label is a place of its own.
-    """
-    left_out = () if everything else (*FOLDED, UNDO)
-    found = ledger.checkpoints(session=session, without=left_out, labelled=True, limit=limit)
+    """Returns checkpoints, newest first; a labelled part of a turn is a place of its own."""
+    found = ledger.checkpoints(
+        session=wanted.session, without=wanted.left_out, labelled=True, limit=wanted.limit
+    )
     return entries(context.store, ledger, found, open_states(context, ledger, is_over))
 
 
