@@ -26,6 +26,7 @@ from takeback.ops.checkpoint import Made
 from takeback.ops.status import Status
 from takeback.ops.timeline import Shown, TimelineEntry
 from takeback.ops.verify import Verified
+from takeback.words.errors import command_line
 from tests.support.engine import Heard, KillAt, Killed, TestClock
 from tests.support.git import git
 from tests.support.trees import tree_state
@@ -275,7 +276,7 @@ def test_the_store_of_what_stood_here_before_can_be_adopted(workspace: Path) -> 
         offers = [finding for finding in tb.doctor() if finding.state == "offer"]
         assert [one.newest for one in tb.engine.earlier_stores] == [old]
     assert len(offers) == 1
-    Engine.adopt(offers[0].hint.rpartition(" ")[2], workspace)
+    Engine.adopt(command_line(offers[0].hint).rpartition(" ")[2], workspace)
     with Takeback.open(workspace) as tb:
         tb.rewind(old.id)
         assert (workspace / "a").read_text() == "old"

@@ -162,7 +162,7 @@ def test_undo_refuses_over_what_another_session_made_since(
     Talk(tb, workspace, "other").turn("mine too", "x.txt")
     plan = tb.plan_undo()
     assert plan.others == (b"x.txt",)
-    assert [(one.code, one.flag) for one in plan.refused] == [("others", "--overwrite-others")]
+    assert [(one.code, one.waivers[-1]) for one in plan.refused] == [("others", "overwrite_others")]
     with pytest.raises(Refused, match=r"x\.txt"):
         tb.undo()
     assert names(workspace) == ["a.txt", "f1", "f2", "f3", "x.txt"]

@@ -35,9 +35,39 @@ from takeback.visible import shown
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Self
+    from typing import Any, Self
+
+    Hint = str | tuple["str | Command", ...]
+    """What to do about an error: words, or words and the commands and options in them."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+class Command:
+    """A command of takeback in a hint: data, as not every face has a command line."""
+
+    __slots__ = ("words",)
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def __str__(self) -> str:
+        return " ".join(("takeback", *self.words))
+
+
+class Option(Command):
+    """An option, in a hint, that makes a refused call possible; and its value, if it has one."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return " ".join(self.words)
+
+
+_VERIFY = ("run: ", Command("verify"))
+_DISK = ("see what is wrong with the disk: ", Command("doctor"))
+FILES_ALONE = Option("--files")
+"""Said where the conversation cannot go along."""
 
 
 class TakebackError(Exception):
@@ -46,11 +76,14 @@ class TakebackError(Exception):
     code = "failed"
     exit_status = 1
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    def __init__(self, message: str, *, hint: Hint = "") -> None:
         message = shown(message)
         super().__init__(message)
         self.message = message
-        self.hint = shown(hint)
+        self.advice = (hint,) if isinstance(hint, str) else hint
+        """What to do about it, part by part, for a face that says it in its own way."""
+        self.hint = shown("".join(map(str, self.advice)))
+        """The same in the words of the command line."""
 
 
 class UsageError(TakebackError):
@@ -64,7 +97,7 @@ class PartlyDone(TakebackError):
     code = "partly_done"
     exit_status = 3
 
-    def __init__(self, message: str, *, paths: Sequence[bytes] = (), hint: str = "") -> None:
+    def __init__(self, message: str, *, paths: Sequence[bytes] = (), hint: Hint = "") -> None:
         super().__init__(message, hint=hint)
         self.paths = tuple(paths)
 
@@ -80,7 +113,7 @@ class NotAWorkspace(TakebackError):
     code = "not_a_workspace"
     exit_status = 10
 
-    def __init__(self, message: str, *, hint: str = "", new: bool = False) -> None:
+    def __init__(self, message: str, *, hint: Hint = "", new: bool = False) -> None:
         super().__init__(message, hint=hint)
         self.new = new
 
@@ -100,7 +133,7 @@ class NoSuchCheckpoint(TakebackError):
         self,
         message: str,
         *,
-        hint: str = "",
+        hint: Hint = "",
         sessions: Sequence[str] = (),
         about: Sequence[str] = (),
     ) -> None:
@@ -110,14 +143,25 @@ class NoSuchCheckpoint(TakebackError):
 
 
 class Refused(TakebackError):
-    """A precondition does not hold; ``flag`` is the option that overrides it, if there is one."""
+    """A precondition does not hold; ``flag`` is the option that overrides it, if there is one.
+
+    ``refusals`` are those of a plan, as data (``model.plan.Refusal``).
+    """
 
     code = "refused"
     exit_status = 13
 
-    def __init__(self, message: str, *, hint: str = "", flag: str = "") -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: Hint = "",
+        flag: str = "",
+        refusals: tuple[Any, ...] = (),
+    ) -> None:
         super().__init__(message, hint=hint)
         self.flag = flag
+        self.refusals = refusals
 
 
 class WhichSession(Refused):
@@ -126,7 +170,8 @@ class WhichSession(Refused):
     code = "which_session"
 
     def __init__(self, message: str, *, sessions: Sequence[str], about: Sequence[str]) -> None:
-        super().__init__(message, hint="say which: --session ID", flag="--session")
+        hint = ("say which: ", Option("--session", "ID"))
+        super().__init__(message, hint=hint, flag="--session")
         self.sessions = tuple(sessions)
         self.about = tuple(about)
 
@@ -145,7 +190,7 @@ class GitFailed(TakebackError):
         shown = " ".join(argv)
         super().__init__(
             f"git {shown} ended with status {status}: {last_line or 'no message'}",
-            hint="run: takeback verify",
+            hint=_VERIFY,
         )
         self.argv = tuple(argv)
         self.status = status
@@ -155,7 +200,7 @@ class GitFailed(TakebackError):
 class StoreDamaged(TakebackError):
     code = "store_damaged"
 
-    def __init__(self, message: str, *, hint: str = "run: takeback verify") -> None:
+    def __init__(self, message: str, *, hint: Hint = _VERIFY) -> None:
         super().__init__(message, hint=hint)
 
 
@@ -169,7 +214,7 @@ class LedgerDamaged(StoreDamaged):
     code = "ledger_damaged"
 
     def __init__(self, message: str) -> None:
-        super().__init__(message, hint="make it anew: takeback doctor --rebuild")
+        super().__init__(message, hint=("make it anew: ", Command("doctor", "--rebuild")))
 
 
 class StoreTooNew(TakebackError):
@@ -191,9 +236,9 @@ class WriteFailed(TakebackError):
         if error.filename is not None:
             where = f" ({os.fsdecode(error.filename)})"
         if error.errno in _FULL:
-            hint = "free some space and run the command again; nothing is lost"
+            hint: Hint = "free some space and run the command again; nothing is lost"
         else:
-            hint = "see what is wrong with the disk or its permissions: takeback doctor"
+            hint = ("see what is wrong with the disk or its permissions: ", Command("doctor"))
         return cls(f"{what} failed: {reason}{where}", hint=hint)
 
 
@@ -202,9 +247,7 @@ class LedgerUnwritable(WriteFailed):
 
     code = "ledger_unwritable"
 
-    def __init__(
-        self, message: str, *, hint: str = "see what is wrong with the disk: takeback doctor"
-    ) -> None:
+    def __init__(self, message: str, *, hint: Hint = _DISK) -> None:
         super().__init__(message, hint=hint)
 
 
@@ -220,5 +263,5 @@ class Bug(TakebackError):
 
     def __init__(self, error: Exception) -> None:
         what = f"{type(error).__name__}: {error}".replace("\n", " ")
-        hint = "run it again with -v and report what it prints"
+        hint = ("run it again with ", Option("-v"), " and report what it prints")
         super().__init__(f"This is a bug in takeback: {what}", hint=hint)

@@ -15,12 +15,11 @@ from __future__ import annotations
 import time
 
 from takeback.app import proposal as proposals
-from takeback.errors import Refused, TakebackError
+from takeback.errors import TakebackError
 from takeback.model.operation import SCOPES, step_named
-from takeback.model.policy import FLAGS, Overrides
 from takeback.model.value import Value
 from takeback.visible import shown
-from takeback.words import plans, render
+from takeback.words import errors, plans, render, waivers
 from takeback.words.listing import Columns
 from takeback.words.paint import Paint
 from takeback.words.status import status_lines
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from takeback.app.proposal import Proposal
     from takeback.model.operation import ScopeKind
     from takeback.model.plan import Plan
+    from takeback.model.policy import Overrides
 
 _NEWEST = 10
 _YES = "yes"
@@ -61,18 +61,16 @@ def answer(tb: Engine, session: str, words: list[str], *, command: str) -> str:
         typed = _Typed(
             command,
             line,
-            tuple(word for word in words if word not in (_YES, *SCOPES, *FLAGS)),
+            tuple(word for word in words if word not in (_YES, *SCOPES, *waivers.FLAGS)),
             _YES in words,
             next((scope for word in words for scope in SCOPES if word == scope), None),
-            Overrides.named(word for word in words if word in FLAGS),
+            waivers.overrides(word for word in words if word in waivers.FLAGS),
         )
         lines = _answer(tb, session, typed, command)
         return "\n".join(shown(line) for line in lines)  # some echo what was typed
     except TakebackError as error:
-        hint = error.hint
-        if isinstance(error, Refused) and error.flag:
-            hint = f"To do it all the same: {line} {error.flag}"
-        return "\n".join(shown(said) for said in (f"takeback: {error.message}", hint) if said)
+        said = (f"takeback: {errors.said(error).message}", errors.inside(error, line))
+        return "\n".join(shown(one) for one in said if one)
 
 
 def _answer(tb: Engine, session: str, typed: _Typed, command: str) -> Iterable[str]:
@@ -124,9 +122,9 @@ def _proposed(tb: Engine, proposal: Proposal, typed: _Typed) -> Iterable[str]:
 def _planned(plan: Plan, title: str, typed: _Typed) -> list[str]:
     lines = [f"{title}:", *plans.plan_lines(plan, _PLAIN, whole=False)]
     if plan.refused:
-        flags = [refusal.flag for refusal in plan.refused]
+        flags = waivers.flags(plan.refused)
         all_the_same = f"To do it all the same: {typed.with_flag(' '.join(flags))}"
-        return [*lines, *([all_the_same] if all(flags) else [])]
+        return [*lines, *([all_the_same] if flags else [])]
     if plan.does_nothing:
         left = render.left_alone_lines(plan.left_alone, "Left alone")
         return [render.nothing_to_do(plan), *left]

@@ -14,6 +14,7 @@ from takeback.ops.context import Context
 from takeback.ops.plan import plan
 from takeback.ops.preconditions import branch_line
 from takeback.ops.scope import Scope
+from takeback.words.waivers import flag
 from tests.support.engine import checkpoint, request
 from tests.support.git import git
 
@@ -23,7 +24,7 @@ def refused(
 ) -> dict[str, str]:
     """Returns the code and flag of each refusal."""
     made = plan(context, request(context, target, overrides=overrides or Overrides()))
-    return {refusal.code: refusal.flag for refusal in made.refused}
+    return {refusal.code: flag(refusal) for refusal in made.refused}
 
 
 def files(workspace: Path, count: int, start: int = 0) -> None:

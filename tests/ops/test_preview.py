@@ -89,7 +89,7 @@ def test_a_preview_needs_no_permission(tb: Engine, workspace: Path) -> None:
         (workspace / "a.txt").write_text("1\n")
         found = tb.preview(turn.before)
         assert [change.path for change in found.changes] == [b"a.txt"]
-        assert [refusal.flag for refusal in found.plan.refused] == ["--during-turn"]
+        assert [refusal.waivers for refusal in found.plan.refused] == [("during_turn",)]
 
 
 def test_paths_are_from_the_root_wherever_one_stands(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -78,7 +79,7 @@ def test_a_path_leads_to_the_place_before_its_change(
     argv = command(deleted, tb.root)
     assert argv is not None
     assert argv[:4] == ["takeback", "rewind", deleted.place.id, "--"]
-    tb.rewind(argv[2], [argv[4]])
+    tb.rewind(argv[2], [os.path.abspath(argv[4])])  # as a command takes it
     assert (workspace / "src/m3.py").read_bytes() == b"2\n"
 
 

@@ -15,15 +15,20 @@ from takeback.model.policy import Overrides
 from takeback.model.session import Resume
 from takeback.words import choices, render
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.model.plan import RefusalCode
+    from takeback.model.policy import Waiver
+
 TARGET = Checkpoint(
     CheckpointId("k4m7p2xq9tcd"), SessionId("s"), "manual", 0.0, SnapshotId("00"), b"", True, 1
 )
-FLAGS = {
-    "during_turn": "--during-turn",
-    "others": "--overwrite-others",
-    "mass_delete": "--allow-mass-delete",
-    "during_git": "--during-git",
-    "other_branch": "--other-branch",
+WAIVERS: dict[RefusalCode, tuple[Waiver, ...]] = {
+    "during_turn": ("during_turn",),
+    "others": ("keep_others", "overwrite_others"),
+    "mass_delete": ("mass_delete",),
+    "during_git": ("during_git",),
+    "other_branch": ("other_branch",),
 }
 
 
@@ -31,9 +36,9 @@ def a_plan(*refused: Refusal, **fields: object) -> Plan:
     return Plan(Goal(TARGET.snapshot, checkpoint=TARGET), (), (), refused=refused).replace(**fields)
 
 
-@pytest.mark.parametrize("code", FLAGS)
-def test_every_refusal_with_a_flag_is_a_question_that_sets_one_field(code: Any) -> None:
-    found = Refusal(code, "something is so; --a-flag helps", FLAGS[code])
+@pytest.mark.parametrize("code", WAIVERS)
+def test_every_refusal_that_can_be_waived_is_a_question_that_sets_one_field(code: Any) -> None:
+    found = Refusal(code, "something is so", WAIVERS[code])
     plan = a_plan(found)
     asked = choices.refusal(found, plan)
     assert "--" not in asked.title + asked.consequence
@@ -46,8 +51,8 @@ def test_every_refusal_with_a_flag_is_a_question_that_sets_one_field(code: Any) 
 
 
 @pytest.mark.parametrize("code", ["inside_turn", "colliding_names", "disk_space", "one day"])
-def test_a_refusal_without_a_flag_is_waived_by_nothing(code: Any) -> None:
-    plan = a_plan(Refusal(code, "it cannot be", ""))
+def test_a_refusal_without_waivers_is_waived_by_nothing(code: Any) -> None:
+    plan = a_plan(Refusal(code, "it cannot be"))
     assert choices.refusal(plan.refused[0], plan).answers == ()
     assert not choices.can_be_answered(plan)
     assert list(choices.refused_lines(plan)) == ["refused: It cannot be.", "It cannot be done now."]

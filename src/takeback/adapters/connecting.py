@@ -12,7 +12,7 @@ import os
 from hashlib import sha256
 
 from takeback import durable
-from takeback.errors import Refused, WriteFailed
+from takeback.errors import Command, Refused, WriteFailed
 from takeback.model import json_text
 from takeback.model.value import Value
 
@@ -36,7 +36,7 @@ def located(edits: Sequence[FileEdit], within: str | None) -> tuple[FileEdit, ..
         if outside and edit.changes:
             raise Refused(
                 f"{edit.path} leads out of the project, to {real}",
-                hint="remove the link, or connect the agent for all projects: takeback init",
+                hint=("remove the link, or connect the agent for all projects: ", Command("init")),
             )
         found.append(edit.replace(real=real))
     return tuple(found)

@@ -8,6 +8,7 @@ from takeback import config
 from takeback.app.connect import AgentState, agent_states
 from takeback.app.reading import unrecorded_by
 from takeback.app.workspace import location_of
+from takeback.errors import Command
 from takeback.model.value import Value
 from takeback.ops.status import nothing_yet
 from takeback.paths import takeback_home
@@ -66,7 +67,7 @@ class Unopened(Value):
             "checkpoints",
             OFFER,
             f"there are none yet of {os.fsdecode(self.root)}",
-            "make the first one: takeback checkpoint",
+            ("make the first one: ", Command("checkpoint")),
         )
         return [
             git,

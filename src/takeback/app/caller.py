@@ -18,7 +18,7 @@ import time
 
 from takeback import adapters
 from takeback.adapters import launcher
-from takeback.errors import Refused
+from takeback.errors import Command, Refused
 from takeback.ops import processes, running
 from takeback.ops.preconditions import called_from
 from takeback.paths import takeback_home
@@ -75,7 +75,7 @@ def refuse_pretence(event: AgentEvent, environ: Mapping[str, str]) -> None:
     if mine and launcher.recorded(takeback_home(environ)) is not None:
         raise Refused(
             f"an event of {event.agent} came from inside its own session, not through its settings",
-            hint="if it is your own setting: takeback init",
+            hint=("if it is your own setting: ", Command("init")),
         )
 
 

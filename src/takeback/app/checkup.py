@@ -8,6 +8,8 @@ import time
 
 from takeback.adapters import launcher
 from takeback.adapters.connecting import remembered
+from takeback.app.reading import OFF
+from takeback.errors import Command
 from takeback.ops.doctor import BROKEN, OFFER, OK, Finding
 from takeback.paths import takeback_home
 from takeback.store.location import workspace_around
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from takeback.app.connect import AgentState
+    from takeback.errors import Hint
     from takeback.ops.doctor import FindingState
 
 _NOTHING = b'{"hook_event_name": "takeback doctor asks", "session_id": "none"}'
@@ -41,13 +44,15 @@ def check_recording(off_by: str | None) -> list[Finding]:
     """Says that recording is off, which somebody once wanted; nothing while it is on."""
     if off_by is None:
         return []
-    hint = "takeback on" if off_by == "off" else "see what turns it off: takeback status"
+    hint: Hint = ("see what turns it off: ", Command("status"))
+    if off_by == OFF:
+        hint = (Command("on"),)
     return [Finding("recording", OFFER, "it is off here: agents' events are not kept", hint)]
 
 
 def _agent(state: AgentState, *, was_connected: bool) -> Finding:
     """Says how an agent is connected; one that never was is no trouble, but an offer."""
-    init = f"connect it: takeback init {state.agent}"
+    init = ("connect it: ", Command("init", state.agent))
     if state.hindrance is not None:
         return Finding(state.title, BROKEN, state.hindrance, "mend the file, then start it anew")
     if state.missed_since is not None and state.connected:
@@ -69,7 +74,7 @@ def _launcher(environ: Mapping[str, str], home: str, agent: str) -> Finding:
     path = launcher.launcher_path(home)
     if not launcher.is_sound(home):
         return Finding(
-            "hooks", BROKEN, f"{path} does not lead to a takeback", "mend it: takeback init"
+            "hooks", BROKEN, f"{path} does not lead to a takeback", ("mend it: ", Command("init"))
         )
     start = time.monotonic()
     try:
@@ -82,7 +87,9 @@ def _launcher(environ: Mapping[str, str], home: str, agent: str) -> Finding:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding("hooks", BROKEN, f"{path} does not run: {error}", "mend it: takeback init")
+        return Finding(
+            "hooks", BROKEN, f"{path} does not run: {error}", ("mend it: ", Command("init"))
+        )
     took = time.monotonic() - start
     if done.returncode != 0 or done.stdout or done.stderr:
         return Finding("hooks", BROKEN, f"{path} ended with {done.returncode} and had words to say")
@@ -104,7 +111,7 @@ def _installed_in_project(environ: Mapping[str, str], home: str) -> list[Finding
             "hooks",
             BROKEN,
             f"they run a takeback that is installed inside the project {inside}",
-            "install it for yourself: uv tool install takeback; then run: takeback init",
+            ("install it for yourself: uv tool install takeback; then run: ", Command("init")),
         )
     ]
 

@@ -8,7 +8,7 @@ import sys
 from takeback import adapters
 from takeback.adapters import connecting, launcher, third_party
 from takeback.adapters.contained import ContainedConnection
-from takeback.errors import GitUnusable, NotAWorkspace, Refused, TakebackError, UsageError
+from takeback.errors import Command, GitUnusable, NotAWorkspace, Refused, TakebackError, UsageError
 from takeback.git.process import find_git
 from takeback.model.value import Value
 from takeback.paths import takeback_home, user_home
@@ -125,7 +125,7 @@ def check_environment(environ: Mapping[str, str], start: str) -> None:
         raise Refused(
             f"this takeback is installed inside the project {folder}: "
             "an agent that works there could change what all hooks run",
-            hint="install it for yourself: uv tool install takeback; then run: takeback init",
+            hint=("install it for yourself: uv tool install takeback; then run: ", Command("init")),
         )
 
 

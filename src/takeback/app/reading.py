@@ -9,7 +9,7 @@ from takeback.adapters import adapter_of
 from takeback.app.border import guarded
 from takeback.app.browsing import Browsing
 from takeback.app.endings import turn_is_over
-from takeback.errors import NoSuchCheckpoint, UsageError
+from takeback.errors import Command, NoSuchCheckpoint, UsageError
 from takeback.model.turn import SHELL
 from takeback.paths import takeback_home, user_home
 
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from takeback.ops.status import Status
     from takeback.ops.timeline import Listing, Shown, TimelineEntry
     from takeback.ops.verify import Verified
+
+
+OFF = "off"
+"""What keeps events from being recorded after ``takeback off``, or by ``TAKEBACK=off``."""
 
 
 @guarded
@@ -211,7 +215,7 @@ class Reading(Browsing):
         """
         if self._context.policy.capture:
             return unrecorded_by(self.root, self._context.environ)
-        return "off"
+        return OFF
 
     def agents(self) -> list[AgentState]:
         """Returns the agents of this machine, connected or not, and if one worked without us."""
@@ -245,7 +249,7 @@ class Reading(Browsing):
         With ``content`` the lines of the files in all snapshots instead.
         """
         if not all(words) or not words:
-            raise UsageError("there is nothing to look for", hint="takeback search TEXT")
+            raise UsageError("there is nothing to look for", hint=(Command("search", "TEXT"),))
         look = ops.search.search_contents if content else ops.search.search
         return self._ask(lambda ledger: look(self._context, ledger, words, limit=limit))
 
@@ -277,7 +281,7 @@ class Reading(Browsing):
 
 def unrecorded_by(root: bytes, environ: Mapping[str, str]) -> str | None:
     """Returns what keeps events in a directory from being recorded, its own store apart."""
-    if environ.get("TAKEBACK", "").lower() == "off":
+    if environ.get("TAKEBACK", "").lower() == OFF:
         return "TAKEBACK"
     settings = config.for_all(environ)
     return config.unwanted_by(settings, os.fsdecode(root), os.fsdecode(user_home(environ)))

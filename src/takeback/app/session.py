@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from takeback.app.border import guarded
-from takeback.errors import CaptureFailed, TakebackError
+from takeback.errors import CaptureFailed, Command, TakebackError
 from takeback.model import event as events
 from takeback.model.event import AgentEvent, ToolCall
 from takeback.model.json_text import dumps
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _NONE = "there is no checkpoint %s this turn"
-_LATE = "the turn has not come to it, or the workspace was in use: takeback status"
+_LATE = ("the turn has not come to it, or the workspace was in use: ", Command("status"))
 
 
 @guarded

@@ -8,7 +8,7 @@ from takeback import ops
 from takeback.adapters import adapter_of
 from takeback.app.border import guarded
 from takeback.app.travel import Travel
-from takeback.errors import RecoveredInstead
+from takeback.errors import Command, RecoveredInstead
 from takeback.model.policy import NO_OVERRIDES, Overrides
 
 TYPE_CHECKING = False
@@ -81,7 +81,7 @@ class Steps(Travel):
         if self._recover_and_say(locked) is not None:
             raise RecoveredInstead(
                 f"an interrupted operation was recovered first, so {kind} now means something else",
-                hint=f"look at the files, then run it again: takeback {kind}",
+                hint=("look at the files, then run it again: ", Command(kind)),
             )
 
     def _step(self, kind: StepKind, overrides: Overrides, shown: Plan | None) -> Outcome:

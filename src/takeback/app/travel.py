@@ -9,7 +9,7 @@ from takeback.adapters import adapter_of
 from takeback.app.border import guarded
 from takeback.app.endings import turn_is_over
 from takeback.app.reading import Reading
-from takeback.errors import NoSuchCheckpoint, UsageError, WhichSession
+from takeback.errors import FILES_ALONE, Command, NoSuchCheckpoint, UsageError, WhichSession
 from takeback.model.path_text import to_text
 from takeback.model.policy import NO_OVERRIDES, Overrides
 from takeback.model.turn import PROMPT
@@ -68,7 +68,7 @@ class Travel(Reading):
         )
         if found is None:
             raise NoSuchCheckpoint(
-                f"session {meant} has no turn left to take back", hint="takeback log"
+                f"session {meant} has no turn left to take back", hint=(Command("log"),)
             )
         return found
 
@@ -305,7 +305,9 @@ class Travel(Reading):
             return target, self.default_scope(checkpoint, target, paths, ignored=ignored)
         scope = scope_named(scope)  # whatever the types say, it may come from anywhere
         if scope != FILES and (paths or ignored):
-            raise UsageError("paths and ignored files go with the files alone", hint="say --files")
+            raise UsageError(
+                "paths and ignored files go with the files alone", hint=("say ", FILES_ALONE)
+            )
         return target, scope
 
     def _cut(self, locked: LockedContext, target: Checkpoint, worktree: str | None = None) -> Cut:

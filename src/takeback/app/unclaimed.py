@@ -7,7 +7,7 @@ import os
 from takeback import ops
 from takeback.app.engine import Engine
 from takeback.app.workspace import location_of
-from takeback.errors import NoSuchCheckpoint, TakebackError, WhichSession
+from takeback.errors import Command, NoSuchCheckpoint, TakebackError, WhichSession
 from takeback.ops.open import open_store
 from takeback.ports import SilentReporter
 from takeback.store.store import Store
@@ -123,7 +123,7 @@ def holding(
         names = ", ".join(opened.of.name for opened in found)
         raise NoSuchCheckpoint(
             f"{len(found)} earlier stores of this path have a checkpoint {name or '@'!r}",
-            hint=f"take one over: takeback doctor --adopt NAME, which is {names}",
+            hint=("take one over: ", Command("doctor", "--adopt", "NAME"), f", which is {names}"),
         )
     return found[0] if found else None
 

@@ -8,7 +8,7 @@ from takeback.cli.refusals import Refusals
 from takeback.cli.terminal import agrees, ask
 from takeback.errors import PartlyDone, Refused
 from takeback.model.policy import Overrides
-from takeback.words import choices, documents, plans, render
+from takeback.words import choices, documents, plans, render, waivers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def override_options(function: Callable[..., int]) -> Callable[..., int]:
 def overrides(**waived: bool) -> Overrides:
     """Returns which preconditions are waived."""
     flags = [f"--{name.replace('_', '-')}" for name, is_on in waived.items() if is_on]
-    found = Overrides.named(flags)
+    found = waivers.overrides(flags)
     if "--force" not in flags:
         return found
     return Overrides.all().replace(

@@ -123,34 +123,24 @@ def run(args: Sequence[str]) -> int:
     except TakebackError as error:
         if isinstance(error.__cause__, BrokenPipeError):
             return _reader_gone()
-        return _say(
-            call,
-            error.code,
-            error.message,
-            error.hint,
-            error.exit_status,
-            flag=getattr(error, "flag", ""),
-        )
+        return _say(call, error)
     except click.UsageError as error:
         from takeback.cli.usage import worded
 
-        wrong = worded(error, next((word for word in words if word in COMMANDS), ""))
-        return _say(call, wrong.code, wrong.message, wrong.hint, wrong.exit_status)
+        return _say(call, worded(error, next((word for word in words if word in COMMANDS), "")))
     except click.ClickException as error:
-        return _say(call, "failed", error.format_message(), "", FAILED)
+        return _say(call, TakebackError(error.format_message()))
     except Unanswered as left:
         from takeback.words.choices import NOTHING_CHANGED
 
         call.output.note(str(left) or NOTHING_CHANGED)
         return INTERRUPTED
     except (KeyboardInterrupt, click.Abort):
-        hint = "an operation that had begun is finished by the next changing command"
-        return _say(call, "interrupted", "interrupted", hint, INTERRUPTED)
+        return _say(call, Interrupted())
     except BrokenPipeError:
         return _reader_gone()
     except OSError as error:  # of this face's own: what is below says it itself
-        failed = WriteFailed.of("the command", error)
-        return _say(call, failed.code, failed.message, failed.hint, failed.exit_status)
+        return _say(call, WriteFailed.of("the command", error))
     except Exception as error:
         return _bug(call, error)
 
@@ -175,17 +165,31 @@ def _invoke(words: list[str], call: Call) -> int:
     return status if isinstance(status, int) else 0
 
 
-def _say(call: Call, code: str, message: str, hint: str, status: int, *, flag: str = "") -> int:
+class Interrupted(TakebackError):
+    """The person pressed Ctrl+C."""
+
+    code = "interrupted"
+    exit_status = INTERRUPTED
+
+    def __init__(self) -> None:
+        hint = "an operation that had begun is finished by the next changing command"
+        super().__init__("interrupted", hint=hint)
+
+
+def _say(call: Call, error: TakebackError) -> int:
+    from takeback.words.errors import said
+
+    told = said(error)
     try:
         sys.stdout.flush()
     except (OSError, ValueError):
         _silence()
     try:
-        call.output.error(code=code, message=message, hint=hint, status=status, flag=flag)
+        call.output.error(told)
         sys.stderr.flush()
     except (OSError, ValueError):
         _silence()
-    return status
+    return told.status
 
 
 def _bug(call: Call, error: Exception) -> int:
@@ -194,7 +198,7 @@ def _bug(call: Call, error: Exception) -> int:
         import traceback
 
         sys.stderr.write("".join(traceback.format_exception(error)))
-    return _say(call, bug.code, bug.message, bug.hint, bug.exit_status)
+    return _say(call, bug)
 
 
 def _reader_gone() -> int:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any, TextIO
 
+    from takeback.words.errors import Said
+
 VERSION = 1
 """Of the JSON documents; within one version fields are only added."""
 
@@ -72,18 +74,17 @@ class Output:
         text = shown(text)
         _write(sys.stderr, _line("note", {"message": text}) if self.json else text + "\n")
 
-    def error(self, *, code: str, message: str, hint: str, status: int, flag: str = "") -> None:
+    def error(self, told: Said) -> None:
         """Says on stderr what went wrong and what to do about it."""
         if self.json:
-            fields = {"code": code, "message": message, "hint": hint, "exit": status}
-            if flag:
-                fields["flag"] = flag
-            _write(sys.stderr, _line("error", fields))
+            from takeback.words.errors import document
+
+            _write(sys.stderr, _line("error", document(told)))
             return
         paint = self.paint_stderr
-        _write(sys.stderr, f"{paint.deleted('Error:')} {shown(message)}\n")
-        if hint:
-            _write(sys.stderr, f"{paint.warning('Hint:')} {shown(hint)}\n")
+        _write(sys.stderr, f"{paint.deleted('Error:')} {shown(told.message)}\n")
+        if told.hint:
+            _write(sys.stderr, f"{paint.warning('Hint:')} {shown(told.hint)}\n")
 
 
 def _line(kind: str, fields: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 
-from takeback.errors import TakebackError, UsageError
+from takeback.errors import Command, TakebackError, UsageError
 from takeback.model.policy import Policy
 from takeback.model.value import Value
 from takeback.paths import config_file, takeback_home
@@ -20,6 +20,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
+
+    from takeback.errors import Hint
 
 _MIB = 1 << 20
 _LARGEST = 1 << 53
@@ -207,13 +209,13 @@ def _kind(setting: Setting) -> str:
     return kinds.get(setting.kind, " or ".join(setting.kind.split("|")))
 
 
-def example(setting: Setting) -> str:
+def example(setting: Setting) -> Hint:
     """Returns a call that sets a setting as it is without one."""
     default = setting.default
     text = ("yes" if default else "no") if isinstance(default, bool) else str(default)
     if setting.kind == "list":
         text = "PATTERN,PATTERN"
-    return f"such as {text}: takeback config {setting.name} {text}"
+    return (f"such as {text}: ", Command("config", setting.name, text))
 
 
 def setting_named(name: str, path: str = "") -> Setting:

@@ -10,6 +10,7 @@ import select
 import time
 
 from takeback import errors
+from takeback.errors import Command
 from takeback.model.value import Value
 
 TYPE_CHECKING = False
@@ -63,7 +64,7 @@ class GitProcess:
             for fd in (self._stdin, self._stdout, self._errors):
                 os.close(fd)
             raise errors.GitUnusable(
-                f"{argv[0]} does not start: {error.strerror}", hint="run: takeback doctor"
+                f"{argv[0]} does not start: {error.strerror}", hint=("run: ", Command("doctor"))
             ) from error
         finally:
             for fd in (child_in, child_out, child_err):

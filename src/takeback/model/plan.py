@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Final, Literal
 
     from takeback.model.operation import OperationKind, ScopeKind
+    from takeback.model.policy import Waiver
     from takeback.model.timeline import Turn
 
     RefusalCode = Literal[
@@ -52,11 +53,14 @@ class LeftAlone(Value):
 
 
 class Refusal(Value):
-    """A precondition that does not hold. ``flag`` overrides it; if empty, nothing does."""
+    """A precondition that does not hold, and the ways past it: each a field of ``Overrides``.
+
+    Without any, nothing waives it. The last one does all that was asked for.
+    """
 
     code: RefusalCode
     message: str
-    flag: str
+    waivers: tuple[Waiver, ...] = ()
 
 
 class Plan(Value):

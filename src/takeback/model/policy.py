@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from takeback.errors import UsageError
 from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from typing import Final, Literal
+
+    Waiver = Literal[
+        "mass_delete",
+        "during_git",
+        "other_branch",
+        "during_turn",
+        "overwrite_others",
+        "keep_others",
+    ]
+    """A field of ``Overrides``."""
 
 MIB = 1 << 20
+KEEP_OTHERS: Final = "keep_others"
+OVERWRITE_OTHERS: Final = "overwrite_others"
 
 
 class Policy(Value):
@@ -54,27 +65,5 @@ class Overrides(Value):
             overwrite_others=True,
         )
 
-    @classmethod
-    def named(cls, words: Iterable[str]) -> Overrides:
-        """Returns those named by flags of the command line, or by names of fields.
 
-        Raises UsageError for two that exclude each other.
-        """
-        wanted = {FLAGS.get(word, word) for word in words}
-        if {"keep_others", "overwrite_others"} <= wanted:
-            raise UsageError(
-                "--keep-others and --overwrite-others say opposite things", hint="say one of them"
-            )
-        return cls(**{name: True for name in FLAGS.values() if name in wanted})
-
-
-FLAGS = {
-    "--allow-mass-delete": "mass_delete",
-    "--during-git": "during_git",
-    "--other-branch": "other_branch",
-    "--during-turn": "during_turn",
-    "--overwrite-others": "overwrite_others",
-    "--keep-others": "keep_others",
-}
-"""What a person types to waive a precondition, and the field for it."""
 NO_OVERRIDES = Overrides()

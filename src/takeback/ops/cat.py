@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.errors import NoSuchCheckpoint
+from takeback.errors import Command, NoSuchCheckpoint
 from takeback.git.objects import is_tree
 from takeback.model.path_text import to_text
 from takeback.ops.save import saved_since
@@ -21,7 +21,7 @@ def cat(context: Context, checkpoint: Checkpoint, path: bytes) -> bytes:
     if not path:
         raise NoSuchCheckpoint(
             "the workspace itself is a directory; name a file in it",
-            hint=f"what changed in it: takeback diff {checkpoint.id} --stat",
+            hint=("what changed in it: ", Command("diff", checkpoint.id, "--stat")),
         )
     for root in (checkpoint.snapshot, checkpoint.saved):
         entry = trees.lookup(store, bytes.fromhex(root), path) if root else None
@@ -38,7 +38,7 @@ def cat(context: Context, checkpoint: Checkpoint, path: bytes) -> bytes:
     why = f" ({reason} then)" if reason else ""
     raise NoSuchCheckpoint(
         f"{checkpoint.id} does not hold {to_text(path)}{why}",
-        hint=f"where it was changed: takeback search {to_text(path)}",
+        hint=("where it was changed: ", Command("search", to_text(path))),
     )
 
 
@@ -52,7 +52,10 @@ def cat_outside(context: Context, checkpoint: Checkpoint, path: bytes) -> bytes:
     if entry is None:
         raise NoSuchCheckpoint(
             f"no tool changed {to_text(path)} after {checkpoint.id}",
-            hint="outside the workspace only what an edit tool changed is kept: takeback show",
+            hint=(
+                "outside the workspace only what an edit tool changed is kept: ",
+                Command("show"),
+            ),
         )
     return context.store.blob(entry.oid)
 

@@ -6,7 +6,7 @@ beside it, under a new id, and the new session's first checkpoint descends from 
 
 from __future__ import annotations
 
-from takeback.errors import Refused
+from takeback.errors import FILES_ALONE, Refused
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.ids import SessionId, new_checkpoint_id
 from takeback.model.session import Anchor, Origin, Resume, TranscriptPart
@@ -99,7 +99,7 @@ def history_at(
     except ValueError as error:
         raise Refused(
             f"the conversation cannot be cut at {target.id}: {error}",
-            hint="take back the files alone: --files",
+            hint=("take back the files alone: ", FILES_ALONE),
         ) from None
 
 

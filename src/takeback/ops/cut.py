@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from takeback.errors import Refused, StoreDamaged
+from takeback.errors import FILES_ALONE, Refused, StoreDamaged
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.path_text import to_bytes
 from takeback.model.turn import PROMPT, STEER
@@ -50,7 +50,8 @@ def plan_cut(context: LockedContext, adapter: Adapter, wanted: CutRequest) -> Cu
     target, worktree = wanted.target, wanted.worktree
     if target.agent is None or target.native is None:
         raise Refused(
-            f"checkpoint {target.id} has no conversation", hint="take back the files: --files"
+            f"checkpoint {target.id} has no conversation",
+            hint=("take back the files: ", FILES_ALONE),
         )
     where = worktree or target.directory or os.fsdecode(context.workspace.root)
     history = history_at(context, adapter, target, wanted.newest)

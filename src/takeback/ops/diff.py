@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from takeback.errors import UsageError
+from takeback.errors import Command, UsageError
 from takeback.git.diff import unified
 from takeback.model.change import MODE
 from takeback.model.path_text import covers, to_text
@@ -55,7 +55,7 @@ def check_known(context: Context, paths: tuple[bytes, ...], old: bytes, new: byt
         if path and not there and not any(known):
             raise UsageError(
                 f"{to_text(path)} is in neither of the two states",
-                hint=f"where it was changed: takeback search {to_text(path)}",
+                hint=("where it was changed: ", Command("search", to_text(path))),
             )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from takeback.errors import GitUnusable, InUse, StoreDamaged
+from takeback.errors import Command, GitUnusable, InUse, StoreDamaged
 from takeback.git.pack import TEMPORARY
 from takeback.git.process import check_version
 from takeback.model.path_text import to_text
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Final, Literal
 
+    from takeback.errors import Hint
     from takeback.model.earlier import Earlier
     from takeback.ops.context import Context, LockedContext
     from takeback.ops.recover import Recovered
@@ -40,7 +41,7 @@ class Finding(Value):
     about: str
     state: FindingState
     message: str
-    hint: str = ""
+    hint: Hint = ""
 
 
 def doctor(context: Context, recover: Callable[[LockedContext], Recovered | None]) -> list[Finding]:
@@ -66,7 +67,7 @@ def _failures(context: Context) -> list[Finding]:
             about,
             state,
             f"{len(failed)} failures, the last: {failed[-1].line}",
-            "once you have read it: takeback status --seen",
+            ("once you have read it: ", Command("status", "--seen")),
         )
         for about, state, failed in found
         if failed
@@ -79,7 +80,7 @@ def check_git(find: Callable[[], str]) -> Finding:
         program = find()
         version = check_version(program)
     except GitUnusable as error:
-        return Finding("git", BROKEN, error.message, error.hint)
+        return Finding("git", BROKEN, error.message, error.advice)
     return Finding("git", OK, f"{program}, version {'.'.join(map(str, version))}")
 
 
@@ -91,9 +92,13 @@ def _journal(
     except StoreDamaged:
         aside = journal.set_aside(context.lock)
         message = f"the journal of an interrupted operation was not readable; kept as {aside}"
-        return Finding("journal", MENDED, message, "compare the files with: takeback diff @")
+        return Finding(
+            "journal", MENDED, message, ("compare the files with: ", Command("diff", "@"))
+        )
     if done is not None:
-        return Finding("journal", MENDED, done.sentence(), "what it did: takeback log --operations")
+        return Finding(
+            "journal", MENDED, done.sentence(), ("what it did: ", Command("log", "--operations"))
+        )
     return Finding("journal", OK, "no operation was interrupted")
 
 
@@ -106,7 +111,7 @@ def _disk(context: Context) -> Finding:
             BROKEN,
             f"{free >> 20} MB are free on the disk of the store; captures stop at "
             f"{context.policy.disk_floor >> 20} MB",
-            "free some space, or lower the floor: takeback config disk_floor_mb",
+            ("free some space, or lower the floor: ", Command("config", "disk_floor_mb")),
         )
     return Finding("disk", OK, f"{free >> 20} MB are free")
 
@@ -158,7 +163,9 @@ def _packs(context: Context) -> Finding:
     broken = _broken_packs(context)
     if broken:
         named = "; ".join(f"{name}: {why}" for name, why in sorted(broken.items()))
-        return Finding("packs", BROKEN, named, "which checkpoints lost something: takeback verify")
+        return Finding(
+            "packs", BROKEN, named, ("which checkpoints lost something: ", Command("verify"))
+        )
     count = len(context.store.pack_names())
     if context.store.has_many_packs:
         done = maintenance.combine_packs(context.store)
@@ -176,7 +183,7 @@ def offers(found: Iterable[Earlier]) -> list[Finding]:
             OFFER,
             f"another directory stood at {to_text(other.path)} before; its checkpoints"
             f" ({other.checkpoints}) are in {other.directory}",
-            f"take them over: takeback doctor --adopt {other.name}",
+            ("take them over: ", Command("doctor", "--adopt", other.name)),
         )
         for other in found
     ]

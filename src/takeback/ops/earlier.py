@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from takeback.errors import TakebackError, UsageError
+from takeback.errors import Command, TakebackError, UsageError
 from takeback.model.checkpoint import UNDO
 from takeback.model.earlier import Earlier
 from takeback.ops.catch_up import Index
@@ -63,7 +63,7 @@ def named(offered: Sequence[Earlier], name: str) -> Earlier:
     if len(found) == 1:
         return found[0]
     if not offered:
-        raise UsageError("nothing was kept of this path before", hint="takeback log")
+        raise UsageError("nothing was kept of this path before", hint=(Command("log"),))
     names = "; ".join(_described(e) for e in offered)
     if name:
         raise UsageError(
@@ -89,7 +89,7 @@ def take_over(location: StoreLocation, directory: str, environ: Mapping[str, str
     with Translated("the take-over"), Making(takeback_home(environ)):
         old = locations.read_location(directory)
         if old is None or not locations.exists(old):
-            raise UsageError("that store is not there any more", hint="takeback doctor")
+            raise UsageError("that store is not there any more", hint=(Command("doctor"),))
         if not locations.exists(location):
             with LockedStore(Store.open(old, environ), _WHY, wait=_WAIT) as earlier:
                 succession.take_over(earlier, location)

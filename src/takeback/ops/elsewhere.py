@@ -11,6 +11,7 @@ import os
 from takeback import durable
 from takeback.errors import (
     GitFailed,
+    Option,
     Refused,
     StoreDamaged,
     TakebackError,
@@ -76,7 +77,7 @@ def linked(context: Context, target: Checkpoint) -> LinkedWorktree:
         raise UsageError(
             f"{to_text(context.workspace.root)}/.git leads to {to_text(git.git_dir)}, which does "
             "not know of this directory",
-            hint="without --git it is a plain directory",
+            hint=("without ", Option("--git"), " it is a plain directory"),
         )
     found = None
     if git is not None:
@@ -85,7 +86,7 @@ def linked(context: Context, target: Checkpoint) -> LinkedWorktree:
     if found is None:
         raise UsageError(
             f"{to_text(context.workspace.root)} has no commit for a git worktree to be at",
-            hint="without --git it is a plain directory",
+            hint=("without ", Option("--git"), " it is a plain directory"),
         )
     return found
 

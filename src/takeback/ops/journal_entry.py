@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.errors import StoreDamaged, StoreTooNew
+from takeback.errors import Command, StoreDamaged, StoreTooNew
 from takeback.model import codec
 from takeback.model.coverage import Coverage
 from takeback.model.goal import Goal
@@ -67,7 +67,8 @@ def read(store: Store) -> JournalEntry | None:
         return _decode(record)
     except (LookupError, TypeError, ValueError, AttributeError):
         raise StoreDamaged(
-            f"the journal {store.path('journal')} is not readable", hint="run: takeback doctor"
+            f"the journal {store.path('journal')} is not readable",
+            hint=("run: ", Command("doctor")),
         ) from None
 
 

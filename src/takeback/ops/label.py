@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.errors import UsageError
+from takeback.errors import Command, UsageError
 from takeback.ops.names import check_label
 from takeback.store.labels import read_labels, remove_label, write_label
 from takeback.store.sink import PackSink
@@ -38,5 +38,5 @@ def check_free(context: LockedContext, name: str, *, besides: Checkpoint | None 
         if taken == name and (besides is None or other != besides.id):
             raise UsageError(
                 f"the label {name!r} is on checkpoint {other}",
-                hint=f"take it off first: takeback label {other}",
+                hint=("take it off first: ", Command("label", other)),
             )

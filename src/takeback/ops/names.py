@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from takeback.errors import NoSuchCheckpoint, UsageError
+from takeback.errors import Command, NoSuchCheckpoint, UsageError
 from takeback.ledger import sessions as questions
 from takeback.model.checkpoint import UNDO
 from takeback.model.ids import ID_LENGTH, looks_like_id
@@ -22,6 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from takeback.errors import Hint
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SessionId
@@ -135,14 +136,14 @@ def _turn(ledger: Ledger, text: str, session: str | None) -> Checkpoint:
         newest = questions.newest_number(ledger, session)
         raise NoSuchCheckpoint(
             f"session {session} has no turn {number}",
-            hint=f"its turns are 1 to {newest}: takeback log" if newest else _LIST,
+            hint=(f"its turns are 1 to {newest}: ", Command("log")) if newest else _LIST,
         )
     checkpoint = ledger.by_id(found.after if end else found.before)
     assert checkpoint is not None  # the ledger holds what its turns name
     return checkpoint
 
 
-_LIST = "the checkpoints: takeback log"
+_LIST = ("the checkpoints: ", Command("log"))
 
 
 def _from_newest(ledger: Ledger, text: str, session: str | None) -> Checkpoint:
@@ -170,13 +171,13 @@ def _by_prefix(
         if found:
             raise _ambiguous(text, found)
     near = _near(ledger, text)
-    hint = f"near it: {', '.join(near)}" if near else _LIST
+    hint: Hint = f"near it: {', '.join(near)}" if near else _LIST
     if looks_like_id(text) and len(text) < _SHORTEST_PREFIX:
-        hint = f"the beginning of an id needs {_SHORTEST_PREFIX} characters; {_LIST}"
+        hint = (f"the beginning of an id needs {_SHORTEST_PREFIX} characters; ", *_LIST)
     if not near and text.lower().removeprefix("turn").strip().isdigit():
-        hint = f"a turn is written turn:3 or turn:3.end; {_LIST}"
+        hint = ("a turn is written turn:3 or turn:3.end; ", *_LIST)
     elif not near and (text[0].isdigit() or text.lower() in _DAYS):
-        hint = f"a time is written 10m, 2h, 3d, 14:05 or 2026-11-15T14:05; {_LIST}"
+        hint = ("a time is written 10m, 2h, 3d, 14:05 or 2026-11-15T14:05; ", *_LIST)
     hint = hint_for(log(), text) or hint
     raise NoSuchCheckpoint(f"there is no checkpoint {text!r}", hint=hint)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from takeback.errors import InUse, NotAWorkspace
+from takeback.errors import Command, InUse, NotAWorkspace
 from takeback.model.path_text import to_text
 from takeback.ops.failures import Translated
 from takeback.paths import takeback_home, user_home
@@ -61,7 +61,7 @@ def open_store(
         if not create:
             raise NotAWorkspace(
                 f"{to_text(location.root)} has no checkpoints yet",
-                hint="make the first one: takeback checkpoint",
+                hint=("make the first one: ", Command("checkpoint")),
                 new=True,
             )
         return _made(home, location, environ, reporter)

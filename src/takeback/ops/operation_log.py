@@ -9,7 +9,7 @@ state.
 
 from __future__ import annotations
 
-from takeback.errors import NoSuchCheckpoint
+from takeback.errors import Command, NoSuchCheckpoint
 from takeback.model.operation import FORK, REDO, UNDO, Move, history, moves
 from takeback.model.value import Value
 from takeback.visible import shown
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 BEFORE, AFTER = "before", "after"
 _SHORTEST = 4
-_LIST = "the operations: takeback log --operations"
+_LIST = ("the operations: ", Command("log", "--operations"))
 
 
 class Logged(Value):
@@ -127,7 +127,7 @@ def state_after(ledger: Ledger, operation: Move, words: str) -> Checkpoint:
     if found is None:
         raise NoSuchCheckpoint(
             f"the state {words} is in no checkpoint",
-            hint=f"what was there before it: {operation.id}.before; {_LIST}",
+            hint=(f"what was there before it: {operation.id}.before; ", *_LIST),
         )
     return found
 

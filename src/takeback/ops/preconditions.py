@@ -6,7 +6,18 @@ import os
 
 from takeback.model.checkpoint import AMID
 from takeback.model.path_text import to_text
-from takeback.model.plan import Refusal
+from takeback.model.plan import (
+    COLLIDING_NAMES,
+    DISK_SPACE,
+    DURING_GIT,
+    DURING_TURN,
+    INSIDE_TURN,
+    MASS_DELETE,
+    OTHER_BRANCH,
+    OTHERS,
+    Refusal,
+)
+from takeback.model.policy import KEEP_OTHERS, OVERWRITE_OTHERS
 from takeback.visible import shown
 from takeback.worktree import project
 from takeback.worktree.staged import differ, staged
@@ -57,7 +68,7 @@ def refusals(
 def _called_by_the_model(context: Context, facts: Facts) -> Iterator[Refusal]:
     """A model that calls takeback from its own tool may read and checkpoint, not rewind."""
     if facts.inside is not None and not context.policy.agent_may_rewind:
-        yield Refusal("inside_turn", called_from(facts.inside), "")
+        yield Refusal(INSIDE_TURN, called_from(facts.inside))
 
 
 def called_from(turn: RunningTurn) -> str:
@@ -74,7 +85,7 @@ def _turn_running(facts: Facts, overrides: Overrides, *, everywhere: bool) -> It
             if turn.background:
                 doing, first = "has background tasks running since", "let them end first"
             prompt = _quoted(turn.prompt)
-            yield Refusal("during_turn", f"{turn.agent} {doing} {prompt}; {first}", "--during-turn")
+            yield Refusal(DURING_TURN, f"{turn.agent} {doing} {prompt}; {first}", (DURING_TURN,))
 
 
 def _others(changes: Prepared, facts: Facts, overrides: Overrides) -> Iterator[Refusal]:
@@ -86,10 +97,9 @@ def _others(changes: Prepared, facts: Facts, overrides: Overrides) -> Iterator[R
         more = f" and {len(named) - 3} more" if len(named) > 3 else ""
         sessions = ", ".join(sorted({facts.others[path] for path in named}))
         yield Refusal(
-            "others",
-            f"another session ({sessions}) changed {first}{more} since then; "
-            "--keep-others leaves them",
-            "--overwrite-others",
+            OTHERS,
+            f"another session ({sessions}) changed {first}{more} since then",
+            (KEEP_OTHERS, OVERWRITE_OTHERS),
         )
 
 
@@ -117,9 +127,7 @@ def _mass_deletion(
     most = gone > _A_FEW and gone * 2 > captured.files
     if (everything or most) and not overrides.mass_delete:
         yield Refusal(
-            "mass_delete",
-            f"this would delete {gone} of {captured.files} files",
-            "--allow-mass-delete",
+            MASS_DELETE, f"this would delete {gone} of {captured.files} files", (MASS_DELETE,)
         )
 
 
@@ -131,7 +139,7 @@ def _git_busy(context: Context, overrides: Overrides) -> Iterator[Refusal]:
     git = project.git_directory(context.workspace.root)
     doing = project.in_progress(git) if git is not None else None
     if doing is not None and not overrides.during_git:
-        yield Refusal("during_git", f"a git {doing} is in progress here", "--during-git")
+        yield Refusal(DURING_GIT, f"a git {doing} is in progress here", (DURING_GIT,))
 
 
 def warnings(context: Context, request: Request) -> tuple[str, ...]:
@@ -184,7 +192,7 @@ def _other_branch(context: Context, request: Request) -> Iterator[Refusal]:
         return
     if project.head(git).branch != then.branch:
         line = branch_line(context, then) or ""
-        yield Refusal("other_branch", f"another branch is checked out: {line}", "--other-branch")
+        yield Refusal(OTHER_BRANCH, f"another branch is checked out: {line}", (OTHER_BRANCH,))
 
 
 def _colliding_names(context: Context, writes: Sequence[Change]) -> Iterator[Refusal]:
@@ -199,9 +207,8 @@ def _colliding_names(context: Context, writes: Sequence[Change]) -> Iterator[Ref
         other = seen.setdefault(folded, change.path)
         if other != change.path or ".git" in folded.split("/") or "git~1" in folded.split("/"):
             yield Refusal(
-                "colliding_names",
+                COLLIDING_NAMES,
                 f"{to_text(change.path)} and {to_text(other)} are one name on this file system",
-                "",
             )
 
 
@@ -226,8 +233,4 @@ def _disk_space(context: Context, writes: Sequence[Change]) -> Iterator[Refusal]
     status = os.fstatvfs(context.workspace.fd)
     free = status.f_bavail * status.f_frsize
     if needed > free:
-        yield Refusal(
-            "disk_space",
-            f"the files need {needed >> 20} MB and {free >> 20} MB are free",
-            "",
-        )
+        yield Refusal(DISK_SPACE, f"the files need {needed >> 20} MB and {free >> 20} MB are free")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from takeback.errors import UsageError
+from takeback.errors import Command, UsageError
 from takeback.model.change import ADDED, Change
 from takeback.model.path_text import to_text
 from takeback.model.plan import LeftAlone
@@ -77,7 +77,12 @@ def _check_known(at: Situation, path: bytes) -> None:
         target = at.going.goal.name
         raise UsageError(
             f"{to_text(path)} is neither in the workspace nor in checkpoint {target}",
-            hint=f"what it changed: takeback show {target}; or look for it: takeback search",
+            hint=(
+                "what it changed: ",
+                Command("show", target),
+                "; or look for it: ",
+                Command("search"),
+            ),
         )
 
 

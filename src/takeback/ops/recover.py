@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from takeback import kernel
-from takeback.errors import StoreDamaged, WriteFailed
+from takeback.errors import Command, StoreDamaged, WriteFailed
 from takeback.model.change import Change
 from takeback.model.path_text import to_text
 from takeback.model.value import Value
@@ -116,7 +116,7 @@ def _goal(
     if target is None:
         raise StoreDamaged(
             "the journal of an interrupted operation does not say where it goes",
-            hint="run: takeback doctor",
+            hint=("run: ", Command("doctor")),
         )
     return goal_of(context.store, find(target), entry.operation.about)
 

@@ -94,10 +94,9 @@ def rewind(context: LockedContext, request: Request, *, shown: Plan | None = Non
 def refused(plan: Plan) -> Refused:
     """Returns the error that lists all objections to a plan, each once."""
     reasons = "; and ".join(dict.fromkeys(one.message for one in plan.refused))
-    flags = list(dict.fromkeys(one.flag for one in plan.refused))
-    if not all(flags):
-        return Refused(reasons, hint="nothing was changed")
-    return Refused(reasons, hint=f"to do it all the same: {' '.join(flags)}", flag=flags[0])
+    fields = dict.fromkeys(one.waivers[-1] if one.waivers else "" for one in plan.refused)
+    hint = f"what waives it: {', '.join(fields)}" if all(fields) else "nothing was changed"
+    return Refused(reasons, hint=hint, refusals=plan.refused)
 
 
 def _operation(context: Context, request: Request) -> Move:

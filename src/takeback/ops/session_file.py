@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 
 from takeback import durable, kernel
-from takeback.errors import Refused, WriteFailed
+from takeback.errors import FILES_ALONE, Command, Refused, WriteFailed
 from takeback.model.value import Value
 from takeback.ops.transcript import place_of
 
@@ -100,8 +100,12 @@ class Berth(Value):
         reason = error.strerror or str(error)
         return Refused(
             f"the new session cannot be written into {os.path.dirname(self.path) or '.'}: {reason}",
-            hint=f"have its bytes: takeback cat {checkpoint} --conversation;"
-            " or take back the files alone: --files",
+            hint=(
+                "have its bytes: ",
+                Command("cat", checkpoint, "--conversation"),
+                "; or take back the files alone: ",
+                FILES_ALONE,
+            ),
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.errors import Refused
+from takeback.errors import Command, Refused
 from takeback.model.operation import UNDO, history
 from takeback.model.path_text import covers
 from takeback.ops.destination import goal_of
@@ -30,7 +30,7 @@ def next_step(context: Context, kind: StepKind) -> Step:
     if not steps:
         raise Refused(
             f"there is nothing to {kind}",
-            hint="the log of operations: takeback log --operations",
+            hint=("the log of operations: ", Command("log", "--operations")),
         )
     return steps[-1]
 

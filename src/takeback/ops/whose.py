@@ -11,7 +11,7 @@ continued; so the same words can be typed again after each rewind.
 
 from __future__ import annotations
 
-from takeback.errors import NoSuchCheckpoint, WhichSession
+from takeback.errors import Command, NoSuchCheckpoint, WhichSession
 from takeback.ledger import sessions as questions
 from takeback.model.ages import ago
 from takeback.model.checkpoint import UNDO
@@ -128,7 +128,7 @@ def newest(ledger: Ledger) -> Candidate:
     found = ledger.checkpoints(without=(UNDO, FORK), limit=1)
     session = questions.session_by_id(ledger, found[0].session) if found else None
     if session is None:
-        raise NoSuchCheckpoint("there is no checkpoint yet", hint="takeback checkpoint")
+        raise NoSuchCheckpoint("there is no checkpoint yet", hint=(Command("checkpoint"),))
     return _candidate(ledger, session)
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from takeback.errors import UsageError
 from takeback.model import json_text
 from takeback.model.operation import scope_named
-from takeback.model.policy import Overrides
+from takeback.model.policy import NO_OVERRIDES
+from takeback.words import waivers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from takeback.model.operation import ScopeKind
+    from takeback.model.policy import Overrides
 
     Document = dict[str, Any]
 
@@ -47,4 +49,6 @@ def scope(request: Document) -> ScopeKind | None:
 def overrides(request: Document) -> Overrides:
     """Returns what the person waives, by the flags of the command line or by name."""
     given = request.get("overrides")
-    return Overrides.named(str(name) for name in given) if isinstance(given, list) else Overrides()
+    return (
+        waivers.overrides(str(name) for name in given) if isinstance(given, list) else NO_OVERRIDES
+    )

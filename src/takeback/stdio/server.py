@@ -19,7 +19,7 @@ from takeback.events import Speaker, hear
 from takeback.model.operation import REDO, UNDO
 from takeback.stdio import requests
 from takeback.store.namespace import session_id
-from takeback.words import answers, documents
+from takeback.words import answers, documents, errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,9 +83,8 @@ class StdioServer:
 
     def _failed(self, request: Document, error: TakebackError) -> Document:
         """Returns an error as an answer."""
-        said = {"code": error.code, "message": error.message, "hint": error.hint}
-        said["flag"] = getattr(error, "flag", "")
-        return {"id": request.get("id"), "ok": False, "error": said}
+        said = errors.document(errors.said(error))
+        return {"id": request.get("id"), "ok": False, "error": {"flag": "", **said}}
 
     @contextmanager
     def _at(self, request: Mapping[str, Any], *, create: bool = True) -> Iterator[Engine]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from takeback import durable
-from takeback.errors import StoreDamaged
+from takeback.errors import Command, StoreDamaged
 from takeback.model import json_text
 
 TYPE_CHECKING = False
@@ -47,7 +47,7 @@ def read(store: Store) -> dict[str, Any] | None:
     if not isinstance(record, dict) or record.get("v") != 1:
         raise StoreDamaged(
             f"the journal {path} of an interrupted operation is not readable",
-            hint="run: takeback doctor",
+            hint=("run: ", Command("doctor")),
         )
     return record
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from takeback.errors import CaptureFailed, WriteFailed
+from takeback.errors import CaptureFailed, Command, WriteFailed
 from takeback.git.objects import KIND_NAMES, LONGEST
 from takeback.git.pack import PackWriter
 from takeback.git.packs import Collision
@@ -49,7 +49,7 @@ class PackSink:
             raise WriteFailed(
                 f"only {free >> 20} MB are free on the disk of the store, "
                 f"less than the floor of {self._disk_floor >> 20} MB",
-                hint="free some space, or lower the floor: takeback config disk_floor_mb",
+                hint=("free some space, or lower the floor: ", Command("config", "disk_floor_mb")),
             )
 
     def has(self, oid: bytes) -> bool:
@@ -69,7 +69,7 @@ class PackSink:
         if kind in LONGEST and len(data) > LONGEST[kind]:
             raise CaptureFailed(
                 f"{KIND_NAMES[kind].decode()} of {len(data) >> 20} MB: it could not be read back",
-                hint="keep the largest directory out of it: takeback config exclude",
+                hint=("keep the largest directory out of it: ", Command("config", "exclude")),
             )
         oid = self._open_writer().add(kind, data, oid)
         self._added.setdefault(oid, hash(data))

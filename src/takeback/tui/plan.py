@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from takeback.app.proposal import Proposal
     from takeback.model.plan import Plan
+    from takeback.model.policy import Waiver
     from takeback.words.choices import Question
 
 
@@ -44,7 +45,12 @@ class PlanScreen(Dialog[bool | None]):
     ]
 
     def __init__(
-        self, proposal: Proposal, plan: Plan, *, agreed: Sequence[str] = (), note: str | None = None
+        self,
+        proposal: Proposal,
+        plan: Plan,
+        *,
+        agreed: Sequence[Waiver] = (),
+        note: str | None = None,
     ) -> None:
         super().__init__()
         self._proposal = proposal

@@ -10,7 +10,7 @@ from takeback.model.operation import CONVERSATION, FILES, FORK, REDO, REWIND, UN
 from takeback.model.plan import DURING_TURN, MASS_DELETE, OTHERS
 from takeback.model.value import Value
 from takeback.visible import shown
-from takeback.words import plans, render
+from takeback.words import errors, plans, render
 from takeback.words.text import count, quoted, shown_path
 
 TYPE_CHECKING = False
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from takeback.app.proposal import Proposal
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.operation import Move, OperationKind
-    from takeback.model.plan import Outcome, Plan, Refusal
+    from takeback.model.plan import Outcome, Plan, Refusal, RefusalCode
+    from takeback.model.policy import Waiver
     from takeback.model.session import Resume
     from takeback.ops.recover import Recovered
     from takeback.words.paint import Paint
@@ -79,7 +80,7 @@ class Answer(Value):
     """One way to answer a refusal: its words, and the field of ``Overrides`` that it sets."""
 
     title: str
-    field: str
+    field: Waiver
 
 
 class Question(Value):
@@ -96,7 +97,7 @@ class Question(Value):
     word: str | None = None
 
 
-_CONSEQUENCES = {
+_CONSEQUENCES: dict[RefusalCode, str] = {
     "during_turn": (
         "It may write the same files again while they go back, or after, and what it then "
         "writes is in no plan that was shown here."
@@ -111,17 +112,15 @@ _CONSEQUENCES = {
         "The files of then come onto the branch of now; branch and commits stay as they are."
     ),
 }
-_ANSWERS = {
-    "during_turn": (Answer(GO_ON, "during_turn"),),
-    "others": (
-        Answer("Leave them as they are, take back the rest", "keep_others"),
-        Answer("Overwrite them", "overwrite_others"),
-    ),
-    "mass_delete": (Answer("Delete them", "mass_delete"),),
-    "during_git": (Answer(GO_ON, "during_git"),),
-    "other_branch": (Answer(GO_ON, "other_branch"),),
+_WAYS: dict[Waiver, str] = {
+    "during_turn": GO_ON,
+    "keep_others": "Leave them as they are, take back the rest",
+    "overwrite_others": "Overwrite them",
+    "mass_delete": "Delete them",
+    "during_git": GO_ON,
+    "other_branch": GO_ON,
 }
-_AGREED = {
+_AGREED: dict[Waiver, str] = {
     "during_turn": "although an agent is working here",
     "keep_others": "what another session changed is left as it is",
     "overwrite_others": "also what another session changed",
@@ -137,12 +136,11 @@ ANSWERABLE = tuple(_AGREED)
 
 def refusal(found: Refusal, plan: Plan) -> Question:
     """Returns a refusal of a plan as a question."""
-    # The rest names options of the command line, which cannot be typed here.
-    message = shown(found.message.partition("; --")[0])
+    message = shown(found.message)
     if found.code != DURING_TURN:  # that one begins with the agent's name
         message = message[:1].upper() + message[1:]
     title = f"{message}."
-    answers = _ANSWERS.get(found.code, ()) if found.flag else ()
+    answers = tuple(Answer(_WAYS[one], one) for one in found.waivers)
     if not answers:
         return Question(title, NOT_WAIVED, ())
     return Question(
@@ -184,7 +182,7 @@ def can_be_answered(plan: Plan) -> bool:
     return all(refusal(found, plan).answers for found in plan.refused)
 
 
-def agreed_lines(fields: Sequence[str]) -> Iterator[str]:
+def agreed_lines(fields: Sequence[Waiver]) -> Iterator[str]:
     """Yields what was agreed to before this plan was made."""
     if fields:
         yield "You agreed:"
@@ -348,10 +346,11 @@ def trouble_lines(error: Exception, *, interrupted: bool) -> Iterator[str]:
         yield INTERRUPTED
     elif isinstance(error, TakebackError) and not isinstance(error, RecoveredInstead):
         yield "No file was changed."
-    if isinstance(error, Refused) and error.flag:
+    if isinstance(error, Refused) and (error.refusals or error.flag):
         return  # an option of the command line; here the plan asks
     if isinstance(error, TakebackError):
-        if error.hint:
-            yield f"{shown(error.hint[:1].upper() + error.hint[1:])}."
+        hint = errors.in_picker(error)
+        if hint:
+            yield f"{hint[:1].upper() + hint[1:]}."
     else:
         yield "Please report it with what you did. What is kept is not touched by it."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from takeback.model.operation import Move
 from takeback.model.path_text import to_bytes
+from takeback.words import waivers
 from takeback.words.text import timestamp
 
 TYPE_CHECKING = False
@@ -159,7 +160,13 @@ def plan(made: Plan) -> Document:
         "others": path_list(made.others),
         "warnings": list(made.warnings),
         "refused": [
-            {"code": refusal.code, "message": refusal.message, "flag": refusal.flag or None}
+            {
+                "code": refusal.code,
+                "message": waivers.sentence(refusal),
+                "reason": refusal.message,
+                "flag": waivers.flag(refusal) or None,
+                "waivers": list(refusal.waivers),
+            }
             for refusal in made.refused
         ],
         "saved": path_list(made.saved),

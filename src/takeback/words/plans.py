@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from takeback.model.change import DELETED
 from takeback.visible import shown
+from takeback.words import waivers
 from takeback.words.changes import ANOTHER_SESSION, OWN_EDIT
 from takeback.words.render import counts, left_alone_lines, short
 from takeback.words.text import count, shown_path
@@ -49,8 +50,9 @@ def plan_lines(plan: Plan, paint: Paint, *, whole: bool) -> Iterator[str]:
     for warning in plan.warnings:
         yield paint.warning(shown(warning))
     for refusal in plan.refused:
-        flag = f"; to do it all the same: {refusal.flag}" if refusal.flag else ""
-        yield paint.deleted(f"refused: {shown(refusal.message)}{flag}")
+        flag = waivers.flag(refusal)
+        same = f"; to do it all the same: {flag}" if flag else ""
+        yield paint.deleted(f"refused: {shown(waivers.sentence(refusal))}{same}")
 
 
 def _change_lines(plan: Plan, paint: Paint, *, whole: bool) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from stat import S_ISDIR
 
-from takeback.errors import NotAWorkspace
+from takeback.errors import Command, NotAWorkspace
 from takeback.model.path_text import to_text
 from takeback.worktree import project
 
@@ -123,5 +123,5 @@ def check_root(root: bytes, *, home: bytes, store_home: bytes, foreign_owner: bo
     if owner != os.geteuid() and not foreign_owner:
         raise NotAWorkspace(
             f"{shown} belongs to another user (uid {owner})",
-            hint="if that is right: takeback config foreign_owner true",
+            hint=("if that is right: ", Command("config", "foreign_owner", "true")),
         )

@@ -14,7 +14,7 @@ import subprocess
 
 from takeback import programs
 from takeback.adapters import fields
-from takeback.errors import Refused
+from takeback.errors import FILES_ALONE, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _program(environ: Mapping[str, str], is_workspace: IsWorkspace) -> str:
         reason = found.passed_over or "it is not in PATH"
         raise Refused(
             f"there is no opencode to take the conversation in: {reason}",
-            hint="install it, or take back the files alone: --files",
+            hint=("install it, or take back the files alone: ", FILES_ALONE),
         )
     return found.program
 

@@ -8,6 +8,7 @@ from takeback.cli.options import Call, name_text, verb
 from takeback.errors import NotAWorkspace
 from takeback.ops.doctor import BROKEN, OK, offers
 from takeback.visible import shown
+from takeback.words.errors import command_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def _print(call: Call, finding: Finding) -> None:
         "about": finding.about,
         "state": finding.state,
         "message": finding.message,
-        "hint": finding.hint,
+        "hint": command_line(finding.hint),
     }
     output.document("finding", fields)
     if call.quiet and finding.state == OK:
@@ -58,4 +59,4 @@ def _print(call: Call, finding: Finding) -> None:
     state = colored.get(finding.state, output.paint.warning)(f"{finding.state:<6}")
     output.line(f"{state}  {finding.about}: {shown(finding.message)}")
     if finding.hint:
-        output.line(f"        {shown(finding.hint)}")
+        output.line(f"        {command_line(finding.hint)}")

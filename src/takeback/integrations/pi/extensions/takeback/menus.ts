@@ -23,6 +23,10 @@ const KEEP = "keep files";
 const RESTORE = "restore files";
 const UNDO_AND_GO = "undo the last rewind, then navigate";
 const SCOPES: Record<string, string> = { [BOTH]: "both", [CONVERSATION]: "conversation", [FILES]: "files" };
+const WAYS: Record<string, string> = {
+	keep_others: "leave those files as they are",
+	overwrite_others: "take them back too",
+};
 
 // biome-ignore lint/suspicious/noExplicitAny: documents of takeback, see docs/scripting.md
 type Document = any;
@@ -200,15 +204,13 @@ export class Menus {
 	}
 
 	private async waive(ctx: ExtensionContext, refusal: Document): Promise<string | undefined> {
-		if (!refusal.flag) {
-			ctx.ui.notify(`takeback: ${refusal.message}`, "error");
+		if (!refusal.waivers.length) {
+			ctx.ui.notify(`takeback: ${refusal.reason}`, "error");
 			return undefined;
 		}
-		const ways: Record<string, string> =
-			refusal.code === "others"
-				? { "leave those files as they are": "--keep-others", "take them back too": refusal.flag }
-				: { "do it all the same": refusal.flag };
-		const choice = await this.select(ctx, `takeback: ${refusal.message}`, [...Object.keys(ways), "do nothing"]);
+		const ways: Record<string, string> = {};
+		for (const waiver of refusal.waivers) ways[WAYS[waiver] ?? "do it all the same"] = waiver;
+		const choice = await this.select(ctx, `takeback: ${refusal.reason}`, [...Object.keys(ways), "do nothing"]);
 		return choice === undefined ? undefined : ways[choice];
 	}
 

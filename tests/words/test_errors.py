@@ -1,0 +1,55 @@
+"""One error, in the words of each face."""
+
+from __future__ import annotations
+
+from takeback.errors import FILES_ALONE, Command, LedgerDamaged, Refused, UsageError
+from takeback.model.plan import Refusal
+from takeback.words import errors
+from takeback.words.choices import trouble_lines
+
+OTHERS = Refusal("others", "another session changed a", ("keep_others", "overwrite_others"))
+TURN = Refusal("during_turn", "mine is working", ("during_turn",))
+FULL = Refusal("disk_space", "the disk is full")
+
+
+def refused(*refusals: Refusal) -> Refused:
+    return Refused("it is so", hint="nothing was changed", refusals=refusals)
+
+
+def test_the_command_line_names_its_options() -> None:
+    told = errors.said(refused(TURN, OTHERS, TURN))
+    assert (
+        told.message == "mine is working; and another session changed a; --keep-others leaves them"
+    )
+    assert told.hint == "to do it all the same: --during-turn --overwrite-others"
+    assert told.flag == "--during-turn"
+    assert errors.said(refused(TURN, FULL)).hint == "nothing was changed"
+    assert errors.said(refused(TURN, FULL)).flag == ""
+
+
+def test_programs_read_what_to_do_as_data() -> None:
+    told = errors.document(errors.said(LedgerDamaged("it is torn")))
+    assert told["hint"] == "make it anew: takeback doctor --rebuild"
+    assert told["actions"] == [{"command": ["doctor", "--rebuild"]}]
+    assert "flag" not in told
+    told = errors.document(errors.said(refused(TURN)))
+    assert (told["flag"], told["actions"]) == ("--during-turn", [{"option": ["--during-turn"]}])
+
+
+def test_inside_an_agent_it_is_said_as_it_can_be_typed_there() -> None:
+    alone = UsageError("no conversation", hint=("take back the files alone: ", FILES_ALONE))
+    assert errors.inside(alone, "/takeback 3") == "take back the files alone: /takeback 3 files"
+    again = UsageError("it changed", hint=("run it again: ", Command("undo")))
+    assert errors.inside(again, "/takeback undo yes") == "run it again: /takeback undo"
+    said = errors.inside(refused(TURN, OTHERS), "/takeback 3 yes")
+    assert said == "To do it all the same: /takeback 3 yes --during-turn --overwrite-others"
+    damaged = errors.inside(LedgerDamaged("it is torn"), "/takeback")
+    assert damaged == "make it anew: takeback doctor --rebuild"
+
+
+def test_the_picker_names_no_option() -> None:
+    alone = UsageError("no conversation", hint=("take back the files alone: ", FILES_ALONE))
+    assert list(trouble_lines(alone, interrupted=False))[-1] == (
+        "Take back the files alone: The files only."
+    )
+    assert "--" not in "".join(trouble_lines(refused(TURN, OTHERS), interrupted=False))
