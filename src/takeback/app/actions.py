@@ -1,7 +1,7 @@
-"""What can be done at an entry of the timeline, and why not: a list of data, for every face.
+"""What can be done at an entry of the timeline, and why not: as data, for every face.
 
-The words are in ``words/choices.py``, the keys are the picker's. An operation that is new is one
-more name here.
+The words are in ``words/choices.py``, the keys are the picker's. A new operation is one more name
+here.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ GROUPS: tuple[tuple[ActionName, ...], ...] = (
     (END, BEFORE, FORK, FORK_FILES, FORK_DIRECTORY),
     (LABEL, COPY, UNDO, REDO, CANCEL),
 )
-"""What stands together in a list."""
+"""What is grouped together in a list."""
 
 
 class Action(Value):
     """One thing that a person may want at an entry.
 
-    ``obstacle`` is why it is not possible, ``detail`` what is known of that in words. ``of`` is
-    the operation that an undo or redo is about, ``ticked`` how many files are.
+    ``obstacle`` is why it is not possible, ``detail`` what is known about that, in words. ``of`` is
+    the operation that an undo or redo is about, ``ticked`` how many files are ticked.
     """
 
     name: ActionName
@@ -91,7 +91,7 @@ class Destination(Value):
 
 
 def destination_of(entry: TimelineEntry) -> Destination:
-    """Returns the destination that an entry means: of a turn the checkpoint before it."""
+    """Returns the destination that an entry means: for a turn, the checkpoint before it."""
     turn = entry.turn
     if turn is None:
         return Destination(entry.checkpoint.id, None)
@@ -104,7 +104,7 @@ def actions(
     destination: Destination,
     ticked: Collection[bytes] | None,
 ) -> tuple[Action, ...]:
-    """Returns every action at a destination; ``ticked`` is None where nothing can be ticked."""
+    """Returns every action at a destination; ``ticked`` is None if nothing can be ticked."""
     made = [_talk(BOTH, found), _talk(CONVERSATION, found), Action(FILES)]
     if ticked is not None:
         made.append(Action(TICKED, None if ticked else NO_TICK, ticked=len(ticked)))
@@ -136,7 +136,7 @@ def proposal_of(
     ticked: Collection[bytes] = (),
     directory: str | None = None,
 ) -> Proposal:
-    """Returns the proposal that an action is about."""
+    """Returns the proposal for an action."""
     target = found.checkpoint
     if name == UNDO:
         return _step(name, found.undo)

@@ -1,6 +1,6 @@
-"""Plans that were shown to a person, by number, so that what is done is what was agreed to.
+"""Plans that were shown to a person, by number, so that what is done is what they agreed to.
 
-For faces that answer one request at a time and keep nothing between them but a number.
+For faces that answer one request at a time and keep only a number between them.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ class Agreements:
         self._number = 0
 
     def remember(self, proposal: Proposal, plan: Plan) -> int:
-        """Returns the number by which a plan that is shown now can be agreed to."""
+        """Returns the number with which to agree to a plan that is shown now."""
         self._number += 1
         self._shown[self._number] = _Agreement(proposal, plan)
         self._shown.pop(self._number - _KEPT, None)
         return self._number
 
     def plan(self, number: object, proposal: Proposal) -> Plan | None:
-        """Returns the plan of that number, None for no number.
+        """Returns the plan with that number, None if no number is given.
 
-        Raises Refused if it is not known (any more), or is of something else.
+        Raises Refused if it is unknown, no longer known, or for something else.
         """
         if number is None:
             return None

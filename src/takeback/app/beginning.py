@@ -1,4 +1,4 @@
-"""A directory before its first checkpoint: what can be said of it, and what is in the way."""
+"""A directory before its first checkpoint: what can be said about it, and what is in the way."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Unopened(Value):
-    """A directory that could be a workspace and has no store. Nothing here makes one."""
+    """A directory that could be a workspace but has no store. Nothing here creates one."""
 
     root: bytes
     store: str
@@ -31,12 +31,12 @@ class Unopened(Value):
 
     @classmethod
     def at(cls, path: str | os.PathLike[str], environ: Mapping[str, str]) -> Self:
-        """Returns the directory that ``path`` lies in; raises NotAWorkspace if it can be none."""
+        """Returns the directory that ``path`` is in; raises NotAWorkspace if it cannot be one."""
         location = location_of(path, environ)
         return cls(location.root, location.directory, environ)
 
     def status(self) -> Status:
-        """Returns that nothing is kept, and what went wrong."""
+        """Returns a status that says that nothing is kept, and what went wrong."""
         policy = config.for_all(self.environ).policy()
         return nothing_yet(
             self.root,
@@ -51,7 +51,7 @@ class Unopened(Value):
         return agent_states(self.environ, os.fsdecode(self.root), {})
 
     def doctor(self) -> list[Finding]:
-        """Names what keeps the first checkpoint from being made."""
+        """Reports what prevents the first checkpoint."""
         from takeback.app.checkup import check_agents, check_recording
         from takeback.git.process import find_git
         from takeback.ops.doctor import OFFER, Finding, check_git

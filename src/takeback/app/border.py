@@ -1,7 +1,7 @@
-"""The border of the Python API: whatever goes wrong inside leaves it as an error of ours.
+"""The border of the Python API: whatever goes wrong inside comes out as an error of ours.
 
-An agent that has takeback inside it must not end because a disk is full, nor for a bug of
-ours. It catches ``TakebackError``, and nothing else can come.
+An agent that uses takeback must not end because a disk is full, nor because of a bug of ours. It
+catches ``TakebackError``, and nothing else can come.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ALSO = ("__enter__", "__exit__")
 
 
 def guarded(cls: C) -> C:
-    """Makes every public method and property of a class raise errors of ours only."""
+    """Makes every public method and property of a class raise only errors of ours."""
     for name, value in list(vars(cls).items()):
         if name.startswith("_") and name not in _ALSO:
             continue
@@ -44,7 +44,7 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
         except Exception as error:
             here = error.__traceback__
             if isinstance(error, TypeError) and here is not None and here.tb_next is None:
-                raise  # the caller's own: no such argument
+                raise  # the caller's own mistake: no such argument
             raise Bug(error) from error
 
     # By hand, as functools would cost a hook a millisecond.

@@ -1,4 +1,4 @@
-"""Looking through the whole timeline: light rows of everything, full entries of what is in view."""
+"""Browsing the whole timeline: light rows for everything, full entries for what is in view."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @guarded
 class Browsing(OpenWorkspace):
-    """What a list of ten thousand turns asks."""
+    """What a list of ten thousand turns needs."""
 
     def browse(self, *, limit: int = -1) -> Browsed:
         """Returns the rows of the timeline, newest first, with what places them in a tree."""
@@ -40,10 +40,10 @@ class Browsing(OpenWorkspace):
         )
 
     def names_in(self, checkpoint: CheckpointLike, directory: str) -> list[tuple[str, bool]]:
-        """Returns what a directory held at a checkpoint: names, and if each is a directory."""
+        """Returns what a directory held at a checkpoint: names, and whether each is a directory."""
         found = self.find(checkpoint)
         return ops.cat.names_in(self._context, found, self.path(directory))
 
     def matching(self, *words: str, only_paths: bool = False) -> frozenset[str]:
-        """Returns the rows that have a prompt or a changed path with all words."""
+        """Returns the rows that have all words in a prompt or changed path."""
         return self._ask(lambda ledger: ops.browse.matching(ledger, words, only_paths=only_paths))

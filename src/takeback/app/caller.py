@@ -1,14 +1,14 @@
-"""Asking: who calls takeback, and what is not done for a model from inside its running turn.
+"""Callers: who calls takeback, and what is not done for a model from inside its running turn.
 
 A model that calls takeback from its own tool may look, make checkpoints and name them. What
-destroys or redirects (a rewind, forgetting, settings, taking a label off ...) is for the person.
+destroys or redirects (a rewind, forgetting, settings, removing a label ...) is for the person.
 
     agent ── tool's shell ── takeback      the agent's variables, in it or in a process above it;
       └─ its process is known from its     or the agent's own process above it
          events                            and the turn of that session runs: inside
 
-An agent's own program is not inside: it is the person's. Its hooks and its extension are children
-of it and speak for the person too, so there only the variables of the process itself count.
+An agent's own program is not inside: it is the person's. Its hooks and its extension are its
+children and also act for the person, so there only the variables of the process itself count.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 
 def turn_around(environ: Mapping[str, str], *, by_agent: bool = False) -> RunningTurn | None:
-    """Returns the running turn that this process was started in; None for a person's own.
+    """Returns the running turn that this process was started in; None if a person started it.
 
-    ``by_agent`` says that an agent's own program asks, and no tool of its model.
+    ``by_agent`` says that an agent's own program is asking, not a tool of its model.
     """
     above = () if by_agent else processes.ancestors()
     known = [environ, *(processes.variables(one.pid) for one in above)]
@@ -61,10 +61,10 @@ def refuse_inside(what: str, environ: Mapping[str, str], *, by_agent: bool = Fal
 
 
 def refuse_pretence(event: AgentEvent, environ: Mapping[str, str]) -> None:
-    """Raises Refused if a tool tells an event of the session that it was itself started in.
+    """Raises Refused if a tool reports an event of the session that it was itself started in.
 
-    An agent that is connected speaks through the launcher. What comes by ``takeback hook`` from
-    below it is its model's word: that the turn is over, say, after which all would be allowed.
+    A connected agent calls the launcher. What comes by ``takeback hook`` from below it is its
+    model's claim: for example that the turn is over, after which everything would be allowed.
     """
     known = [environ, *(processes.variables(one.pid) for one in processes.ancestors())]
     speaking = adapters.find_agent(event.agent)
@@ -80,9 +80,9 @@ def refuse_pretence(event: AgentEvent, environ: Mapping[str, str]) -> None:
 
 
 def may_be_filled(directory: str, root: bytes) -> bool:
-    """Tells whether a model may have a copy of its workspace put there.
+    """Tells whether a model may put a copy of its workspace there.
 
-    Beside the workspace and named after it (``app`` and ``app-2``): a name of its own choice
+    It must be beside the workspace and named after it (``app`` and ``app-2``): a freely chosen name
     could be one that other programs look for, such as a directory of programs.
     """
     beside, name = os.path.split(os.fsencode(directory))

@@ -1,4 +1,4 @@
-"""Checks that what connects the agents is there, is ours, and runs."""
+"""Checks that what connects the agents exists, is ours, and runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PATIENCE = 20.0
 def check_agents(
     environ: Mapping[str, str], root: str, states: Sequence[AgentState]
 ) -> list[Finding]:
-    """Returns what is found about the launcher and every agent that is there."""
+    """Returns the findings about the launcher and every installed agent."""
     home = takeback_home(environ)
     found = [_agent(state, was_connected=bool(remembered(home, state.agent))) for state in states]
     joined = [state for state in states if state.connected]
@@ -41,7 +41,7 @@ def check_agents(
 
 
 def check_recording(off_by: str | None) -> list[Finding]:
-    """Says that recording is off, which somebody once wanted; nothing while it is on."""
+    """Says that recording is off, which somebody chose; nothing while it is on."""
     if off_by is None:
         return []
     hint: Hint = ("see what turns it off: ", Command("status"))
@@ -51,7 +51,7 @@ def check_recording(off_by: str | None) -> list[Finding]:
 
 
 def _agent(state: AgentState, *, was_connected: bool) -> Finding:
-    """Says how an agent is connected; one that never was is no trouble, but an offer."""
+    """Says how an agent is connected; one that never was is not a problem, but an offer."""
     init = ("connect it: ", Command("init", state.agent))
     if state.hindrance is not None:
         return Finding(state.title, BROKEN, state.hindrance, "mend the file, then start it anew")
@@ -70,7 +70,7 @@ def _agent(state: AgentState, *, was_connected: bool) -> Finding:
 
 
 def _launcher(environ: Mapping[str, str], home: str, agent: str) -> Finding:
-    """Runs the launcher as an agent does, with an event that it passes over."""
+    """Runs the launcher as an agent does, with an event that it ignores."""
     path = launcher.launcher_path(home)
     if not launcher.is_sound(home):
         return Finding(
@@ -99,7 +99,7 @@ def _launcher(environ: Mapping[str, str], home: str, agent: str) -> Finding:
 
 
 def _installed_in_project(environ: Mapping[str, str], home: str) -> list[Finding]:
-    """Warns of hooks that run a takeback out of a workspace: agents there can change it."""
+    """Warns of hooks that run a takeback installed in a workspace: agents there can change it."""
     recorded = launcher.recorded(home)
     if recorded is None:
         return []
@@ -117,7 +117,7 @@ def _installed_in_project(environ: Mapping[str, str], home: str) -> list[Finding
 
 
 def _versions(environ: Mapping[str, str], home: str) -> list[Finding]:
-    """Names several takebacks on one machine: a command and the hooks may differ."""
+    """Reports several takebacks on one machine: a command and the hooks may differ."""
     places = []
     for folder in environ.get("PATH", "").split(os.pathsep):
         path = os.path.join(folder, "takeback")

@@ -1,4 +1,4 @@
-"""Connects agents with takeback, and disconnects them; their settings are the person's own."""
+"""Connects agents to takeback, and disconnects them; their settings belong to the person."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Connecting(Value):
     """What connecting or disconnecting an agent would do to its settings.
 
-    ``here`` is the project that it is for, None for all.
+    ``here`` is the project that it is for, None for all projects.
     """
 
     connection: Connection
@@ -39,12 +39,12 @@ class Connecting(Value):
 
 
 def connections() -> list[Connection]:
-    """Returns how each agent is connected that can be."""
+    """Returns the connection of each agent that has one."""
     return [adapters.connection_of(agent) for agent in adapters.all_agents() if agent.connection]
 
 
 def connection_named(agent: str) -> Connection:
-    """Returns how an agent is connected; raises UsageError with the names that there are."""
+    """Returns how an agent is connected; raises UsageError with the known names."""
     for connection in connections():
         if connection.name == agent:
             return connection
@@ -78,7 +78,7 @@ def _planned(
 ) -> list[Connecting]:
     """Plans the agents that were named, or else those found.
 
-    One of another package that fails is passed over unless it was named: ``status`` has it.
+    One of another package that fails is skipped unless it was named: ``status`` reports it.
     """
     planned = [plan(connection_named(agent)) for agent in named]
     for connection in found:
@@ -101,7 +101,7 @@ def connect(planned: Sequence[Connecting], environ: Mapping[str, str]) -> None:
 
 
 def project_environment(environ: Mapping[str, str], start: str) -> str | None:
-    """Returns the workspace that this takeback itself is installed in; None if it is in none.
+    """Returns the workspace that this takeback itself is installed in; None if there is none.
 
     An agent that works there could change what every agent's hooks run. ``start`` is the
     directory of the call, whose workspace counts before it has a store.
@@ -163,7 +163,7 @@ def plan_disconnecting(
 def disconnect(planned: Sequence[Connecting], environ: Mapping[str, str]) -> None:
     """Takes our entries out of the settings; every checkpoint stays.
 
-    When no agent is connected any more the launcher does nothing from then on.
+    Once no agent is connected any more, the launcher does nothing.
     """
     home = takeback_home(environ)
     for one in planned:
@@ -181,8 +181,8 @@ def _calls_launcher(connection: Connection, environ: Mapping[str, str], home: st
 class AgentState(Value):
     """Whether an agent is connected here, and whether it worked without us.
 
-    ``hindrance`` is why it does not run the hooks that its settings have; ``advice`` what the
-    person still has to do, if its hooks do not run.
+    ``hindrance`` is why it does not run the hooks in its settings; ``advice`` what the person still
+    has to do, if its hooks do not run.
     """
 
     agent: str
@@ -197,11 +197,10 @@ class AgentState(Value):
 def agent_states(
     environ: Mapping[str, str], root: str, last_events: Mapping[str, float]
 ) -> list[AgentState]:
-    """Returns the state of every agent that is there, or that has spoken in this workspace.
+    """Returns the state of every agent that is installed, or that was active in this workspace.
 
-    ``missed_since`` is when an agent wrote a transcript here after it last spoke to us: its
-    hooks are not trusted, or its settings were written anew. What it did before it was connected
-    says nothing of that.
+    ``missed_since`` is when an agent wrote a transcript here after its last event: its hooks are
+    not trusted, or its settings were rewritten. What it did before it was connected does not count.
     """
     home = takeback_home(environ)
     states = []
@@ -240,9 +239,9 @@ def _is_connected(
 ) -> bool:
     try:
         return connection.is_connected(environ, home, here)
-    except TakebackError:  # settings that cannot be read connect nothing
+    except TakebackError:  # unreadable settings connect nothing
         return False
 
 
 _GRACE = 60.0
-"""Seconds by which a transcript may be younger than the last event: the agent's last words."""
+"""Seconds by which a transcript may be newer than the last event: the agent's last words."""

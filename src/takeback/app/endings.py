@@ -1,4 +1,4 @@
-"""Endings: what the transcripts of agents say of turns whose end nobody announced."""
+"""Endings: what agents' transcripts say about turns whose end was not announced."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _TAIL = 1 << 16
 
 
 def turn_is_over(newest: Checkpoint) -> bool:
-    """Looks at the end of a transcript for a turn that ended without a word, by Esc."""
+    """Tells from the end of a transcript whether a turn ended unannounced, by Esc."""
     state = _state(newest)
     return state is not None and _says_over(newest)
 
 
 def _state(newest: Checkpoint) -> tuple[object, ...] | None:
-    """Returns what changes with the transcript; None if it does not speak of the turn yet."""
+    """Returns what changes with the transcript; None if the turn is not in it yet."""
     if newest.agent is None or not newest.transcript:
         return None
     part = newest.transcript[-1]
@@ -31,7 +31,7 @@ def _state(newest: Checkpoint) -> tuple[object, ...] | None:
     except (OSError, ValueError):
         return None
     if newest.kind == PROMPT and found.st_size <= part.size:
-        return None  # the prompt is not written yet: the last line is of the turn before
+        return None  # the prompt is not written yet: the last line belongs to the turn before
     return newest.turn_id, found.st_size, found.st_mtime_ns
 
 
@@ -43,8 +43,8 @@ def _says_over(newest: Checkpoint) -> bool:
 class Stops:
     """Tells which turns Esc has ended, and reads a transcript only when it has changed.
 
-    Only of agents that have no event for Esc: the others announce every end, and what their
-    transcripts hold may be a moment ahead of it.
+    Only for agents that have no event for Esc: the others announce every end, and their transcripts
+    may be a moment ahead of it.
     """
 
     def __init__(self) -> None:

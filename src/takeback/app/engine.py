@@ -40,7 +40,7 @@ class Engine(Steps):
         session: str | None = None,
         allow_large: bool = False,
     ) -> Made:
-        """Makes a checkpoint of the files as they are now; ``session`` is whose it is."""
+        """Makes a checkpoint of the files as they are now, in ``session``."""
         if self.interrupted:
             with self._context.locked() as locked:
                 self._recover_and_say(locked)
@@ -56,14 +56,14 @@ class Engine(Steps):
         )
 
     def label(self, checkpoint: CheckpointLike, name: str | None) -> Checkpoint:
-        """Gives a checkpoint a name, or takes it off (None)."""
+        """Gives a checkpoint a name, or removes it (None)."""
         found = self.find(checkpoint)
         if name is None or found.label not in (None, name):
             self._refuse_inside("taking a label off")
         return self._ask(lambda ledger: ops.label.label(self._context, ledger, found, name))
 
     def receive(self, event: AgentEvent) -> Received:
-        """Records what an agent says; see ``takeback.model.event``."""
+        """Records an agent's event; see ``takeback.model.event``."""
         from takeback.model.event import cleaned
 
         return self.record(cleaned(event), came=self.now, wait=self.hook_seconds)
@@ -71,7 +71,7 @@ class Engine(Steps):
     def record(
         self, event: AgentEvent, adapter: Adapter | None = None, *, came: float, wait: float
     ) -> Received:
-        """Records an event that is cleaned and came through an adapter, its agent's own if None.
+        """Records a cleaned event that came through an adapter, by default its agent's own.
 
         ``wait`` is how long the lock may take.
         """
@@ -84,7 +84,7 @@ class Engine(Steps):
         return ops.receive.leave(self._context, told, files, came=came)
 
     def is_news(self, event: AgentEvent) -> bool:
-        """Tells whether a failure at an event is the first of its turn; remembers that it is."""
+        """Tells whether a failure at an event is the first of its turn, and remembers it."""
         from takeback.model.event import PROMPT
         from takeback.store import told
 
@@ -92,7 +92,7 @@ class Engine(Steps):
         return told.is_new(self._context.store, session, turn_begins=event.kind == PROMPT)
 
     def note_good_beginning(self, event: AgentEvent) -> None:
-        """Notes that a turn's first checkpoint was made: its first failure would be news."""
+        """Notes that a turn's first checkpoint was made: its first failure will be news."""
         from takeback.store import told
 
         told.forget(self._context.store, session_id(event.agent, event.session))
@@ -105,7 +105,7 @@ class Engine(Steps):
     def _told(
         self, event: AgentEvent, adapter: Adapter | None
     ) -> tuple[AgentEvent, tuple[TranscriptPart, ...]]:
-        """Returns an event as it is kept, with the files of its transcript as long as they are."""
+        """Returns an event as it is kept, with the files of its transcript and their lengths."""
         from takeback.model.event import TURN_END
 
         if not self._context.policy.conversation:
@@ -123,7 +123,7 @@ class Engine(Steps):
 
     @staticmethod
     def wants(directory: str, environ: Mapping[str, str] | None = None) -> bool:
-        """Tells whether events of agents in a directory are to be recorded (never, only)."""
+        """Tells whether agents' events in a directory are to be recorded (never, only)."""
         from takeback import config
         from takeback.paths import user_home
 
@@ -143,15 +143,15 @@ class Engine(Steps):
         return self._context.policy.hook_seconds
 
     def finish_detached(self) -> None:
-        """Lets a process of its own record the events that wait."""
+        """Has a separate process record the waiting events."""
         ops.finish.start(self._context)
 
     def keep_house(self) -> None:
-        """Starts the combining of packs, in a process of its own, if there are too many."""
+        """Starts combining packs, in a separate process, if there are too many."""
         self._context.store.keep_house()
 
     def session(self, agent: str, native: str | None = None) -> AgentSession:
-        """Returns a session of an agent of yours, new unless ``native`` names one."""
+        """Returns a session of your own agent, a new one unless ``native`` names one."""
         from takeback.app.session import AgentSession
 
         return AgentSession(self, agent, native)
@@ -159,7 +159,7 @@ class Engine(Steps):
     # -- keeping house
 
     def see_failures(self) -> None:
-        """Notes that what went wrong so far was seen; ``status`` shows what comes later."""
+        """Notes that what went wrong so far was seen; ``status`` shows only what comes later."""
         from takeback.ops.failures import Translated
         from takeback.store import failures
 
@@ -171,13 +171,13 @@ class Engine(Steps):
     def unopened(
         cls, path: str | os.PathLike[str] = ".", *, environ: Mapping[str, str] | None = None
     ) -> Unopened:
-        """Returns what can be said of a directory that has no checkpoint yet."""
+        """Returns what can be said about a directory that has no checkpoint yet."""
         from takeback.app.beginning import Unopened
 
         return Unopened.at(path, os.environ if environ is None else environ)
 
     def doctor(self, *, rebuild: bool = False) -> list[Finding]:
-        """Names what is wrong and mends what can safely be mended."""
+        """Reports what is wrong and mends what can safely be mended."""
         found = ops.doctor.doctor(self._context, self._recover)
         from takeback.app.checkup import check_agents, check_recording
 
@@ -198,7 +198,7 @@ class Engine(Steps):
     def earlier(
         cls, path: str | os.PathLike[str] = ".", *, environ: Mapping[str, str] | None = None
     ) -> tuple[Earlier, ...]:
-        """Returns what was kept of a path before the directory that stands there now."""
+        """Returns what was kept for a path before the directory that is there now."""
         environ = os.environ if environ is None else environ
         return ops.earlier.earlier(location_of(path, environ), environ)
 
@@ -210,9 +210,9 @@ class Engine(Steps):
         *,
         environ: Mapping[str, str] | None = None,
     ) -> Earlier:
-        """Takes over the store of what stood at this path before; the present one is set aside.
+        """Takes over the store of what was at this path before; the present one is set aside.
 
-        ``name`` says which, where there are several. Raises UsageError.
+        ``name`` says which, if there are several. Raises UsageError.
         """
         from takeback.app.caller import refuse_inside
 

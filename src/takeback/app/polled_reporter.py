@@ -1,10 +1,10 @@
-"""What the workspace has to say while it works, kept until the screen looks."""
+"""What the workspace reports while it works, kept until the screen polls."""
 
 from __future__ import annotations
 
 
 class PolledReporter:
-    """The picker's ``Reporter``. The workspace's thread tells it, the screen's asks it."""
+    """The picker's ``Reporter``. The workspace's thread writes to it, the screen's reads it."""
 
     def __init__(self) -> None:
         self.step: tuple[str, int, int] | None = None

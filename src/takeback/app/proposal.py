@@ -1,7 +1,7 @@
-"""Proposals: an operation that is not yet done, the same for every face that asks about it.
+"""Proposals: an operation that has not been done yet, the same for every face that asks about it.
 
-A proposal is planned, shown, agreed to and carried out; which words and keys that takes is the
-face's business.
+A proposal is planned, shown, agreed to and carried out; the words and keys for that are up to the
+face.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _FILES_LIKE: dict[OperationKind, OperationKind] = {FORK: REWIND}
 
 
 class Proposal(Value):
-    """One rewind, fork, undo or redo that somebody thinks about.
+    """One rewind, fork, undo or redo that somebody is considering.
 
-    ``goal`` is the checkpoint that it goes to or begins at; of an undo or redo ``of`` is the
+    ``goal`` is the checkpoint that it goes to or begins at; for an undo or redo ``of`` is the
     operation that it is about. ``directory`` is where a fork would put its files.
     """
 
@@ -49,15 +49,15 @@ class Proposal(Value):
     def carry_out(
         self, tb: Engine, overrides: Overrides = NO_OVERRIDES, *, shown: Plan | None = None
     ) -> Outcome:
-        """Does it; raises Refused if ``shown`` is given and is not the plan any more."""
+        """Does it; raises Refused if ``shown`` is given and is no longer the plan."""
         return self.going(tb, overrides, shown)
 
     def go(
         self, tb: Engine, overrides: Overrides = NO_OVERRIDES, *, shown: Plan | None
     ) -> Outcome | None:
-        """Carries it out as ``shown``; None if another plan is the right one meanwhile.
+        """Carries it out as ``shown``; None if that plan has become outdated.
 
-        Then nothing was done, and the new plan is to be shown and asked about.
+        Then nothing was done, and the new plan has to be shown and agreed to.
         """
         try:
             return self.carry_out(tb, overrides, shown=shown)
@@ -70,9 +70,9 @@ class Proposal(Value):
             return None
 
     def is_about_the_same(self, other: Proposal) -> bool:
-        """Tells whether a plan of one is a plan of the other.
+        """Tells whether a plan for one is also a plan for the other.
 
-        A fork that takes the files along does to them what a rewind to its beginning does.
+        A fork that takes the files along does the same to them as a rewind to its beginning.
         """
         of, others = (None if one.of is None else one.of.id for one in (self, other))
         return (
@@ -106,7 +106,7 @@ def rewind(
 def rewind_to(
     tb: Engine, name: str, *, scope: ScopeKind | None = None, session: str | None = None
 ) -> Proposal:
-    """Returns the proposal of going to what a name means; without a scope, that says what moves."""
+    """Returns the proposal of going to what a name means; without a scope, the name decides it."""
     target = tb.find(name, session=session)
     return rewind(target, scope=scope or tb.default_scope(name, target, session=session))
 
@@ -135,7 +135,7 @@ def next_step(tb: Engine, kind: StepKind) -> Proposal:
 
 
 def step(kind: StepKind, of: Move) -> Proposal:
-    """Returns the proposal of an undo or redo of an operation, the newest that there is."""
+    """Returns the proposal of an undo or redo of an operation, which is the newest."""
     if kind == UNDO:
         return Proposal(
             kind,

@@ -46,7 +46,7 @@ class Reading(Browsing):
     ) -> list[TimelineEntry]:
         """Returns checkpoints with what changed in each, newest first.
 
-        Rounds, ends of turns and undo snapshots only with ``everything``.
+        Rounds, ends of turns and undo snapshots are included only with ``everything``.
         """
 
         def question(ledger: Ledger) -> list[TimelineEntry]:
@@ -59,9 +59,9 @@ class Reading(Browsing):
     def listing(
         self, *, session: str | None = None, everything: bool = False, limit: int = -1
     ) -> Listing:
-        """Returns what a list of the timeline shows: as ``checkpoints``, and how things stand.
+        """Returns what a list of the timeline shows: as ``checkpoints``, with the present state.
 
-        A session that was cut from another and not gone on with is no entry of its own.
+        A session that was cut from another and not continued has no entry of its own.
         """
 
         def question(ledger: Ledger) -> Listing:
@@ -72,7 +72,7 @@ class Reading(Browsing):
         return self._ask(question)
 
     def turns_behind(self, session: str, *, limit: int) -> Listing:
-        """Returns the newest turns that a session can go back to, those of its parents too."""
+        """Returns the newest turns that a session can go back to, including its parents'."""
 
         def question(ledger: Ledger) -> Listing:
             one = self._meant(ledger, session) or session
@@ -103,7 +103,7 @@ class Reading(Browsing):
         return self._ask(lambda ledger: ops.sessions.beginning_of(ledger, found))
 
     def _words_of_a_command(self, end: Checkpoint) -> str | None:
-        """Returns the words of a ``!command``: an agent may write them after it told of its end."""
+        """Returns the words of a ``!command``: an agent may write them after announcing its end."""
         then = ops.child.conversation_of(self._context, end)
         said = ops.child.afterwards(self._context, end, then, self._newest_conversation(end))
         return adapter_of(end.agent or "").command_in(b"".join(said), end.turn_id)
@@ -117,7 +117,7 @@ class Reading(Browsing):
         return ops.operation_log.logged(self.operations())
 
     def operation(self, name: str) -> Operation:
-        """Returns the operation of that id, or of that beginning of one."""
+        """Returns the operation whose id is or begins with a name."""
         return ops.operation_log.find_operation(self.operations(), name)
 
     def cat(self, checkpoint: CheckpointLike, path: str | bytes) -> bytes:
@@ -166,25 +166,25 @@ class Reading(Browsing):
         new: CheckpointLike | None = None,
         paths: Iterable[str | bytes] = (),
     ) -> tuple[list[CountedChange], bytes]:
-        """Returns the changed paths with line counts, and the diff, of one and the same state."""
+        """Returns the changed paths with line counts, and the diff, both of the same state."""
         a, b = self._trees(old, new)
         scope = self._known_paths(paths, a, b)
         changes = ops.diff.changes(self._context, a, b, paths=scope)
         return changes, ops.diff.patch(self._context, a, b, paths=scope)
 
     def _known_paths(self, paths: Iterable[str | bytes], a: bytes, b: bytes) -> tuple[bytes, ...]:
-        """Returns the paths; raises UsageError for one that is nowhere: a slip, not "the same"."""
+        """Returns the paths; raises UsageError for one that is nowhere: a typo, not "the same"."""
         found = self._paths(paths)
         ops.diff.check_known(self._context, found, a, b)
         return found
 
     def states(self, checkpoint: CheckpointLike) -> Between:
-        """Returns the states that a turn led from and to, or before and at a plain checkpoint."""
+        """Returns the states before and after a turn, or before and at a plain checkpoint."""
         found = self.find(checkpoint)
         return self._ask(lambda ledger: ops.preview.states(ledger, found))
 
     def file_diff(self, between: Between, path: bytes) -> FileDiff:
-        """Returns one path in two states; ``path`` is as ``changes`` name it, from the root."""
+        """Returns one path in two states; ``path`` is relative to the root, as in ``changes``."""
         return ops.preview.file_diff(self._context, between, path)
 
     def _trees(self, old: CheckpointLike, new: CheckpointLike | None) -> tuple[bytes, bytes]:
@@ -194,9 +194,9 @@ class Reading(Browsing):
         return a, bytes.fromhex(self.find(new).snapshot)
 
     def status(self, *, look: bool = False) -> Status:
-        """Returns where the files stand, what is kept, how large, and what went wrong.
+        """Returns where the files are, what is kept, how large, and what went wrong.
 
-        With ``look`` the files are looked at too, to say what changed by hand since.
+        With ``look`` the files are checked too, to say what changed by hand since.
         """
         home = takeback_home(self._context.environ)
         found = self._ask(
@@ -209,7 +209,7 @@ class Reading(Browsing):
 
     @property
     def recording_off_by(self) -> str | None:
-        """What keeps agents' events here from being recorded; None if nothing does.
+        """What prevents agents' events here from being recorded; None if nothing does.
 
         ``off`` (takeback off), a setting (``never``, ``only``), or the variable ``TAKEBACK``.
         """
@@ -218,7 +218,7 @@ class Reading(Browsing):
         return OFF
 
     def agents(self) -> list[AgentState]:
-        """Returns the agents of this machine, connected or not, and if one worked without us."""
+        """Returns the agents here, connected or not, and whether one worked without takeback."""
         from takeback.app.connect import agent_states
 
         last: dict[str, float] = {}
@@ -228,7 +228,7 @@ class Reading(Browsing):
         return agent_states(self._context.environ, os.fsdecode(self.root), last)
 
     def verify(self, *, read_data: bool = False) -> Verified:
-        """Checks that everything kept reads back."""
+        """Checks that everything kept can be read back."""
         return ops.verify.verify(self._context, read_data=read_data)
 
     def sessions(self) -> list[SessionEntry]:
@@ -246,7 +246,7 @@ class Reading(Browsing):
     def search(self, *words: str, limit: int = -1, content: bool = False) -> list[Found]:
         """Returns the prompts and changed paths that hold all words, newest first.
 
-        With ``content`` the lines of the files in all snapshots instead.
+        With ``content``, searches the lines of the files in all snapshots instead.
         """
         if not all(words) or not words:
             raise UsageError("there is nothing to look for", hint=(Command("search", "TEXT"),))
@@ -254,16 +254,16 @@ class Reading(Browsing):
         return self._ask(lambda ledger: look(self._context, ledger, words, limit=limit))
 
     def known_sessions(self) -> list[Session]:
-        """Returns every session, that of checkpoints made by hand too."""
+        """Returns every session, including that of checkpoints made by hand."""
         return self._ask(ops.whose.everyone)
 
     def places(self, session: str, entries: Iterable[str]) -> dict[str, Checkpoint]:
-        """Returns the checkpoints that stand at entries of an agent's transcript, by entry."""
+        """Returns the checkpoints at entries of an agent's transcript, by entry."""
         wanted = list(entries)
         return self._ask(lambda ledger: ops.sessions.places(ledger, session, wanted))
 
     def current_place(self) -> str | None:
-        """Returns the checkpoint that the files stand at."""
+        """Returns the checkpoint that the files are at."""
         return self._ask(lambda ledger: ops.here.current_place(self._context, ledger))
 
     def conversation(self, checkpoint: CheckpointLike) -> bytes:
@@ -280,7 +280,7 @@ class Reading(Browsing):
 
 
 def unrecorded_by(root: bytes, environ: Mapping[str, str]) -> str | None:
-    """Returns what keeps events in a directory from being recorded, its own store apart."""
+    """Returns what prevents events in a directory from being recorded, apart from its own store."""
     if environ.get("TAKEBACK", "").lower() == OFF:
         return "TAKEBACK"
     settings = config.for_all(environ)

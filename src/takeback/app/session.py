@@ -54,7 +54,7 @@ class AgentSession:
         return AgentTurn(self, prompt, id or os.urandom(8).hex(), conversation)
 
     def tell(self, kind: events.EventKind, **fields: Any) -> Received:
-        """Tells takeback what happens; ``kind`` and the fields are those of ``AgentEvent``."""
+        """Reports an event to takeback; ``kind`` and the fields are those of ``AgentEvent``."""
         if not self._started:
             self._started = True
             self._send(events.SESSION_START)
@@ -113,14 +113,14 @@ class AgentTurn:
         return self._tell(events.ROUND_END, tools=tuple(tools), conversation=conversation)
 
     def end(self, *, conversation: Conversation | None = None) -> None:
-        """Ends the turn; ``with`` does it by itself, without the conversation."""
+        """Ends the turn; ``with`` does this by itself, without the conversation."""
         if self._after is None:
             self._after = self._tell(events.TURN_END, conversation=conversation)
 
     def __enter__(self) -> AgentTurn:
         """Makes the checkpoint before the turn; raises TakebackError if none can be made.
 
-        Then the block is not run: whether to work without protection is the host's to say.
+        Then the block is not run: whether to work without protection is the host's decision.
         """
         received = self.session.tell(
             events.PROMPT,
@@ -147,7 +147,7 @@ class AgentTurn:
             return
         try:
             self._after = self._tell(events.INTERRUPTED)
-        except TakebackError:  # the next event finds the turn without its end, and says so
+        except TakebackError:  # the next event finds the turn without an end, and says so
             return
 
     def _tell(
@@ -163,7 +163,7 @@ class AgentTurn:
 
 
 def _bytes(conversation: Conversation | None) -> bytes | None:
-    """Returns messages as JSON lines, so that one more message is one more line."""
+    """Returns messages as JSON lines, so that each new message is one more line."""
     if conversation is None or isinstance(conversation, bytes):
         return conversation
     return b"".join(dumps(dict(message)).encode() + b"\n" for message in conversation)

@@ -1,4 +1,4 @@
-"""Steps: undo and redo, over whatever moved files, conversation, or both."""
+"""Steps: undo and redo, for whatever moved files, conversation, or both."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Steps(Travel):
         return request.replace(overrides=overrides, facts=facts)
 
     def undo(self, *, overrides: Overrides = NO_OVERRIDES, shown: Plan | None = None) -> Outcome:
-        """Takes back the newest operation that is not yet taken back."""
+        """Takes back the newest operation that has not been taken back."""
         return self._step(_UNDO, overrides, shown)
 
     def redo(self, *, overrides: Overrides = NO_OVERRIDES, shown: Plan | None = None) -> Outcome:
@@ -71,7 +71,7 @@ class Steps(Travel):
     def recover_instead_of(self, kind: StepKind) -> None:
         """Recovers what was interrupted, if anything, and then raises RecoveredInstead.
 
-        After a recovery ``undo`` and ``redo`` mean another operation than the caller saw.
+        After a recovery ``undo`` and ``redo`` mean an operation other than the caller saw.
         """
         if self.interrupted:
             with self._context.locked() as locked:
@@ -85,7 +85,7 @@ class Steps(Travel):
             )
 
     def _step(self, kind: StepKind, overrides: Overrides, shown: Plan | None) -> Outcome:
-        with self._context.locked() as locked:  # from what is decided on until it is done
+        with self._context.locked() as locked:  # from the decision until it is done
             self._recover_instead_of(locked, kind)
             self._take_in(locked)
             step = ops.undo.next_step(locked, kind)
@@ -94,7 +94,7 @@ class Steps(Travel):
         return self._with_session(outcome, step.operation)
 
     def _with_session(self, outcome: Outcome, operation: Move) -> Outcome:
-        """Says which session to go on with after an undo or redo that moved a conversation."""
+        """Says which session to continue with after an undo or redo that moved a conversation."""
         if not operation.moves_conversation:
             return outcome
         wanted = self._current(operation)
@@ -117,7 +117,7 @@ class Steps(Travel):
         )
 
     def _fresh_start(self, operation: Move) -> Resume | None:
-        """Returns how a conversation begins anew, where an undo leads back to before its first."""
+        """Returns how a conversation starts over, if an undo leads to before its first prompt."""
         if operation.target is None:
             return None
         target = self._by_id(operation.target)

@@ -58,7 +58,7 @@ class Travel(Reading):
     def before_newest_turn(self, session: str | None = None) -> Checkpoint:
         """Returns where a rewind without a name goes: before the newest turn not taken back.
 
-        Where no agent has worked it is the newest checkpoint. Raises NoSuchCheckpoint.
+        If no agent has worked, it is the newest checkpoint. Raises NoSuchCheckpoint.
         """
         meant = self.session_meant(session)
         if meant is None:
@@ -81,17 +81,17 @@ class Travel(Reading):
         ignored: bool = False,
         session: str | None = None,
     ) -> ScopeKind:
-        """Returns what a rewind moves when that is not said.
+        """Returns what a rewind moves if that is not specified.
 
-        The files alone with paths, with ignored files, for a time, and for another session's
-        checkpoint; else both, where the session has a conversation.
+        Only the files with paths, with ignored files, for a time, and for another session's
+        checkpoint; else both, if the session has a conversation.
         """
         from takeback.model.operation import BOTH, FILES
 
         now = self._context.clock.now()
         is_time = isinstance(name, str) and ops.names.parse_time(name.strip(), now) is not None
         if isinstance(name, str) and ops.operation_log.is_state_name(name):
-            return FILES  # a state of the files, whatever was said there
+            return FILES  # a state of the files, whatever the conversation was
         if tuple(paths) or ignored or is_time or target.agent is None:
             return FILES
         if not self._context.policy.conversation:
@@ -105,13 +105,13 @@ class Travel(Reading):
                 return True
             try:
                 return target.session in ops.names.line_of(ledger, self._meant(ledger, session))
-            except WhichSession:  # the name itself has said which
+            except WhichSession:  # the name itself says which
                 return True
 
         return BOTH if self._ask(question) else FILES
 
     def choices(self, checkpoint: CheckpointLike) -> Choices:
-        """Returns what can be done at a checkpoint, and in words why the rest cannot."""
+        """Returns what can be done at a checkpoint, and why the rest cannot, in words."""
         target = self.find(checkpoint)
         return ops.choices.choices(
             self._context,
@@ -140,16 +140,16 @@ class Travel(Reading):
         return self._announced(self._with_conversation(made, moved))
 
     def _request(self, target: Checkpoint, scope: Scope) -> Request:
-        """Returns the request of going to a checkpoint, with what is known of the time since."""
+        """Returns the request to go to a checkpoint, with what is known about the time since."""
         goal = ops.destination.goal_of(self._context.store, target, self._about(target))
         return ops.request.Request(goal, scope, facts=self._facts(target))
 
     def _announced(self, made: Plan) -> Plan:
-        """Adds what has to be said of a plan here; for a workspace of its own that is nothing."""
+        """Adds what has to be said about a plan here: nothing if the store is our own."""
         return made
 
     def _with_conversation(self, made: Plan, scope: ScopeKind) -> Plan:
-        """Completes a plan with what becomes of the conversation."""
+        """Completes a plan with what happens to the conversation."""
         from takeback.model.operation import FILES
 
         target = made.goal.checkpoint
@@ -180,7 +180,7 @@ class Travel(Reading):
         self._make_ours(
             lambda: self.plan(checkpoint, named, scope=scope, ignored=ignored, overrides=overrides)
         )
-        with self._context.locked() as locked:  # from what is decided on until it is done
+        with self._context.locked() as locked:  # from the decision until it is done
             self._take_in(locked)
             target, moved = self._destination(checkpoint, named, scope, ignored)
             files = self._scope(named, ignored, files=moved != CONVERSATION)
@@ -191,7 +191,7 @@ class Travel(Reading):
         return self._delivered(outcome, request.cut)
 
     def _make_ours(self, plan: Callable[[], Plan]) -> None:
-        """Makes the store this directory's own before anything is done; mostly it is."""
+        """Makes the store this directory's own before anything is done; usually it is already."""
 
     def fork(
         self,
@@ -208,7 +208,7 @@ class Travel(Reading):
         With ``worktree`` the files go into a new directory, and those here stay; with ``git`` it
         becomes a worktree of the project's git repository.
         """
-        with self._context.locked() as locked:  # from what is decided on until it is done
+        with self._context.locked() as locked:  # from the decision until it is done
             self._take_in(locked)
             target = self.find(checkpoint)
             linked = None
@@ -225,7 +225,7 @@ class Travel(Reading):
         return self._delivered(outcome, cut).replace(directory=worktree)
 
     def _request_of_fork(self, target: Checkpoint, *, files: bool) -> Request:
-        """Returns the request of a fork; what was done since matters only if files move here."""
+        """Returns the request for a fork; what was done since matters only if files move here."""
         request = self._request(target, self._scope((), False, files=files))
         return request if files else request.replace(facts=ops.facts.NO_FACTS)
 
@@ -234,15 +234,15 @@ class Travel(Reading):
         return ops.elsewhere.linked(self._context, target)
 
     def _take_in(self, locked: LockedContext) -> None:
-        """Recovers what was interrupted and records what waits, so that what is decided on is all.
+        """Recovers what was interrupted and records what waits, so that decisions see all of it.
 
-        Under the lock: until it is had, another process may be killed in the middle of a rewind.
+        Under the lock: before that, another process may be killed in the middle of a rewind.
         """
         self._recover_and_say(locked)
         ops.receive.record_waiting(locked)
 
     def _delivered(self, outcome: Outcome, cut: Cut | None) -> Outcome:
-        """Gives a new session to its agent, where that does not read the file itself."""
+        """Hands a new session to its agent, if that does not read the file itself."""
         child = cut.child if cut is not None else None
         if child is None or outcome.session != child.id:
             return outcome
@@ -251,7 +251,7 @@ class Travel(Reading):
     def _in_agents_hands(
         self, outcome: Outcome, agent: str, native: str, directory: str
     ) -> Outcome:
-        """Says in the outcome why the agent did not take the session in, if it did not."""
+        """Says in the outcome why the agent did not import the session, if it did not."""
         failure = ops.parcels.deliver(self._context, adapter_of(agent), native, directory)
         if failure is None:
             return outcome
@@ -279,7 +279,7 @@ class Travel(Reading):
         git: bool = False,
         overrides: Overrides = NO_OVERRIDES,
     ) -> Plan:
-        """Returns what a fork would change; changes nothing. ``worktree`` is looked at, too."""
+        """Returns what a fork would change; changes nothing. ``worktree`` is checked, too."""
         if worktree is not None:
             self.new_directory(worktree)
             if git:
@@ -303,7 +303,7 @@ class Travel(Reading):
         target = self.find(checkpoint)
         if scope is None:
             return target, self.default_scope(checkpoint, target, paths, ignored=ignored)
-        scope = scope_named(scope)  # whatever the types say, it may come from anywhere
+        scope = scope_named(scope)  # whatever the types say, the value may come from anywhere
         if scope != FILES and (paths or ignored):
             raise UsageError(
                 "paths and ignored files go with the files alone", hint=("say ", FILES_ALONE)

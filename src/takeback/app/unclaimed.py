@@ -1,4 +1,4 @@
-"""A workspace looked at through an earlier store of its path, which a rewind takes over."""
+"""A workspace seen through an earlier store of its path, which a rewind takes over."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Unclaimed(Engine):
-    """The directory as it is now, with the checkpoints of what stood at its path before.
+    """The directory as it is now, with the checkpoints of what was at its path before.
 
     Nothing is taken over before something is done: plans are only plans.
     """
@@ -46,7 +46,7 @@ class Unclaimed(Engine):
         reporter: Reporter | None = None,
         holder: str = "python",
     ) -> Self:
-        """Opens the directory with that store; ``warning`` is what its plans say of it."""
+        """Opens the directory with that store; ``warning`` is what its plans say about it."""
         environ = os.environ if environ is None else environ
         location = location_of(path, environ).replace(directory=of.directory, identity=None)
         found = cls._on(
@@ -69,7 +69,7 @@ class Unclaimed(Engine):
         return made if self._claimed else made.replace(warnings=(self.warning, *made.warnings))
 
     def _make_ours(self, plan: Callable[[], Plan]) -> None:
-        """Takes the store over; what is refused takes over nothing."""
+        """Takes the store over; a refused plan takes over nothing."""
         if not self._claimed:
             planned = plan()
             if planned.refused:
@@ -77,7 +77,7 @@ class Unclaimed(Engine):
             self.claim()
 
     def claim(self) -> None:
-        """Makes the earlier store this directory's own, and goes on with it."""
+        """Makes the earlier store this directory's own, and continues with it."""
         old = self._context
         location = location_of(os.fsdecode(self.root), old.environ)
         ops.earlier.take_over(location, self.of.directory, old.environ)
@@ -93,7 +93,7 @@ class Unclaimed(Engine):
 
 
 def means_one_store(name: str, now: float) -> bool:
-    """Tells whether a name can mean one checkpoint only, whichever store is looked at."""
+    """Tells whether a name can mean only one checkpoint, across all stores."""
     if not name or name.startswith(("@", "turn:")):
         return False
     return ops.names.parse_time(name.strip(), now) is None
@@ -106,9 +106,9 @@ def holding(
     *,
     session: str | None = None,
 ) -> Unclaimed | None:
-    """Returns the one earlier store that has a checkpoint of that name, opened; None if none has.
+    """Opens the one earlier store that has a checkpoint of that name; None if there is none.
 
-    Raises NoSuchCheckpoint if several have one: nobody is to guess which.
+    Raises NoSuchCheckpoint if several have one: we do not guess which.
     """
     found: list[Unclaimed] = []
     for one in offered:
@@ -134,8 +134,8 @@ def _has(opened: Unclaimed, name: str, session: str | None) -> bool:
             opened.find(name, session=session)
         else:
             opened.before_newest_turn(session)
-    except WhichSession:  # it has, and the person is asked which
+    except WhichSession:  # it has one, and the person is asked which
         return True
-    except TakebackError:  # not there, or a store that cannot be read
+    except TakebackError:  # missing, or a store that cannot be read
         return False
     return True

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @guarded
 class OpenWorkspace:
-    """What all faces of the API stand on: opening, closing, naming things."""
+    """What all parts of the API build on: opening, closing, naming things."""
 
     _by_agent = False
 
@@ -48,7 +48,7 @@ class OpenWorkspace:
         self._stops: Stops | None = None
         self.settings = settings
         self._base = context.workspace.root
-        """Where relative paths start: what it was opened at."""
+        """Where relative paths start: where it was opened."""
 
     @classmethod
     def open(
@@ -62,10 +62,10 @@ class OpenWorkspace:
         holder: str = "python",
         by_agent: bool = False,
     ) -> Self:
-        """Opens the workspace that ``path`` lies in; raises NotAWorkspace.
+        """Opens the workspace that ``path`` is in; raises NotAWorkspace.
 
-        Its store is made when there is none, unless ``create`` is false. ``by_agent`` says that
-        an agent's own program asks, and no tool of its model (see ``app.caller``).
+        Its store is created if there is none, unless ``create`` is false. ``by_agent`` says that an
+        agent's own program is asking, not a tool of its model (see ``app.caller``).
         """
         environ = os.environ if environ is None else environ
         reporter = reporter or SilentReporter()
@@ -100,7 +100,7 @@ class OpenWorkspace:
         return cls(context, settings)
 
     def close(self) -> None:
-        """Gives back files and descriptors."""
+        """Closes files and descriptors."""
         if self._index is not None:
             self._index.close()
             self._index = None
@@ -125,7 +125,7 @@ class OpenWorkspace:
 
     @property
     def earlier_stores(self) -> tuple[Earlier, ...]:
-        """What was kept of this path before the directory that stands there now, newest first."""
+        """What was kept for this path before the directory that is there now, newest first."""
         return ops.earlier.earlier(self._context.store.location, self._context.environ)
 
     @property
@@ -134,7 +134,7 @@ class OpenWorkspace:
         return self._context.store.directory
 
     def find_program(self, name: str) -> Found:
-        """Returns a program that may be run for the person: none that lies in a workspace."""
+        """Returns a program that may be run for the person: never one in a workspace."""
         store = self._context.store
         return programs.find(name, self._context.environ, is_workspace=store.is_workspace)
 
@@ -152,9 +152,9 @@ class OpenWorkspace:
         return self._index.ask(question)
 
     def _close_ended(self) -> None:
-        """Ends the turns that are over and whose agents do not say so, before anybody looks."""
+        """Ends the turns that are over but not announced as such, before anybody looks."""
         if not open_turns.sessions(self._context.store):
-            return  # nearly always, and what captures need not be imported
+            return  # nearly always, and then the capture code need not be imported
         if self._stops is None:
             from takeback.app.endings import Stops
 
@@ -180,14 +180,14 @@ class OpenWorkspace:
         )
 
     def session_meant(self, session: str | None = None) -> SessionId | None:
-        """Returns the session that a name means, or that is meant without one.
+        """Returns the session that a name means, or the one meant without a name.
 
-        None where no agent has worked yet. Raises NoSuchCheckpoint or WhichSession.
+        None if no agent has worked yet. Raises NoSuchCheckpoint or WhichSession.
         """
         return self._ask(lambda ledger: self._meant(ledger, session))
 
     def newest_session(self) -> Candidate:
-        """Returns whose the newest checkpoint of the workspace is."""
+        """Returns the session of the workspace's newest checkpoint."""
         return self._ask(ops.whose.newest)
 
     def _meant(self, ledger: Ledger, session: str | None) -> SessionId | None:
@@ -205,7 +205,7 @@ class OpenWorkspace:
 
     @property
     def interrupted(self) -> bool:
-        """True when an operation was interrupted and not yet recovered."""
+        """True if an operation was interrupted and not yet recovered."""
         return journal.exists(self._context.store)
 
     def _scope(self, paths: Iterable[str | bytes], ignored: bool, *, files: bool = True) -> Scope:

@@ -1,7 +1,7 @@
-"""One thread has the workspace open, and everything is asked of it, one by one.
+"""One thread has the workspace open and answers all questions, one by one.
 
-The screen never waits for the disk, and no two questions meet: SQLite and the store belong to
-the thread that opened them.
+The screen never waits for the disk, and no two questions run at once: SQLite and the store belong
+to the thread that opened them.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ class WorkspaceThread:
     ) -> None:
         self._open_workspace = open_workspace
         self.reporter = reporter
-        """What the workspace tells while it works, if it was opened with it as its reporter."""
+        """What the workspace reports while it works, if it was opened with this as its reporter."""
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="takeback")
         self._workspace: Engine | None = None
 
     async def ask(self, job: Callable[[Engine], T]) -> T:
         """Runs a job with the workspace and returns its answer; raises what it raises.
 
-        A job that has begun is carried to its end even when nobody waits for it any more: an
-        operation is not left half-done because somebody pressed a key.
+        A job that has begun runs to its end even if nobody waits for it any more: an operation is
+        not left half-done because somebody pressed a key.
         """
         answer = asyncio.wrap_future(self.start(job))
         answer.add_done_callback(_look_at)
         return await asyncio.shield(answer)
 
     def start(self, job: Callable[[Engine], T]) -> Future[T]:
-        """Lets a job run, also before there is anybody to wait for it."""
+        """Starts a job, even before there is anybody to wait for it."""
         return self._thread.submit(lambda: job(self._opened()))
 
     def _opened(self) -> Engine:
@@ -53,7 +53,7 @@ class WorkspaceThread:
         return self._workspace
 
     def close(self) -> None:
-        """Waits for what has begun, then closes the workspace."""
+        """Waits for running jobs, then closes the workspace."""
         self._thread.submit(self._close).result()
         self._thread.shutdown()
 
@@ -64,6 +64,6 @@ class WorkspaceThread:
 
 
 def _look_at(answer: asyncio.Future[T]) -> None:
-    """Takes an answer that nobody waits for: an error in it would be told at the end, on stderr."""
+    """Takes an answer that nobody waits for: else an error in it would end up on stderr at exit."""
     if not answer.cancelled():
         answer.exception()

@@ -35,8 +35,7 @@ class Standing(Value):
 
 
 class Dirty(Value):
-    """What changed since the newest state that takeback knows; ``unknown`` says why none can
-    tell."""
+    """What changed since the newest state that takeback knows; ``unknown`` says why it cannot."""
 
     changes: tuple[Change, ...] = ()
     unknown: str | None = None

@@ -1,11 +1,11 @@
-"""A conversation with an agent's extension over stdin and stdout, one JSON document a line.
+"""A conversation with an agent's extension over stdin and stdout, one JSON document per line.
 
     {"id": 1, "call": "event", "event": {...}}        ->  {"id": 1, "ok": true, "result": {...}}
     {"id": 2, "call": "rewind", "checkpoint": "x"}    ->  {"id": 2, "ok": false, "error": {...}}
 
-For agents whose extensions live as long as the agent does: one process, so an event costs a
-capture and no start of Python. The words are those of the command line (docs/scripting.md); what
-is refused is refused here too, with the same code, and the extension shows the sentence.
+For agents whose extensions live as long as the agent: with one process, an event costs a capture
+but no start of Python. The words are those of the command line (docs/scripting.md); what that
+refuses is refused here too, with the same code, and the extension shows the sentence.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from takeback.stdio.server import StdioServer
 def main(agent: str, *, by_launcher: bool = False) -> int:
     """Answers until stdin ends; returns 0."""
     durable.unmask_owner()
-    if sys.stdin is None or sys.stdout is None:  # closed by the caller: nobody asks
+    if sys.stdin is None or sys.stdout is None:  # closed by the caller: nobody will ask
         return 0
     try:
         server = StdioServer(adapter_named(agent), os.getcwd(), by_launcher=by_launcher)
@@ -33,5 +33,5 @@ def main(agent: str, *, by_launcher: bool = False) -> int:
     except KeyboardInterrupt:
         return 0
     except OSError:  # nobody reads the answers any more
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor the last of them
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # not even the last one
     return 0

@@ -1,4 +1,4 @@
-"""Requests: what an extension asks, one JSON object a line."""
+"""Requests: what an extension asks, one JSON object per line."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def needed(request: Document, name: str) -> str:
 
 
 def scope(request: Document) -> ScopeKind | None:
-    """Returns what is to move, if that is said; raises UsageError."""
+    """Returns what is to move, if specified; raises UsageError."""
     name = text(request, "scope")
     return None if name is None else scope_named(name)
 
 
 def overrides(request: Document) -> Overrides:
-    """Returns what the person waives, by the flags of the command line or by name."""
+    """Returns what the person waives, given by the flags of the command line or by name."""
     given = request.get("overrides")
     return (
         waivers.overrides(str(name) for name in given) if isinstance(given, list) else NO_OVERRIDES

@@ -1,4 +1,4 @@
-"""StdioServer: takes the requests of one agent's extension and answers each."""
+"""StdioServer: answers the requests of one agent's extension."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _TURNS = 20
 
 
 class StdioServer:
-    """Takes requests of one agent, each with the workspace as it is then."""
+    """Answers requests of one agent, opening the workspace afresh for each."""
 
     def __init__(self, adapter: Adapter, directory: str, *, by_launcher: bool = True) -> None:
         self._adapter = adapter
@@ -47,7 +47,7 @@ class StdioServer:
         self._speaker = Speaker(adapter.name, self._holder, by_launcher, directory)
         self._agreements = Agreements()
         self._agents: dict[str, str] = {}
-        """Sessions that have spoken, with what their host calls itself."""
+        """Sessions that were active, with what their host calls itself."""
         self._calls: dict[str, Callable[[Document], Document]] = {
             "event": self._event,
             "status": self._status,
@@ -88,7 +88,7 @@ class StdioServer:
 
     @contextmanager
     def _at(self, request: Mapping[str, Any], *, create: bool = True) -> Iterator[Engine]:
-        """Opens the workspace anew: others change settings and stores meanwhile."""
+        """Opens the workspace afresh: others may have changed settings and stores meanwhile."""
         directory = request.get("cwd") or self._directory
         if not isinstance(directory, str):
             raise UsageError("cwd is a directory")
@@ -120,7 +120,7 @@ class StdioServer:
             return documents.status(tb.status(look=True))
 
     def _counts(self, request: Document) -> Document:
-        """Says in one line how much is kept; nothing where nothing is to be kept."""
+        """Says in one line how much is kept; nothing if nothing is to be kept."""
         if not Engine.wants(str(request.get("cwd") or self._directory)):
             return answers.counts(None)
         try:
@@ -152,8 +152,8 @@ class StdioServer:
     def _place(self, request: Document) -> Document:
         """Finds the checkpoint at an entry of the agent's own tree, or the nearest before it.
 
-        Asked by ``entry`` and those ``before`` it; or by a ``path`` of whole entries to the root,
-        for agents whose adapter knows what each kind of entry stands for.
+        The request has an ``entry`` and those ``before`` it; or a ``path`` of whole entries to the
+        root, for agents whose adapter knows what each kind of entry means.
         """
         session = self._session(request)
         if session is None:
@@ -233,9 +233,10 @@ class StdioServer:
         return {"id": labelled.id, "label": labelled.label}
 
     def _pin(self, request: Document) -> Document:
-        """Gives the place of an entry the agent's own label for it, or takes that off.
+        """Gives the place of an entry the agent's own label for it, or removes that.
 
-        ``was`` is the label that it had. A name that is taken or no label gets the entry's id.
+        ``was`` is the label that it had. A name that is taken, or not a valid label, gets the
+        entry's id.
         """
         session = self._session(request)
         if session is None:
@@ -260,9 +261,9 @@ class StdioServer:
             return {"id": found.id, "label": tb.label(found, wanted[-1]).label}
 
     def _session(self, request: Document) -> SessionId | None:
-        """Returns the session that is named by the agent's own id.
+        """Returns the session named by the agent's own id.
 
-        A host of its own is called by the name that its events give it, or the request.
+        A custom host goes by the name that its events, or the request, give it.
         """
         native = requests.text(request, "session")
         if native is None:
