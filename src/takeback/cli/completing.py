@@ -1,8 +1,8 @@
 """Completion: labels, turns, sessions, settings, agents and the paths of a checkpoint.
 
-A shell asks while a person types, so it has to be quick and to be silent: whatever goes wrong,
-nothing is offered. A name that a shell would have to quote is not offered either: names are
-whatever a model made them, and what is completed is run next.
+A shell asks while a person types, so it has to be quick and silent: if anything goes wrong, nothing
+is offered. A name that a shell would have to quote is not offered either: a model may have chosen
+it, and what is completed is run next.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PLACES = 200
 
 
 def complete(cli: click.Command, call: object, variable: str, instruction: str) -> int:
-    """Answers a shell; says nothing when anything goes wrong."""
+    """Answers a shell; says nothing if anything goes wrong."""
     from click.shell_completion import shell_complete
 
     completion_class("bash")
@@ -48,7 +48,7 @@ def complete(cli: click.Command, call: object, variable: str, instruction: str) 
 
 
 def completion_class(shell: str) -> type[ShellComplete]:
-    """Returns what speaks with a shell; bash's is one of our own."""
+    """Returns the class that answers a shell; bash's is our own."""
     add_completion_class(_Bash)
     found = get_completion_class(shell)
     assert found is not None
@@ -104,7 +104,7 @@ def _places(tb: Engine, session: str | None, before: str) -> Iterator[tuple[str,
 
 
 def sessions(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
-    """Offers the sessions, and the agents whose current one is meant by their name."""
+    """Offers the sessions, and the agents, whose name means their current session."""
 
     def found(tb: Engine) -> Iterator[tuple[str, str]]:
         for entry in tb.sessions():
@@ -150,7 +150,7 @@ def settings(context: click.Context, parameter: click.Parameter, incomplete: str
 
 
 def values(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
-    """Offers the values of a setting that has only some."""
+    """Offers the values of a setting that allows only some."""
     from takeback.config import setting_named
 
     kind = setting_named(str(context.params.get("key"))).kind
@@ -171,7 +171,7 @@ def _offered(
     incomplete: str,
     found: Callable[[Engine], Iterator[tuple[str, str]]],
 ) -> Items:
-    """Asks the workspace that the call is about; nothing of a store is made."""
+    """Asks the workspace that the call is about; never creates a store."""
     from takeback.app.engine import Engine
 
     call = context.find_root().obj

@@ -1,4 +1,4 @@
-"""What rewind, undo and redo have in common: show the plan, ask, go, say what was done."""
+"""What rewind, undo and redo have in common: show the plan, ask, do it, say what was done."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Dialogue:
         return 0
 
     def ask_and_go(self) -> int:
-        """Asks, unless told to go ahead, and does it."""
+        """Asks, unless told to go ahead, and carries it out."""
         if self._call.yes:
             return self.go_ahead()
         before: Plan | None = None
@@ -95,7 +95,7 @@ class Dialogue:
             self._allowed, before = self._given, None
 
     def go_ahead(self) -> int:
-        """Does it without a question: it was agreed to, or nothing that is there is changed."""
+        """Carries it out without asking: it was agreed to, or nothing existing is changed."""
         return self._arrive(self._proposal.going(self._tb, self._allowed, None))
 
     def _plan(self) -> Plan:
@@ -107,7 +107,7 @@ class Dialogue:
         self._output.aside(lines)
 
     def _waived(self, plan: Plan) -> bool:
-        """Asks about each refusal by itself; raises Refused if one cannot be waived."""
+        """Asks about each refusal separately; raises Refused if one cannot be waived."""
         if not choices.can_be_answered(plan):
             from takeback.ops.rewind import refused
 
@@ -133,13 +133,13 @@ class Dialogue:
 
 
 def _line(question: str) -> str | None:
-    """Asks; None for who wants to leave it: q, b, an empty line, the end of the input."""
+    """Asks; None if the person steps back: q, b, an empty line, the end of the input."""
     typed = ask(question)
     return None if typed.lower() in ("", "b", "q") else typed
 
 
 def require_yes(call: Call, what: str) -> None:
-    """Raises Refused when nobody can be asked and nobody has said yes."""
+    """Raises Refused if nobody can be asked and yes was not given."""
     if not call.yes and not call.can_ask:
         raise Refused(
             f"{what} changes files, and there is no terminal to ask at",

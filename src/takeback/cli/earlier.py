@@ -1,4 +1,4 @@
-"""What was kept of a path before, at the command line: mentioned, offered, taken over."""
+"""What was kept for a path before, at the command line: mentioned, offered, taken over."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 def mention(call: Call, tb: Engine) -> None:
-    """Says in one line what was kept of this path before, if anything was."""
+    """Says in one line what was kept for this path before, if anything."""
     line = words.offer(tb.earlier_stores, time.time())
     if line:
         call.output.note(line)
 
 
 def open_or_offer(opening: Callable[[], Engine], *, can_ask: bool) -> Engine:
-    """Opens a workspace; a person is asked about earlier checkpoints where there are none yet."""
+    """Opens a workspace; if it has no checkpoints yet, asks the person about earlier ones."""
     from takeback.app.engine import Engine
 
     try:
@@ -42,7 +42,7 @@ def open_or_offer(opening: Callable[[], Engine], *, can_ask: bool) -> Engine:
 
 
 def no_checkpoints(error: NotAWorkspace, path: str = ".") -> NotAWorkspace:
-    """Returns the error with what to do in its words: earlier checkpoints, or how to begin."""
+    """Returns the error with advice in its words: earlier checkpoints, or how to begin."""
     if not error.new:
         return error
     from takeback.app.engine import Engine

@@ -1,4 +1,4 @@
-"""Edits of agents' settings at the terminal: a line each, the diffs for who asks, a question."""
+"""Edits of agents' settings at the terminal: a line each, the diffs on request, a question."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def show(call: Call, changing: Sequence[Connecting]) -> None:
 
 
 def agreed(call: Call, changing: Sequence[Connecting], what: str) -> bool:
-    """Asks whether to make the edits, unless that was said; raises Refused if nobody is there."""
+    """Asks whether to make the edits, unless already told; raises Refused if nobody is there."""
     if not changing or call.yes:
         return True
     require_yes(call, what)

@@ -1,17 +1,17 @@
 """What a model may do from inside its own running turn, command by command.
 
-Whoever allows an agent ``takeback ...`` must be safe: nothing that destroys or redirects is done
-for it (``app.caller``). Each command has its place here, a new one too.
+Allowing an agent to run ``takeback ...`` must be safe: nothing that destroys or redirects is done
+for it (``app.caller``). Every command is listed here, new ones too.
 """
 
 from __future__ import annotations
 
 ALLOWED = "allowed"
-"""It reads, or adds and takes nothing away."""
+"""It only reads, or only adds."""
 REFUSED = "refused"
-"""It is for the person; a dry run is not."""
+"""Only for the person, except as a dry run."""
 TOLD_APART = "told apart"
-"""Some of it is for the person: the operation itself refuses that."""
+"""Partly only for the person: the operation itself refuses that part."""
 
 FROM_INSIDE = {
     "init": REFUSED,
@@ -29,7 +29,7 @@ FROM_INSIDE = {
     "undo": TOLD_APART,
     "redo": TOLD_APART,
     "fork": TOLD_APART,  # not the files here, nor any directory
-    "label": TOLD_APART,  # a name is given, not taken off
+    "label": TOLD_APART,  # giving a name, not removing one
     "verify": ALLOWED,
     "doctor": TOLD_APART,  # not --adopt
     "config": TOLD_APART,  # not a setting
@@ -38,6 +38,6 @@ FROM_INSIDE = {
     "forget": REFUSED,
     "uninstall": REFUSED,
     "demo": TOLD_APART,  # not into a directory of its choice
-    "hook": TOLD_APART,  # events add; what an extension asks for is told apart
+    "hook": TOLD_APART,  # events only add; the requests of an extension are told apart
     "completion": ALLOWED,
 }

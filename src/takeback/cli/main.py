@@ -53,7 +53,7 @@ COMPLETE = "_TAKEBACK_COMPLETE"
 
 
 class Commands(click.Group):
-    """Imports a command when it is asked for: the others cost nothing."""
+    """Imports a command when it is called: the others cost nothing."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -111,7 +111,7 @@ def run(args: Sequence[str]) -> int:
     prepare_streams()
     words = list(args)
     before_paths = words[: words.index("--")] if "--" in words else words
-    # Known before the parsing, which may fail and has to say so in the right form.
+    # Determined before parsing, which may fail and has to say so in the right form.
     call = Call(json="--json" in before_paths)
     try:
         try:
@@ -139,7 +139,7 @@ def run(args: Sequence[str]) -> int:
         return _say(call, Interrupted())
     except BrokenPipeError:
         return _reader_gone()
-    except OSError as error:  # of this face's own: what is below says it itself
+    except OSError as error:  # from this face itself: the layers below report their own
         return _say(call, WriteFailed.of("the command", error))
     except Exception as error:
         return _bug(call, error)
@@ -202,13 +202,13 @@ def _bug(call: Call, error: Exception) -> int:
 
 
 def _reader_gone() -> int:
-    """The reader of a pipe has read enough (``| head``): no message, the shell's own status."""
+    """The reader of a pipe has read enough (``| head``): no message, and the shell's own status."""
     _silence()
     return PIPE_CLOSED
 
 
 def _silence() -> None:
-    """Lets the interpreter's last flush go nowhere, so that it cannot fail."""
+    """Makes the interpreter's last flush go nowhere, so that it cannot fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:

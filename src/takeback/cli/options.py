@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
 
 AFTER_DASHES = "takeback.after_dashes"
-"""The key of a context's ``meta`` where paths may stand: true once ``--`` was typed."""
+"""The key in a context's ``meta`` that says that paths may follow: true once ``--`` was typed."""
 INTERRUPTED = "An operation was interrupted here; the next changing command finishes it."
 
 
@@ -51,7 +51,7 @@ class Call:
 
     @property
     def can_ask(self) -> bool:
-        """True when there is a person to ask; a program that reads JSON is none."""
+        """True if there is a person to ask; a program that reads JSON does not count."""
         return not self.json and is_terminal(sys.stdin)
 
     def reporter(self) -> TerminalReporter:
@@ -86,7 +86,7 @@ class Call:
             return choose("Which session?", error.sessions, error.about)
 
     def find(self, tb: Engine, name: str, session: str | None = None) -> Checkpoint:
-        """Returns the checkpoint that a name means; a person is asked whose, where that matters."""
+        """Returns the checkpoint that a name means; asks the person whose, if that matters."""
         if _needs_session(name):
             session = self.session_meant(tb, session)
         return tb.find(name, session=session)
@@ -94,8 +94,8 @@ class Call:
     def look_up(self, tb: Engine, name: str, session: str | None = None) -> Checkpoint:
         """Returns the checkpoint that a name means, for a command that only reads.
 
-        Where the newest is asked for and several sessions could be meant, it is that of the
-        workspace, and whose it is is said beside the answer.
+        If the newest is asked for and several sessions could be meant, it is that of the workspace,
+        and the answer says which session it belongs to.
         """
         if session is None and name.startswith("@"):
             try:
@@ -109,12 +109,12 @@ class Call:
         return self.find(tb, name, session)
 
     def refuse_dry_run(self, verb: str, *, hint: str = "") -> None:
-        """Raises UsageError: a command that changes something and cannot pretend must not act."""
+        """Raises UsageError: a command that cannot do a dry run must not act instead."""
         if self.dry_run:
             raise UsageError(f"{verb} has no dry run; nothing was done", hint=hint)
 
     def enter_directory(self) -> None:
-        """Goes to the directory of ``-C``, from which relative paths are meant."""
+        """Changes to the directory of ``-C``, to which paths are relative."""
         try:
             if self.directory is not None:
                 os.chdir(self.directory)
@@ -133,7 +133,7 @@ class Call:
 
 
 def completed_by(name: str) -> Completer:
-    """Returns the function of ``cli.completing`` of that name, imported when a shell asks."""
+    """Returns the function of ``cli.completing`` with that name, imported when a shell asks."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> Any:
         from takeback.cli import completing
@@ -155,12 +155,12 @@ def session_option(function: Callable[..., int]) -> Callable[..., int]:
 
 
 def _needs_session(checkpoint: str) -> bool:
-    """Tells whether a name means something only within a session, and says none itself."""
+    """Tells whether a name means something only within a session, but names none itself."""
     return checkpoint.startswith(("@", "turn:")) and "/" not in checkpoint
 
 
 def name_text(value: str) -> str:
-    """Takes the name of a checkpoint, label or session: any text, but text."""
+    """Accepts the name of a checkpoint, label or session: anything that is valid text."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -187,7 +187,7 @@ def _print_version(context: click.Context, parameter: click.Parameter, value: bo
 
 
 def global_options() -> list[click.Option]:
-    """Returns the options that stand before or after any verb, with nothing set."""
+    """Returns the options allowed before or after any verb, with nothing set."""
 
     def option(*names: str, **settings: Any) -> click.Option:
         return click.Option(list(names), expose_value=False, callback=_keep, **settings)
@@ -220,13 +220,13 @@ def global_options() -> list[click.Option]:
 
 
 class Verb(click.Command):
-    """A command. Options of every command are taken here too; ``shows`` are in its own help.
+    """A command. It also takes the options of every command; ``shows`` are in its own help.
 
     With ``paths``, what follows ``--`` is handed to the function as ``paths``. ``too_many`` is the
-    hint for who says more than the command takes.
+    hint if more is given than the command takes.
     """
 
-    allow_extra_args = True  # told by ourselves, with a better hint
+    allow_extra_args = True  # we report those ourselves, with a better hint
 
     def __init__(
         self,
@@ -249,7 +249,7 @@ class Verb(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if self._takes_paths:
-            # By hand: to click the words after "--" are arguments like those before it.
+            # By hand, as click treats the words after "--" like those before it.
             at = args.index("--") if "--" in args else len(args)
             ctx.params["paths"] = tuple(args[at + 1 :])
             ctx.meta[AFTER_DASHES] = at < len(args)
@@ -289,7 +289,7 @@ class Verb(click.Command):
 def verb(
     name: str, *, shows: Iterable[str] = (), paths: bool = False, too_many: str = ""
 ) -> Callable[[Callable[..., int]], Verb]:
-    """Makes a function that is given the call and returns an exit status a command."""
+    """Makes a command from a function that takes the call and returns an exit status."""
 
     def made(function: Callable[..., int]) -> Verb:
         command = click.command(

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from takeback.words.errors import Said
 
 VERSION = 1
-"""Of the JSON documents; within one version fields are only added."""
+"""The version of the JSON documents; within one version fields are only added."""
 
 
 class Output:
-    """Prints what one call of takeback has to say."""
+    """Prints the output of one call of takeback."""
 
     def __init__(self, *, json: bool, quiet: bool, color: str) -> None:
         self.json = json
@@ -48,12 +48,12 @@ class Output:
         self.lines([text])
 
     def done(self, lines: Iterable[str]) -> None:
-        """Prints what was done, unless silence was asked for."""
+        """Prints what was done, unless told to be quiet."""
         if not self.quiet:
             self.lines(lines)
 
     def raw(self, data: bytes) -> None:
-        """Prints bytes on stdout: as they are, or so that they cannot steer a terminal."""
+        """Prints bytes on stdout: as they are, or so that they cannot control a terminal."""
         if sys.stdout.isatty():
             _write(sys.stdout, shown_lines(data))
             return
@@ -68,7 +68,7 @@ class Output:
             _write(sys.stderr, line + "\n")
 
     def note(self, text: str) -> None:
-        """Says one sentence on stderr that is not the answer."""
+        """Prints one sentence on stderr that is not the answer."""
         if self.quiet:
             return
         text = shown(text)
@@ -92,11 +92,11 @@ def _line(kind: str, fields: Mapping[str, Any]) -> str:
 
 
 def _clean(value: Any) -> Any:
-    """Replaces lone surrogates (bytes that are not UTF-8): no strict JSON reader takes them."""
+    """Replaces lone surrogates (bytes that are not UTF-8): strict JSON readers reject them."""
     if isinstance(value, str):
         try:
             return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-        except UnicodeEncodeError:  # half of a character that is no escaped byte either
+        except UnicodeEncodeError:  # half of a character that is not an escaped byte either
             return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
         return {key: _clean(item) for key, item in value.items()}
@@ -114,13 +114,13 @@ def _write(stream: TextIO, text: str) -> None:
 
 
 def flush() -> None:
-    """Has all of the answer written; raises WriteFailed, or BrokenPipeError if nobody reads."""
+    """Flushes the answer; raises WriteFailed, or BrokenPipeError if nobody reads."""
     with _Answering():
         sys.stdout.flush()
 
 
 class _Answering:
-    """An answer that cannot be written is an error with a sentence of its own."""
+    """Turns a failure to write the answer into an error with its own sentence."""
 
     def __enter__(self) -> None:
         return None
@@ -135,7 +135,7 @@ class _Answering:
 
 
 def prepare_streams() -> None:
-    """Makes stdout and stderr take any character, also where they are closed or ASCII only."""
+    """Makes stdout and stderr accept any character, even if they are closed or ASCII only."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:  # closed by the caller: python sets it to None

@@ -1,8 +1,8 @@
-"""The pager: answers that do not fit on the screen are read page by page, as git's are.
+"""The pager: shows answers that do not fit on the screen page by page, like git.
 
 ``$TAKEBACK_PAGER``, else ``$PAGER``, else ``less``; none is started for what fits on the screen.
-Each is a program with its arguments, no line for a shell; ``cat`` or nothing means no pager. One
-that lies in a workspace is not run: an agent could have put it there.
+Each is a program with its arguments, not a shell command; ``cat`` or nothing means no pager. One in
+a workspace is not run: an agent could have put it there.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NONE = ("", "cat")
 
 @contextmanager
 def paged(call: Call, tb: Engine) -> Iterator[None]:
-    """Lets what is written to stdout meanwhile be read through the pager, if it is too long."""
+    """Sends what is written to stdout meanwhile to the pager, if it is too long."""
     argv = _pager(call, tb)
     if not argv:
         yield
@@ -47,7 +47,7 @@ def paged(call: Call, tb: Engine) -> Iterator[None]:
     try:
         yield
         page.flush()
-    except BrokenPipeError:  # read enough
+    except BrokenPipeError:  # the reader has seen enough
         pass
     finally:
         sys.stdout = screen
@@ -102,11 +102,11 @@ class _Sheet(io.RawIOBase):
         except OSError as error:
             self._failure = os.strerror(error.errno or 0)
             return
-        # Ctrl-C is the pager's: it stops a search, say.
+        # Ctrl-C is for the pager, to stop a search for example.
         self._interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def end(self) -> str | None:
-        """Waits until it was read, or writes what is kept; returns why there was no pager."""
+        """Waits for the pager to end, or writes what is kept; returns why there was no pager."""
         if self._pager is None:
             self._screen.buffer.write(self._kept)
             self._screen.flush()

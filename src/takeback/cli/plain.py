@@ -1,4 +1,4 @@
-"""The picker as a numbered list, line by line: for TERM=dumb, for pipes, for people who listen.
+"""The picker as a numbered list, line by line: for TERM=dumb, pipes and screen readers.
 
     list ─ actions ─ plan ─ (each refusal) ─ plan ─ what was done
 
@@ -52,7 +52,7 @@ def pick_plain(
     ``ask`` returns a line without its end, empty at the end of the input. ``room`` is how wide
     the terminal is, if there is one.
     """
-    recovered = tb.recover()  # as every changing command does: a plan is about whole files
+    recovered = tb.recover()  # as every changing command does: a plan needs whole files
     if recovered is not None:
         say(shown(recovered.sentence()))
     try:
@@ -89,7 +89,7 @@ class _Picking:
     # -- the list
 
     def pick(self) -> int:
-        """Asks which entry is meant until something is done there."""
+        """Asks for an entry until something is done there."""
         entries = self._page([])
         if not entries:
             self._say("no checkpoints yet")
@@ -110,7 +110,7 @@ class _Picking:
                 return status
 
     def _page(self, before: Sequence[TimelineEntry]) -> list[TimelineEntry]:
-        """Says the next entries, older ones below; returns all that were said so far."""
+        """Prints the next entries, older ones below; returns all that were printed so far."""
         found = self._tb.listing(limit=len(before) + _PAGE)
         room = None if self._room is None else self._room - len(_NUMBER % 0)
         columns = Columns(found, _PLAIN, self._now, room=room)
@@ -124,7 +124,7 @@ class _Picking:
     # -- the actions
 
     def _at(self, entry: TimelineEntry) -> int | None:
-        """Asks what to do at an entry; None leads back to the list."""
+        """Asks what to do at an entry; None goes back to the list."""
         destination = destination_of(entry)
         while True:
             found = self._tb.choices(destination.checkpoint)
@@ -186,7 +186,7 @@ class _Picking:
     # -- the plan
 
     def _go(self, proposal: Proposal) -> int | None:
-        """Shows the plan until it is agreed to and carried out; None leads back to the actions."""
+        """Shows the plan until it is agreed to and carried out; None goes back to the actions."""
         overrides = NO_OVERRIDES
         while True:
             plan = proposal.plan(self._tb, overrides)
@@ -224,7 +224,7 @@ class _Picking:
     # -- lines
 
     def _line(self, question: str) -> str | None:
-        """Asks beyond the list; None is one stage back."""
+        """Asks a question after the list; None is one stage back."""
         typed = self._typed(question)
         if typed.lower() == "q":
             raise _Ended(DECLINED)

@@ -1,4 +1,4 @@
-"""What speaks against a plan, asked about line by line: one question each, as the picker asks."""
+"""The objections to a plan, asked line by line: one question each, as in the picker."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Refusals:
-    """Asks with ``ask``, which returns None for who steps back; ``ways`` says how one does."""
+    """Asks with ``ask``, which returns None if the person steps back; ``ways`` says how to."""
 
     def __init__(
         self, ask: Callable[[str], str | None], say: Callable[[str], None], *, ways: str
@@ -25,7 +25,7 @@ class Refusals:
         self._ways = ways
 
     def answers(self, plan: Plan) -> dict[str, bool] | None:
-        """Returns the fields of ``Overrides`` that were chosen; None for who steps back."""
+        """Returns the chosen fields of ``Overrides``; None if the person steps back."""
         given: dict[str, bool] = {}
         for found in plan.refused:
             field = self._answer(words.refusal(found, plan))

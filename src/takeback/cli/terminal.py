@@ -20,7 +20,7 @@ PATIENCE = 1.0
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Tells whether a person sits at the other end."""
+    """Tells whether a person is at the other end."""
     try:
         return stream is not None and stream.isatty()
     except ValueError:  # closed
@@ -28,7 +28,7 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def terminal_width(stream: TextIO) -> int | None:
-    """Returns how many characters fit into a line; None where there is no terminal."""
+    """Returns how many characters fit into a line; None if there is no terminal."""
     if not is_terminal(stream):
         return None
     from shutil import get_terminal_size
@@ -72,7 +72,7 @@ def agrees(question: str) -> bool:
 
 
 def choose(question: str, choices: Sequence[str], about: Sequence[str]) -> str:
-    """Asks for one of several, each with what it is; raises UsageError if none is named."""
+    """Asks for one of several, each with a description; raises UsageError if none is named."""
     widest = max(map(len, choices))
     for number, (choice, words) in enumerate(zip(choices, about, strict=True), 1):
         sys.stderr.write(f"  {number}  {choice:<{widest}}  {words}\n")
@@ -85,9 +85,9 @@ def choose(question: str, choices: Sequence[str], about: Sequence[str]) -> str:
 
 
 class TerminalReporter:
-    """Hears how a long job goes: notes are said, a bar is shown after a second on a terminal.
+    """Shows how a long job is going: prints notes, and on a terminal a bar after a second.
 
-    The bar has no thread of its own (the scan forks), it moves when the job reports.
+    The bar has no thread of its own (the scan forks): it moves when the job reports.
     """
 
     def __init__(self, say: Callable[[str], None], *, bar: bool) -> None:
@@ -112,7 +112,7 @@ class TerminalReporter:
         self._say(text)
 
     def close(self) -> None:
-        """Takes the bar away."""
+        """Removes the bar."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
@@ -121,7 +121,7 @@ class TerminalReporter:
 
 
 def _new_bar() -> Progress:
-    # rich costs 48 ms of start-up: imported only once somebody has waited for a second.
+    # rich takes 48 ms to import: only once somebody has waited for a second.
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
@@ -129,7 +129,7 @@ def _new_bar() -> Progress:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        console=Console(stderr=True, force_terminal=True),  # the caller has looked
+        console=Console(stderr=True, force_terminal=True),  # the caller has checked
         transient=True,
         auto_refresh=False,
     )

@@ -1,4 +1,4 @@
-"""Wrong usages in takeback's own words: what was typed, and what could have been meant."""
+"""Usage errors in takeback's own words: what was typed, and what could have been meant."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""One command a file; each is imported only when it is called."""
+"""One command per file; each is imported only when it is called."""

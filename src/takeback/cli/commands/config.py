@@ -46,7 +46,7 @@ def command(call: Call, key: str | None, value: str | None, workspace: bool, uns
 
 
 def _write(call: Call, key: str, text: str | None, *, workspace: bool) -> None:
-    """Sets a setting, or takes it off where there is no text."""
+    """Sets a setting, or removes it if there is no text."""
     value = None if text is None else edits.parse_value(key, text)
     done = "taken off" if text is None else "set"
     path = os.path.realpath(config_file(os.environ))  # it may be a link into a dotfiles directory
@@ -64,7 +64,7 @@ def _write(call: Call, key: str, text: str | None, *, workspace: bool) -> None:
 
 
 def _in_force(call: Call, *, required: bool) -> config.Settings:
-    """Returns the settings of the workspace, or those for all where there is none."""
+    """Returns the settings of the workspace, or the general ones if there is none."""
     try:
         with call.open("config", note=False) as tb:
             return tb.settings

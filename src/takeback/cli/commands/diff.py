@@ -44,7 +44,7 @@ def command(call: Call, old: str, new: str | None, stat: bool, paths: tuple[str,
         elif stat:
             with paged(call, tb):
                 output.lines(_stat_lines(tb.compare(a, b, paths)[0], output.paint))
-        elif sys.stdout.isatty():  # coloured here: what else steers a terminal is the file's own
+        elif sys.stdout.isatty():  # coloured here: any other terminal codes are the file's own
             with paged(call, tb):
                 output.lines(patch_lines(tb.diff(a, b, paths, color=False), output.paint))
         else:

@@ -64,7 +64,7 @@ def _about(home: str) -> list[str]:
 
 
 def _offer_first(call: Call) -> None:
-    """Offers the first capture here, which takes the longest of all."""
+    """Offers the first capture here, which takes longer than any other."""
     from takeback.errors import NotAWorkspace
 
     try:
@@ -73,7 +73,7 @@ def _offer_first(call: Call) -> None:
         try:
             wanted = error.new and agrees("Make the first checkpoint here now?")
         except Unanswered:
-            raise Unanswered("No checkpoint was made.") from None  # the agents are connected
+            raise Unanswered("No checkpoint was made.") from None  # but the agents are connected
         if wanted:
             with call.open("checkpoint", create=True, note=False) as tb:
                 made = tb.checkpoint()

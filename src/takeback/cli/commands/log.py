@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from takeback.ops.timeline import Listing
 
 NEWEST = 30
-"""Entries that a person is shown who says no number."""
+"""How many entries a person is shown by default."""
 
 
 @verb("log")

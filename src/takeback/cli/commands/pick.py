@@ -28,13 +28,13 @@ def command(call: Call) -> int:
 
 
 def can_show() -> bool:
-    """Tells whether there is a terminal that a screen can be drawn on."""
+    """Tells whether there is a terminal on which a screen can be drawn."""
     streams = (sys.stdin, sys.stdout, sys.stderr)  # it is drawn on stderr
     return all(map(is_terminal, streams)) and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def open_screen() -> int:
-    """Opens the picker; what it has to say while it is open is said on its screen."""
+    """Opens the picker; what it has to say while open appears on its screen."""
     from takeback.app.engine import Engine
     from takeback.app.polled_reporter import PolledReporter
     from takeback.tui.run import open_picker

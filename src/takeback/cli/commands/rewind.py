@@ -55,7 +55,7 @@ def command(
         if checkpoint is None:
             meant = call.session_meant(tb, session)
             target = tb.before_newest_turn(meant)
-        else:  # an empty one too: a script's variable that was never set is no wish
+        else:  # even an empty one: a script's variable that was never set must not mean the default
             target = call.find(tb, checkpoint, session)
             meant = session
         if scope is None:
@@ -65,7 +65,7 @@ def command(
         if call.dry_run:
             return dialogue.show_plan()
         require_yes(call, "rewind")
-        recovered = tb.recover()  # before the plan, which has to be about whole files
+        recovered = tb.recover()  # before the plan, which needs whole files
         if recovered is not None:
             call.output.note(recovered.sentence())
         return dialogue.ask_and_go()

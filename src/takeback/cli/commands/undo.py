@@ -41,7 +41,7 @@ def command(call: Call, operation: str | None, **waived: bool) -> int:
 
 
 def _proposal(tb: Engine, name: str | None) -> Proposal:
-    """Returns the undo of the newest operation, or the way to before one that is named."""
+    """Returns the undo of the newest operation, or the way back to before a named one."""
     if name is not None:
         named = tb.operation(name)
         log = tb.operation_log()

@@ -1,4 +1,4 @@
-"""A scripted agent: turns on a small project, by writing files and by the shell, and what it
+"""A scripted agent: turns on a small project, done by writing files and by the shell, and what it
 remembers of them."""
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _shell(project: str, script: str) -> None:
 
 
 def set_the_stage(project: str) -> None:
-    """Writes what the person had before any agent came: a README, and notes of their own."""
+    """Writes what the person had before any agent came: a README, and their own notes."""
     _write(project, "README.md", "# To-do\n\nA list that does itself.\n")
     _write(project, "notes.txt", "Ideas, only here:\n- repeat every Monday\n- share with us\n")
 
@@ -142,10 +142,10 @@ OTHERWISE = Turn(
 
 
 class Session:
-    """The agent's side of a conversation: a transcript of its own, told to takeback event by event.
+    """The agent's side of a conversation: its own transcript, reported to takeback event by event.
 
     This is all that an agent has to do to be protected: say when a prompt comes, and when a turn
-    ends. Its transcript is one message a line.
+    ends. Its transcript is one message per line.
     """
 
     def __init__(self, tb: Engine, folder: str, native: str) -> None:

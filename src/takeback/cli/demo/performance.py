@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Proof(Value):
-    """One claim, how many paths were compared for it, and those that spoke against it."""
+    """One claim, how many paths were compared for it, and those that contradict it."""
 
     what: str
     compared: int
@@ -43,7 +43,7 @@ class Proof(Value):
 
 
 def make_stage(directory: str | None) -> str:
-    """Returns an empty directory for everything the demo makes; raises Refused if it is not."""
+    """Returns an empty directory for everything the demo makes; raises Refused if there is none."""
     if directory is None:
         return os.path.realpath(tempfile.mkdtemp(prefix="takeback-demo-"))
     with Translated("making the directory of the demo"):
@@ -119,7 +119,7 @@ class Performance:
         self._pause()
 
     def _git(self, *args: str) -> None:
-        """Runs git as the owner of the scratch project, with nobody's configuration."""
+        """Runs git as the owner of the scratch project, without any configuration."""
         who = {"NAME": "Demo", "EMAIL": "demo@example.org"}
         clean = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
         identity = {
@@ -149,7 +149,7 @@ class Performance:
         self._pause()
 
     def _go(self, title: str, name: str, tb: Engine, wanted: Recording) -> None:
-        """Rewinds files and conversation; what the agent would remember is compared too."""
+        """Rewinds files and conversation; also compares what the agent would remember."""
         outcome = self._back(title, lambda: tb.rewind(name, scope="both"), wanted)
         assert outcome.resume is not None
         native = outcome.resume.argv[-1]
@@ -225,7 +225,7 @@ class Performance:
         ]
 
     def _on_path(self) -> list[str]:
-        """Returns the line after which a shell finds this takeback; none if it finds it already."""
+        """Returns the line that lets a shell find this takeback; none if it already does."""
         folder = os.path.dirname(sys.executable)
         ours = os.path.join(folder, "takeback")
         found = which("takeback", path=os.environ.get("PATH"))

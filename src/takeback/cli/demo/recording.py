@@ -1,4 +1,4 @@
-"""An independent witness: what is in a directory, without any code of the engine."""
+"""An independent witness: records what is in a directory, without any code of the engine."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _entry(full: bytes) -> tuple[str, int, bytes]:
 
 
 def differences(then: Recording, now: Recording) -> list[bytes]:
-    """Returns the paths that are not exactly the same in both."""
+    """Returns the paths that differ in any way."""
     return sorted(path for path in then.keys() | now.keys() if then.get(path) != now.get(path))
 
 
