@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -16,8 +17,11 @@ from takeback.errors import Refused, TakebackError, UsageError
 from takeback.model.operation import moves
 from takeback.model.policy import Overrides
 from takeback.ops.context import LockedContext
+from takeback.ops.open import LockedStore, Making, locate
 from takeback.ops.rewind import rewind
-from takeback.store import journal
+from takeback.paths import takeback_home
+from takeback.store import journal, succession
+from takeback.store.store import Store
 from tests.support.engine import Heard, KillAt, Killed, request
 
 
@@ -44,18 +48,23 @@ class Raced:
     def run(
         self, act: Callable[[Engine], object], meanwhile: Callable[[LockedContext], object]
     ) -> None:
-        self.error = None
-        self._waits.clear()
-        thread = threading.Thread(target=self._act, args=(act,))
         with Engine.open(self._workspace) as other, other._context.locked() as locked:
-            thread.start()
-            assert self._waits.wait(30)
+            thread = self.begin(self._workspace, act)
             meanwhile(locked)
         thread.join()
 
-    def _act(self, act: Callable[[Engine], object]) -> None:
+    def begin(self, workspace: Path, act: Callable[[Engine], object]) -> threading.Thread:
+        """Starts something in a thread of its own; returns when it waits for a lock."""
+        self.error = None
+        self._waits.clear()
+        thread = threading.Thread(target=self._act, args=(workspace, act))
+        thread.start()
+        assert self._waits.wait(30)
+        return thread
+
+    def _act(self, workspace: Path, act: Callable[[Engine], object]) -> None:
         try:
-            with Engine.open(self._workspace, reporter=self.heard) as tb:
+            with Engine.open(workspace, reporter=self.heard) as tb:
                 self.result = act(tb)
         except TakebackError as error:
             self.error = error
@@ -172,3 +181,22 @@ def test_a_yes_to_one_undo_is_no_yes_to_another(workspace: Path) -> None:
             tb.undo(shown=shown)
         tb.undo(shown=tb.plan_undo())
         assert (workspace / "a").read_text() == "2"
+
+
+def test_a_moved_workspace_that_another_takes_over_meanwhile_is_opened_with_its_checkpoints(
+    workspace: Path, raced: Raced
+) -> None:
+    with Engine.open(workspace) as tb:
+        made = tb.checkpoint().checkpoint
+        before, home = tb._context.store.location, takeback_home(os.environ)
+    moved = workspace.rename(workspace.parent / "moved")
+    after = locate(os.fsencode(moved), os.environ, foreign_owner=False)
+    with (
+        Making(home),
+        LockedStore(Store.open(before, os.environ), "taking over a moved workspace") as locked,
+    ):
+        thread = raced.begin(moved, lambda tb: tb.find(made.id))
+        succession.take_over(locked, after)
+    thread.join()
+    assert raced.error is None
+    assert raced.result == made

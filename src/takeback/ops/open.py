@@ -84,6 +84,18 @@ def _inherited(
     """Returns the location of the store that the directory had at another path, if it had one."""
     from takeback.store import succession
 
+    if succession.earlier_location(home, location) is None:
+        return location
+    with Making(home):
+        return _inherit(home, location, environ, reporter)
+
+
+def _inherit(
+    home: str, location: StoreLocation, environ: Mapping[str, str], reporter: Reporter
+) -> StoreLocation:
+    """Takes that store over, unless another process has done so; one process at a time."""
+    from takeback.store import succession
+
     earlier = succession.earlier_location(home, location)
     if earlier is None:
         return location
@@ -107,7 +119,7 @@ def _made(
     from takeback.store import succession
 
     with Making(home):
-        location = _inherited(home, location, environ, reporter)
+        location = _inherit(home, location, environ, reporter)
         if locations.exists(location):
             return _opened(location, environ)
         store = Store.create(location, environ)
