@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from takeback import Takeback
+from takeback import Takeback, durable
 from takeback.errors import UsageError, WriteFailed
 from takeback.model.checkpoint import Checkpoint
 from tests.support.git import git
@@ -130,3 +130,21 @@ def test_a_repository_that_does_not_know_of_the_directory_gets_nothing(
         tb.fork(then, worktree=str(tmp_path / "race"), git=True)
     assert git_state(other) == before
     assert not (tmp_path / "race").exists()
+
+
+def test_a_directory_that_another_made_meanwhile_is_made_no_worktree(
+    tb: Takeback, then: Checkpoint, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = tmp_path / "race"
+
+    class Stranger:
+        def step(self, name: str) -> None:
+            if not there.exists():
+                there.mkdir()
+
+    monkeypatch.setattr(durable, "faults", Stranger())
+    done = tb.fork(then, worktree=str(there), git=True)
+    assert done.conversation_error is not None
+    assert done.commit is None
+    assert os.listdir(there) == []
+    assert str(there) not in said(workspace, "worktree", "list")

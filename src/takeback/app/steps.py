@@ -7,7 +7,7 @@ import os
 from takeback import ops
 from takeback.adapters import adapter_of
 from takeback.app.border import guarded
-from takeback.app.travel import Travel
+from takeback.app.forks import Forks
 from takeback.errors import Command, RecoveredInstead
 from takeback.model.policy import NO_OVERRIDES, Overrides
 
@@ -28,7 +28,7 @@ _REDO: Final = "redo"
 
 
 @guarded
-class Steps(Travel):
+class Steps(Forks):
     """Everything that goes back or forth over the operation log."""
 
     def next_undo(self) -> Step:

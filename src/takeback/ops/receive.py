@@ -26,10 +26,7 @@ from takeback.store.operations import newest_operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from takeback.model.event import AgentEvent
-    from takeback.model.ids import SessionId
     from takeback.model.session import TranscriptPart
     from takeback.model.turn import Moment
     from takeback.ops.capture import Captured
@@ -281,7 +278,8 @@ def _base(context: Context, event: AgentEvent) -> Checkpoint | None:
     parent = session_id(event.agent, event.parent)
     entry = event.entry
     found: Checkpoint | None = None
-    for checkpoint in _back(context, parent):
+    newest = newest_checkpoint(context.store, parent)
+    for checkpoint in checkpoints_back(context.store, None if newest is None else newest.commit):
         if checkpoint.kind == UNDO:  # the fork's own files may have been restored meanwhile
             continue
         if found is None and entry is None and checkpoint.kind == FORK:
@@ -293,9 +291,3 @@ def _base(context: Context, event: AgentEvent) -> Checkpoint | None:
             return checkpoint
         found = found or checkpoint
     return found
-
-
-def _back(context: Context, session: SessionId) -> Iterator[Checkpoint]:
-    newest = newest_checkpoint(context.store, session)
-    if newest is not None:
-        yield from checkpoints_back(context.store, newest.commit)

@@ -1,0 +1,99 @@
+"""Forks: a new session from a checkpoint, with its files here, in a new directory, or without."""
+
+from __future__ import annotations
+
+import os
+
+from takeback import ops
+from takeback.app.border import guarded
+from takeback.app.travel import Travel
+from takeback.model.path_text import to_text
+from takeback.model.policy import NO_OVERRIDES, Overrides
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.app.workspace import CheckpointLike
+    from takeback.git.linked import LinkedWorktree
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.plan import Outcome, Plan
+    from takeback.ops.request import Request
+
+
+@guarded
+class Forks(Travel):
+    """Everything that begins a new session."""
+
+    def fork(
+        self,
+        checkpoint: CheckpointLike,
+        *,
+        files: bool = False,
+        worktree: str | None = None,
+        git: bool = False,
+        overrides: Overrides = NO_OVERRIDES,
+        shown: Plan | None = None,
+    ) -> Outcome:
+        """Begins a new session from a checkpoint: its conversation and, if asked, its files.
+
+        With ``worktree`` the files go into a new directory, and those here stay; with ``git`` it
+        becomes a worktree of the project's git repository.
+        """
+        with self._context.locked() as locked:  # from the decision until it is done
+            self._take_in(locked)
+            target = self.find(checkpoint)
+            linked = None
+            if worktree is not None:
+                worktree = self._directory_to_fill(worktree)
+                linked = self._linked(target) if git else None
+            cut = self._cut(locked, target, worktree)
+            request = self._request_of_fork(target, files=files and worktree is None)
+            request = request.replace(overrides=overrides, kind="fork", cut=cut)
+            outcome = ops.rewind.rewind(locked, request, shown=shown)
+        filled = outcome.conversation_error is None  # else what is there may be anybody's
+        if linked is not None and worktree is not None and filled:
+            ops.elsewhere.link(linked, worktree)
+            outcome = outcome.replace(commit=linked.commit)
+        return self._delivered(outcome, cut).replace(directory=worktree)
+
+    def _request_of_fork(self, target: Checkpoint, *, files: bool) -> Request:
+        """Returns the request for a fork; what was done since matters only if files move here."""
+        request = self._request(target, self._scope((), False, files=files))
+        return request if files else request.replace(facts=ops.facts.NO_FACTS)
+
+    def _linked(self, target: Checkpoint) -> LinkedWorktree:
+        self._refuse_inside("a git worktree")
+        return ops.elsewhere.linked(self._context, target)
+
+    def new_directory(self, path: str) -> str:
+        """Returns the real path of a directory that a fork can make; raises UsageError."""
+        return ops.elsewhere.new_directory(self._context, path)
+
+    def _directory_to_fill(self, path: str) -> str:
+        from takeback.app.caller import may_be_filled
+
+        found = self.new_directory(path)
+        if not may_be_filled(found, self.root):
+            name = to_text(os.path.basename(self.root))
+            self._refuse_inside(f"a fork into a directory that is not called {name}-... beside it")
+        return found
+
+    def plan_fork(
+        self,
+        checkpoint: CheckpointLike,
+        *,
+        files: bool = True,
+        worktree: str | None = None,
+        git: bool = False,
+        overrides: Overrides = NO_OVERRIDES,
+    ) -> Plan:
+        """Returns what a fork would change; changes nothing. ``worktree`` is checked, too."""
+        if worktree is not None:
+            self.new_directory(worktree)
+            if git:
+                ops.elsewhere.linked(self._context, self.find(checkpoint))
+        elif files:
+            return self.plan(checkpoint, scope="both", overrides=overrides)
+        target = self.find(checkpoint)
+        request = self._request_of_fork(target, files=False).replace(overrides=overrides)
+        made = ops.plan.plan(self._context, request)
+        return self._with_conversation(made, "conversation")
