@@ -67,16 +67,16 @@ class Takeback:
         clock: Clock | None = None,
         reporter: Reporter | None = None,
     ) -> Self:
-        """Opens the workspace that ``path`` lies in; raises NotAWorkspace.
+        """Opens the workspace that ``path`` is in; raises NotAWorkspace.
 
-        Its store is made when there is none, unless ``create`` is false.
+        Its store is created if there is none, unless ``create`` is false.
         """
         return cls(
             Engine.open(path, create=create, environ=environ, clock=clock, reporter=reporter)
         )
 
     def close(self) -> None:
-        """Gives back files and descriptors."""
+        """Closes files and descriptors."""
         self.engine.close()
 
     def __enter__(self) -> Self:
@@ -98,11 +98,11 @@ class Takeback:
     # -- keeping
 
     def session(self, agent: str, native: str | None = None) -> AgentSession:
-        """Returns a session of an agent of yours, new unless ``native`` names one."""
+        """Returns a session of your own agent, a new one unless ``native`` names one."""
         return self.engine.session(agent, native)
 
     def receive(self, event: AgentEvent) -> Received:
-        """Records what an agent says; see ``takeback.model.event``."""
+        """Records an agent's event; see ``takeback.model.event``."""
         return self.engine.receive(event)
 
     def checkpoint(
@@ -113,13 +113,13 @@ class Takeback:
         session: str | None = None,
         allow_large: bool = False,
     ) -> Made:
-        """Makes a checkpoint of the files as they are now; ``session`` is whose it is."""
+        """Makes a checkpoint of the files as they are now, in ``session``."""
         return self.engine.checkpoint(
             label, message=message, session=session, allow_large=allow_large
         )
 
     def label(self, checkpoint: CheckpointLike, name: str | None) -> Checkpoint:
-        """Gives a checkpoint a name, or takes it off (None)."""
+        """Gives a checkpoint a name, or removes it (None)."""
         return self.engine.label(checkpoint, name)
 
     # -- looking
@@ -136,7 +136,7 @@ class Takeback:
     ) -> list[TimelineEntry]:
         """Returns checkpoints with what changed in each, newest first.
 
-        Rounds, ends of turns and undo snapshots only with ``everything``.
+        Rounds, ends of turns and undo snapshots are included only with ``everything``.
         """
         return self.engine.checkpoints(session=session, everything=everything, limit=limit)
 
@@ -153,7 +153,7 @@ class Takeback:
     def compare(
         self, old: CheckpointLike, new: CheckpointLike | None = None, paths: Paths = ()
     ) -> tuple[list[CountedChange], bytes]:
-        """Returns the changed paths with line counts, and the diff, of one and the same state."""
+        """Returns the changed paths with line counts, and the diff, both of the same state."""
         return self.engine.compare(old, new, paths)
 
     def cat(self, checkpoint: CheckpointLike, path: str | bytes) -> bytes:
@@ -167,7 +167,7 @@ class Takeback:
     def search(self, *words: str, limit: int = -1, content: bool = False) -> list[Found]:
         """Returns the prompts and changed paths that hold all words, newest first.
 
-        With ``content`` the lines of the files in all snapshots instead.
+        With ``content``, searches the lines of the files in all snapshots instead.
         """
         return self.engine.search(*words, limit=limit, content=content)
 
@@ -184,14 +184,14 @@ class Takeback:
         return self.engine.operations()
 
     def status(self, *, look: bool = False) -> Status:
-        """Returns where the files stand, what is kept, how large, and what went wrong.
+        """Returns where the files are, what is kept, how large, and what went wrong.
 
-        With ``look`` the files are looked at too, to say what changed by hand since.
+        With ``look`` the files are checked too, to say what changed by hand since.
         """
         return self.engine.status(look=look)
 
     def agents(self) -> list[AgentState]:
-        """Returns the agents of this machine, connected or not, and if one worked without us."""
+        """Returns the agents here, connected or not, and whether one worked without takeback."""
         return self.engine.agents()
 
     # -- going back and forth
@@ -234,7 +234,7 @@ class Takeback:
         git: bool = False,
         overrides: Overrides = NO_OVERRIDES,
     ) -> Plan:
-        """Returns what a fork would change; changes nothing. ``worktree`` is looked at, too."""
+        """Returns what a fork would change; changes nothing. ``worktree`` is checked, too."""
         return self.engine.plan_fork(
             checkpoint, files=files, worktree=worktree, git=git, overrides=overrides
         )
@@ -263,7 +263,7 @@ class Takeback:
         return self.engine.plan_undo(overrides=overrides)
 
     def undo(self, *, overrides: Overrides = NO_OVERRIDES, shown: Plan | None = None) -> Outcome:
-        """Takes back the newest operation that is not yet taken back."""
+        """Takes back the newest operation that has not been taken back."""
         return self.engine.undo(overrides=overrides, shown=shown)
 
     def plan_redo(self, *, overrides: Overrides = NO_OVERRIDES) -> Plan:
@@ -276,7 +276,7 @@ class Takeback:
 
     @property
     def interrupted(self) -> bool:
-        """True when an operation was interrupted and not yet recovered."""
+        """True if an operation was interrupted and not yet recovered."""
         return self.engine.interrupted
 
     def recover(self) -> Recovered | None:
@@ -286,11 +286,11 @@ class Takeback:
     # -- keeping house
 
     def verify(self, *, read_data: bool = False) -> Verified:
-        """Checks that everything kept reads back."""
+        """Checks that everything kept can be read back."""
         return self.engine.verify(read_data=read_data)
 
     def doctor(self, *, rebuild: bool = False) -> list[Finding]:
-        """Names what is wrong and mends what can safely be mended."""
+        """Reports what is wrong and mends what can safely be mended."""
         return self.engine.doctor(rebuild=rebuild)
 
     def forget(self) -> None:
