@@ -103,7 +103,7 @@ def first_capture(place: Path, scratch: Path) -> dict[str, Any]:
 
 
 def capture_rounds(place: Path, scratch: Path, rounds: int) -> dict[str, Any]:
-    """Lets every contestant capture each turn, in rotating order, and takes medians."""
+    """Has every contestant capture each turn, in rotating order, and takes medians."""
     homes = {"whole": scratch / "whole", "inside": scratch / "inside"}
     contestants: list[Contestant] = [
         EmptyIndex(place, scratch),

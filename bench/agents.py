@@ -34,7 +34,7 @@ _GOAL = 60
 _NO_CALL = "a turn"
 
 Maker = Callable[[str, str], Tool]
-"""Makes a call of a tool from a path and a text that no other call has."""
+"""Makes a tool call from a unique path and text."""
 
 _DRIVERS: Mapping[str, Callable[..., Driver]] = {
     "claude": claude.Claude,
@@ -71,7 +71,7 @@ _NEW, _EDIT, _SHELL, _READ = "new file", "edit", "shell", "read"
 
 
 def _tools(agent: str, what: str, repo: Path, number: Iterator[int]) -> list[Tool]:
-    """Returns the calls of one turn: of the shell, of a tool that writes, or of one that reads."""
+    """Returns the calls of one turn: to the shell, to a tool that writes, or to one that reads."""
     names = [f"new{next(number)}.txt" for _ in range(_CALLS)]
     if what == _SHELL:
         return [_SHELLS[agent](f"echo {name} > {name}") for name in names]
@@ -87,7 +87,7 @@ def _whats(agent: str) -> list[str]:
 
 
 def measure_agents(rounds: int) -> dict[str, Any]:
-    """Measures every agent that can be had, and prints one table."""
+    """Measures every agent that is available, and prints one table."""
     print(f"\n## Real agents in a project of {_FILES:,} files, {rounds} rounds\n", flush=True)
     environ = dict(os.environ)
     original = repository(_FILES)
@@ -117,7 +117,7 @@ def _programs(agent: str) -> list[Package]:
 def _measure(
     agent: str, programs: Sequence[Path], original: Path, rounds: int
 ) -> dict[str, tuple[float, float]]:
-    """Returns the medians without and with takeback, of each kind of call and of a turn."""
+    """Returns the medians without and with takeback, for each kind of call and for a turn."""
     spent: dict[tuple[str, bool], list[float]] = {}
     number = count()
     with ExitStack() as stack:

@@ -1,6 +1,6 @@
 """Measures the commands that people type most, as whole processes, beside ``git log -30``.
 
-They look at timelines of 10, 1,000 and 10,000 turns; git looks at a history of as many commits.
+They read timelines of 10, 1,000 and 10,000 turns; git reads a history of as many commits.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _COMMANDS: dict[str, list[str]] = {
 
 
 def measure_commands(rounds: int, sizes: tuple[int, ...] = (10, 1_000, 10_000)) -> dict[str, Any]:
-    """Runs each command in each timeline, in turns with git."""
+    """Runs each command in each timeline, alternating with git."""
     print(f"\n## Commands, whole processes, {rounds} rounds, median (minimum) ms\n", flush=True)
     rows: dict[str, Any] = {}
     print(f"| turns | git log -30 | {' | '.join(_COMMANDS)} |")
@@ -55,14 +55,14 @@ def measure_commands(rounds: int, sizes: tuple[int, ...] = (10, 1_000, 10_000)) 
 
 
 def _newest_session(project: Path, environ: dict[str, str]) -> str:
-    """Returns the session of the newest turn: without a name a script would be asked which."""
+    """Returns the session of the newest turn: without it, a script would be asked which."""
     command = [sys.executable, "-m", "takeback", "--json", "log", "-n", "1"]
     answer = subprocess.run(command, cwd=project, env=environ, check=True, stdout=subprocess.PIPE)
     return str(json.loads(answer.stdout)["session"])
 
 
 def _history(place: Path, commits: int) -> Path:
-    """Makes a git repository with so many commits, once."""
+    """Makes a git repository with this many commits, once."""
     if not (place / ".git").exists():
         subprocess.run(["git", "init", "-q", "-b", "main", str(place)], check=True)
         lines = []

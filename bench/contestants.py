@@ -1,4 +1,4 @@
-"""The ways to capture that are compared: each is prepared once and then runs once a round."""
+"""The ways to capture that are compared: each is prepared once and then runs once per round."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class ShadowIndex(_GitContestant):
 
 
 class RawWalk:
-    """``find`` with one lstat a file: what merely looking costs in C, one thread."""
+    """``find`` with one lstat per file: what merely looking costs in C, with one thread."""
 
     name = "raw lstat walk (find)"
 
@@ -124,7 +124,7 @@ class WholeProcess:
 
 
 class InProcess:
-    """takeback in a process that is running already."""
+    """takeback in a process that is already running."""
 
     name = "takeback, in process"
 

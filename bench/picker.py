@@ -1,7 +1,7 @@
 """Measures the picker as a person sees it: a process at a terminal of 120 x 40.
 
 The first frame is the title on the screen; the first rows are those of the newest turns; it is
-interactive when a key that was pressed then (``?``) has its answer on the screen.
+interactive once a key (``?``) has had its effect on the screen.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Opened(NamedTuple):
 
 
 def measure_picker(rounds: int, sizes: tuple[int, ...] = (10, 1_000, 10_000)) -> dict[str, Any]:
-    """Opens the picker on timelines of different lengths, in turns with bare python."""
+    """Opens the picker on timelines of different lengths, alternating with bare python."""
     print(f"\n## The picker, {_WIDTH} x {_HEIGHT}, whole process, {rounds} rounds\n", flush=True)
     places = {size: timeline(size) for size in sizes}
     found: dict[int, list[Opened]] = {size: [] for size in sizes}
@@ -82,7 +82,7 @@ def _python(code: str) -> float:
 
 
 def _environ(environ: dict[str, str]) -> dict[str, str]:
-    """Returns an environment where compiled modules are kept, as they are for everybody."""
+    """Returns an environment in which compiled modules are kept, as they usually are."""
     left_out = ("PYTHONDONTWRITEBYTECODE", "NO_COLOR")
     kept = {name: value for name, value in environ.items() if name not in left_out}
     return {**kept, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
@@ -145,7 +145,7 @@ class _Screen:
 
 
 def _peak_memory(pid: int) -> int:
-    """Returns the most memory that a process has used, in KB; 0 where nobody says."""
+    """Returns the most memory that a process has used, in KB; 0 if unknown."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:

@@ -1,6 +1,6 @@
 """Makes the repositories that are measured, once, outside the source tree.
 
-Median file 3 KB, about ten files a directory, a fifth of all files ignored in node_modules: the
+Median file 3 KB, about ten files per directory, a fifth of all files ignored in node_modules: the
 shape of the study in docs/performance.md. Names and sizes come from a fixed seed.
 """
 

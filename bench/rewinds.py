@@ -43,7 +43,7 @@ def timed_rewind(takeback: Takeback, target: Checkpoint) -> Took:
 
 
 class Crowd(NamedTuple):
-    """One directory of many files, in milliseconds: captured, taken away, brought back."""
+    """One directory of many files, in milliseconds: captured, removed, brought back."""
 
     capture: float
     away: float
@@ -53,7 +53,7 @@ class Crowd(NamedTuple):
 def crowded_directory(scratch: Path, files: int) -> Crowd:
     """Captures a new directory of many files and rewinds to before it and to after it.
 
-    What counts is how many times the capture each rewind takes.
+    What counts is how long each rewind takes relative to the capture.
     """
     root = scratch / "crowded"
     root.mkdir()

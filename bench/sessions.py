@@ -23,7 +23,7 @@ _WORDS = [f"{word}{number}" for word in ("read", "write", "call", "value") for n
 
 
 def measure_session(turns: int) -> dict[str, Any]:
-    """Plays a session of so many turns whose transcript grows to 20 MB."""
+    """Plays a session of this many turns whose transcript grows to 20 MB."""
     print(f"\n## A session of {turns:,} turns, its transcript growing to 20 MB\n", flush=True)
     with tempfile.TemporaryDirectory(prefix="takeback-bench-") as name:
         scratch = Path(name)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from takeback.model.turn import CheckpointKind
 
 _FORM = 2
-"""Of what is made here; another one is made anew."""
+"""The version of what is made here; a timeline of another version is made again."""
 _FILES = 60
 _TURNS_A_SESSION = 120
 _BEGIN = 1_792_000_000.0
@@ -48,7 +48,7 @@ _ASKED = (
 
 
 def timeline(turns: int) -> tuple[Path, dict[str, str]]:
-    """Returns a project whose store has so many turns, and the environment to look at it."""
+    """Returns a project whose store has this many turns, and the environment to read it."""
     place = cache_directory() / f"{turns}-turns-{_FORM}"
     project = place / "project"
     environ = {**os.environ, "TAKEBACK_HOME": str(place / "home")}
@@ -57,7 +57,7 @@ def timeline(turns: int) -> tuple[Path, dict[str, str]]:
         shutil.rmtree(place, ignore_errors=True)
         project.mkdir(parents=True)
         _make(project, environ, turns)
-        # The ledger catches up once: what is measured is a picker that was opened before.
+        # The ledger catches up once: we measure a picker that has been opened before.
         subprocess.run(
             [sys.executable, "-m", "takeback", "log", "-n", "1"],
             cwd=project,
@@ -86,7 +86,7 @@ def _make(project: Path, environ: dict[str, str], turns: int) -> None:
 
 
 class _Maker:
-    """Adds checkpoints to one pack, two a turn, session after session, some of them forked."""
+    """Adds checkpoints to one pack, two per turn, session after session, some of them forked."""
 
     def __init__(self, sink: PackSink, project: Path, seed: int) -> None:
         self.sink = sink
@@ -107,7 +107,7 @@ class _Maker:
     def play(self, turns: int) -> None:
         for number in range(turns):
             session = number // _TURNS_A_SESSION
-            # Two sessions take turns for a while, so that there are lanes beside each other.
+            # Two sessions alternate for a while, so that there are lanes side by side.
             if number % _TURNS_A_SESSION > _TURNS_A_SESSION // 2 and number % 2 and session:
                 session -= 1
             self._turn(session, number)

@@ -1,7 +1,7 @@
-"""The behaviours that takeback holds, by number; tests/conformance/README.md is made of it by cog.
+"""The behaviours that takeback guarantees, by number; cog makes tests/conformance/README.md of it.
 
-A behaviour's tests bear its number (``test_07_...``) in tests/conformance. Some are held by whole
-files instead, because an attack or a campaign is no single test: those are named here.
+A behaviour's tests have its number (``test_07_...``) in tests/conformance. Some are covered by
+whole files instead, because an attack or a campaign is not a single test: those are named here.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ BEHAVIOURS = (
 
 
 def numbered() -> dict[int, list[str]]:
-    """Returns the files of tests/conformance that have tests of each number."""
+    """Returns the files of tests/conformance that have tests for each number."""
     found: dict[int, list[str]] = {}
     for path in sorted((TESTS / "conformance").glob("test_*.py")):
         for number in sorted(set(re.findall(r"^def test_(\d\d)_", path.read_text(), re.M))):
@@ -160,7 +160,7 @@ def numbered() -> dict[int, list[str]]:
 
 
 def table() -> str:
-    """Returns the table of the behaviours and where each is tried."""
+    """Returns the table of the behaviours and where each is tested."""
     tests = numbered()
     rows = ["| number | what it is about | tried in |", "|---|---|---|"]
     for one in BEHAVIOURS:

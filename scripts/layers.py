@@ -45,7 +45,7 @@ ABOUT = {
 
 
 def layers() -> list[list[str]]:
-    """Returns the layers from the top down, each with the modules that stand side by side."""
+    """Returns the layers from the top down, each with the modules that are side by side."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     contracts = project["tool"]["importlinter"]["contracts"]
     [rows] = [one["layers"] for one in contracts if one["id"] == "layers"]

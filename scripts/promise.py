@@ -1,7 +1,7 @@
-"""The promise, in one place: README, docs/safety.md and ARCHITECTURE.md are made of it by cog.
+"""The promise, in one place: cog puts it into README, docs/safety.md and ARCHITECTURE.md.
 
-Each line has what it says in short, what it says in full, and the tests that try to break it: a
-number is a behaviour of tests/conformance, the rest are paths below tests/.
+Each line has a short form, a full form, and the tests that try to break it: a number is a behaviour
+of tests/conformance, the rest are paths below tests/.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def _above(node: ast.FunctionDef) -> int:
 
 
 def _call(node: ast.FunctionDef) -> str:
-    """Returns how it is called; a property is not."""
+    """Returns how it is called; for a property, only its name."""
     if any(isinstance(one, ast.Name) and one.id == "property" for one in node.decorator_list):
         return node.name
     args = node.args

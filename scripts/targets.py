@@ -1,4 +1,4 @@
-"""The commands of a contributor: CONTRIBUTING.md's table is made of the Makefile by cog."""
+"""The commands for contributors: cog makes CONTRIBUTING.md's table from the Makefile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All that a package with an agent of its own imports from takeback.
+"""Everything that a package with its own agent imports from takeback.
 
 docs/agents/your-own.md says how such a package is made; ``takeback.testing`` has the tests that
 it should pass. What is not imported here may change with any version.
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
 
 def json_lines_in(data: bytes) -> list[JsonLine]:
-    """Returns the whole lines of a file of JSON objects, each with its bytes and its record.
+    """Returns the complete lines of a file of JSON objects, each with its bytes and its record.
 
-    Whatever a line holds it is there; one that is no object has an empty record.
+    Every line is there, whatever it holds; one that is not an object has an empty record.
     """
     from takeback.adapters import json_lines
 

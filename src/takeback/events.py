@@ -1,11 +1,11 @@
-"""Events of agents: the one way that each takes, whichever face it comes through.
+"""Agents' events: the one path that each takes, whichever face it comes through.
 
-    understood    what the agent says becomes an AgentEvent, its texts cleaned, once
-    wanted        not before a tool that makes a new file; not where takeback is off
+    understood    what the agent sent becomes an AgentEvent, its texts cleaned, once
+    wanted        not before a tool that makes a new file; not if takeback is off
     a command     a prompt that is meant for takeback is answered, and no turn begins
-    recorded      within the time that an agent waits; else the event waits and is finished apart
-    afterwards    packs are combined where there are many
-    told          a failure is a line that ``status`` shows; the first of a turn the person hears
+    recorded      within the time that an agent waits; else the event waits for another process
+    afterwards    packs are combined if there are many
+    told          a failure is a line that ``status`` shows; the person is told the first of a turn
 
 ``hear`` never raises: an agent is not stopped because takeback failed.
 """
@@ -42,16 +42,16 @@ if TYPE_CHECKING:
 _SIGALRM = 14
 _ITIMER_REAL = 0
 _TELLING = (SESSION_START, PROMPT, ROUND_END, TOOL_AFTER, TURN_END)
-"""Not before a tool, where what an agent reads decides whether it runs, nor at a session's end."""
+"""Not before a tool, where the output decides whether the tool runs, nor at a session's end."""
 _LATE = "the files are not kept yet: that takes longer than an agent waits, and goes on meanwhile"
 
 
 class Speaker(Value):
     """Who speaks: the agent as it was called, and what it speaks through.
 
-    ``holder`` is what others are told that wait for the workspace. ``by_launcher`` says that it
-    came the way that agents' settings name, and was not typed. ``directory`` is where it runs,
-    for what cannot be understood.
+    ``holder`` is the name that others see while they wait for the workspace. ``by_launcher`` says
+    that it came through the launcher, as agents' settings have it, and was not typed. ``directory``
+    is where it runs, for input that cannot be understood.
     """
 
     agent: str
@@ -61,11 +61,11 @@ class Speaker(Value):
 
 
 class Heard(Value):
-    """What became of an event.
+    """What happened to an event.
 
-    ``recorded`` is False where nothing is to be kept. ``note`` is for the model, ``warning`` for
-    the person, ``answer`` for the person too and instead of a turn; ``output`` is all of them
-    as the agent's hooks print it. ``failure`` is why nothing came of it; it is noted already.
+    ``recorded`` is False if nothing is to be kept. ``note`` is for the model, ``warning`` for the
+    person, ``answer`` also for the person and instead of a turn; ``output`` is all of them as the
+    agent's hooks print it. ``failure`` is why it was not recorded; that is logged already.
     """
 
     event: AgentEvent | None = None
@@ -80,7 +80,7 @@ class Heard(Value):
 
 
 def hear(speaker: Speaker, read: Callable[[], Any]) -> Heard:
-    """Does everything that one event asks for; ``read`` returns what the agent said, from JSON."""
+    """Does everything that one event requires; ``read`` returns the JSON that the agent sent."""
     event: AgentEvent | None = None
     try:
         if os.environ.get("TAKEBACK", "").lower() == "off":
@@ -99,7 +99,7 @@ def hear(speaker: Speaker, read: Callable[[], Any]) -> Heard:
 
 
 def _understood(agent: str, payload: Any) -> tuple[Adapter, AgentEvent | None]:
-    """Returns who speaks and what it says; None where it says nothing of interest."""
+    """Returns who is speaking and what it says; None if that does not concern us."""
     if not isinstance(payload, dict):
         raise UsageError("an event is a JSON object")
     adapter = adapter_speaking(agent, payload)
@@ -143,7 +143,7 @@ def _output(adapter: Adapter, heard: Heard) -> str:
 
 
 def _concerns_files(event: AgentEvent) -> bool:
-    """Tells whether there is anything to save: seen from the event alone, in half the time.
+    """Tells from the event alone, in half the time, whether there is anything to save.
 
     Not before a tool that makes a new file, and not after a round that only read.
     """
@@ -175,7 +175,7 @@ def _answer(tb: Engine, adapter: Adapter, event: AgentEvent, words: list[str]) -
 def _unopened(event: AgentEvent, error: TakebackError, *, is_command: bool) -> Heard:
     """Notes that an event's workspace could not be opened, and says so to the person.
 
-    That a directory is not protected at all is said once, when a session starts there.
+    If a directory is not protected at all, that is said once, when a session starts there.
     """
     if is_command:
         return Heard(answer=f"takeback: {error.message}")
@@ -187,7 +187,7 @@ def _unopened(event: AgentEvent, error: TakebackError, *, is_command: bool) -> H
 
 
 def _recorded(tb: Engine, adapter: Adapter, event: AgentEvent) -> Heard:
-    """Records an event; never fails for want of time, space or rights."""
+    """Records an event; never fails for lack of time, space or rights."""
     try:
         received = _received(tb, adapter, event)
     except TakebackError as error:
@@ -206,7 +206,7 @@ def _recorded(tb: Engine, adapter: Adapter, event: AgentEvent) -> Heard:
 
 
 def _told(tb: Engine, event: AgentEvent, warning: str | None) -> str | None:
-    """Returns what the person has to be told, once a turn."""
+    """Returns what the person has to be told, once per turn."""
     if warning is None:
         if event.kind == PROMPT:
             tb.note_good_beginning(event)
@@ -221,7 +221,7 @@ def _received(tb: Engine, adapter: Adapter, event: AgentEvent) -> Received:
     try:
         with _Limit(tb.hook_seconds):
             received = tb.record(event, adapter, came=came, wait=tb.hook_seconds / 2)
-    except TimedOut:  # before or after the recording: the disk hangs, or all is very slow
+    except TimedOut:  # before or after the recording: the disk hangs, or everything is very slow
         received = tb.leave(event, adapter, came=came)
     if received.timed_out:
         tb.finish_detached()
@@ -230,10 +230,10 @@ def _received(tb: Engine, adapter: Adapter, event: AgentEvent) -> Received:
 
 
 class _Limit:
-    """Ends what takes longer than the hook's own limit, by TimedOut.
+    """Ends what takes longer than the hook's own limit, with TimedOut.
 
-    Only in the main process and only around the recording, which leaves nothing half-done when
-    it is interrupted anywhere: a killed process leaves no more.
+    Only in the main process and only around the recording, which leaves nothing half-done wherever
+    it is interrupted: no more than a killed process would.
     """
 
     def __init__(self, seconds: float) -> None:

@@ -4,7 +4,7 @@
     stdout   nothing, or what the model has to be told, or the person
     exit     0 always: another status would stop the agent
 
-Whatever goes wrong is one line in a log, which ``takeback status`` shows.
+Whatever goes wrong becomes one line in a log, which ``takeback status`` shows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PIECE = 1 << 20
 def main(words: list[str], *, by_launcher: bool = False) -> int:
     """Takes one event of the agent named by the first word; returns 0, whatever happens.
 
-    ``by_launcher`` says that it came the way that agents' settings name, and was not typed.
+    ``by_launcher`` says that it came through the launcher, and was not typed.
     """
     agent = words[0] if words else ""
     heard = hear(Speaker(agent, f"hook of {agent}", by_launcher), _payload)
@@ -41,7 +41,7 @@ def main(words: list[str], *, by_launcher: bool = False) -> int:
 
 
 def _payload() -> Json:
-    """Returns what stdin says; raises UsageError."""
+    """Returns the JSON on stdin; raises UsageError."""
     try:
         return json_text.loads(_input())
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""What every agent has to fulfil, as tests: those that takeback has, and yours.
+"""What every agent has to satisfy, as tests: takeback's own agents, and yours.
 
 Derive a class from ``AgentContract``, give it what your agent says and writes, and let pytest
 run it:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from takeback.ports import Adapter, Connection
 
 _ODD: tuple[Any, ...] = (None, True, -1, 1.5, "", "\0\n", [], [None], {}, {"a": [{}]}, "\ud800")
-"""What a field may be that somebody else wrote."""
+"""What a field may hold if another program wrote it."""
 _HOSTILE = ("--version", "-x", "a b", "$(id)", "; id", "../../x", "a\nb", "\0", "x" * 5000)
 """Session ids that would be obeyed on a command line, or lead elsewhere."""
 _GARBAGE = (b"", b"\n", b"{", b"\xff\xfe\n", b"[" * 50_000 + b"\n", b"{}\n", b'{"type": 3}\nnull\n')
@@ -51,7 +51,7 @@ class AgentContract:
     transcript: bytes = b""
     """A conversation of at least one turn in the agent's own format, if it has one."""
     native: str = ""
-    """The id of the session that the transcript is of."""
+    """The id of the transcript's session."""
 
     # -- the record
 

@@ -107,7 +107,7 @@ def is_wanted(settings: Settings, directory: str, home: str) -> bool:
 
 
 def unwanted_by(settings: Settings, directory: str, home: str) -> str | None:
-    """Names the setting by which events in a directory are not recorded; None if they are.
+    """Names the setting that keeps events in a directory from being recorded; None if they are.
 
     A pattern matches a directory and everything in it; ``~`` is the home directory.
     """
@@ -151,7 +151,7 @@ def for_workspace(environ: Mapping[str, str], store_directory: str) -> Settings:
 def _of_user(environ: Mapping[str, str]) -> SettingsFile:
     try:
         kept = os.path.join(takeback_home(environ), _COMPILED)
-    except TakebackError:  # whoever opens a store says so; the settings themselves can be read
+    except TakebackError:  # opening a store reports it; the settings themselves can be read
         kept = ""
     return SettingsFile(config_file(environ), kept)
 
@@ -187,7 +187,7 @@ def _read(file: SettingsFile) -> dict[str, Any]:
 
 
 def checked(name: str, value: Any, path: str) -> Any:
-    """Returns a value that a setting may have; raises UsageError, with the file if there is one."""
+    """Returns the value if the setting may have it; raises UsageError, with the file if any."""
     setting = setting_named(name, path)
     ok = {
         "number": isinstance(value, (int, float))
@@ -210,7 +210,7 @@ def _kind(setting: Setting) -> str:
 
 
 def example(setting: Setting) -> Hint:
-    """Returns a call that sets a setting as it is without one."""
+    """Returns a call that sets a setting to its default."""
     default = setting.default
     text = ("yes" if default else "no") if isinstance(default, bool) else str(default)
     if setting.kind == "list":

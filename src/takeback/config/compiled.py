@@ -1,12 +1,12 @@
-"""Settings as they were read, for a hook, which has no time to parse TOML.
+"""Settings as they were read, for hooks, which have no time to parse TOML.
 
     settings.compiled   the SHA-1 of what follows, in hex, and an end of line
                         {"path": ..., "signature": [...], "settings": {...}}, as JSON
 
-It can be deleted at any time. It is believed only if nobody else can have written it, if it is
-whole, and if the settings file is the very one that it was made from: same path, device, inode,
-size and times. A file that was changed a moment ago is parsed and not kept: changed again within
-one tick of the clock it would look the same.
+It can be deleted at any time. It is used only if nobody else can have written it, if it is whole,
+and if the settings file is the very one that it was made from: same path, device, inode, size and
+times. A file that was changed a moment ago is parsed but not kept: changed again within one tick of
+the clock it would look the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SETTLED = 2.0
-"""Seconds after which a file system gives a changed file other times, with much to spare."""
+"""Seconds after which a file system surely gives a changed file different times."""
 _LONGEST = 1 << 20
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
@@ -42,7 +42,7 @@ class Reading:
         self._is_new = True
 
     def known(self) -> dict[str, Any] | None:
-        """Returns what was read of the file before; None if it has to be parsed."""
+        """Returns what was read from the file before; None if it has to be parsed."""
         seen = _seen.get(self._path)
         found = seen[1] if seen is not None and seen[0] == self._signature else self._compiled()
         self._is_new = found is None
@@ -53,11 +53,11 @@ class Reading:
         with open(self._path, "rb") as file:
             data = file.read()
             if _signature(os.fstat(file.fileno())) != self._signature:
-                self._signature = []  # changed meanwhile: good for now, and not to be kept
+                self._signature = []  # changed meanwhile: good for now, but not to be kept
         return data.decode()
 
     def keep(self, values: dict[str, Any]) -> None:
-        """Remembers the values, if the file could not change any more without being seen to."""
+        """Remembers the values, if the file can no longer change unnoticed."""
         if not self._signature or not self._is_settled():
             return
         _seen[self._path] = self._signature, values
@@ -98,7 +98,7 @@ class Reading:
             return
         try:
             durable.replace_file(self._kept, _digest(body) + b"\n" + body, flush=False)
-        except OSError:  # no home yet, a full disk, a sandbox: the next one tries again
+        except OSError:  # no home yet, a full disk, a sandbox: the next call tries again
             return
 
 

@@ -1,4 +1,4 @@
-"""What a person types becomes a value of a setting, and a line of a settings file."""
+"""Turns what a person types into a value of a setting, and a line of a settings file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def parse_value(name: str, text: str) -> Any:
 def written(path: str, name: str, value: Any) -> str:
     """Returns the text of a settings file with one value set; other lines and comments stay.
 
-    None takes the setting out of the file.
+    None removes the setting from the file.
     """
     set_to = [] if value is None else [f"{name} = {_toml(value)}"]
     try:
@@ -52,7 +52,7 @@ def written(path: str, name: str, value: Any) -> str:
 
 
 def _end_of_value(lines: list[str], start: int) -> int:
-    """Returns the line after an assignment, which may go over several lines."""
+    """Returns the line after an assignment, which may span several lines."""
     import tomllib
 
     for end in range(start + 1, len(lines) + 1):

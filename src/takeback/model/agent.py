@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 
 class Agent(Value):
-    """All that takeback has for one agent; nothing of it is loaded before it is asked for.
+    """Everything that takeback has for one agent; none of it is loaded before it is needed.
 
-    ``adapter``, ``connection`` and ``entries`` are written ``package.module:name``; what they
-    name fulfils ``ports.Adapter``, ``ports.Connection`` and ``ports.EntryFinder``. Without a
+    ``adapter``, ``connection`` and ``entries`` are written ``package.module:name``; what they name
+    implements ``ports.Adapter``, ``ports.Connection`` and ``ports.EntryFinder``. Without a
     connection ``takeback init`` leaves the agent alone; without ``entries`` it has no tree of its
     own. ``session_variable`` tells the agent's tools which session they were started in,
-    ``mark_variable`` only that it was one of this agent. ``has_hooks`` says that its events come
-    by hooks, so that a process in waiting has its adapter loaded.
+    ``mark_variable`` only that it was one of this agent's. ``has_hooks`` says that its events come
+    by hooks, so the standby has its adapter loaded.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Capabilities(Value):
 class FileEdit(Value):
     """One file before and after; None stands for "not there".
 
-    ``real`` is where the path leads through links: that is the file which is shown and written.
+    ``real`` is where the path leads through links: that file is shown and written.
     """
 
     path: str

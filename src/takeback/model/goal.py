@@ -1,4 +1,4 @@
-"""The goal: a state of the files that an operation goes to, whether or not a checkpoint has it."""
+"""The goal: the state of the files that an operation goes to, in a checkpoint or not."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 class Goal(Value):
-    """What the files are to be.
+    """What the files should become.
 
     ``tree`` is the snapshot, ``coverage`` what it does not hold, ``saved`` the tree of the ignored
     files that are kept beside it (None: there are none). ``about`` says in words where it is.
-    ``checkpoint`` is the one that it is the state of. A goal without one was made of the present
-    state: what it does not hold is as it is now. Its trees are in the store all the same.
+    ``checkpoint`` is the one whose state it is. A goal without one was made from the present state:
+    what it does not hold stays as it is now. Its trees are in the store all the same.
     """
 
     tree: SnapshotId
@@ -38,21 +38,21 @@ class Goal(Value):
 
     @property
     def session(self) -> SessionId:
-        """Returns the session whose state it is; the workspace's own where it is no session's."""
+        """Returns the session whose state it is; the workspace's own if it is no session's."""
         return WORKSPACE_SESSION if self.checkpoint is None else self.checkpoint.session
 
     @property
     def complete(self) -> bool:
-        """True when it vouches for every path."""
+        """True if it vouches for every path."""
         then = self.checkpoint
         return self.coverage.complete if then is None else then.complete
 
     @property
     def root_mode(self) -> int | None:
-        """Returns the permission bits of the root; None where they stay as they are."""
+        """Returns the permission bits of the root; None if they stay as they are."""
         return None if self.checkpoint is None else self.checkpoint.root_mode
 
     @property
     def amid(self) -> str | None:
-        """Returns the operation in the middle of which it was captured, if in any."""
+        """Returns the operation during which it was captured, if any."""
         return None if self.checkpoint is None else self.checkpoint.amid

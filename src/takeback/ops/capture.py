@@ -56,7 +56,7 @@ class Captured(Value):
         return SnapshotId(self.tree.hex())
 
     def keeping(self, extra: dict[bytes, Entry]) -> Captured:
-        """Returns the same with files that no snapshot holds and an operation is to replace."""
+        """Returns the same with files in no snapshot that an operation is about to replace."""
         with Translated("the capture", undo=self.sink.discard):
             return self.replace(saved=_merged(self.saved, extra))
 

@@ -2,7 +2,7 @@
 
 files are done        worktree/apply.py
 capture               what there is now, compared with the goal
-new session  durable  where the conversation moves
+new session  durable  if the conversation moves
 operation log durable undo finds it here
 journal removed
 """
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Carried(Value):
-    """An operation whose changes are made: its journal, where it went, from where, what it did."""
+    """An operation whose changes are made: its journal, where it went and from, what it did."""
 
     entry: JournalEntry
     goal: Goal

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 class CutRequest(Value):
-    """Where a conversation is to be cut, and what the child is to be called.
+    """Where to cut a conversation, and what to call the child.
 
     ``newest`` is the newest checkpoint of the session that has its conversation. ``unused`` are
-    first checkpoints of children of the same place that nobody has used since: one whose file still
-    has the same history is taken again. ``worktree`` is a new directory that the child works in.
+    first checkpoints of children of the same place that were not used since: one whose file still
+    has the same history is reused. ``worktree`` is a new directory that the child works in.
     """
 
     target: Checkpoint
@@ -45,7 +45,7 @@ class CutRequest(Value):
 def plan_cut(context: LockedContext, adapter: Adapter, wanted: CutRequest) -> Cut:
     """Works out the child that a conversation rewind makes, and stores its bytes.
 
-    Writes no file. Raises Refused where the checkpoint has no conversation, or it cannot be cut.
+    Writes no file. Raises Refused if the checkpoint has no conversation, or it cannot be cut.
     """
     target, worktree = wanted.target, wanted.worktree
     if target.agent is None or target.native is None:

@@ -1,6 +1,6 @@
-"""Decisions: what becomes of each path that is not as the goal has it.
+"""Decisions: what happens to each path that differs from the goal.
 
-What stands in the way and is in no snapshot is saved first; what cannot be saved is left alone.
+What is in the way and in no snapshot is saved first; what cannot be saved is left alone.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 class Decisions:
     """The changes that are made, in the order in which they were decided.
 
-    ``displaced`` are directories that make way, with all in them. ``unnamed`` are files and links
-    that nobody named and that make way for the directory of a named path. ``by_rule`` are paths
-    that are left alone as it should be.
+    ``displaced`` are directories that make way, with their contents. ``unnamed`` are files and
+    links that were not named but make way for the directory of a named path. ``by_rule`` are paths
+    that are left alone on purpose.
     """
 
     def __init__(self, at: Situation, ignored: Collection[bytes]) -> None:

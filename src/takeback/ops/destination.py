@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Destination(Value):
-    """A goal as an operation needs it: what it holds, what is saved beside, what it vouches for."""
+    """A goal as an operation needs it: what it holds, what it saved beside, what it vouches for."""
 
     goal: Goal
     tree: bytes

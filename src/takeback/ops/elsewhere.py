@@ -105,8 +105,8 @@ def link(worktree: LinkedWorktree, directory: str) -> None:
 def fill(context: Context, goal: Goal, child: Child, blobs: BlobSource, *, again: bool) -> None:
     """Writes the files of a goal into the child's new directory; raises WriteFailed.
 
-    ``again`` after a crash: then a directory that is there is the one that was filled. The journal
-    keeps the temporary name, so that a killed process's beginnings are removed and nothing else.
+    ``again`` after a crash: then a directory that exists is the one that was filled. The journal
+    keeps the temporary name, so that only what a killed process had begun is removed.
     """
     assert child.worktree is not None
     directory = child.worktree

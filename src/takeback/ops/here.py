@@ -27,10 +27,9 @@ AT: Final = "at"
 def current_place(context: Context, ledger: Ledger, log: list[Move] | None = None) -> str | None:
     """Returns the checkpoint that the files are at: the newest, or where a rewind went.
 
-    A rewind of the whole workspace counts while it is not undone and nothing has been captured
-    since; one of some paths, of the conversation alone, or to a state that no checkpoint has leaves
-    the files where they were.
-    ``log`` is the operation log of who has read it already.
+    A rewind of the whole workspace counts until it is undone or something is captured; one of some
+    paths, of only the conversation, or to a state that no checkpoint has leaves the files where
+    they were. ``log`` is the operation log, if the caller has read it already.
     """
     newest = questions.newest_state(ledger)
     steps = history(known_operations(context.store) if log is None else log).undo

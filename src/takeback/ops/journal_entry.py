@@ -29,9 +29,9 @@ class JournalEntry(Value):
     """Everything that recovery needs to finish an operation, or to roll it back.
 
     ``operation`` is the line of the log as far as it is known before the end, ``left_alone`` what
-    the plan leaves alone, ``child`` the session that is to be written. ``goal`` is where it goes if
-    that is no checkpoint, which the operation would name. ``back`` says that a
-    roll-back has begun, from which there is no way forward.
+    the plan leaves alone, ``child`` the session to be written. ``goal`` is where it goes if that is
+    not a checkpoint, which the operation would name. ``back`` says that a roll-back has begun,
+    after which there is no way forward.
     """
 
     operation: Move

@@ -45,8 +45,8 @@ def refusals(
 ) -> tuple[Refusal, ...]:
     """Returns every precondition that does not hold and is not waived.
 
-    Where only the conversation moves, who works at another one, what other sessions did and what
-    is checked out is not touched by that.
+    If only the conversation moves, that does not affect other agents at work, what other sessions
+    did, or what is checked out.
     """
     facts, overrides = request.facts, request.overrides
     found = [
@@ -143,7 +143,7 @@ def _git_busy(context: Context, overrides: Overrides) -> Iterator[Refusal]:
 
 
 def warnings(context: Context, request: Request) -> tuple[str, ...]:
-    """Returns what a plan has to say of its goal beforehand."""
+    """Returns what a plan has to say about its goal beforehand."""
     then = request.goal.checkpoint
     if then is None:
         return ()

@@ -33,10 +33,11 @@ if TYPE_CHECKING:
 class Prepared(Value):
     """The changes, sorted into what is done and what is left alone.
 
-    ``displaced`` are directories that make way, with all in them. ``unnamed`` are files and links
-    that nobody named and that make way for the directory of a named path, ``ignored`` the changed
-    paths that no snapshot holds. ``extra`` is what no snapshot holds and was saved because it is
-    replaced or removed, ``saved`` all that the undo snapshot must keep beside what is captured.
+    ``displaced`` are directories that make way, with their contents. ``unnamed`` are files and
+    links that were not named but make way for the directory of a named path, ``ignored`` the
+    changed paths that no snapshot holds. ``extra`` is what no snapshot holds and was saved because
+    it is replaced or removed, ``saved`` everything that the undo snapshot must keep besides what is
+    captured.
     """
 
     writes: tuple[Change, ...]
@@ -55,7 +56,7 @@ class Prepared(Value):
 
 
 def prepare(context: Context, captured: Captured, request: Request, *, save: bool) -> Prepared:
-    """Works out what happens to each path; with ``save`` what would be lost is saved."""
+    """Works out what happens to each path; with ``save`` also saves what would be lost."""
     at = situation(context, captured, request, save=save)
     for path in at.scope.asked_for:
         _check_known(at, path)
@@ -87,7 +88,7 @@ def _check_known(at: Situation, path: bytes) -> None:
 
 
 class _Preparation:
-    """Decides about all that is not as the goal has it, and names what stays as it is."""
+    """Decides about everything that differs from the goal, and names what stays as it is."""
 
     def __init__(self, at: Situation, found: Differences) -> None:
         self._captured = at.captured
@@ -100,7 +101,7 @@ class _Preparation:
         self._left_alone = {**found.damaged, **found.not_asked}
 
     def work_out(self) -> Prepared:
-        """Decides about everything; reads, and saves if asked."""
+        """Decides everything; reads, and saves if asked."""
         found, made = self._found, self._decisions
         made.by_rule |= set(found.not_asked)
         self._decide_all(found.changes, found.wanted)

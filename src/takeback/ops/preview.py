@@ -47,7 +47,7 @@ def states(ledger: Ledger, checkpoint: Checkpoint) -> Between:
 
 
 def preview(context: Context, request: Request) -> Preview:
-    """Works out a plan with all its lines counted, and what it would lead from and to."""
+    """Works out a plan with all its lines counted, and the states that it leads from and to."""
     looked = look(context, request)
     plan, goal = looked.plan, request.goal.tree
     lines = lines_between(context.store, looked.tree, bytes.fromhex(goal))

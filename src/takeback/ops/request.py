@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class Request(Value):
-    """Where it goes, what of that is wanted, what is waived, and what is known of the time since.
+    """Where it goes, what is wanted of that, what is waived, what is known about the time since.
 
-    ``of`` is the operation that an undo or redo is about, ``cut`` what becomes of the conversation
+    ``of`` is the operation that an undo or redo is about, ``cut`` what happens to the conversation
     (None: it stays).
     """
 

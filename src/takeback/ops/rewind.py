@@ -1,4 +1,4 @@
-"""Rewind: bring the files back to a checkpoint.
+"""Rewind: brings the files back to a checkpoint.
 
 lock                     one operation at a time
 capture                  what is there now
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 def rewind(context: LockedContext, request: Request, *, shown: Plan | None = None) -> Outcome:
-    """Carries out a request. An interrupted operation was recovered before.
+    """Carries out a request. The caller has already recovered any interrupted operation.
 
     ``shown`` is the plan that a person agreed to; if the workspace has changed so much that a
     different one would be carried out, it is refused. Raises Refused or WriteFailed; the outcome
@@ -137,7 +137,7 @@ def _is_there(cut: Cut | None, facts: Facts) -> bool:
 def _undo_snapshot(
     context: LockedContext, captured: Captured, request: Request, changes: Prepared, token: str
 ) -> Checkpoint:
-    """Keeps all that the operation replaces, as a checkpoint; durable when it returns."""
+    """Keeps everything that the operation replaces, as a checkpoint; durable when it returns."""
     goal = request.goal
     undo = draft(context, kind=UNDO, session=goal.session)
     undo = undo.replace(prompt=f"before {request.kind} to {goal.name}", operation=token)
@@ -145,7 +145,7 @@ def _undo_snapshot(
 
 
 def _apply(context: LockedContext, entry: JournalEntry) -> Applied:
-    """Writes the journal, then makes the changes; what changed nothing leaves no journal."""
+    """Writes the journal, then makes the changes; leaves no journal if nothing was changed."""
     kind, store = entry.operation.kind, context.store
     with Translated(f"the {kind}"):
         journal_entry.write(context.lock, entry)

@@ -1,4 +1,4 @@
-"""Scope: what of a goal is wanted."""
+"""Scope: what is wanted of a goal."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class Scope(Value):
-    """What of the goal is wanted: all of it or some paths, with or without ignored files.
+    """What is wanted of the goal: all of it or some paths, with or without ignored files.
 
-    ``also`` are paths of ignored files that are wanted whatever the rest says. ``touched`` is
-    what the operation did that is being undone or redone, by path: each of it goes back to what it
-    was before, wherever it is, and what the operation made goes if it is still exactly that.
-    With ``files`` false no file is wanted, as for a conversation alone. ``asked`` when a person
-    named the paths now: one that is nowhere is then a slip.
+    ``also`` are paths of ignored files that are wanted whatever the rest says. ``touched`` is what
+    the operation that is being undone or redone did, by path: each path goes back to what it was
+    before, wherever it is, and what the operation made is removed if it is still exactly that. With
+    ``files`` false no file is wanted, as for a conversation alone. ``asked`` if a person has just
+    named the paths: one that is nowhere is then a typo.
     """
 
     paths: tuple[bytes, ...] = ()

@@ -1,4 +1,4 @@
-"""Situation: what an operation is worked out from, looked at once."""
+"""Situation: what an operation is worked out from, read once."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class Situation(Value):
-    """The files as they are, where they go, and what of that is wanted.
+    """The files as they are, where they go, and what is wanted of that.
 
     ``now`` is what the capture holds; ``safe`` keeps what it does not hold. ``kept`` are paths that
-    are left alone whatever they should be, and why.
+    are left alone in any case, and why.
     """
 
     store: Store
@@ -33,7 +33,7 @@ class Situation(Value):
 
 
 def situation(context: Context, captured: Captured, request: Request, *, save: bool) -> Situation:
-    """Looks at what a request is about; with ``save`` what would be lost is saved as well."""
+    """Reads the situation of a request; with ``save`` also saves what would be lost."""
     now = Held(context.store, captured.tree)
     return Situation(
         store=context.store,

@@ -39,7 +39,7 @@ def _scope(context: Context, step: Step, goal: Goal) -> Scope:
     """Keeps to the scope of the operation, and takes back everything else that it touched."""
     changed = step.last.written + step.last.deleted + len(step.last.touched)
     if not step.operation.moves_files or not changed:
-        # What it left alone stays alone.
+        # What it left alone is left alone again.
         return Scope(step.operation.paths, files=False, asked=False)
     touched = {change.path: change for change in _made(context, step, goal)}
     touched.update((change.path, change) for change in step.last.touched)
@@ -61,7 +61,7 @@ def _made(context: Context, step: Step, goal: Goal) -> Iterator[Change]:
 
 
 def request(context: Context, kind: StepKind, step: Step, goes_to: Checkpoint) -> Request:
-    """Returns the request of carrying out a step, an undo or redo; nothing is known or waived yet.
+    """Returns the request to carry out a step, an undo or redo; nothing is known or waived yet.
 
     ``goes_to`` is the checkpoint that the step names.
     """

@@ -65,7 +65,7 @@ class Vouching:
         """Tells whether what is there now is right although the target does not hold it.
 
         What a rule leaves out does not matter; what was wanted but not captured must be unchanged
-        since, which cannot be known for the contents of a directory. A goal that was made of the
+        since, which cannot be known for the contents of a directory. A goal that was made from the
         present state has it as it is.
         """
         reason = self.reason_for(path)

@@ -13,7 +13,7 @@ _LONGEST_LINK = 1 << 16
 
 
 class StoreBlobs:
-    """Reads them one by one; a long one in pieces."""
+    """Reads blobs one by one; long ones in pieces."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -71,12 +71,12 @@ def command_line(hint: Hint) -> str:
 
 
 def in_picker(error: TakebackError) -> str:
-    """Returns what to do about an error for who sees the list of actions, and types no option."""
+    """Returns what to do about an error, for somebody who sees actions and types no options."""
     return _worded(error, lambda part: "The files only" if part is FILES_ALONE else str(part))
 
 
 def inside(error: TakebackError, line: str) -> str:
-    """Returns what to do about an error for who typed ``line`` to takeback inside an agent."""
+    """Returns what to do about an error, for somebody who typed ``line`` inside an agent."""
     command = line.partition(" ")[0]
 
     def say(part: Command) -> str:

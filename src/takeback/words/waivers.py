@@ -1,4 +1,4 @@
-"""What speaks against a plan, in the words of the command line: what waives it is an option."""
+"""The objections to a plan, in the words of the command line, where options waive them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ FLAGS: dict[str, Waiver] = {
     "--overwrite-others": "overwrite_others",
     "--keep-others": "keep_others",
 }
-"""What a person types to waive a precondition, and the field of ``Overrides`` that says so."""
+"""What a person types to waive a precondition, and the field of ``Overrides`` for it."""
 _FLAG_OF = {field: flag for flag, field in FLAGS.items()}
 
 
 def overrides(words: Iterable[str]) -> Overrides:
-    """Returns what flags, or names of fields, waive; raises UsageError for two that exclude."""
+    """Returns what flags, or names of fields, waive; raises UsageError for two that conflict."""
     wanted = {FLAGS.get(word, word) for word in words}
     if {KEEP_OTHERS, OVERWRITE_OTHERS} <= wanted:
         raise UsageError(
@@ -36,7 +36,7 @@ def overrides(words: Iterable[str]) -> Overrides:
 
 
 def flag(refusal: Refusal) -> str:
-    """Returns the option that does it all the same; empty if nothing does."""
+    """Returns the option that overrides it; empty if nothing does."""
     return _FLAG_OF[refusal.waivers[-1]] if refusal.waivers else ""
 
 

@@ -43,7 +43,7 @@ class Proof(Value):
 
 
 def make_stage(directory: str | None) -> str:
-    """Returns an empty directory for everything the demo makes; raises Refused if there is none."""
+    """Returns an empty directory for the demo; raises Refused if the given one is not empty."""
     if directory is None:
         return os.path.realpath(tempfile.mkdtemp(prefix="takeback-demo-"))
     with Translated("making the directory of the demo"):
