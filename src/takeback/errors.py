@@ -11,9 +11,9 @@
     │   └── WhichSession             13   several sessions could be meant
     ├── GitUnusable                  20   git is missing or too old
     ├── GitFailed                     1   git on our own store ended with an error
-    ├── StoreDamaged                  1   an object, ref or record does not read back
+    ├── StoreDamaged                  1   an object, ref or record cannot be read back
     │   ├── ObjectMissing             1
-    │   └── LedgerDamaged             1   the index of the store; it is made anew
+    │   └── LedgerDamaged             1   the index of the store; it is rebuilt
     ├── StoreTooNew                   1   written by a later version
     ├── CaptureFailed                 1   no snapshot was made
     ├── WriteFailed                   1   the disk would not take it (full, read-only, I/O error)

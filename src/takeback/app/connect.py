@@ -134,15 +134,15 @@ def _git_for_hooks(environ: Mapping[str, str]) -> str | None:
     try:
         return find_git(environ, is_workspace=lambda path: is_known(home, os.fsencode(path)))
     except GitUnusable:
-        return None  # each store looks again, and says what is missing
+        return None  # each store checks again, and says what is missing
 
 
 def plan_disconnecting(
     agents: Sequence[str], environ: Mapping[str, str], *, here: str | None = None
 ) -> list[Connecting]:
-    """Works out how the settings become what they were; writes nothing.
+    """Works out how to restore the settings; writes nothing.
 
-    Without ``here`` it is about all of them, those of single projects too.
+    Without ``here`` it covers all of them, including those of single projects.
     """
     home = takeback_home(environ)
 
@@ -161,7 +161,7 @@ def plan_disconnecting(
 
 
 def disconnect(planned: Sequence[Connecting], environ: Mapping[str, str]) -> None:
-    """Takes our entries out of the settings; every checkpoint stays.
+    """Removes our entries from the settings; every checkpoint stays.
 
     Once no agent is connected any more, the launcher does nothing.
     """

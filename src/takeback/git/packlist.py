@@ -39,7 +39,7 @@ class ListedPack:
 
 
 class PackList:
-    """The listing of one ``pack`` directory: the last one used first, then newest first."""
+    """The listing of one ``pack`` directory: the last used first, then newest first."""
 
     def __init__(self, pack_dir: str, on_damage: Callable[[str], None] | None = None) -> None:
         self._pack_dir = pack_dir
@@ -180,7 +180,7 @@ class PackList:
         self._files.clear()
 
     def prefer(self, pack: ListedPack) -> None:
-        """Asks this pack first from now on: objects that are read together lie together."""
+        """Asks this pack first from now on: objects that are read together are stored together."""
         packs = self.packs()
         if packs[0] is not pack:
             packs.remove(pack)

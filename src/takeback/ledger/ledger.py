@@ -236,7 +236,7 @@ class Ledger(LedgerFile):
         return SnapshotId(str(rows[0][0])) if rows else None
 
     def counts(self) -> tuple[int, int, int]:
-        """Returns the number of checkpoints (undo snapshots apart), snapshots and sessions."""
+        """Returns the number of checkpoints (without undo snapshots), snapshots and sessions."""
         ((checkpoints, snapshots, sessions),) = self.rows(
             "select count(*), count(distinct snapshot), count(distinct session) "
             "from checkpoints where kind != 'undo'"

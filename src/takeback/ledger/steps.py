@@ -19,7 +19,7 @@ _HIDDEN = f"('{SESSION_START}', '{SESSION_END}', 'undo')"
 
 
 def after_steer(ledger: Ledger, steer: CheckpointId) -> list[CheckpointId]:
-    """Returns the checkpoints of a steer's turn that found what came of it, oldest first.
+    """Returns the checkpoints of a steer's turn that show its effects, oldest first.
 
     steer ── round ── round ── steer ── turn end
                ^        ^        ^                  the first one's: the last of them is the next

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Carried(Value):
-    """An operation whose changes are made: its journal, where it went and from, what it did."""
+    """An operation whose changes are made: its journal, where it went, from where, what it did."""
 
     entry: JournalEntry
     goal: Goal

@@ -134,10 +134,10 @@ class Node(Value):
 
 
 _DEEPEST = 40
-"""Of sessions in a tree that descend from one another; what lies deeper stands beside it.
+"""How deep sessions may be nested in a tree; what is deeper is shown beside it.
 
-An agent that takes itself back all day makes a line of hundreds: nobody could read that, and
-whoever reads the document would run out of stack."""
+An agent that takes itself back all day makes a line of hundreds: nobody could read that, and a
+parser of the document would run out of stack."""
 
 
 class _Around(Value):

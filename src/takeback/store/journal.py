@@ -35,7 +35,7 @@ def write(locked: Locked, record: dict[str, Any]) -> None:
 
 
 def read(store: Store) -> dict[str, Any] | None:
-    """Returns the journal, None if there is none; raises StoreDamaged if it does not read back."""
+    """Returns the journal, None if there is none; raises StoreDamaged if it cannot be read."""
     path = store.path("journal")
     try:
         with open(path, encoding="utf-8") as file:

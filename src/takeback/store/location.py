@@ -90,7 +90,7 @@ def is_known(home: str, root: bytes) -> bool:
 
 
 def workspace_around(home: str, paths: Sequence[str], here: bytes = b"") -> str | None:
-    """Returns the workspace that one of the paths lies in, ``here`` or one with a store."""
+    """Returns the workspace that one of the paths is in: ``here`` or one with a store."""
     for path in paths:
         folder = os.path.realpath(os.fsencode(path))
         while folder != os.path.dirname(folder):

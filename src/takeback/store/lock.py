@@ -36,7 +36,7 @@ class Lock:
         return self._fd is not None
 
     def acquire(self, holder: str, *, wait: float) -> None:
-        """Takes the lock or raises InUse after ``wait`` seconds in all, naming the holder.
+        """Takes the lock or raises InUse after a total of ``wait`` seconds, naming the holder.
 
         Raises WriteFailed if the file cannot be made or locked. It cannot be taken again while it
         is held: two holders who believe that they are alone would each change what the other relies

@@ -6,7 +6,7 @@ pack that anything may rely on, and a pack is believed only if it is the one in 
 time and inode of pack and index), since this boot of the machine, and no damage was found in it.
 
     trust                   (boot id, {pack: (state, signature)})
-    damaged/<pack>          left by whoever met damage in a pack, reading commands too
+    damaged/<pack>          left by any command, even a reading one, that found damage in a pack
 
                             written, or read whole
         not in the table ───────────────────────────> sound ──> retired: its objects are in a

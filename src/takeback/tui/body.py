@@ -1,6 +1,6 @@
 """Lines, perhaps many more than fit: only those on the screen are made.
 
-A plan can name 100,000 files, and every one of them can be looked at before it is agreed to.
+A plan can name 100,000 files, and each of them can be looked at before agreeing to it.
 """
 
 from __future__ import annotations

@@ -248,7 +248,7 @@ class Apply:
     # -- permission bits of directories
 
     def _open_up(self) -> None:
-        """First adds permissions where the present bits would keep us out of a directory."""
+        """First sets the bits of directories that the present ones would keep us out of."""
         for unit in self._units:
             if not unit.only_mode or unit.old is None or unit.new is None:
                 continue

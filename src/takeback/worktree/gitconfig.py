@@ -26,8 +26,8 @@ _SPACE = b" \t\r\v\f"
 _TRUE = (b"true", b"yes", b"on", b"1")
 _ESCAPES = {b"n": b"\n", b"t": b"\t", b"b": b"\b"}
 _INCLUDE_DEPTH = 10  # git's own limit
-_CONFIG_FILES = 64  # in all: files that include each other must not multiply
-_CONDITIONS = 256  # in all: each is a pattern to be matched
+_CONFIG_FILES = 64  # in total: files that include each other must not multiply
+_CONDITIONS = 256  # in total: each is a pattern to be matched
 _INJECTED = 256
 _BY_URL = b"hasconfig:remote.*.url:"
 

@@ -70,7 +70,7 @@ class IgnoreRules:
         Directories are passed like files. What lies in an ignored directory is ignored. Paths of
         one directory should be passed together: git reads its rules each time it gets there. A path
         that is too long for git is ignored only if a directory above it is. Raises IgnoreRaced or
-        TimedOut; the next call starts git anew.
+        TimedOut; the next call starts git again.
         """
         if not paths:
             return []
@@ -94,7 +94,7 @@ class IgnoreRules:
         return [pattern[:1] not in (b"", b"!") for pattern in fields[2::_FIELDS]]
 
     def close(self) -> None:
-        """Ends git; a later question starts it again and reads all rules anew."""
+        """Ends git; a later question starts it again and reads all rules afresh."""
         if self._process is not None:
             self._process.close()
             self._process = None

@@ -122,7 +122,7 @@ def in_progress(git: GitDirectory) -> str | None:
     ):
         if os.path.lexists(here + marker):
             return what
-    # Between two commits of a series there is no marker, only the list of what is left.
+    # Between two commits of a series there is no marker, only the list of the remaining ones.
     rest = _read(here + b"sequencer/todo").split(maxsplit=1)[:1]
     return {b"pick": "cherry-pick", b"revert": "revert"}.get(rest[0]) if rest else None
 

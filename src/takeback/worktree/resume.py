@@ -15,8 +15,8 @@ A directory that was displaced is removed entry by entry by way of a directory o
 removal.py. If that is there, the removal has begun, and is continued:
 
         T is new   t is a directory    remove what is saved of t, done; what is not stays, named
-        T is part  t is no directory   T could not be renamed and was being emptied in its place:
-                                       make it whole again, remove t, to do
+        T is part  t is no directory   T could not be renamed and was being emptied in place:
+                                       restore it, remove t, to do
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class Scan:
         self._cache = cache
         self._sink = sink
         self._earlier: Known | None = None
-        """What was known of the files before all of them are read again; none of it is lost."""
+        """What was known of the files, if all are read again although nothing was lost."""
         self._touched: set[bytes] | None = set()
         self._kept_before: set[bytes] = set()
         now = time.time_ns()

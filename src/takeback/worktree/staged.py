@@ -1,7 +1,7 @@
 """What is staged in the project's index, as a digest: it is never restored.
 
 Only what a person staged counts (mode, object id, stage and name of each entry), not the stat data
-that git writes anew with every look. Read as plain bytes; a split, compressed or large index has no
+that git rewrites with every look. Read as plain bytes; a split, compressed or large index has no
 digest.
 """
 
