@@ -145,9 +145,9 @@ def test_a_time_moves_the_files_alone(workspace: Path) -> None:
         for number in (1, 2):
             with session.turn(f"make it {number}", conversation=b"1\n" * number):
                 write_files(workspace, {"a.txt": b"%d\n" % number})
-        shown = answer(tb, session.id, ["0s"], command="/takeback")
+        shown = answer(tb, session.id, ["0s"], command="/takeback").text
         assert "conversation" not in shown
-        assert "conversation" in answer(tb, session.id, ["2"], command="/takeback")
+        assert "conversation" in answer(tb, session.id, ["2"], command="/takeback").text
 
 
 LONG = "first line of what was asked, which goes on for more than sixty characters\n\nthen\x1b[2J"
@@ -170,7 +170,7 @@ def long_prompt(workspace: Path, tmp_path: Path) -> Iterator[Engine]:
 
 
 def inside(tb: Engine, text: str, session: str = "mine-s1") -> list[str]:
-    return answer(tb, session, text.split(), command="/takeback").splitlines()
+    return answer(tb, session, text.split(), command="/takeback").text.splitlines()
 
 
 def test_the_prompt_that_was_taken_back_is_printed_whole(long_prompt: Engine) -> None:
@@ -199,6 +199,20 @@ def test_a_session_that_a_rewind_made_lists_its_parents_turns_too(
     assert all(name in row for name, row in zip(expected, rows, strict=False))
     assert len(rows) == 4
     assert not any("first line" in row for row in rows), "it was taken back"
+
+
+def test_a_host_that_follows_is_given_the_session_and_the_person_no_line_to_type(
+    long_prompt: Engine,
+) -> None:
+    said = answer(long_prompt, "mine-s1", ["3", "yes"], command="/takeback", follows=True)
+    assert said.outcome is not None
+    assert said.outcome.kind == "rewind"
+    assert said.outcome.resume is not None
+    assert said.outcome.resume.argv[:2] == ("mine", "--resume")
+    assert "Go on with it" not in said.text
+    assert said.text.endswith("Take it back: /takeback undo yes")
+    looked = answer(long_prompt, "mine-s1", ["2"], command="/takeback", follows=True)
+    assert looked.outcome is None
 
 
 def test_an_undo_recovers_what_was_interrupted_before_it_looks_for_its_operation(

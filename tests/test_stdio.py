@@ -296,3 +296,20 @@ def test_an_event_that_fails_is_a_line_of_status(server: StdioServer, workspace:
     for event in ({"event": "prompt", "session": 7}, {"event": "no such event", "session": "s1"}):
         assert ask(server, "event", event={**event, "agent": "mine"})["code"] == "usage"
     assert len([line for line in ask(server, "status")["failures"] if "hook generic" in line]) == 2
+
+
+def test_what_a_prompt_made_takeback_do_is_answered_as_data(workspace: Path) -> None:
+    server = StdioServer(adapter_named("claude"), str(workspace))
+
+    def prompt(text: str) -> dict[str, Any]:
+        said = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": str(workspace)}
+        return ask(server, "event", event={**said, "prompt": text, "prompt_id": text})
+
+    write_files(workspace, {"a.txt": b"0\n"})
+    assert prompt("make it")["outcome"] is None
+    write_files(workspace, {"a.txt": b"1\n"})
+    assert prompt("/takeback 1")["outcome"] is None
+    done = prompt("/takeback 1 files yes --during-turn")
+    assert done["answer"].startswith("Rewound 1 file to ")
+    assert (done["outcome"]["kind"], done["outcome"]["resume"]) == ("rewind", None)
+    assert (workspace / "a.txt").read_bytes() == b"0\n"

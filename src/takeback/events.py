@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from takeback.app.engine import Engine
     from takeback.model.event import AgentEvent
+    from takeback.model.plan import Outcome
     from takeback.ops.receive import Received
     from takeback.ports import Adapter
 
@@ -51,21 +52,24 @@ class Speaker(Value):
 
     ``holder`` is the name that others see while they wait for the workspace. ``by_launcher`` says
     that it came through the launcher, as agents' settings have it, and was not typed. ``directory``
-    is where it runs, for input that cannot be understood.
+    is where it runs, for input that cannot be understood. One that ``follows`` goes on with a new
+    session by itself.
     """
 
     agent: str
     holder: str
     by_launcher: bool
     directory: str = ""
+    follows: bool = False
 
 
 class Heard(Value):
     """What happened to an event.
 
     ``recorded`` is False if nothing is to be kept. ``note`` is for the model, ``warning`` for the
-    person, ``answer`` also for the person and instead of a turn; ``output`` is all of them as the
-    agent's hooks print it. ``failure`` is why it was not recorded; that is logged already.
+    person, ``answer`` also for the person and instead of a turn, ``outcome`` what was done for it;
+    ``output`` is all of them as the agent's hooks print it. ``failure`` is why it was not recorded;
+    that is logged already.
     """
 
     event: AgentEvent | None = None
@@ -75,6 +79,7 @@ class Heard(Value):
     note: str | None = None
     warning: str | None = None
     answer: str | None = None
+    outcome: Outcome | None = None
     output: str = ""
     failure: TakebackError | None = None
 
@@ -130,7 +135,7 @@ def _followed(speaker: Speaker, adapter: Adapter, event: AgentEvent) -> Heard:
         return _unopened(event, error, is_command=words is not None)
     with tb:
         if words is not None:
-            return Heard(answer=_answer(tb, adapter, event, words))
+            return _answer(tb, adapter, event, words, follows=speaker.follows)
         return _recorded(tb, adapter, event) if tb.hears_agents else Heard()
 
 
@@ -164,12 +169,15 @@ def _command(adapter: Adapter, event: AgentEvent) -> list[str] | None:
     return words if first == adapter.command and "\n" not in prompt else None
 
 
-def _answer(tb: Engine, adapter: Adapter, event: AgentEvent, words: list[str]) -> str:
+def _answer(
+    tb: Engine, adapter: Adapter, event: AgentEvent, words: list[str], *, follows: bool
+) -> Heard:
     from takeback.prompt_command import answer
     from takeback.store.namespace import session_id
 
     session = session_id(event.agent, event.session)
-    return answer(tb, session, words, command=adapter.command or "")
+    said = answer(tb, session, words, command=adapter.command or "", follows=follows)
+    return Heard(answer=said.text, outcome=said.outcome)
 
 
 def _unopened(event: AgentEvent, error: TakebackError, *, is_command: bool) -> Heard:

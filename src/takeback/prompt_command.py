@@ -26,16 +26,15 @@ from takeback.words.status import status_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from takeback.app.engine import Engine
     from takeback.app.proposal import Proposal
     from takeback.model.operation import ScopeKind
-    from takeback.model.plan import Plan
+    from takeback.model.plan import Outcome, Plan
     from takeback.model.policy import Overrides
 
 _NEWEST = 10
 _YES = "yes"
+_HELP = ("help", "-h", "--help")
 _PLAIN = Paint(on=False)
 
 
@@ -48,14 +47,27 @@ class _Typed(Value):
     agreed: bool
     scope: ScopeKind | None
     overrides: Overrides
+    follows: bool
 
     def with_flag(self, flag: str) -> str:
         """Returns the line that does it in spite of the refusal."""
         return " ".join([self.line, *([] if self.agreed else [_YES]), flag])
 
 
-def answer(tb: Engine, session: str, words: list[str], *, command: str) -> str:
-    """Returns the text that the person is shown; ``command`` is how they call takeback."""
+class Answered(Value):
+    """What the person is shown, and what was done if they agreed to something."""
+
+    text: str
+    outcome: Outcome | None = None
+
+
+def answer(
+    tb: Engine, session: str, words: list[str], *, command: str, follows: bool = False
+) -> Answered:
+    """Answers a person who calls takeback by ``command``.
+
+    A host that ``follows`` goes on with a new session by itself: how to is not said.
+    """
     line = " ".join([command, *words])
     try:
         typed = _Typed(
@@ -65,29 +77,30 @@ def answer(tb: Engine, session: str, words: list[str], *, command: str) -> str:
             _YES in words,
             next((scope for word in words for scope in SCOPES if word == scope), None),
             waivers.overrides(word for word in words if word in waivers.FLAGS),
+            follows,
         )
-        lines = _answer(tb, session, typed, command)
-        return "\n".join(shown(line) for line in lines)  # some echo what was typed
+        return _answer(tb, session, typed)
     except TakebackError as error:
-        said = (f"takeback: {errors.said(error).message}", errors.inside(error, line))
-        return "\n".join(shown(one) for one in said if one)
+        return _shown(f"takeback: {errors.said(error).message}", errors.inside(error, line))
 
 
-def _answer(tb: Engine, session: str, typed: _Typed, command: str) -> Iterable[str]:
+def _shown(*lines: str) -> Answered:
+    return Answered("\n".join(shown(line) for line in lines if line))  # some echo what was typed
+
+
+def _answer(tb: Engine, session: str, typed: _Typed) -> Answered:
     if not typed.wanted:
-        return _turns(tb, session, command)
-    if len(typed.wanted) > 1:
-        return _usage(command)
-    [word] = typed.wanted
+        return _shown(*_turns(tb, session, typed.command))
+    word, *more = typed.wanted
+    if more or word in _HELP:
+        return _shown(*_usage(typed.command))
     step = step_named(word)
     if step is not None:
         if typed.agreed:
             tb.recover_instead_of(step)
         return _proposed(tb, proposals.next_step(tb, step), typed)
     if word == "status":
-        return status_lines(tb.status(), _PLAIN, time.time())
-    if word in ("help", "-h", "--help"):
-        return _usage(command)
+        return _shown(*status_lines(tb.status(), _PLAIN, time.time()))
     name = f"turn:{word}" if word.isdigit() else word
     return _proposed(tb, proposals.rewind_to(tb, name, scope=typed.scope, session=session), typed)
 
@@ -109,14 +122,16 @@ def _turns(tb: Engine, session: str, command: str) -> list[str]:
     return [*(lines or ["No turn yet."]), f"Go back to before one: {command} N"]
 
 
-def _proposed(tb: Engine, proposal: Proposal, typed: _Typed) -> Iterable[str]:
+def _proposed(tb: Engine, proposal: Proposal, typed: _Typed) -> Answered:
     """Shows the plan of a proposal, or carries it out if that was agreed to."""
     if typed.agreed:
         done = proposal.carry_out(tb, typed.overrides)
-        return render.outcome_lines(done, proposal.of, command=typed.command, agreed=_YES)
+        told = done.replace(resume=None, session=None) if typed.follows else done
+        lines = render.outcome_lines(told, proposal.of, command=typed.command, agreed=_YES)
+        return _shown(*lines).replace(outcome=done)
     plan = proposal.plan(tb, typed.overrides)
     title = render.question(proposal.kind, plan, proposal.of).rstrip("?")
-    return _planned(plan, title, typed)
+    return _shown(*_planned(plan, title, typed))
 
 
 def _planned(plan: Plan, title: str, typed: _Typed) -> list[str]:

@@ -44,7 +44,7 @@ class StdioServer:
         self._adapter = adapter
         self._directory = directory
         self._holder = f"extension of {adapter.name}"
-        self._speaker = Speaker(adapter.name, self._holder, by_launcher, directory)
+        self._speaker = Speaker(adapter.name, self._holder, by_launcher, directory, follows=True)
         self._agreements = Agreements()
         self._agents: dict[str, str] = {}
         """Sessions that were active, with what their host calls itself."""
@@ -110,6 +110,7 @@ class StdioServer:
             "waiting": heard.waiting,
             "warning": heard.warning,
             "answer": heard.answer,
+            "outcome": None if heard.outcome is None else answers.done(heard.outcome),
             "heard": heard.recorded,
         }
 

@@ -70,6 +70,11 @@ def outcome(
     }
 
 
+def done(outcome: Outcome) -> Document:
+    """Returns what was done at a person's word, for a host that goes on by itself."""
+    return {**documents.outcome(outcome), "kind": outcome.kind}
+
+
 def counts(found: Status | None) -> Document:
     """Returns in one line how much is kept; no line if nothing is to be kept."""
     if found is None:

@@ -6,7 +6,7 @@
 // It decides nothing: it forwards what opencode says, with the conversation as opencode has it, and
 // waits until takeback has kept the files. Whatever goes wrong with takeback, opencode goes on.
 
-import { execFile, spawn } from "node:child_process"
+import { spawn } from "node:child_process"
 import { dirname } from "node:path"
 
 // `takeback init` writes the path of its launcher here.
@@ -14,6 +14,7 @@ const LAUNCHER = ""
 const LIMIT = 15_000 // milliseconds that opencode ever waits for one answer
 const PATIENCE = 120_000 // milliseconds for what the person asked for and waits for
 const ATTEMPTS = 3 // starts of takeback that may fail before it is left alone
+const SESSION = "--session=" // how opencode is told which session to open
 const SHOWN = 30_000 // milliseconds that an answer stays on the screen
 
 const EDITS = new Set(["edit", "write", "multiedit", "apply_patch", "patch"])
@@ -88,19 +89,16 @@ export const Takeback = async ({ client, directory }) => {
     return { event: "session.forked", parent: found[0].id, entry }
   }
 
-  // `/takeback ...`: takeback's words are shown, and where it says how to go on, that is done.
+  // `/takeback ...`: takeback's words are shown, and where there is a session to go on with, it is.
   const answer = async (id, words) => {
     const typed = { message: "typed", texts: [{ text: `/takeback ${words}` }] }
     const payload = { event: "chat.message", sessionID: await rootOf(id), directory, ...typed }
-    // takeback has opencode import the new session: it finds this very one if PATH has none.
-    const env = { ...process.env, PATH: `${process.env.PATH}:${dirname(process.execPath)}` }
-    const asked = JSON.stringify(payload)
-    const said = (await run(LAUNCHER, ["opencode"], directory, asked, env)).trim()
-    const line = /^Go on with it: .*&& .*$/m.exec(said)?.[0]
-    const made = !/\b(undo|redo)\b/.test(words) // else an older session is gone back to
-    if (line && /\byes\b/.test(words)) await goOn(id, /--session=(ses_\w+)/.exec(line)?.[1], made)
-    const text = said.split("\n").filter((one) => one !== line)
-    return text.join("\n") || "takeback did not answer; run: takeback doctor"
+    const told = await stdio.ask("event", { event: payload }, PATIENCE)
+    const argv = told?.outcome?.resume?.argv ?? []
+    const made = told?.outcome?.kind === "rewind" // else an older session is gone back to
+    const next = argv.find((word) => word.startsWith(SESSION))?.slice(SESSION.length)
+    if (argv.length) await goOn(id, next, made)
+    return told?.answer || "takeback did not answer; run: takeback doctor"
   }
 
   const goOn = async (old, next, made) => {
@@ -219,12 +217,6 @@ const withLimit = (promise) => {
   return Promise.race([promise, limit]).finally(() => clearTimeout(timer))
 }
 
-const run = (program, args, cwd, input, env) =>
-  new Promise((resolve, reject) => {
-    const done = (error, stdout) => (error ? reject(error) : resolve(stdout))
-    execFile(program, args, { cwd, env, timeout: PATIENCE }, done).stdin.end(input)
-  })
-
 // One takeback, as long as opencode lives; started at the first event, and again if it ended.
 class StdioClient {
   #directory
@@ -237,13 +229,13 @@ class StdioClient {
     this.#directory = directory
   }
 
-  ask(call, fields) {
+  ask(call, fields, limit = LIMIT) {
     if (!this.#child && this.#failures < ATTEMPTS) this.#start()
     const child = this.#child
     if (!child) return Promise.resolve(null)
     const id = ++this.#number
     return new Promise((resolve) => {
-      const timer = setTimeout(() => child.kill("SIGKILL"), LIMIT) // it hangs; no file is lost
+      const timer = setTimeout(() => child.kill("SIGKILL"), limit) // it hangs; no file is lost
       this.#waiting.set(id, (result) => {
         clearTimeout(timer)
         resolve(result)
@@ -261,6 +253,8 @@ class StdioClient {
     // In a group of its own: an interrupt from the terminal must not end what keeps the files.
     const child = spawn(LAUNCHER, ["opencode", "--stdio"], {
       cwd: this.#directory,
+      // takeback has opencode import a new session: it finds this very one if PATH has none.
+      env: { ...process.env, PATH: `${process.env.PATH}:${dirname(process.execPath)}` },
       detached: true,
       stdio: ["pipe", "pipe", "ignore"],
     })
