@@ -162,7 +162,7 @@ def test_an_operation_of_a_newer_takeback_is_shown_and_left_alone(
     rewind(workspace, "turn:4")
     with opened(workspace) as context:
         newer = Operation(OperationId("newer2345678"), cast("Any", "pr\x1b[31mune"), NOON, 0)
-        under_lock(context, lambda it: write_operation(it.lock, PackSink(it.lock), newer))
+        under_lock(context, lambda it: write_operation(PackSink(it.lock), newer))
     assert [line.split("  ")[0] for line in lines(workspace)] == ["pr\\x1b[31mune", "rewind"]
     assert "by a newer takeback" in lines(workspace)[0]
     first, second = done(workspace, "--json", "log", "--operations").json_lines

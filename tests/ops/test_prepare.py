@@ -274,7 +274,7 @@ def test_a_snapshot_that_names_a_git_directory_does_not_get_it_written(
         hook = Entry(FILE | 0o755, sink.add(BLOB, b"#!/bin/sh\n"))
         tree = trees.build(sink, {b".git/hooks/post-commit": hook, b"sub/.git": hook, b"a": hook})
         made = made.replace(snapshot=SnapshotId(tree.hex()))
-        target = write_checkpoint(locked.lock, sink, made, Coverage())
+        target = write_checkpoint(sink, made, Coverage())
     prepared = prepare(context, target)
     assert written(prepared) == [b"a", b"sub"]
     assert left(prepared) == [b".git", b"sub/.git"]

@@ -65,7 +65,7 @@ def write(context: Context, checkpoint: Checkpoint, saved: bytes | None = None) 
             sink.add(BLOB, saved)
             tree = build(sink, {b".env": file_entry(saved)})
             checkpoint = checkpoint.replace(saved=tree.hex())
-        return write_checkpoint(locked.lock, sink, checkpoint, COVERAGE)
+        return write_checkpoint(sink, checkpoint, COVERAGE)
 
 
 def tip(context: Context) -> Checkpoint:
@@ -94,7 +94,7 @@ def test_a_conversation_is_kept_beside_the_files(context: Context) -> None:
     with context.locked() as locked:
         sink = PackSink(locked.lock)
         tree = write_conversation(sink, [b"older\n", b"hello\n"])
-        made = write_checkpoint(locked.lock, sink, EVERYTHING, COVERAGE, conversation=tree)
+        made = write_checkpoint(sink, EVERYTHING, COVERAGE, conversation=tree)
     record = read_record(context.store, made.commit)
     assert conversation_tree(record) == tree
     assert read_conversation(context.store, tree) == (b"older\n", b"hello\n")
@@ -106,7 +106,7 @@ def test_the_first_one_of_a_child_descends_from_its_parent_s_commit(context: Con
     child = EVERYTHING.replace(session=SessionId("child"))
     with context.locked() as it:
         first, second = (
-            write_checkpoint(it.lock, PackSink(it.lock), child, COVERAGE, base=parent.commit)
+            write_checkpoint(PackSink(it.lock), child, COVERAGE, base=parent.commit)
             for _ in range(2)
         )
     assert context.store.commit(first.commit).parents == (parent.commit,)

@@ -11,7 +11,7 @@ from tests.support.engine import NOON, checkpoint, under_lock
 
 
 def put(context: Context, made: Checkpoint, name: str) -> None:
-    under_lock(context, lambda it: write_label(it.lock, PackSink(it.lock), made, name, NOON))
+    under_lock(context, lambda it: write_label(PackSink(it.lock), made, name, NOON))
 
 
 def test_a_label_is_set_replaced_and_taken_off(context: Context) -> None:

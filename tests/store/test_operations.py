@@ -70,7 +70,7 @@ def test_a_store_without_operations_has_an_empty_log(context: LockedContext) -> 
 
 def test_operations_read_back_whole_and_oldest_first(context: LockedContext) -> None:
     for operation in (FIRST, SECOND):
-        write_operation(context.lock, PackSink(context.lock), operation)
+        write_operation(PackSink(context.lock), operation)
     first, second = read_operations(context.store)
     assert 0 < first.sequence < second.sequence
     assert first == FIRST.replace(sequence=first.sequence)
@@ -79,7 +79,7 @@ def test_operations_read_back_whole_and_oldest_first(context: LockedContext) -> 
 
 
 def test_the_log_reads_for_people_too(context: LockedContext) -> None:
-    write_operation(context.lock, PackSink(context.lock), FIRST)
+    write_operation(PackSink(context.lock), FIRST)
     tip = context.store.refs.read(OPERATIONS)
     assert tip is not None
     assert context.store.commit(tip).message == "rewind first"

@@ -35,7 +35,7 @@ def test_checkpoints_and_operations_have_numbers_in_the_order_in_which_they_were
 ) -> None:
     first = checkpoint(context)
     clock_of(context).time -= 1_000_000
-    under_lock(context, lambda it: write_operation(it.lock, PackSink(it.lock), FIRST))
+    under_lock(context, lambda it: write_operation(PackSink(it.lock), FIRST))
     second = checkpoint(context)
     done = newest_operation(context.store)
     assert done is not None
@@ -57,7 +57,7 @@ def test_a_lost_number_is_found_again_in_the_refs(context: Context, content: byt
 
 def test_a_lost_number_is_found_beside_damage(context: Context) -> None:
     newest = checkpoint(context)
-    under_lock(context, lambda it: write_operation(it.lock, PackSink(it.lock), FIRST))
+    under_lock(context, lambda it: write_operation(PackSink(it.lock), FIRST))
     garble(context.store, newest.commit)
     context.store.reopen_packs()
     sequence_file(context).unlink()

@@ -211,7 +211,6 @@ def record(
         tree = trees.build(sink, captured.saved).hex() if captured.saved else None
         amid = journal.interrupted(store)
         checkpoint = write_checkpoint(
-            context.lock,
             sink,
             drafted.replace(
                 snapshot=captured.snapshot,

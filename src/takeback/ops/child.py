@@ -200,7 +200,6 @@ def write_child(
         late=False,
     )
     write_checkpoint(
-        context.lock,
         PackSink(context.lock, disk_floor=context.policy.disk_floor),
         first,
         read_coverage(context.store, target.commit),

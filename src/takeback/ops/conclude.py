@@ -64,7 +64,6 @@ def conclude(context: LockedContext, carried: Carried) -> Outcome:
         operation = operation.replace(child=None, scope=FILES)
     with Translated(f"the {operation.kind}", undo=after.sink.discard):
         write_operation(
-            context.lock,
             after.sink,
             operation.replace(
                 after=after.snapshot,

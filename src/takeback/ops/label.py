@@ -29,7 +29,7 @@ def label(context: Context, ledger: Ledger, checkpoint: Checkpoint, name: str | 
 def put_label(context: LockedContext, checkpoint: Checkpoint, name: str) -> None:
     """Gives a checkpoint a name; raises UsageError if another one has it."""
     check_free(context, name, besides=checkpoint)
-    write_label(context.lock, PackSink(context.lock), checkpoint, name, context.clock.now())
+    write_label(PackSink(context.lock), checkpoint, name, context.clock.now())
 
 
 def check_free(context: LockedContext, name: str, *, besides: Checkpoint | None = None) -> None:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from takeback.ports import ObjectSink
-    from takeback.store.locked import Locked
     from takeback.store.records import Record
+    from takeback.store.sink import PackSink
     from takeback.store.store import Store
 
 _FILES = b"files"
@@ -35,8 +35,7 @@ _LONGEST_COVERAGE = 1 << 28
 
 
 def write_checkpoint(
-    locked: Locked,
-    sink: ObjectSink,
+    sink: PackSink,
     checkpoint: Checkpoint,
     coverage: Coverage,
     *,
@@ -52,10 +51,10 @@ def write_checkpoint(
     commit point, the ref of the session. A crash before that leaves no checkpoint. The
     snapshot's own objects were added to the same sink before.
     """
-    store, ref = locked.store, session_ref(checkpoint.session)
+    store, ref = sink.locked.store, session_ref(checkpoint.session)
     tip = store.refs.read(ref)
     # a draft has the number of the checkpoint that it follows
-    checkpoint = checkpoint.replace(sequence=locked.next_sequence(above=checkpoint.sequence))
+    checkpoint = checkpoint.replace(sequence=sink.locked.next_sequence(above=checkpoint.sequence))
     if bytes.fromhex(checkpoint.snapshot) == EMPTY_TREE:
         sink.add(TREE, b"")
     entries = [(DIRECTORY, _FILES, bytes.fromhex(checkpoint.snapshot))]

@@ -10,16 +10,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import CheckpointId
-    from takeback.ports import ObjectSink
     from takeback.store.locked import Locked
+    from takeback.store.sink import PackSink
     from takeback.store.store import Store
 
 
-def write_label(
-    locked: Locked, sink: ObjectSink, checkpoint: Checkpoint, name: str, time: float
-) -> None:
+def write_label(sink: PackSink, checkpoint: Checkpoint, name: str, time: float) -> None:
     """Names a checkpoint, replacing its former name."""
-    store, ref = locked.store, label_ref(checkpoint.id)
+    store, ref = sink.locked.store, label_ref(checkpoint.id)
     commit = write_record(
         sink,
         {"type": "label", "checkpoint": checkpoint.id, "name": name},

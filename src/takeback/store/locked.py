@@ -1,7 +1,8 @@
 """A store whose lock this process holds: whatever changes a store takes this as an argument.
 
     with store.locked("rewind", wait=30) as locked:
-        write_checkpoint(locked, ...)
+        journal.write(locked, ...)
+        write_checkpoint(PackSink(locked), ...)
 
 So nothing can change a store without its lock, and the lock is never taken twice: what needs it
 gets it as an argument.

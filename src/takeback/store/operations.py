@@ -12,17 +12,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from takeback.ports import ObjectSink
-    from takeback.store.locked import Locked
     from takeback.store.records import Record
+    from takeback.store.sink import PackSink
     from takeback.store.store import Store
 
 
-def write_operation(locked: Locked, sink: ObjectSink, operation: Operation) -> None:
+def write_operation(sink: PackSink, operation: Operation) -> None:
     """Appends a line; durable when it returns."""
-    store = locked.store
+    store = sink.locked.store
     tip = store.refs.read(OPERATIONS)
-    numbered = operation.replace(sequence=locked.next_sequence(above=operation.sequence))
+    numbered = operation.replace(sequence=sink.locked.next_sequence(above=operation.sequence))
     commit = write_record(
         sink,
         {"type": "operation", **encode(numbered)},

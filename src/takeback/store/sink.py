@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 class PackSink:
     """The ObjectSink of a store that is locked, until its objects are published.
 
+    What writes records takes a sink, and so has the lock too: ``locked``, which it was made with.
     An object counts as "already there" only if a pack that ``trust`` believes holds it: one in any
     other pack is written again.
     """
 
     def __init__(self, locked: Locked, *, disk_floor: int = 0, trust: Trust | None = None) -> None:
-        self._locked = locked
+        self.locked = locked
         self._begin(locked.store, disk_floor, trust or Trust(locked.store))
 
     def _begin(self, store: Store, disk_floor: int, trust: Trust) -> None:
@@ -97,7 +98,7 @@ class PackSink:
 
     def adopt(self, names: list[str]) -> None:
         if names:
-            self._trust.add(self._locked, names)
+            self._trust.add(self.locked, names)
 
     def discard(self) -> None:
         if self._writer is not None:
