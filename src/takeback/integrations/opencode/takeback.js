@@ -11,11 +11,11 @@ import { dirname } from "node:path"
 
 // `takeback init` writes the path of its launcher here.
 const LAUNCHER = ""
-const LIMIT = 15_000 // milliseconds that opencode ever waits for one answer
-const PATIENCE = 120_000 // milliseconds for what the person asked for and waits for
-const ATTEMPTS = 3 // starts of takeback that may fail before it is left alone
+const LIMIT = 15_000 // the longest that opencode waits for one answer, in milliseconds
+const PATIENCE = 120_000 // milliseconds for a request that the person waits for
+const ATTEMPTS = 3 // how many starts of takeback may fail before we give up
 const SESSION = "--session=" // how opencode is told which session to open
-const SHOWN = 30_000 // milliseconds that an answer stays on the screen
+const SHOWN = 30_000 // how long an answer stays on the screen, in milliseconds
 
 const EDITS = new Set(["edit", "write", "multiedit", "apply_patch", "patch"])
 const QUIET = new Set([
@@ -28,10 +28,10 @@ export const Takeback = async ({ client, directory }) => {
   const stdio = new StdioClient(directory)
   const parents = new Map() // session -> the session whose subagent it is, or null
   const reverts = new Map() // session -> the message that opencode itself went back to
-  const busy = new Set() // sessions that a turn runs in
+  const busy = new Set() // sessions with a running turn
   const met = new Set() // sessions that have been prompted here
   let answers = false // whether `/takeback` is ours
-  let last = Promise.resolve() // one event after the other, in the order that they came
+  let last = Promise.resolve() // one event after the other, in the order in which they came
 
   const one = async (id) => (await client.session.get({ path: { id } })).data
   const messagesOf = async (id) => (await client.session.messages({ path: { id } })).data ?? []
@@ -46,7 +46,7 @@ export const Takeback = async ({ client, directory }) => {
     }
   }
 
-  // What is not kept is said to the person, once a turn; nobody waits for it.
+  // Tells the person what is not kept, once per turn; nobody waits for it.
   const warned = (heard) => {
     if (!heard?.warning) return heard
     const body = { title: "takeback", message: heard.warning, variant: "warning", duration: SHOWN }
@@ -62,7 +62,7 @@ export const Takeback = async ({ client, directory }) => {
       const payload = { event, sessionID: root, subagent, directory, pid: process.pid, ...more }
       if (!conversation) return warned(await stdio.ask("event", { event: payload }))
       const [session, messages] = await Promise.all([one(root), messagesOf(root)])
-      // One line a message and what changes with each of them last: kept again, it costs no room.
+      // One line per message, and last what changes with each: keeping it again costs no room.
       const lines = [...messages, { session }].map((line) => JSON.stringify(line) + "\n")
       payload.conversation = lines.join("")
       if (event === "chat.message" && !met.has(root)) {
@@ -76,7 +76,7 @@ export const Takeback = async ({ client, directory }) => {
     return withLimit(last)
   }
 
-  // opencode does not say what a fork was made of; its title does, if only one session has it.
+  // opencode does not say what a fork was made from; its title does, if only one session has it.
   const forkOf = async (session, messages) => {
     const [, title, number] = /^(.+) \(fork #(\d+)\)$/.exec(session?.title ?? "") ?? []
     if (!title) return null
@@ -89,13 +89,13 @@ export const Takeback = async ({ client, directory }) => {
     return { event: "session.forked", parent: found[0].id, entry }
   }
 
-  // `/takeback ...`: takeback's words are shown, and where there is a session to go on with, it is.
+  // `/takeback ...`: shows takeback's words, and continues with the session that it names, if any.
   const answer = async (id, words) => {
     const typed = { message: "typed", texts: [{ text: `/takeback ${words}` }] }
     const payload = { event: "chat.message", sessionID: await rootOf(id), directory, ...typed }
     const told = await stdio.ask("event", { event: payload }, PATIENCE)
     const argv = told?.outcome?.resume?.argv ?? []
-    const made = told?.outcome?.kind === "rewind" // else an older session is gone back to
+    const made = told?.outcome?.kind === "rewind" // else it goes back to an older session
     const next = argv.find((word) => word.startsWith(SESSION))?.slice(SESSION.length)
     if (argv.length) await goOn(id, next, made)
     return told?.answer || "takeback did not answer; run: takeback doctor"
@@ -105,7 +105,7 @@ export const Takeback = async ({ client, directory }) => {
     if (next) await publish("tui.session.select", { sessionID: next })
     else await publish("tui.command.execute", { command: "session.new" })
     if (!made) return
-    // What was said before the place is in both sessions: what comes next is the prompt.
+    // Both sessions have what was said before the place: what comes next is the prompt.
     const [theirs, ours] = [await messagesOf(old), next ? await messagesOf(next) : []]
     const prompt = theirs[ours.length]?.parts.find(isTyped)
     if (prompt) await client.tui.appendPrompt({ body: { text: prompt.text } })
@@ -114,7 +114,7 @@ export const Takeback = async ({ client, directory }) => {
   const publish = (type, properties) => client.tui.publish({ body: { type, properties } })
 
   const events = {
-    // Not told: a session begins with its first prompt, which comes at once.
+    // Not reported: a session begins with its first prompt, which comes at once.
     "session.created": ({ info }) => void parents.set(info.id, info.parentID ?? null),
     "session.updated": ({ info }) => {
       const to = info.revert?.messageID
@@ -136,7 +136,7 @@ export const Takeback = async ({ client, directory }) => {
     },
     "chat.message": async ({ sessionID }, { message, parts }) => {
       await guarded(async () => {
-        if (parts.every((part) => part.ignored)) return // said to the person, not to the model
+        if (parts.every((part) => part.ignored)) return // meant for the person, not the model
         const texts = parts.filter((part) => part.type === "text").map(asText)
         const steer = busy.has(sessionID)
         const kept = await tell("chat.message", sessionID, { message: message.id, texts, steer })
@@ -173,7 +173,7 @@ export const Takeback = async ({ client, directory }) => {
       const text = (await guarded(() => answer(sessionID, words))) ?? "takeback could not answer"
       const body = { title: "takeback", message: text, variant: "info", duration: SHOWN }
       await guarded(() => client.tui.showToast({ body }))
-      throw new Error("takeback has answered") // so that no model is asked; nobody is shown it
+      throw new Error("takeback has answered") // so that no model is asked; nobody sees it
     },
     dispose: async () => {
       for (const id of busy) tell("dispose", id, {}, { conversation: false })
@@ -188,7 +188,7 @@ const asText = ({ text, synthetic }) => (synthetic ? { synthetic } : { text })
 
 const isTyped = ({ type, synthetic }) => type === "text" && !synthetic
 
-// The files that a tool names; the contents are in the conversation already.
+// The files that a tool names; their contents are already in the conversation.
 const named = (args) => ({ filePath: args?.filePath, patchText: args?.patchText })
 
 const notePart = (message, parts, text) => ({
@@ -217,7 +217,7 @@ const withLimit = (promise) => {
   return Promise.race([promise, limit]).finally(() => clearTimeout(timer))
 }
 
-// One takeback, as long as opencode lives; started at the first event, and again if it ended.
+// One takeback for as long as opencode lives; started at the first event, and again if it ends.
 class StdioClient {
   #directory
   #child = null
@@ -278,7 +278,7 @@ class StdioClient {
       this.#waiting.get(id)?.(ok ? result : null)
       this.#waiting.delete(id)
     } catch {
-      // what is no answer is passed over
+      // what is not an answer is ignored
     }
   }
 

@@ -1,6 +1,6 @@
 // takeback for pi: the one process that it talks to, `takeback hook pi --stdio`.
 //
-// One JSON document a line, each with a number; answers come in the order of the questions. Nothing
+// One JSON document per line, each with a number; answers come in the order of the questions. Nothing
 // here throws, and nobody waits longer than a limit: whatever happens to takeback, pi goes on.
 
 import { type ChildProcess, spawn } from "node:child_process";
@@ -18,11 +18,11 @@ export type Answer = { ok: true; result: any } | { ok: false; error: Failure };
 
 interface Request {
 	line: string;
-	again: boolean; // may be asked once more, should takeback end before it has answered
+	again: boolean; // may be asked once more if takeback ends before it has answered
 	answered: (answer: Answer) => void;
 }
 
-const ATTEMPTS = 3; // starts that may end without an answer before takeback is left alone
+const ATTEMPTS = 3; // how many starts may end without an answer before we give up
 const BEHIND = 10_000; // milliseconds
 const PARTING = 3_000; // milliseconds
 
@@ -36,12 +36,12 @@ export class StdioClient {
 
 	constructor(private command: string[]) {}
 
-	/** Why takeback does not answer, in words; nothing while it does. */
+	/** Why takeback does not answer, in words; empty while it does. */
 	get trouble(): string {
 		return this.failures >= ATTEMPTS ? `takeback is not there: ${this.reason}` : "";
 	}
 
-	/** Asks takeback; after `limit` milliseconds the answer is that there was none. */
+	/** Asks takeback; after `limit` milliseconds the answer says that there was none. */
 	ask(call: string, fields: Record<string, unknown>, limit: number): Promise<Answer> {
 		const child = this.started();
 		if (!child) return Promise.resolve(failed("gone", this.reason || "takeback cannot be started"));
@@ -55,7 +55,7 @@ export class StdioClient {
 					this.overdue++;
 					resolve(failed("timeout", "takeback has not answered in time"));
 				},
-				// Who is behind already is told, and not waited for again, or not for long.
+				// If takeback is already behind, it is told, but not waited for again, or not for long.
 				this.overdue === 0 ? limit : call === "event" ? 0 : Math.min(limit, BEHIND),
 			);
 			const answered = (answer: Answer) => {
@@ -70,7 +70,7 @@ export class StdioClient {
 		});
 	}
 
-	/** Ends the talk; takeback ends when it has read all. */
+	/** Ends the conversation; takeback ends when it has read everything. */
 	end(): Promise<void> {
 		const child = this.child;
 		this.child = undefined;
@@ -110,7 +110,7 @@ export class StdioClient {
 			rest = lines.pop() ?? "";
 			for (const line of lines) this.heard(line);
 		});
-		child.stdin?.on("error", () => {}); // the process is gone, which its end says too
+		child.stdin?.on("error", () => {}); // the process is gone, which its exit event reports too
 		child.on("error", (error) => this.lost(child, error.message));
 		child.on("exit", () => this.lost(child, `${this.command.join(" ")} has ended`));
 		child.unref();

@@ -11,11 +11,11 @@ import { StdioClient } from "./client.ts";
 import { Menus, pathTo, Refusal } from "./menus.ts";
 import { readSettings } from "./settings.ts";
 
-const LIMIT = 7_000; // milliseconds that pi ever waits for an event; takeback's own limit is 5 s
+const LIMIT = 7_000; // milliseconds that pi waits for an event at most; takeback's own limit is 5 s
 const DOUBLE = 500; // milliseconds between two keys that belong together
 const EDITS = ["edit", "write"];
 
-// The process outlives a session: pi loads extensions anew for each one.
+// The process outlives a session: pi reloads extensions for each one.
 const shared = globalThis as { takebackStdio?: StdioClient };
 
 export default function takeback(pi: ExtensionAPI): void {
@@ -26,7 +26,7 @@ export default function takeback(pi: ExtensionAPI): void {
 	let typed: string | undefined; // what the person typed, before pi expands it
 	let labelled = 0; // how many entries have been searched for labels
 
-	/** Tells takeback of an event and waits; returns what takeback has to say, or nothing. */
+	/** Reports an event to takeback and waits; returns what takeback has to say, if anything. */
 	async function tell(name: string, ctx: ExtensionContext, more: Record<string, unknown> = {}) {
 		const session = ctx.sessionManager;
 		const event = {
@@ -54,7 +54,7 @@ export default function takeback(pi: ExtensionAPI): void {
 		}
 	}
 
-	/** Runs a handler that may bring files back; if they cannot be, pi does not do its part either. */
+	/** Runs a handler that may bring files back; if that fails, pi does not do its part either. */
 	async function orCancelled<T>(ctx: ExtensionContext, work: () => Promise<T>): Promise<T | { cancel: true } | undefined> {
 		try {
 			return await work();
@@ -65,7 +65,7 @@ export default function takeback(pi: ExtensionAPI): void {
 		}
 	}
 
-	/** Brings the footer up to date; nobody waits for it. */
+	/** Updates the footer; nobody waits for it. */
 	function footer(ctx: ExtensionContext): void {
 		if (settings.silent || !ctx.hasUI) return;
 		void guarded(ctx, async () => {
@@ -97,7 +97,7 @@ export default function takeback(pi: ExtensionAPI): void {
 		let last = 0;
 		ctx.ui.onTerminalInput((data) => {
 			try {
-				if (/^\x1b\[27(;\d+)?:3u$/.test(data)) return undefined; // the key is let go
+				if (/^\x1b\[27(;\d+)?:3u$/.test(data)) return undefined; // the key is released
 				const escape = data === "\x1b" || /^\x1b\[27(;1)?(:[12])?u$/.test(data);
 				const idle = escape && !menus.asking && ctx.isIdle() && hasFocus() && !ctx.ui.getEditorText().trim();
 				const now = Date.now();
@@ -110,7 +110,7 @@ export default function takeback(pi: ExtensionAPI): void {
 				return undefined;
 			}
 		});
-		// A component without a line of its own, by which the screen can be asked what has the keys.
+		// A component without a line of its own, to find out from the screen what has the focus.
 		let hasFocus = () => true;
 		ctx.ui.setWidget(
 			"takeback",
@@ -150,7 +150,7 @@ export default function takeback(pi: ExtensionAPI): void {
 		guarded(ctx, async () => {
 			const heard = await tell("before_agent_start", ctx, { prompt: typed ?? event.prompt });
 			typed = undefined;
-			// Said at once it stands before the prompt; as this handler's answer it would stand behind it.
+			// Sent at once it comes before the prompt; as this handler's answer it would come after it.
 			if (heard?.note) pi.sendMessage(noteOf(heard.note), { triggerTurn: false });
 		}),
 	);

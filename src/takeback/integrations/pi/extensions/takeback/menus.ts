@@ -13,8 +13,8 @@ import type {
 } from "@earendil-works/pi-coding-agent";
 import type { Answer, StdioClient } from "./client.ts";
 
-const PATIENCE = 600_000; // milliseconds that a person's own request may take
-const UNSEEN = 60_000; // milliseconds until a client without dialogs is taken for one
+const PATIENCE = 600_000; // how long a person's own request may take, in milliseconds
+const UNSEEN = 60_000; // milliseconds until we assume a client without dialogs
 const BOTH = "files + conversation";
 const CONVERSATION = "conversation only";
 const FILES = "files only";
@@ -90,10 +90,10 @@ export class Menus {
 		if (done) await this.follow(ctx, done);
 	}
 
-	/** Goes to the session that the conversation goes on in, with the prompt in the editor. */
+	/** Goes to the session in which the conversation continues, with the prompt in the editor. */
 	private async follow(ctx: ExtensionCommandContext, done: Document): Promise<void> {
 		const here = ctx.sessionManager.getSessionFile();
-		let there: ExtensionContext = ctx; // after another session was opened, `ctx` is no good any more
+		let there: ExtensionContext = ctx; // once another session was opened, `ctx` is no longer valid
 		const withSession = async (opened: ExtensionCommandContext): Promise<void> => {
 			there = opened;
 			if (done.prompt) opened.ui.setEditorText(done.prompt);
@@ -148,7 +148,7 @@ export class Menus {
 		return done?.whole ? undefined : { cancel: true };
 	}
 
-	/** Finds what could be done with the files for an entry; nothing if there is nothing to ask. */
+	/** Finds what could be done with the files for an entry; undefined if there is nothing to ask. */
 	private async place(ctx: ExtensionContext, entry: string): Promise<Found | undefined> {
 		const session = ctx.sessionManager.getSessionId();
 		const at = await this.request(ctx, "at", { session, path: pathTo(ctx, entry) });
@@ -185,7 +185,7 @@ export class Menus {
 
 	// -- the way there
 
-	/** Does what `shown` says, after asking about each thing that speaks against it; or nothing. */
+	/** Does what `shown` says, after asking about each objection to it; or nothing. */
 	private async travel(
 		ctx: ExtensionContext,
 		call: "rewind" | "undo" | "redo",
@@ -219,7 +219,7 @@ export class Menus {
 		return (await this.select(ctx, title, ["yes", "no"])) === "yes";
 	}
 
-	/** Shows a question. Where nobody sees it, `unseen` is the answer; Esc is none. */
+	/** Shows a question. If nobody sees it, `unseen` is the answer; Esc gives none. */
 	private async select(ctx: ExtensionContext, title: string, options: string[], unseen?: string) {
 		const began = Date.now();
 		const limited = ctx.mode !== "tui" && unseen !== undefined;
@@ -240,7 +240,7 @@ export class Menus {
 		return this.stdio.ask(call, { cwd: ctx.sessionManager.getCwd(), ...fields }, PATIENCE);
 	}
 
-	/** Asks takeback for what a person wants; throws what takeback says against it. */
+	/** Asks takeback for what a person wants; throws its objection. */
 	private async demand(ctx: ExtensionContext, call: string, fields: Record<string, unknown>): Promise<Document> {
 		const answer = await this.request(ctx, call, fields);
 		if (answer.ok) return answer.result;
@@ -249,7 +249,7 @@ export class Menus {
 	}
 }
 
-/** What takeback says against a wish, to be shown to the person. */
+/** takeback's objection to a request, to be shown to the person. */
 export class Refusal extends Error {}
 
 /** Returns the way from an entry to the root of pi's tree, as takeback's adapter reads it. */

@@ -22,7 +22,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
 	const pi = readJson(join(folder, "settings.json"));
 	return {
 		silent: own.silent === true,
-		// Someone who has chosen what Esc Esc does has chosen.
+		// If the person has chosen what Esc Esc does, that counts.
 		escape: own.escape === true || (own.escape !== false && pi.doubleEscapeAction === undefined),
 		command: commandOf(env, own.command),
 	};
@@ -31,7 +31,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
 function commandOf(env: NodeJS.ProcessEnv, own: unknown): string[] {
 	const words = env.TAKEBACK_COMMAND ? env.TAKEBACK_COMMAND.trim().split(/\s+/) : own;
 	if (Array.isArray(words) && words.length > 0) return [...words.map(String), "hook", "pi", "--stdio"];
-	// The launcher's path never changes: it finds the takeback of today, also after an upgrade.
+	// The launcher's path never changes: it finds the current takeback, also after an upgrade.
 	const data = env.XDG_DATA_HOME || join(homedir(), ".local", "share");
 	const home = env.TAKEBACK_HOME ? resolve(env.TAKEBACK_HOME) : join(resolve(data), "takeback");
 	const launcher = [LAUNCHER, join(home, "bin", "hook")].find((path) => path && runs(path));
