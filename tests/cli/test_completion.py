@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,13 @@ CASES = [
     ("show nobody/", []),
     ("-C missing rewind ", []),
 ]
+
+
+def test_forget_offers_what_something_is_kept_of(
+    world: Path, offered: Callable[[str], list[str]]
+) -> None:
+    assert offered("forget /") == [str(world)]
+    assert offered("forget nowhere") == []
 
 
 def test_what_may_come_next(offered: object) -> None:

@@ -9,8 +9,8 @@ with Takeback.open(".") as tb:
     done = tb.rewind(turn.before)
     tb.undo()
 
-Everything here raises errors of ``takeback.errors`` only. A path is from the root of the workspace,
-from where it was opened, or absolute. What only faces need is in ``app/engine.py``.
+Only errors of ``takeback.errors`` are raised. A path is absolute, or starts where the workspace was
+opened. What only faces need is in ``app/engine.py``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from takeback.app.connect import AgentState
     from takeback.app.session import AgentSession
     from takeback.app.workspace import CheckpointLike
-    from takeback.model.change import CountedChange
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.event import AgentEvent
     from takeback.model.operation import Operation, ScopeKind
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from takeback.ops.status import Status
     from takeback.ops.timeline import Shown, TimelineEntry
     from takeback.ops.verify import Verified
+    from takeback.ops.workspaces import KnownWorkspace
     from takeback.ports import Clock, Reporter
 
     Paths = Iterable[str | bytes]
@@ -149,12 +149,6 @@ class Takeback:
     ) -> bytes:
         """Returns a unified diff from ``old`` to ``new``, or to the files as they are now."""
         return self.engine.diff(old, new, paths)
-
-    def compare(
-        self, old: CheckpointLike, new: CheckpointLike | None = None, paths: Paths = ()
-    ) -> tuple[list[CountedChange], bytes]:
-        """Returns the changed paths with line counts, and the diff, both of the same state."""
-        return self.engine.compare(old, new, paths)
 
     def cat(self, checkpoint: CheckpointLike, path: str | bytes) -> bytes:
         """Returns the bytes of one file as a checkpoint has them."""
@@ -284,6 +278,11 @@ class Takeback:
         return self.engine.recover()
 
     # -- keeping house
+
+    @staticmethod
+    def workspaces(*, environ: Mapping[str, str] | None = None) -> list[KnownWorkspace]:
+        """Returns every workspace that something is kept of, by path; opens none of them."""
+        return Engine.workspaces(environ=environ)
 
     def verify(self, *, read_data: bool = False) -> Verified:
         """Checks that everything kept can be read back."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from takeback.ops.checkpoint import Made
     from takeback.ops.doctor import Finding
     from takeback.ops.receive import Received
+    from takeback.ops.workspaces import KnownWorkspace
     from takeback.ports import Adapter
 
 
@@ -120,6 +121,13 @@ class Engine(Steps):
             adapter = adapter_of(event.agent)
         files = adapter.transcript_files(event.transcript)
         return event, ops.transcript.parts_now(files)
+
+    @staticmethod
+    def workspaces(*, environ: Mapping[str, str] | None = None) -> list[KnownWorkspace]:
+        """Returns every workspace that something is kept of, by path; opens none of them."""
+        from takeback.ops.workspaces import workspaces
+
+        return workspaces(takeback_home(os.environ if environ is None else environ))
 
     @staticmethod
     def wants(directory: str, environ: Mapping[str, str] | None = None) -> bool:

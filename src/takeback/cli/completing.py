@@ -149,6 +149,14 @@ def settings(context: click.Context, parameter: click.Parameter, incomplete: str
     return _items([(setting.name, setting.about) for setting in SETTINGS], incomplete)
 
 
+def workspaces(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
+    """Offers the directories that something is kept of."""
+    from takeback.app.engine import Engine
+
+    known = Engine.workspaces()
+    return _items([(os.fsdecode(one.root), "") for one in known], incomplete)
+
+
 def values(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
     """Offers the values of a setting that allows only some."""
     from takeback.config import setting_named

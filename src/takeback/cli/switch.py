@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
-from takeback import durable
-from takeback.config import edits
-from takeback.ops.failures import Translated
+from takeback.ops.settings import edit_for_workspace, set_setting
 from takeback.words.text import shown_path
 
 TYPE_CHECKING = False
@@ -17,10 +13,9 @@ if TYPE_CHECKING:
 def switch(call: Call, *, capture: str) -> int:
     """Writes the setting for this workspace and says what it means."""
     with call.open(capture, create=True, note=False) as tb:
-        root, path = tb.root, os.path.join(tb.store_directory, "config.toml")
-    if not call.dry_run:
-        with Translated("writing the settings"):
-            durable.replace_file(path, edits.written(path, "capture", capture).encode())
+        root = tb.root
+        if not call.dry_run:
+            set_setting(edit_for_workspace(tb.store_directory, "capture", capture))
     done = not call.dry_run
     call.output.document("capture", {"capture": capture, "done": done})
     words = "not recorded" if capture == "off" else "recorded"

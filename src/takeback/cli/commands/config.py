@@ -6,13 +6,12 @@ import os
 
 import click
 
-from takeback import config, durable
+from takeback import config
 from takeback.app.caller import refuse_inside
 from takeback.cli.options import Call, completed_by, verb
 from takeback.config import edits
 from takeback.errors import NotAWorkspace, UsageError
-from takeback.ops.failures import Translated
-from takeback.paths import config_file
+from takeback.ops.settings import edit_for_all, edit_for_workspace, set_setting
 from takeback.visible import shown
 
 TYPE_CHECKING = False
@@ -49,18 +48,16 @@ def _write(call: Call, key: str, text: str | None, *, workspace: bool) -> None:
     """Sets a setting, or removes it if there is no text."""
     value = None if text is None else edits.parse_value(key, text)
     done = "taken off" if text is None else "set"
-    path = os.path.realpath(config_file(os.environ))  # it may be a link into a dotfiles directory
+    edit = edit_for_all(os.environ, key, value)
     if workspace:
         with call.open("config", create=True, note=False) as tb:
-            path = os.path.join(tb.store_directory, "config.toml")
+            edit = edit_for_workspace(tb.store_directory, key, value)
     if call.dry_run:
-        call.output.note(f"{key} would be {done} in {path}.")
+        call.output.note(f"{key} would be {done} in {edit.path}.")
         return
     refuse_inside("a change of the settings", os.environ)
-    with Translated("writing the settings"):
-        durable.make_directories(os.path.dirname(path))
-        durable.replace_file(path, edits.written(path, key, value).encode())
-    call.output.note(f"{done.capitalize()} in {path}.")
+    set_setting(edit)
+    call.output.note(f"{done.capitalize()} in {edit.path}.")
 
 
 def _in_force(call: Call, *, required: bool) -> config.Settings:

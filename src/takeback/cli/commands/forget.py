@@ -6,7 +6,7 @@ import os
 
 import click
 
-from takeback.cli.options import Call, name_text, verb
+from takeback.cli.options import Call, completed_by, name_text, verb
 from takeback.cli.terminal import ask
 from takeback.errors import Refused
 from takeback.model.path_text import to_bytes, to_text
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @verb("forget", shows=("--yes", "--dry-run"))
-@click.argument("workspace", metavar="DIR")
+@click.argument("workspace", metavar="DIR", shell_complete=completed_by("workspaces"))
 @click.option("--name", metavar="NAME", help="The name of the workspace, instead of typing it.")
 @click.option(
     "--earlier", metavar="ID", type=name_text, help="That of what stood at DIR before instead."

@@ -1,0 +1,25 @@
+"""Workspaces: every directory that takeback keeps something of, on this machine."""
+
+from __future__ import annotations
+
+import os
+
+from takeback.model.value import Value
+from takeback.store import location as locations
+
+
+class KnownWorkspace(Value):
+    """A directory with a store. ``is_there`` is False if the directory was moved or deleted."""
+
+    root: bytes
+    store: str
+    is_there: bool
+
+
+def workspaces(home: str) -> list[KnownWorkspace]:
+    """Returns the workspaces of all stores under ``home``, by path; opens none of them."""
+    found = [
+        KnownWorkspace(one.root, one.directory, os.path.isdir(one.root))
+        for one in locations.all_locations(home)
+    ]
+    return sorted(found, key=lambda one: one.root)
