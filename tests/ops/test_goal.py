@@ -11,7 +11,7 @@ from takeback import durable
 from takeback.git.objects import BLOB
 from takeback.model.goal import Goal
 from takeback.model.ids import WORKSPACE_SESSION, SnapshotId
-from takeback.model.operation import REDO, UNDO, Move, history
+from takeback.model.operation import REDO, REVERT, UNDO, Move, history
 from takeback.model.policy import Overrides, Policy
 from takeback.model.snapshot import FILE, Entry
 from takeback.ops import undo as undoing
@@ -90,7 +90,7 @@ def made(workspace: Path, context: Context) -> Made:
 def test_it_is_planned_gone_to_and_undone_and_redone_without_end(
     made: Made, context: Context
 ) -> None:
-    asked = Request(made.goal)
+    asked = Request(made.goal, kind=REVERT)
     planned = plan(context, asked)
     assert [change.path for change in planned.writes] == [b"edited", b"new", b"new/file"]
     assert [change.path for change in planned.deletes] == [b"gone"]
@@ -104,7 +104,9 @@ def test_it_is_planned_gone_to_and_undone_and_redone_without_end(
     [line] = read_operations(context.store)
     assert isinstance(line, Move)
     assert (line.target, line.about, line.after) == (None, made.goal.about, made.goal.tree)
-    assert line.session == WORKSPACE_SESSION
+    assert (line.kind, line.session) == (REVERT, WORKSPACE_SESSION)
+    again = under_lock(context, lambda it: rewind(it, asked))
+    assert (again.operation, again.verified) == (None, True)
     for _ in range(2):
         made.step(UNDO)
         assert tree_state(made.root) == made.before
@@ -175,7 +177,7 @@ def killed_at_every_step(
         with monkeypatch.context() as patch:
             patch.setattr(durable, "faults", KillAtAny(number))
             try:
-                under_lock(context, lambda it: rewind(it, Request(made.goal)))
+                under_lock(context, lambda it: rewind(it, Request(made.goal, kind=REVERT)))
                 return recovered
             except Killed:
                 pass

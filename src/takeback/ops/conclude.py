@@ -10,7 +10,7 @@ journal removed
 from __future__ import annotations
 
 from takeback.errors import TakebackError
-from takeback.model.operation import FILES, REWIND
+from takeback.model.operation import FILES, GOES
 from takeback.model.plan import Outcome
 from takeback.model.value import Value
 from takeback.ops.capture import capture
@@ -55,7 +55,7 @@ def conclude(context: LockedContext, carried: Carried) -> Outcome:
     named = tuple(item for _, item in sorted(left.items()))
     verified = seen.is_at_target(left)
     nothing = not applied.written and not applied.deleted
-    if operation.kind == REWIND and nothing and not operation.moves_conversation:
+    if operation.kind in GOES and nothing and not operation.moves_conversation:
         with Translated(f"the {operation.kind}"):
             journal.remove(context.lock)
         return nothing_done(operation.kind, goal, named, verified=verified)

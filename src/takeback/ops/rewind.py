@@ -16,7 +16,7 @@ from __future__ import annotations
 from takeback.errors import Refused, WriteFailed
 from takeback.model.checkpoint import UNDO
 from takeback.model.ids import CheckpointId, new_operation_id
-from takeback.model.operation import REWIND, Move
+from takeback.model.operation import GOES, Move
 from takeback.ops import journal_entry
 from takeback.ops.capture import capture, draft, record
 from takeback.ops.closing import close_gone
@@ -70,7 +70,7 @@ def rewind(context: LockedContext, request: Request, *, shown: Plan | None = Non
         captured.sink.discard()
         raise refused(made)
     cut = request.cut
-    if made.is_empty and request.kind == REWIND and _is_there(cut, request.facts):
+    if made.is_empty and request.kind in GOES and _is_there(cut, request.facts):
         nothing = nothing_done(request.kind, request.goal, made.left_alone, scope=request.moves)
         return nothing if cut is None else _with_cut(nothing, cut)
     if request.goal.amid is not None and shown is None:  # a plan that was shown has said so
