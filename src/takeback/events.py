@@ -52,7 +52,7 @@ class Speaker(Value):
 
     ``holder`` is the name that others see while they wait for the workspace. ``by_launcher`` says
     that it came through the launcher, as agents' settings have it, and was not typed. ``directory``
-    is where it runs, for input that cannot be understood. One that ``follows`` goes on with a new
+    is where it runs, for input that cannot be understood. One that ``follows`` continues with a new
     session by itself.
     """
 

@@ -66,7 +66,7 @@ def answer(
 ) -> Answered:
     """Answers a person who calls takeback by ``command``.
 
-    A host that ``follows`` goes on with a new session by itself: how to is not said.
+    A host that ``follows`` continues with a new session by itself: the answer does not say how to.
     """
     line = " ".join([command, *words])
     try:

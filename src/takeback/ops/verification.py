@@ -134,7 +134,7 @@ class Verification:
             ):
                 continue  # ignored then: it was restored, or was right, and is held now
             if change.old is None and self._is_on_disk(change.path, change.new):
-                continue  # right, and only ignored by a rule that came back
+                continue  # right, and only ignored by a restored rule
             return False
         return not damaged
 

@@ -146,8 +146,8 @@ def which(candidates: Iterable[Candidate], now: float) -> WhichSession:
 def in_use(everyone: Sequence[Session]) -> list[Session]:
     """Returns the sessions that were active and not left for another of their line since.
 
-    A session was left if a descendant was active later, or if it was silent when another that was
-    active was cut; two that continue side by side are both in use.
+    A session was left if a descendant was active later, or if another active one was cut after its
+    last event; two that continue side by side are both in use.
     """
     parents = _parents(everyone)
     spoken = [session for session in everyone if session.last_event]

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 class PackSink:
     """The ObjectSink of a store that is locked, until its objects are published.
 
-    What writes records takes a sink, and so has the lock too: ``locked``, which it was made with.
-    An object counts as "already there" only if a pack that ``trust`` believes holds it: one in any
-    other pack is written again.
+    Code that writes records takes a sink, and so also has the lock: ``locked``, which the sink was
+    made with. An object counts as "already there" only if a pack that ``trust`` believes holds it:
+    one in any other pack is written again.
     """
 
     def __init__(self, locked: Locked, *, disk_floor: int = 0, trust: Trust | None = None) -> None:

@@ -71,7 +71,7 @@ def outcome(
 
 
 def done(outcome: Outcome) -> Document:
-    """Returns what was done at a person's word, for a host that goes on by itself."""
+    """Returns what was done at a person's request, for a host that continues by itself."""
     return {**documents.outcome(outcome), "kind": outcome.kind}
 
 
