@@ -81,7 +81,7 @@ def _make(project: Path, environ: dict[str, str], turns: int) -> None:
             maker.play(turns)
             maker.sink.publish()
             for session, tip in maker.tips.items():
-                store.refs.write(session_ref(session), tip, expect=None)
+                store.refs.write(session_ref(locked.machine, session), tip, expect=None)
             Path(store.path("sequence")).write_text(f"{maker.sequence}\n")
 
 

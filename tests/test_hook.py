@@ -262,7 +262,7 @@ def test_a_first_capture_that_does_not_fit_is_finished_in_the_background(
 def test_a_store_that_cannot_be_written(cli: Cli, workspace: Path) -> None:
     cli.ok("checkpoint")
     write_files(workspace, {"new": b"x"})
-    refs = store_of(cli) / "store.git" / "refs" / "takeback" / "sessions"
+    [refs] = (store_of(cli) / "store.git" / "refs" / "takeback" / "sessions").iterdir()
     refs.chmod(0o500)
     try:
         quiet(unprivileged(cli), "generic", stdin=event("prompt", prompt="p"))

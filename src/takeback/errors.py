@@ -15,6 +15,7 @@
     │   ├── ObjectMissing             1
     │   └── LedgerDamaged             1   the index of the store; it is rebuilt
     ├── StoreTooNew                   1   written by a later version
+    ├── StoreTooOld                   1   written before formats were promises
     ├── CaptureFailed                 1   no snapshot was made
     ├── WriteFailed                   1   the disk would not take it (full, read-only, I/O error)
     │   └── LedgerUnwritable          1   the index of the store; commands do without
@@ -219,6 +220,21 @@ class LedgerDamaged(StoreDamaged):
 
 class StoreTooNew(TakebackError):
     code = "store_too_new"
+
+
+class StoreTooOld(TakebackError):
+    code = "store_too_old"
+
+    @classmethod
+    def at(cls, directory: str, version: int) -> Self:
+        """Returns the error for a store, with the way out that keeps it."""
+        from shlex import quote
+
+        return cls(
+            f"the store has format {version}, from before the first release, which this takeback "
+            "does not read; nothing was changed",
+            hint=f"begin anew and keep it aside: mv {quote(directory)} {quote(directory)}.old",
+        )
 
 
 class CaptureFailed(TakebackError):

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 
 from takeback.adapters import adapter_speaking, speaks_through_launcher
-from takeback.errors import Bug, NotAWorkspace, TakebackError, TimedOut, UsageError
+from takeback.errors import Bug, NotAWorkspace, StoreTooOld, TakebackError, TimedOut, UsageError
 from takeback.model.event import (
     PROMPT,
     READ,
@@ -183,13 +183,17 @@ def _answer(
 def _unopened(event: AgentEvent, error: TakebackError, *, is_command: bool) -> Heard:
     """Notes that an event's workspace could not be opened, and says so to the person.
 
-    If a directory is not protected at all, that is said once, when a session starts there.
+    If a directory is not protected at all, that is said once, when a session starts there; that its
+    store has an older format is said once and no more.
     """
     if is_command:
         return Heard(answer=f"takeback: {error.message}")
-    _complain(event.agent, error.message, event.directory)
-    when = SESSION_START if isinstance(error, NotAWorkspace) else PROMPT
-    if event.kind != when:
+    if isinstance(error, StoreTooOld):  # it stays so until the person does something about it
+        is_told = _complain(event.agent, error.message, event.directory, once=True)
+    else:
+        _complain(event.agent, error.message, event.directory)
+        is_told = event.kind == (SESSION_START if isinstance(error, NotAWorkspace) else PROMPT)
+    if not is_told:
         return Heard()
     return Heard(warning=f"takeback: the files here are not kept: {error.message}")
 
@@ -263,7 +267,7 @@ def _ring(number: int, frame: FrameType | None) -> NoReturn:
     raise TimedOut("the capture did not fit into the hook's time limit")
 
 
-def _complain(agent: str, said: str, directory: str | bytes) -> None:
+def _complain(agent: str, said: str, directory: str | bytes, *, once: bool = False) -> bool:
     from takeback.store.log import complain
 
-    complain(f"hook {agent}: {said}", directory)
+    return complain(f"hook {agent}: {said}", directory, once=once)

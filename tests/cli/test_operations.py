@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from takeback import Takeback
-from takeback.model.ids import OperationId
+from takeback.model.ids import MachineId, OperationId
 from takeback.model.operation import Operation
 from takeback.store.operations import write_operation
 from takeback.store.sink import PackSink
@@ -161,12 +161,13 @@ def test_an_operation_of_a_newer_takeback_is_shown_and_left_alone(
 ) -> None:
     rewind(workspace, "turn:4")
     with opened(workspace) as context:
-        newer = Operation(OperationId("newer2345678"), cast("Any", "pr\x1b[31mune"), NOON, 0)
+        kind = cast("Any", "pr\x1b[31mune")
+        newer = Operation(OperationId("newer2345678"), kind, NOON, 0, MachineId(""))
         under_lock(context, lambda it: write_operation(PackSink(it.lock), newer))
     assert [line.split("  ")[0] for line in lines(workspace)] == ["pr\\x1b[31mune", "rewind"]
     assert "by a newer takeback" in lines(workspace)[0]
     first, second = done(workspace, "--json", "log", "--operations").json_lines
-    assert set(first) == {"type", "v", "id", "kind", "time", "next"}
+    assert set(first) == {"type", "v", "id", "kind", "time", "next", "machine", "here"}
     assert (first["id"], second["next"]) == (newer.id, "undo")
     for words in ("log", "sessions", "tree", "status", "verify", "doctor", "log --session mine"):
         done(workspace, *words.split())

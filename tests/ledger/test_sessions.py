@@ -12,11 +12,14 @@ from hypothesis import strategies as st
 from takeback.ledger import sessions as questions
 from takeback.ledger.file import IN_MEMORY
 from takeback.ledger.ledger import Ledger
+from takeback.ledger.lineage import Lineage
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
 from takeback.model.session import Origin, TranscriptPart
 from takeback.model.timeline import BACKGROUND, ENDED, PROMPTED, RUNNING, OwnedChange, Turn
 from takeback.model.turn import FORK, PROMPT, TURN_END
+
+HERE = Lineage("")
 
 
 @pytest.fixture
@@ -38,7 +41,7 @@ def add(
 ) -> Checkpoint:
     """Adds a checkpoint, one second after the last, and notes its session."""
     last = ledger.last_point()
-    place = 0 if last is None else last.place + 1
+    place = 0 if last is None else last.position + 1
     checkpoint = Checkpoint(
         id=CheckpointId(name),
         session=SessionId(session),
@@ -264,9 +267,9 @@ def test_what_a_turn_is_known_to_have_changed_and_who_did_it_last(ledger: Ledger
     add(ledger, "v", "mine-a", TURN_END, 1, changes=added)
     assert questions.owners(ledger, CheckpointId("t")) == {b"a": "tool edit", b"b": "unknown"}
     assert questions.owners(ledger, CheckpointId("u")) == {}
-    assert questions.changed_since(ledger, CheckpointId("t")) == [mine(b"a", "shell"), *added]
-    assert questions.changed_since(ledger, CheckpointId("u")) == list(added)
-    assert questions.changed_since(ledger, CheckpointId("v")) == []
+    assert questions.changed_since(ledger, CheckpointId("t"), HERE) == [mine(b"a", "shell"), *added]
+    assert questions.changed_since(ledger, CheckpointId("u"), HERE) == list(added)
+    assert questions.changed_since(ledger, CheckpointId("v"), HERE) == []
 
 
 def test_a_tool_claims_its_file_from_whoever_was_only_suspected(ledger: Ledger) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from takeback.model.codec import encode
-from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
+from takeback.model.ids import CheckpointId, MachineId, OperationId, SessionId, SnapshotId
 from takeback.model.operation import (
     REDO,
     REWIND,
@@ -31,6 +31,7 @@ def operation(kind: Any, name: str) -> Move:
         session=SessionId("workspace"),
         time=0.0,
         sequence=0,
+        machine=MachineId("m"),
         target=CheckpointId("target"),
         before=CheckpointId(f"before {name}"),
         after=SnapshotId(""),
@@ -139,9 +140,17 @@ def test_a_record_that_lacks_something_says_what() -> None:
 
 
 def test_a_kind_that_a_newer_takeback_made_up_is_a_head_and_stands_in_nobodys_way() -> None:
-    record = {"id": "P", "kind": "prune", "time": 1, "sequence": 7, "target": 9, "dropped": ["x"]}
+    record = {
+        "id": "P",
+        "kind": "prune",
+        "time": 1,
+        "sequence": 7,
+        "machine": "m",
+        "target": 9,
+        "dropped": ["x"],
+    }
     newer = decode(record)
-    assert newer == Operation(OperationId("P"), cast("Any", "prune"), 1.0, 7)
+    assert newer == Operation(OperationId("P"), cast("Any", "prune"), 1.0, 7, MachineId("m"))
     log = [operation(REWIND, "A"), newer, operation(UNDO, "u")]
     assert [step.operation.id for step in history(log).redo] == ["A"]
     assert [move.id for move in moves(log)] == ["A", "u"]

@@ -18,12 +18,18 @@ from takeback.ops.catch_up import catch_up, open_ledger, rebuild_ledger
 from takeback.ops.context import Context
 from takeback.ops.receive import receive
 from takeback.ops.rewind import rewind
-from takeback.store.namespace import session_ref
 from takeback.store.records import META, read_record, write_record
 from takeback.store.sink import PackSink
-from tests.support.engine import Heard, Killed, checkpoint, clock_of, garble, request, under_lock
-
-SESSION = session_ref("workspace")
+from tests.support.engine import (
+    Heard,
+    Killed,
+    checkpoint,
+    clock_of,
+    garble,
+    refs_of,
+    request,
+    under_lock,
+)
 
 
 @pytest.fixture
@@ -157,7 +163,7 @@ def test_numbers_that_were_given_twice_stay_in_one_batch(played: Context) -> Non
 def append(context: Context, *, like: bytes | None = None, **odd: Any) -> None:
     """Adds a checkpoint to the session that is like another but for some fields of its record."""
     store = context.store
-    tip = store.refs.read(SESSION)
+    tip = store.refs.read(refs_of(store, "workspace")[0])
     assert tip is not None
     record = read_record(store, like or tip)
     entries = tuple(
@@ -169,7 +175,7 @@ def append(context: Context, *, like: bytes | None = None, **odd: Any) -> None:
         meta = {**record.meta, "id": f"odd{sequence}", "sequence": sequence, **odd}
         commit = write_record(sink, meta, parents=(tip,), time=1.0, message="odd", entries=entries)
         sink.publish()
-        store.refs.write(SESSION, commit, expect=tip)
+        store.refs.write(refs_of(store, "workspace")[0], commit, expect=tip)
 
 
 ODD: dict[str, dict[str, Any]] = {
@@ -269,8 +275,8 @@ def test_what_reads_again_is_indexed_as_if_it_always_had(workspace: Path, contex
 
 def test_a_history_that_is_longer_than_what_is_held_is_read_whole(context: Context) -> None:
     made = [checkpoint(context) for _ in range(6)]
-    tip = context.store.refs.read(SESSION)
+    tip = context.store.refs.read(refs_of(context.store, "workspace")[0])
     assert tip is not None
-    backlog = Backlog(context.store, {SESSION: tip}, {}, held=2)
+    backlog = Backlog(context.store, {refs_of(context.store, "workspace")[0]: tip}, {}, held=2)
     assert [one.point(context.store) for one in backlog.take(4)] == made[:4]
     assert [one.point(context.store) for one in backlog.take(4)] == made[4:]

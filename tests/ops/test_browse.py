@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from takeback.app.engine import Engine
-from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
+from takeback.model.ids import CheckpointId, MachineId, OperationId, SessionId, SnapshotId
 from takeback.model.operation import Move
 from takeback.model.policy import Overrides
 from takeback.model.row import Spot, TimelineRow
@@ -182,6 +182,7 @@ def moved(target: str, **more: Any) -> Move:
         "rewind",
         0.0,
         0,
+        MachineId("m"),
         SessionId("a"),
         CheckpointId(target),
         CheckpointId("u"),

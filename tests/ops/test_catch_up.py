@@ -22,10 +22,18 @@ from takeback.ops.counting import count_lines
 from takeback.ops.label import label
 from takeback.ops.receive import receive
 from takeback.store.labels import remove_label
-from tests.support.engine import Heard, checkpoint, clock_of, garble, heard_by, under_lock
+from takeback.store.sink import PackSink
+from tests.support.engine import (
+    NOON,
+    Heard,
+    checkpoint,
+    clock_of,
+    garble,
+    heard_by,
+    refs_of,
+    under_lock,
+)
 from tests.support.git import git
-
-SESSION = "refs/takeback/sessions/workspace"
 
 
 @pytest.fixture
@@ -87,15 +95,15 @@ def test_a_label_set_or_taken_off_elsewhere_shows(context: Context, ledger: Ledg
     label(context, ledger, first, "good")
     catch_up(context.store, ledger, context.reporter)
     assert [found.id for found in ledger.by_label("good")] == [first.id]
-    under_lock(context, lambda it: remove_label(it.lock, first.id))
+    under_lock(context, lambda it: remove_label(PackSink(it.lock), first, NOON))
     catch_up(context.store, ledger, context.reporter)
     assert ledger.by_label("good") == []
 
 
 def test_a_session_whose_ref_is_gone_is_forgotten(context: Context, ledger: Ledger) -> None:
-    tip = context.store.refs.read(SESSION)
+    tip = context.store.refs.read(refs_of(context.store, "workspace")[0])
     assert tip is not None
-    context.store.refs.delete(SESSION, expect=tip)
+    context.store.refs.delete(refs_of(context.store, "workspace")[0], expect=tip)
     catch_up(context.store, ledger, context.reporter)
     assert (ledger.checkpoints(), ledger.tips()) == ([], {})
 
@@ -103,8 +111,8 @@ def test_a_session_whose_ref_is_gone_is_forgotten(context: Context, ledger: Ledg
 def test_a_chain_that_was_written_anew_is_read_anew(context: Context, ledger: Ledger) -> None:
     before = ids(ledger)
     third = ledger.checkpoints()[2]
-    tip = context.store.refs.read(SESSION)
-    context.store.refs.write(SESSION, third.commit, expect=tip)
+    tip = context.store.refs.read(refs_of(context.store, "workspace")[0])
+    context.store.refs.write(refs_of(context.store, "workspace")[0], third.commit, expect=tip)
     made = checkpoint(context)
     catch_up(context.store, ledger, context.reporter)
     assert ids(ledger) == [made.id, *before[2:]]

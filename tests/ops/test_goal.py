@@ -121,7 +121,8 @@ def test_what_reads_the_log_stands_an_operation_that_went_to_no_checkpoint(
     ledger = open_ledger(context.store, context.reporter)
     assert current_place(context, ledger) == made.newest.id
     ledger.close()
-    [line] = logged(read_operations(context.store))
+    log = read_operations(context.store)
+    [line] = logged(log, log)
     assert line.about == "to without the second edit"
 
 

@@ -67,7 +67,7 @@ def test_the_examples_have_no_field_at_its_default(value: Move | Child | Journal
 def test_every_field_reads_back_from_the_log_and_from_the_journal(context: Context) -> None:
     under_lock(context, lambda it: write_operation(PackSink(it.lock), FIRST))
     [line] = read_operations(context.store)
-    assert line == FIRST.replace(sequence=line.sequence)
+    assert line == FIRST.replace(sequence=line.sequence, machine=context.store.machine)
     under_lock(context, lambda it: journal_entry.write(it.lock, ENTRY))
     assert journal_entry.read(context.store) == ENTRY
     assert journal.interrupted(context.store) == FIRST.id

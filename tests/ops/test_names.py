@@ -50,7 +50,7 @@ def made(name: str, at: float, session: str = "workspace", kind: Any = MANUAL) -
 def add(ledger: Ledger, checkpoint: Checkpoint) -> None:
     """Adds a checkpoint as the newest of all."""
     last = ledger.last_point()
-    ledger.add(checkpoint, 0 if last is None else last.place + 1, [])
+    ledger.add(checkpoint, 0 if last is None else last.position + 1, [])
     note_session(ledger, checkpoint, event=checkpoint.agent is not None)
 
 

@@ -21,10 +21,8 @@ from takeback.ops.facts import facts
 from takeback.ops.receive import receive
 from takeback.ops.rewind import rewind
 from takeback.ops.save import saved_since
-from tests.support.engine import clock_of, heard_by, opened, packs_of, request
+from tests.support.engine import clock_of, heard_by, opened, packs_of, refs_of, request
 from tests.support.git import git
-
-LOCAL = "refs/takeback/local/mine-s1"
 
 
 @pytest.fixture
@@ -89,10 +87,16 @@ def test_a_file_outside_is_kept_too(root: Path, context: Context, tmp_path: Path
 
 def test_what_the_snapshot_holds_needs_nothing(root: Path, context: Context) -> None:
     prompt(context)
-    packs, tip = packs_of(context.store), context.store.refs.read(LOCAL)
+    packs, tip = (
+        packs_of(context.store),
+        context.store.refs.read(refs_of(context.store, "mine-s1")[1]),
+    )
     before_edit(context, "held")
     before_edit(context, root / "held")
-    assert (packs_of(context.store), context.store.refs.read(LOCAL)) == (packs, tip)
+    assert (
+        packs_of(context.store),
+        context.store.refs.read(refs_of(context.store, "mine-s1")[1]),
+    ) == (packs, tip)
 
 
 @pytest.mark.parametrize(
@@ -111,9 +115,9 @@ def test_other_tools_and_what_is_no_file_need_nothing(
 ) -> None:
     os.mkfifo(root / "build" / "fifo")
     before = prompt(context)
-    tip = context.store.refs.read(LOCAL)
+    tip = context.store.refs.read(refs_of(context.store, "mine-s1")[1])
     tell(context, events.TOOL_BEFORE, tool)
-    assert context.store.refs.read(LOCAL) == tip
+    assert context.store.refs.read(refs_of(context.store, "mine-s1")[1]) == tip
     assert saved_since(context.store, before).inside == {}
 
 

@@ -26,10 +26,8 @@ from takeback.store.conversation import read_conversation, write_conversation
 from takeback.store.records import chain, read_record, write_record
 from takeback.store.sink import PackSink
 from takeback.store.trees import build
-from tests.support.engine import NOON, Killed, file_entry, packing
+from tests.support.engine import NOON, Killed, file_entry, packing, refs_of
 
-SESSION = "refs/takeback/sessions/s"
-LOCAL = "refs/takeback/local/s"
 EVERYTHING = Checkpoint(
     id=CheckpointId("abcdefghjkmn"),
     session=SessionId("s"),
@@ -69,14 +67,14 @@ def write(context: Context, checkpoint: Checkpoint, saved: bytes | None = None) 
 
 
 def tip(context: Context) -> Checkpoint:
-    oid = context.store.refs.read(SESSION)
+    oid = context.store.refs.read(refs_of(context.store, "s")[0])
     assert oid is not None
     return checkpoint_of(read_record(context.store, oid))
 
 
 def test_every_field_reads_back(context: Context) -> None:
     made = write(context, EVERYTHING, b"SECRET=1")
-    assert made.commit == context.store.refs.read(SESSION)
+    assert made.commit == context.store.refs.read(refs_of(context.store, "s")[0])
     assert made.saved is not None
     assert tip(context) == made
     assert read_coverage(context.store, made.commit) == COVERAGE
@@ -127,16 +125,16 @@ def test_saved_files_are_a_commit_of_their_own_and_the_same_ones_are_not_kept_tw
     context: Context,
 ) -> None:
     write(context, EVERYTHING)
-    assert context.store.refs.read(LOCAL) is None
+    assert context.store.refs.read(refs_of(context.store, "s")[1]) is None
     write(context, EVERYTHING, b"1")
-    first = context.store.refs.read(LOCAL)
+    first = context.store.refs.read(refs_of(context.store, "s")[1])
     write(context, EVERYTHING, b"1")
-    assert context.store.refs.read(LOCAL) == first
+    assert context.store.refs.read(refs_of(context.store, "s")[1]) == first
     write(context, EVERYTHING, b"2")
-    second = context.store.refs.read(LOCAL)
+    second = context.store.refs.read(refs_of(context.store, "s")[1])
     assert second is not None
     assert context.store.commit(second).parents == (first,)
-    session = context.store.refs.read(SESSION)
+    session = context.store.refs.read(refs_of(context.store, "s")[0])
     assert session is not None
     names = {name for _, name, _ in context.store.tree(context.store.commit(session).tree)}
     assert names == {b"files", b"coverage", b"meta.json"}

@@ -19,8 +19,8 @@ def test_a_label_is_set_replaced_and_taken_off(context: Context) -> None:
     for made, name in ((one, "first"), (two, "zwölf\nMonkeys"), (one, "renamed")):
         put(context, made, name)
     assert read_labels(context.store) == {one.id: "renamed", two.id: "zwölf\nMonkeys"}
-    assert under_lock(context, lambda it: remove_label(it.lock, one.id))
-    assert not under_lock(context, lambda it: remove_label(it.lock, one.id))
+    assert under_lock(context, lambda it: remove_label(PackSink(it.lock), one, NOON))
+    assert not under_lock(context, lambda it: remove_label(PackSink(it.lock), one, NOON))
     assert read_labels(context.store) == {two.id: "zwölf\nMonkeys"}
 
 
@@ -28,5 +28,5 @@ def test_a_label_keeps_its_checkpoint_reachable_by_itself(context: Context) -> N
     made = checkpoint(context)
     put(context, made, "pinned")
     [(ref, tip)] = context.store.refs.list(LABELS).items()
-    assert ref == label_ref(made.id)
+    assert ref == label_ref(context.store.machine or "", made.id)
     assert context.store.commit(tip).parents == (made.commit,)

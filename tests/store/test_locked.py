@@ -9,11 +9,10 @@ import pytest
 
 from takeback.errors import InUse
 from takeback.git.objects import BLOB
-from takeback.model.ids import CheckpointId, SessionId
+from takeback.model.ids import SessionId
 from takeback.ops.capture import capture
 from takeback.ops.context import Context, LockedContext
 from takeback.store import journal, open_turns
-from takeback.store.labels import remove_label
 from takeback.store.sink import PackSink
 from takeback.store.trust import Trust
 from tests.support.engine import opened
@@ -25,7 +24,6 @@ NEED_IT: tuple[Callable[[LockedContext], object], ...] = (
     lambda it: it.lock.clear_blame(["pack-x"]),
     lambda it: journal.write(it.lock, {}),
     lambda it: open_turns.note(it.lock, SessionId("s"), is_open=True),
-    lambda it: remove_label(it.lock, CheckpointId("c")),
     lambda it: PackSink(it.lock),
     lambda it: Trust(it.store).begin(it.lock),
     capture,

@@ -72,7 +72,7 @@ def test_an_ordinary_id_is_kept_as_it_is(native: str) -> None:
 @pytest.mark.parametrize("native", ODD)
 def test_an_odd_id_becomes_a_name_that_git_takes_for_a_ref(native: str) -> None:
     name = session_id("claude", native)
-    ref = session_ref(name)
+    ref = session_ref("m", name)
     assert is_taken(ref)
     done = subprocess.run(["git", "check-ref-format", ref], check=False)
     assert done.returncode == 0, name
@@ -84,11 +84,11 @@ def test_what_the_store_takes_for_a_ref_git_takes_too(tmp_path: Path) -> None:
     names = sorted({session_id(agent, native) for agent in ODD for native in ODD})
     assert len(names) == len(ODD) ** 2
     for name in names:
-        assert is_taken(session_ref(name))
+        assert is_taken(session_ref("m", name))
         assert len(name) <= 120
     git(tmp_path, "init", "-q", "--bare", ".")
     tree = git(tmp_path, "hash-object", "-w", "-t", "tree", "/dev/null").decode().strip()
-    lines = "".join(f"create {session_ref(name)} {tree}\n" for name in names)
+    lines = "".join(f"create {session_ref('m', name)} {tree}\n" for name in names)
     git(tmp_path, "update-ref", "--stdin", stdin=lines.encode())
     assert len(git(tmp_path, "for-each-ref").splitlines()) == len(names)
 
@@ -110,7 +110,7 @@ def test_no_ordinary_id_has_the_name_of_an_odd_one() -> None:
 @given(ANY_TEXT, ANY_TEXT)
 def test_every_agent_and_id_has_a_name_that_the_store_takes(agent: str, native: str) -> None:
     name = session_id(agent, native)
-    assert is_taken(session_ref(name))
+    assert is_taken(session_ref("m", name))
     assert session_id(agent, native) == name
 
 
@@ -136,7 +136,7 @@ def test_what_else_is_kept_there_is_no_session_no_news_and_gives_no_number(
     store = context.store
     made = checkpoint(context)
     seen = browse.mark(store)
-    trash = session_ref(made.session).replace("sessions", "trash")
+    trash = session_ref("m", made.session).replace("sessions", "trash")
     meta = {"type": "checkpoint", "sequence": 1000}
     with packing(context) as sink:
         commit = write_record(sink, meta, parents=(), time=NOON, message="pruned")

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from takeback.model.change import Change
-from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
+from takeback.model.ids import CheckpointId, MachineId, OperationId, SessionId, SnapshotId
 from takeback.model.operation import BOTH, REWIND, UNDO, Move
 from takeback.model.snapshot import DIRECTORY, FILE, LINK, Entry
 from takeback.ops.context import Context, LockedContext
-from takeback.store.namespace import OPERATIONS
+from takeback.store.namespace import log_ref
 from takeback.store.operations import newest_operation, read_operations, write_operation
 from takeback.store.sink import PackSink
 from tests.support.engine import NOON
@@ -22,6 +22,7 @@ FIRST = Move(
     session=SessionId("s"),
     time=NOON + 0.5,
     sequence=0,
+    machine=MachineId(""),
     target=CheckpointId("target"),
     before=CheckpointId("before"),
     after=SnapshotId("a" * 40),
@@ -49,6 +50,7 @@ SECOND = Move(
     session=SessionId("s"),
     time=NOON + 1,
     sequence=0,
+    machine=MachineId(""),
     target=CheckpointId("before"),
     before=CheckpointId("before the undo"),
     after=SnapshotId(""),
@@ -73,13 +75,14 @@ def test_operations_read_back_whole_and_oldest_first(context: LockedContext) -> 
         write_operation(PackSink(context.lock), operation)
     first, second = read_operations(context.store)
     assert 0 < first.sequence < second.sequence
-    assert first == FIRST.replace(sequence=first.sequence)
-    assert second == SECOND.replace(sequence=second.sequence)
+    here = {"machine": context.store.machine}
+    assert first == FIRST.replace(sequence=first.sequence, **here)
+    assert second == SECOND.replace(sequence=second.sequence, **here)
     assert newest_operation(context.store) == second
 
 
 def test_the_log_reads_for_people_too(context: LockedContext) -> None:
     write_operation(PackSink(context.lock), FIRST)
-    tip = context.store.refs.read(OPERATIONS)
+    tip = context.store.refs.read(log_ref(context.store.machine or ""))
     assert tip is not None
     assert context.store.commit(tip).message == "rewind first"

@@ -21,6 +21,7 @@ from takeback.ops.context import Context, LockedContext
 from takeback.ops.destination import goal_of
 from takeback.ops.open import locate, open_store, open_workspace
 from takeback.ops.request import Request
+from takeback.store.namespace import local_ref, session_ref
 from takeback.store.sink import PackSink
 from takeback.store.store import Store
 
@@ -222,3 +223,9 @@ def as_nobody() -> Iterator[None]:
         yield
     finally:
         os.seteuid(0)
+
+
+def refs_of(store: Store, session: str) -> tuple[str, str]:
+    """Returns the refs that this machine writes for a session: of checkpoints, of saved files."""
+    machine = store.machine or ""
+    return session_ref(machine, session), local_ref(machine, session)

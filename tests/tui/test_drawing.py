@@ -21,7 +21,7 @@ def made(prompt: str | None = "fix the login bug", **more: Any) -> tuple[Row, Ti
     """Returns a row of a turn that changed four files, and its entry."""
     item = TimelineRow(
         id="t3",
-        place=5,
+        position=5,
         session="claude-2a8f",
         kind="prompt",
         time=NOW - 300,

@@ -12,6 +12,7 @@ from takeback.app.endings import turn_is_over
 from takeback.errors import Command, NoSuchCheckpoint, UsageError
 from takeback.model.turn import SHELL
 from takeback.paths import takeback_home, user_home
+from takeback.store.operations import known_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,12 +110,13 @@ class Reading(Browsing):
         return adapter_of(end.agent or "").command_in(b"".join(said), end.turn_id)
 
     def operations(self) -> list[Operation]:
-        """Returns the operation log, oldest first."""
+        """Returns the operation log, oldest first, of all machines whose work is in the store."""
         return ops.timeline.operations(self._context.store)
 
     def operation_log(self) -> list[Logged]:
         """Returns the operation log, oldest first, each line with what it was about."""
-        return ops.operation_log.logged(self.operations())
+        store = self._context.store
+        return ops.operation_log.logged(self.operations(), known_here(store))
 
     def operation(self, name: str) -> Operation:
         """Returns the operation whose id is or begins with a name."""
@@ -203,7 +205,8 @@ class Reading(Browsing):
             lambda ledger: ops.status.status(self._context, ledger, home=home, is_over=turn_is_over)
         )
         if look:
-            seen = self._ask(ops.facts.last_seen)
+            machine = self._context.store.machine
+            seen = self._ask(lambda ledger: ops.facts.last_seen(ledger, machine))
             found = found.replace(dirty=ops.standing.dirty(self._context, seen))
         return found.replace(recording_off_by=self.recording_off_by)
 

@@ -40,6 +40,21 @@ class Refs:
         found = self._read_loose(name)
         return self._read_packed().get(name) if found is None else found
 
+    def names(self, prefix: str) -> list[str]:
+        """Returns what stands right below the directory ``prefix``, be it refs or directories."""
+        prefix = prefix.rstrip("/")
+        self._check(f"{prefix}/any")
+        found = {
+            name[len(prefix) + 1 :].partition("/")[0]
+            for name in self._read_packed()
+            if name.startswith(f"{prefix}/")
+        }
+        try:
+            found.update(filter(self._is_name, os.listdir(f"{self._git_dir}/{prefix}")))
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+        return sorted(found)
+
     def list(self, prefix: str, *, damaged: dict[str, str] | None = None) -> dict[str, ObjectId]:
         """Returns all refs in the directory ``prefix`` and below it, by name.
 

@@ -29,9 +29,9 @@ def timeline_rows(
     found = [
         row
         for row in ledger.columns(
-            "select id, place, session, kind, time, turn from checkpoints "
+            "select id, position, session, kind, time, turn from checkpoints "
             f"where kind not in ({kinds}) or id in (select checkpoint from labels) "
-            f"order by place desc limit {limit + len(left_out) if limit >= 0 else -1:d}",
+            f"order by position desc limit {limit + len(left_out) if limit >= 0 else -1:d}",
             *without,
         )
         if row[0] not in left_out
@@ -46,7 +46,7 @@ def timeline_rows(
         id: (number, state, None if prompt is None else original(str(prompt)), before, after)
         for id, number, state, prompt, before, after in ledger.columns(
             "select id, number, state, prompt, before, after from turns "
-            f"order by place desc limit {limit:d}"
+            f"order by position desc limit {limit:d}"
         )
     }
     outside = dict(_outside(ledger, None if limit < 0 else [row[0] for row in found]))
@@ -82,20 +82,20 @@ def _of(ledger: Ledger, question: str, ids: Sequence[object]) -> list[tuple[obje
 
 
 def spots(ledger: Ledger, ids: Sequence[str]) -> dict[str, Spot]:
-    """Returns the places of checkpoints, by id; unknown ones are left out."""
-    columns = "id, place, session, kind, turn, snapshot"
+    """Returns where checkpoints stand, by id; unknown ones are left out."""
+    columns = "id, position, session, kind, turn, snapshot"
     rows = _of(ledger, f"select {columns} from checkpoints where id in (%s)", ids)
     return {str(id): Spot._make(rest) for id, *rest in rows}
 
 
-def operation_places(ledger: Ledger) -> dict[str, int]:
-    """Returns the place of each operation among the checkpoints."""
-    rows = ledger.columns("select id, place from operations")
-    return {str(id): int(str(place)) for id, place in rows}
+def operation_positions(ledger: Ledger) -> dict[str, int]:
+    """Returns where each operation stands among the checkpoints."""
+    rows = ledger.columns("select id, position from operations")
+    return {str(id): int(str(position)) for id, position in rows}
 
 
-def newest_state(ledger: Ledger) -> tuple[str, int] | None:
-    """Returns the newest checkpoint that is a state of the files, and its sequence number.
+def newest_state(ledger: Ledger, machine: str | None) -> tuple[str, int] | None:
+    """Returns the newest checkpoint that is a state of a machine's files, and its number.
 
     Not an undo snapshot, nor a copy that begins a session; nor the start or end of a session,
     unless a turn ended with it: nothing was done to the files there.
@@ -105,7 +105,8 @@ def newest_state(ledger: Ledger) -> tuple[str, int] | None:
         "(kind not in ('session start', 'session end') or id in (select after from turns) or "
         "not exists (select 1 from checkpoints where kind not in "
         "('undo', 'fork', 'session start', 'session end'))) "
-        "order by place desc limit 1"
+        "order by machine = ?1 desc, position desc limit 1",
+        machine,
     )
     return (str(rows[0][0]), int(str(rows[0][1]))) if rows else None
 
@@ -115,7 +116,7 @@ def turn_around(ledger: Ledger, checkpoint: str) -> str | None:
     rows = ledger.columns(
         "select turns.id from checkpoints join turns on turns.session = checkpoints.session "
         "and turns.number = checkpoints.turn where checkpoints.id = ? "
-        "order by turns.place desc limit 1",
+        "order by turns.position desc limit 1",
         checkpoint,
     )
     return str(rows[0][0]) if rows else None
@@ -135,7 +136,7 @@ def unused_forks(ledger: Ledger, besides: Sequence[str]) -> list[tuple[str, str,
         "and not exists (select 1 from turns where turns.session = begun.session) "
         "and not exists (select 1 from checkpoints as other where other.session = begun.session "
         f"and other.id != begun.id and other.kind not in ({kinds})) "
-        "order by place desc",
+        "order by position desc",
         *besides,
     )
     return [(str(id), str(session), str(origin)) for id, session, origin in rows]
@@ -167,6 +168,6 @@ def checkpoints_with(ledger: Ledger, words: Sequence[str], *, only_paths: bool) 
 def turns_by_number(ledger: Ledger) -> dict[tuple[str, int], str]:
     """Returns the ids of the counted turns, by session and number."""
     rows = ledger.columns(
-        "select session, number, id from turns where number is not null order by place"
+        "select session, number, id from turns where number is not null order by position"
     )
     return {(str(session), int(str(number))): str(id) for session, number, id in rows}

@@ -15,14 +15,14 @@ from takeback.model.timeline import OwnedChange
 from takeback.model.value import Value
 
 _COLUMNS = "meta, snapshot, commit_id, (select name from labels where checkpoint = checkpoints.id)"
-_NEWEST_FIRST = "order by place desc"
+_NEWEST_FIRST = "order by position desc"
 _COPY = "kind = 'fork' and origin is not null"
 
 
 class Point(Value):
-    """The state of the files at one moment: its place, its sequence number, the snapshot."""
+    """Where the files stood at one moment: its position, its sequence number, the snapshot."""
 
-    place: int
+    position: int
     sequence: int
     snapshot: str
 
@@ -47,47 +47,53 @@ class Ledger(LedgerFile):
         for table in TABLES:
             self.rows(f"delete from {table}")
 
-    def last_point(self, *, undo: bool = True) -> Point | None:
-        """Returns the newest checkpoint or operation."""
-        columns = "select place, sequence, snapshot from"
+    def last_point(self, machine: str | None = None, *, undo: bool = True) -> Point | None:
+        """Returns the newest checkpoint or operation, of one machine or of any."""
+        columns = "select position, sequence, snapshot from"
         rows = self.rows(
-            f"{columns} checkpoints where ?1 or kind != 'undo' union all "
-            f"{columns} operations order by place desc limit 1",
+            f"{columns} checkpoints where (?1 or kind != 'undo') and (?2 is null or machine = ?2) "
+            f"union all {columns} operations where ?2 is null or machine = ?2 "
+            "order by position desc limit 1",
             undo,
+            machine,
         )
         if not rows:
             return None
-        place, sequence, snapshot = rows[0]
-        return Point(int(str(place)), int(str(sequence)), str(snapshot))
+        position, sequence, snapshot = rows[0]
+        return Point(int(str(position)), int(str(sequence)), str(snapshot))
 
     def highest_sequence(self) -> int:
         """Returns the highest sequence number of a checkpoint or operation, -1 without any."""
         return self._highest("sequence")
 
-    def last_place(self) -> int:
-        """Returns the place of the newest checkpoint or operation, -1 without any."""
-        return self._highest("place")
+    def last_position(self) -> int:
+        """Returns where the newest checkpoint or operation stands, -1 without any."""
+        return self._highest("position")
 
     def _highest(self, column: str) -> int:
         rows = [f"select max({column}) as n from {t}" for t in ("checkpoints", "operations")]
         ((highest,),) = self.rows(f"select coalesce(max(n), -1) from ({' union all '.join(rows)})")
         return int(str(highest))
 
-    def state_now(self) -> SnapshotId | None:
-        """Returns the snapshot that the next checkpoint's changes are counted from."""
-        return self._state("true")
+    def state_now(self, machine: str, below: int) -> SnapshotId | None:
+        """Returns the snapshot that the changes of a machine's next checkpoint are counted from.
 
-    def add(self, checkpoint: Checkpoint, place: int, changes: Sequence[OwnedChange]) -> None:
+        ``below`` is its number: the first of a copied store goes on from what it came with.
+        """
+        return self._state("true", machine, below)
+
+    def add(self, checkpoint: Checkpoint, position: int, changes: Sequence[OwnedChange]) -> None:
         """Indexes one checkpoint with what changed since the state before it.
 
-        ``place`` is its position among all checkpoints and operations of the workspace.
+        ``position`` is where it stands among all checkpoints and operations of the workspace.
         """
         origin = checkpoint.origin
         self.rows(
-            "insert into checkpoints values (?,?,?,?,?,?,?,?,?,?,?,?)",
+            "insert into checkpoints values (?,?,?,?,?,?,?,?,?,?,?,?,?)",
             checkpoint.id,
-            place,
+            position,
             checkpoint.sequence,
+            checkpoint.machine,
             checkpoint.session,
             checkpoint.kind,
             checkpoint.time,
@@ -106,13 +112,14 @@ class Ledger(LedgerFile):
             ],
         )
 
-    def add_operation(self, operation: Move, place: int) -> None:
-        """Indexes how an operation left the files, so that nobody is blamed for its changes."""
+    def add_operation(self, operation: Move, position: int) -> None:
+        """Indexes where an operation left the files, so that nobody is blamed for its changes."""
         self.rows(
-            "insert into operations values (?,?,?,?,?)",
+            "insert into operations values (?,?,?,?,?,?)",
             operation.id,
-            place,
+            position,
             operation.sequence,
+            operation.machine,
             operation.time,
             operation.after,
         )
@@ -161,7 +168,7 @@ class Ledger(LedgerFile):
     def after(self, checkpoint: Checkpoint, *, everywhere: bool = False) -> list[Checkpoint]:
         """Returns what came after a checkpoint in its session, or in all sessions, oldest first."""
         found = self._select(
-            "(?3 or session = ?1) and place > (select place from checkpoints where id = ?2)",
+            "(?3 or session = ?1) and position > (select position from checkpoints where id = ?2)",
             checkpoint.session,
             checkpoint.id,
             everywhere,
@@ -195,7 +202,7 @@ class Ledger(LedgerFile):
     def previous(self, checkpoint: Checkpoint) -> Checkpoint | None:
         """Returns the checkpoint that came before another, in any session."""
         found = self._select(
-            "place < (select place from checkpoints where id = ?1) and kind != 'undo' "
+            "position < (select position from checkpoints where id = ?1) and kind != 'undo' "
             f"and not ({_COPY})",
             checkpoint.id,
             limit=1,
@@ -222,18 +229,23 @@ class Ledger(LedgerFile):
         A session that takeback cut from another begins with a copy of an earlier state. No file was
         changed for it, so nothing is compared with it, unless it is the first checkpoint here.
         """
-        earlier = f"place < (select place from checkpoints where id = ?1 and not ({_COPY}))"
-        return self._state(earlier, checkpoint.id)
+        earlier = f"position < (select position from checkpoints where id = ?3 and not ({_COPY}))"
+        return self._state(earlier, checkpoint.machine, checkpoint.sequence, checkpoint.id)
 
-    def _state(self, where: str, *values: object) -> SnapshotId | None:
-        rows = self.rows(
-            "select snapshot, place from checkpoints "
-            f"where {where} and (place = 0 or not ({_COPY})) "
-            f"union all select snapshot, place from operations where {where} "
-            "order by place desc limit 1",
-            *values,
-        )
-        return SnapshotId(str(rows[0][0])) if rows else None
+    def _state(self, where: str, machine: str, below: int, *values: object) -> SnapshotId | None:
+        for whose in ("machine = ?1 and ?2 >= 0", "machine != ?1 and sequence < ?2"):
+            rows = self.rows(
+                "select snapshot, position from checkpoints "
+                f"where {whose} and {where} and (position = 0 or not ({_COPY})) "
+                f"union all select snapshot, position from operations where {whose} and {where} "
+                "order by position desc limit 1",
+                machine,
+                below,
+                *values,
+            )
+            if rows:
+                return SnapshotId(str(rows[0][0]))
+        return None
 
     def counts(self) -> tuple[int, int, int]:
         """Returns the number of checkpoints (without undo snapshots), snapshots and sessions."""

@@ -12,8 +12,9 @@ MIGRATIONS = (
     create table if not exists tips (ref text primary key, tip text not null);
     create table if not exists checkpoints (
         id text primary key,
-        place integer not null unique,
+        position integer not null unique,
         sequence integer not null,
+        machine text not null,
         session text not null,
         kind text not null,
         time real not null,
@@ -25,11 +26,12 @@ MIGRATIONS = (
         meta text not null
     );
     create index if not exists checkpoints_by_time on checkpoints (time);
-    create index if not exists checkpoints_by_session on checkpoints (session, place);
+    create index if not exists checkpoints_by_session on checkpoints (session, position);
     create table if not exists operations (
         id text primary key,
-        place integer not null unique,
+        position integer not null unique,
         sequence integer not null,
+        machine text not null,
         time real not null,
         snapshot text not null
     );
@@ -62,7 +64,7 @@ MIGRATIONS = (
     );
     create table if not exists turns (
         id text primary key,
-        place integer not null unique,
+        position integer not null unique,
         session text not null,
         number integer,
         kind text not null,
@@ -74,7 +76,7 @@ MIGRATIONS = (
         ended real,
         state text not null
     );
-    create index if not exists turns_by_session on turns (session, place);
+    create index if not exists turns_by_session on turns (session, position);
     create table if not exists turn_changes (
         turn text not null references turns (id) on delete cascade,
         path blob not null,
@@ -87,8 +89,6 @@ MIGRATIONS = (
     create virtual table if not exists words using fts5 (
         text, checkpoint unindexed, what unindexed, tokenize = 'trigram'
     );
-    """,
-    """
     create table if not exists uncounted (
         id text not null,
         what text not null,
@@ -103,8 +103,6 @@ MIGRATIONS = (
         stage text not null,
         reason text not null
     );
-    """,
-    """
     create index if not exists checkpoints_by_kind on checkpoints (kind, id);
     """,
 )

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from takeback.ledger.ledger import Ledger
+    from takeback.ledger.lineage import Lineage
     from takeback.model.checkpoint import Checkpoint
 
 _TURN = "id, session, number, kind, prompt, native, before, after, began, ended, state"
@@ -57,7 +58,7 @@ def note_session(ledger: Ledger, checkpoint: Checkpoint, *, event: bool) -> None
 
 def add_turn(ledger: Ledger, turn: Turn) -> None:
     ledger.rows(
-        "insert into turns values (?1, (select coalesce(max(place), 0) + 1 from turns), "
+        "insert into turns values (?1, (select coalesce(max(position), 0) + 1 from turns), "
         "?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)",
         turn.id,
         turn.session,
@@ -85,25 +86,30 @@ def move_turn(ledger: Ledger, turn: Turn) -> None:
 
 
 def newest_turn(ledger: Ledger, session: str) -> Turn | None:
-    found = _turns(ledger, "session = ?1 order by place desc limit 1", session)
+    found = _turns(ledger, "session = ?1 order by position desc limit 1", session)
     return found[0] if found else None
 
 
-def open_turns(ledger: Ledger) -> list[Turn]:
-    """Returns the newest turn of each session if it is running or its tasks still are."""
+def open_turns(ledger: Ledger, machine: str | None = None) -> list[Turn]:
+    """Returns the newest turn of each session that runs or whose tasks go on.
+
+    With a ``machine`` those that began on it.
+    """
     return _turns(
         ledger,
         "state in ('running', 'background') and "
-        "place = (select max(place) from turns as other where other.session = turns.session) "
-        "order by place",
+        "(?1 is null or id in (select id from checkpoints where machine = ?1)) and "
+        "position = (select max(position) from turns as other where other.session = turns.session) "
+        "order by position",
+        machine,
     )
 
 
 def turns(ledger: Ledger, *, session: str | None = None) -> list[Turn]:
     """Returns turns, newest first."""
     if session is None:
-        return _turns(ledger, "true order by place desc")
-    return _turns(ledger, "session = ? order by place desc", session)
+        return _turns(ledger, "true order by position desc")
+    return _turns(ledger, "session = ? order by position desc", session)
 
 
 def turn_by_id(ledger: Ledger, id: str) -> Turn | None:
@@ -115,7 +121,8 @@ def turn_of(ledger: Ledger, checkpoint: Checkpoint) -> Turn | None:
     """Returns the turn that a checkpoint begins, ends or belongs to."""
     found = _turns(
         ledger,
-        "session = ?1 and (before = ?2 or after = ?2 or number = ?3) order by place desc limit 1",
+        "session = ?1 and (before = ?2 or after = ?2 or number = ?3) "
+        "order by position desc limit 1",
         checkpoint.session,
         checkpoint.id,
         checkpoint.turn,
@@ -126,7 +133,7 @@ def turn_of(ledger: Ledger, checkpoint: Checkpoint) -> Turn | None:
 def turn_numbered(ledger: Ledger, session: str, number: int) -> Turn | None:
     """Returns a turn of the session's line: its own, else one inherited from its ancestors."""
     for here in line(ledger, session):
-        found = _turns(ledger, "session = ?1 and number = ?2 order by place desc", here, number)
+        found = _turns(ledger, "session = ?1 and number = ?2 order by position desc", here, number)
         if found:
             return found[0]
         row = session_by_id(ledger, here)
@@ -139,7 +146,8 @@ def turn_numbered(ledger: Ledger, session: str, number: int) -> Turn | None:
 def newest_number(ledger: Ledger, session: str) -> int:
     """Returns the number of the newest turn on the session's line, 0 if it has none."""
     rows = ledger.rows(
-        "select coalesce(turn, 0) from checkpoints where session = ? order by place desc limit 1",
+        "select coalesce(turn, 0) from checkpoints where session = ? "
+        "order by position desc limit 1",
         session,
     )
     return int(str(rows[0][0])) if rows else 0
@@ -198,7 +206,7 @@ def owners(ledger: Ledger, turn: CheckpointId) -> dict[bytes, str | None]:
     """Returns the paths that a turn is known to have changed, with who changed each last."""
     rows = ledger.rows(
         "select path, who from changes join checkpoints on checkpoints.id = changes.checkpoint "
-        "where changes.turn = ? order by place",
+        "where changes.turn = ? order by position",
         turn,
     )
     return {bytes(path): who for path, who in rows}  # type: ignore[call-overload, misc]
@@ -216,9 +224,10 @@ def amid_of_the_newest(ledger: Ledger) -> str | None:
 
     None if it was not taken during one, or an operation was finished since.
     """
-    rows = ledger.rows(  # run for each checkpoint that is indexed: two look-ups, no scan
-        "select id from checkpoints where place = (select max(place) from checkpoints) and "
-        "place > coalesce((select max(place) from operations), -1) and instr(meta, '\"amid\"') > 0"
+    rows = ledger.rows(  # asked for each checkpoint that is indexed: two look-ups, no scan
+        "select id from checkpoints where position = (select max(position) from checkpoints) and "
+        "position > coalesce((select max(position) from operations), -1) "
+        "and instr(meta, '\"amid\"') > 0"
     )
     newest = ledger.by_id(str(rows[0][0])) if rows else None
     return None if newest is None else newest.amid
@@ -242,8 +251,8 @@ def claim(ledger: Ledger, change: OwnedChange, *, since: CheckpointId | None) ->
     found = ledger.rows(
         "select checkpoint, turn from changes where path = ?1 "
         "and who not like 'tool%' and coalesce(session, '') != ?2 and checkpoint in "
-        "(select id from checkpoints where place > coalesce("
-        "(select place from checkpoints where id = ?3), -1))",
+        "(select id from checkpoints where position > coalesce("
+        "(select position from checkpoints where id = ?3), -1))",
         change.path,
         change.session,
         since,
@@ -255,25 +264,31 @@ def claim(ledger: Ledger, change: OwnedChange, *, since: CheckpointId | None) ->
     return [CheckpointId(str(turn)) for _, turn in found if turn is not None]
 
 
-def changed_since(ledger: Ledger, since: CheckpointId) -> list[OwnedChange]:
-    """Returns each change after a checkpoint with who made it, oldest first."""
+def changed_since(ledger: Ledger, since: CheckpointId, here: Lineage) -> list[OwnedChange]:
+    """Returns the changes of a machine's files after a checkpoint, with who made each, in order."""
     rows = ledger.rows(
         "select path, changes.kind, added, deleted, who, changes.session, changes.turn "
         "from changes join checkpoints on checkpoints.id = changes.checkpoint "
-        "where place > (select place from checkpoints where id = ?) order by place, path",
+        "where position > (select position from checkpoints where id = ?1) "
+        "and (machine = ?2 or sequence < ?3) order by position, path",
         since,
+        here.machine,
+        here.first,
     )
     return [OwnedChange(*row) for row in rows]  # type: ignore[arg-type]
 
 
-def turns_since(ledger: Ledger, since: CheckpointId) -> list[Turn]:
-    """Returns the turns that changed something after a checkpoint, oldest first."""
+def turns_since(ledger: Ledger, since: CheckpointId, here: Lineage) -> list[Turn]:
+    """Returns the turns that changed a machine's files after a checkpoint, oldest first."""
     return _turns(
         ledger,
         "id in (select changes.turn from changes "
         "join checkpoints on checkpoints.id = changes.checkpoint "
-        "where place > (select place from checkpoints where id = ?1)) order by place",
+        "where position > (select position from checkpoints where id = ?1) "
+        "and (machine = ?2 or sequence < ?3)) order by position",
         since,
+        here.machine,
+        here.first,
     )
 
 
@@ -286,7 +301,7 @@ def search(ledger: Ledger, words: Sequence[str]) -> list[tuple[CheckpointId, str
 
     What a person types is searched for literally; the index's special characters mean nothing.
     """
-    order = "(select place from checkpoints where id = checkpoint) desc, what"
+    order = "(select position from checkpoints where id = checkpoint) desc, what"
     where, values = matches(words)
     rows = ledger.rows(
         f"select checkpoint, what, text from words where {where} order by {order}", *values

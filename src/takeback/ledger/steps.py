@@ -25,14 +25,15 @@ def after_steer(ledger: Ledger, steer: CheckpointId) -> list[CheckpointId]:
                ^        ^        ^                  the first one's: the last of them is the next
     """
     rows = ledger.rows(
-        "with mine as (select place, session from checkpoints where id = ?1), "
+        "with mine as (select position, session from checkpoints where id = ?1), "
         "step as (select checkpoints.* from checkpoints, mine "
-        "where checkpoints.session = mine.session and checkpoints.place > mine.place) "
-        "select id from step where place <= min("
-        f"coalesce((select min(place) from step where kind = '{STEER}'), 9e18), "
-        "coalesce((select last.place from turns join checkpoints first on first.id = turns.id "
+        "where checkpoints.session = mine.session and checkpoints.position > mine.position) "
+        "select id from step where position <= min("
+        f"coalesce((select min(position) from step where kind = '{STEER}'), 9e18), "
+        "coalesce((select last.position from turns join checkpoints first on first.id = turns.id "
         "join checkpoints last on last.id = turns.after, mine where turns.session = mine.session "
-        "and first.place <= mine.place order by first.place desc limit 1), -1)) order by place",
+        "and first.position <= mine.position order by first.position desc limit 1), -1)) "
+        "order by position",
         steer,
     )
     return [str(id) for (id,) in rows]  # type: ignore[misc]
@@ -44,7 +45,7 @@ def changes_of(ledger: Ledger, turn_of: Checkpoint, ids: Iterable[str]) -> list[
     marks = ", ".join("?" * len(named))
     rows = ledger.rows(
         f"select {_CHANGE} from changes join checkpoints on checkpoints.id = changes.checkpoint "
-        f"where changes.session = ? and checkpoint in ({marks}) order by place",
+        f"where changes.session = ? and checkpoint in ({marks}) order by position",
         turn_of.session,
         *named,
     )
@@ -57,13 +58,13 @@ def outside_before(ledger: Ledger, prompt: CheckpointId) -> list[OwnedChange]:
     A start has no row of its own in a list, so they are shown at the first prompt after it.
     """
     rows = ledger.rows(
-        "with mine as (select place, session from checkpoints where id = ?1) "
+        "with mine as (select position, session from checkpoints where id = ?1) "
         f"select {_CHANGE} from changes join checkpoints on checkpoints.id = changes.checkpoint, "
-        "mine where checkpoints.session = mine.session and checkpoints.place < mine.place "
-        "and changes.who = ?2 and checkpoints.place > coalesce((select max(other.place) "
+        "mine where checkpoints.session = mine.session and checkpoints.position < mine.position "
+        "and changes.who = ?2 and checkpoints.position > coalesce((select max(other.position) "
         "from checkpoints other where other.session = mine.session "
-        f"and other.place < mine.place and other.kind not in {_HIDDEN}), -1) "
-        "order by checkpoints.place",
+        f"and other.position < mine.position and other.kind not in {_HIDDEN}), -1) "
+        "order by checkpoints.position",
         prompt,
         OUTSIDE,
     )
@@ -74,8 +75,8 @@ def outside_at_starts(ledger: Ledger) -> dict[str, set[bytes]]:
     """Returns the paths that ``outside_before`` finds for each prompt that has any."""
     rows = ledger.columns(
         "select path, (select next.id from checkpoints next "
-        "where next.session = checkpoints.session and next.place > checkpoints.place "
-        f"and next.kind not in {_HIDDEN} order by next.place limit 1) "
+        "where next.session = checkpoints.session and next.position > checkpoints.position "
+        f"and next.kind not in {_HIDDEN} order by next.position limit 1) "
         "from changes join checkpoints on checkpoints.id = changes.checkpoint "
         f"where who = '{OUTSIDE}' and checkpoints.kind in {_HIDDEN}"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from takeback.model.event import ToolCall
-from takeback.model.ids import CheckpointId, SessionId, SnapshotId
+from takeback.model.ids import CheckpointId, MachineId, SessionId, SnapshotId
 from takeback.model.session import Origin, Process, TranscriptPart
 from takeback.model.turn import IDLE, Moment
 from takeback.model.value import Value
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Final
 
+    from takeback.model.ids import Order
     from takeback.model.turn import CheckpointKind, Phase
 
 MANUAL: Final = "manual"
@@ -65,11 +66,17 @@ class Checkpoint(Value):
     late: bool = False
     amid: str | None = None
     sequence: int = 0
-    """Orders the checkpoints and operations of a workspace, whatever the clock does."""
+    machine: MachineId = MachineId("")
+    """With ``sequence`` it orders the checkpoints and operations of a workspace; see ``order``."""
     root_mode: int | None = None
     """The permission bits of the workspace's own directory, for which the snapshot has no entry."""
     staged: str | None = None
     """What the project's index held, in the form of worktree/staged.py; None if unknown."""
+
+    @property
+    def order(self) -> Order:
+        """Where it stands among all checkpoints and operations of a workspace."""
+        return (self.sequence, self.machine, self.time, self.id)
 
     @property
     def moment(self) -> Moment:
@@ -119,6 +126,7 @@ class Checkpoint(Value):
             "head": self.head,
             "operation": self.operation,
             "sequence": self.sequence,
+            "machine": self.machine,
         }
         for name in _OPTIONAL:
             value = getattr(self, name)
@@ -201,6 +209,7 @@ def decode(meta: Mapping[str, Any], *, snapshot: SnapshotId, commit: bytes) -> C
             late=meta.get("late") is True,
             amid=_maybe(meta, "amid"),
             sequence=_number(meta.get("sequence")) or 0,
+            machine=MachineId(_maybe(meta, "machine") or ""),
             root_mode=_bits(meta.get("root_mode")),
             staged=_maybe(meta, "staged"),
         )

@@ -72,11 +72,17 @@ def _read_change(row: Any) -> Change:
 
 _VOCABULARIES = ("OperationKind", "ScopeKind")
 """Words of which a newer takeback may know more: any text is accepted."""
+_TEXTS = (
+    "str",
+    "SessionId",
+    "CheckpointId",
+    "OperationId",
+    "SnapshotId",
+    "MachineId",
+    *_VOCABULARIES,
+)
 _SHAPES: dict[str, Shape] = {
-    **dict.fromkeys(
-        ("str", "SessionId", "CheckpointId", "OperationId", "SnapshotId", *_VOCABULARIES),
-        (_same, _only(str)),
-    ),
+    **dict.fromkeys(_TEXTS, (_same, _only(str))),
     "int": (_same, _only(int)),
     "float": (_same, _only(float, int)),
     "bool": (_same, _only(bool)),

@@ -12,8 +12,13 @@ if TYPE_CHECKING:
     CheckpointId = NewType("CheckpointId", str)
     SessionId = NewType("SessionId", str)
     OperationId = NewType("OperationId", str)
+    MachineId = NewType("MachineId", str)
+    Order = tuple[int, str, float, str]
+    """The order of all that happened in a workspace, on whatever machine: a number that is higher
+    than all that the machine knew of, and its name for what happened apart. Time and id are for
+    numbers that a power loss made a machine give twice."""
 else:
-    SnapshotId = CheckpointId = SessionId = OperationId = str
+    SnapshotId = CheckpointId = SessionId = OperationId = MachineId = str
 
 ID_LENGTH = 12
 _LETTERS = "abcdefghjkmnpqrstvwxyz"
@@ -38,6 +43,11 @@ def new_checkpoint_id() -> CheckpointId:
 def new_operation_id() -> OperationId:
     """Returns a fresh random id for one line of the operation log."""
     return OperationId(_random_id())
+
+
+def new_machine_id() -> MachineId:
+    """Returns a fresh random id for a machine; it says nothing of what that is called."""
+    return MachineId(_random_id())
 
 
 def new_workspace_id() -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from takeback.errors import UsageError
 from takeback.model import codec
 from takeback.model.change import Change
-from takeback.model.ids import CheckpointId, OperationId, SessionId, SnapshotId
+from takeback.model.ids import CheckpointId, MachineId, OperationId, SessionId, SnapshotId
 from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any, Final, Literal
+
+    from takeback.model.ids import Order
 
     OperationKind = Literal["rewind", "undo", "redo", "fork", "revert"]
     StepKind = Literal["undo", "redo"]
@@ -58,6 +60,12 @@ class Operation(Value):
     kind: OperationKind
     time: float
     sequence: int
+    machine: MachineId
+
+    @property
+    def order(self) -> Order:
+        """Where it stands among all checkpoints and operations of a workspace."""
+        return (self.sequence, self.machine, self.time, self.id)
 
 
 class Move(Operation):

@@ -26,11 +26,11 @@ class TimelineRow(NamedTuple):
 
     If a turn begins here, the fields from ``number`` to ``after`` are that turn's, as in
     ``model.timeline.Turn``; else ``state`` is None. ``outside`` counts the files that the person
-    changed before the turn. ``place`` orders all checkpoints and operations of a workspace.
+    changed before the turn. ``position`` orders all checkpoints and operations of a workspace.
     """
 
     id: str
-    place: int
+    position: int
     session: str
     kind: CheckpointKind
     time: float
@@ -51,7 +51,7 @@ class TimelineRow(NamedTuple):
 class Spot(NamedTuple):
     """Where a checkpoint is, shown in the list or not."""
 
-    place: int
+    position: int
     session: str
     kind: CheckpointKind
     turn: int | None

@@ -65,13 +65,13 @@ class Fold:
         self._root = root
         self.touched: dict[CheckpointId, None] = {}
 
-    def add(self, checkpoint: Checkpoint, place: int, changes: Sequence[CountedChange]) -> None:
+    def add(self, checkpoint: Checkpoint, position: int, changes: Sequence[CountedChange]) -> None:
         """Indexes a checkpoint with its changes and advances its session's turn."""
         self._reopen(checkpoint)
         named = self._named(checkpoint)
         owned = self._owned(checkpoint, changes, named)
         before = questions.session_by_id(self._ledger, checkpoint.session)
-        self._add(checkpoint, place, owned)
+        self._add(checkpoint, position, owned)
         self._index(checkpoint, changes)
         turn = self._move(checkpoint, before.newest if before is not None else None)
         if turn is not None and named:
@@ -90,12 +90,12 @@ class Fold:
         if newest is not None and left and newest.native == checkpoint.turn_id:
             self._write(newest.replace(state=RUNNING, ended=None))
 
-    def add_bare(self, checkpoint: Checkpoint, place: int) -> None:
+    def add_bare(self, checkpoint: Checkpoint, position: int) -> None:
         """Indexes a checkpoint with only what its own record says."""
-        self._add(checkpoint, place, ())
+        self._add(checkpoint, position, ())
 
-    def _add(self, checkpoint: Checkpoint, place: int, changes: Sequence[OwnedChange]) -> None:
-        self._ledger.add(checkpoint, place, changes)
+    def _add(self, checkpoint: Checkpoint, position: int, changes: Sequence[OwnedChange]) -> None:
+        self._ledger.add(checkpoint, position, changes)
         questions.note_session(self._ledger, checkpoint, event=checkpoint.kind not in _NOT_EVENTS)
 
     def _named(self, checkpoint: Checkpoint) -> dict[bytes, str]:
@@ -112,7 +112,7 @@ class Fold:
     ) -> list[OwnedChange]:
         if not changes:
             return []
-        open_turns = questions.open_turns(self._ledger)
+        open_turns = questions.open_turns(self._ledger, checkpoint.machine)
         own = next((t for t in open_turns if t.session == checkpoint.session), None)
         interrupted = self._of_the_interrupted(checkpoint, changes)
         owned = []

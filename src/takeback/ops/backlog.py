@@ -17,7 +17,7 @@ from takeback.ledger import gaps
 from takeback.model.checkpoint import Checkpoint
 from takeback.ops.attempt import Spoilt, attempt
 from takeback.store.checkpoints import checkpoint_of
-from takeback.store.namespace import is_log, session_ref
+from takeback.store.namespace import is_log, machine_of, session_of
 from takeback.store.operations import operation_of
 from takeback.store.records import read_record
 
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from takeback.model.operation import Operation
     from takeback.store.store import Store
 
-    Order = tuple[int, float, str, int]
+    Place = tuple[int, str, float, str, int]
+    """The order of a point, and how many of its parents stand at the very same one."""
 
 BATCH = 150
 """How many points are indexed and committed at once: about half a second, a few MB."""
@@ -44,13 +45,13 @@ class Waiting:
     def __init__(self, ref: str, commit: bytes, point: Checkpoint | Operation) -> None:
         self.ref = ref
         self.commit = commit
-        self.order: Order = (point.sequence, point.time, point.id, 0)
+        self.order: Place = (*point.order, 0)
         self._point: Checkpoint | Operation | None = point
 
-    def follow(self, before: Order) -> None:
+    def follow(self, before: Place) -> None:
         """Moves it after its own parent, whatever the numbers say."""
         if self.order <= before:
-            self.order = (*before[:3], before[3] + 1)
+            self.order = (*before[:4], before[4] + 1)
 
     def let_go(self) -> None:
         self._point = None
@@ -123,7 +124,9 @@ class Backlog:
             point, parents = attempt(lambda: self._decode(ref, commit))
         except Spoilt as spoilt:
             return None, self._pass_over(ref, commit, str(spoilt)), False
-        is_other = isinstance(point, Checkpoint) and session_ref(point.session) != ref
+        is_other = machine_of(ref) != point.machine or (
+            isinstance(point, Checkpoint) and session_of(ref) != point.session
+        )
         parent = parents[0] if parents else None
         return Waiting(ref, commit, point), parent, is_other
 

@@ -77,7 +77,7 @@ def browse(context: Context, ledger: Ledger, *, is_over: IsOver, limit: int = -1
         here=row_of(
             ledger,
             [(r.id, r.before if r.is_turn else None, r.after) for r in rows],
-            unused.shown_as(current_place(context, ledger, log)),
+            unused.shown_as(current_place(context, ledger)),
         ),
         gone=_gone(ledger, rows, sessions, log),
         mark=seen,
@@ -128,7 +128,7 @@ def _gone(
     if not log:
         return {}
     targets = questions.spots(ledger, [one.target for one in log if one.target is not None])
-    return gone(rows, sessions, log, targets, questions.operation_places(ledger))
+    return gone(rows, sessions, log, targets, questions.operation_positions(ledger))
 
 
 def gone(
@@ -136,7 +136,7 @@ def gone(
     sessions: Sequence[Session],
     log: Iterable[Move],
     targets: Mapping[str, Spot],
-    places: Mapping[str, int],
+    positions: Mapping[str, int],
 ) -> dict[str, str]:
     """Says for each turn that is no longer in the files how it went. Pure.
 
@@ -148,23 +148,23 @@ def gone(
 
     An operation makes the same turns gone as at its target, and those that came after it. An undo
     is no exception: its target is the undo snapshot. ``log`` is the operation log, oldest first;
-    ``targets`` has the places of their targets, ``places`` those of the operations.
+    ``targets`` has the positions of their targets, ``positions`` those of the operations.
     """
     by_id: dict[str, Session] = {s.id: s for s in sessions}
     owners = {row.id: row.session for row in rows}
     ascending = rows[::-1]
-    order = [row.place for row in ascending]
+    order = [row.position for row in ascending]
     states: list[tuple[int, dict[str, str]]] = [(-1, {})]
     for operation in log:
-        target, end = targets.get(operation.target or ""), places.get(operation.id)
+        target, end = targets.get(operation.target or ""), positions.get(operation.id)
         only_beside = operation.kind == FORK and not operation.moves_files
         if target is None or end is None or operation.paths or only_beside:
             continue
         family = _moved(by_id, operation, target)
-        then = next(state for place, state in reversed(states) if place < target.place)
+        then = next(state for at, state in reversed(states) if at < target.position)
         found = {id: way for id, way in states[-1][1].items() if owners[id] not in family}
         found |= {id: way for id, way in then.items() if owners[id] in family}
-        first = target.place if target.kind == PROMPT else target.place + 1
+        first = target.position if target.kind == PROMPT else target.position + 1
         for row in ascending[bisect_left(order, first) : bisect_left(order, end)]:
             if row.session in family and (row.is_turn or row.kind == STEER):
                 found[row.id] = TAKEN_BACK if operation.moves_files else LEFT

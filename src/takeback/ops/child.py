@@ -18,11 +18,11 @@ from takeback.ops.session_file import Berth
 from takeback.ops.transcript import read_now
 from takeback.store.checkpoints import (
     conversation_tree,
+    newest_checkpoint,
     read_coverage,
     write_checkpoint,
 )
 from takeback.store.conversation import read_conversation
-from takeback.store.namespace import session_ref
 from takeback.store.records import read_record
 from takeback.store.sink import PackSink
 
@@ -170,7 +170,7 @@ def write_child(
     if child.worktree is not None:
         elsewhere.begin(context, child, target, data, part)
         return
-    if context.store.refs.read(session_ref(child.id)) is not None:
+    if newest_checkpoint(context.store, child.id) is not None:
         return
     moment = forked_from(target.moment)
     first = target.replace(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from takeback.errors import StoreDamaged
 from takeback.ledger import sessions as questions
+from takeback.ledger.lineage import lineage
 from takeback.model.checkpoint import UNDO
 from takeback.model.ids import WORKSPACE_SESSION
 from takeback.model.timeline import OUTSIDE
@@ -18,17 +19,20 @@ from takeback.ops.running import RunningTurn, running_turns
 from takeback.ops.save import saved_since
 from takeback.ops.whereabouts import current_session
 from takeback.store import trees
+from takeback.store.location import read_location
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from takeback.ledger.ledger import Ledger
+    from takeback.ledger.lineage import Lineage
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SessionId, SnapshotId
     from takeback.model.timeline import OwnedChange, Turn
     from takeback.ops.capture import Captured
     from takeback.ops.context import Context
+    from takeback.store.store import Store
 
 
 class Facts(Value):
@@ -72,16 +76,20 @@ def facts(
     checkpoint whether its turn ended unannounced.
     """
     family = _family(ledger, target.session)
-    changes = questions.changed_since(ledger, target.id)
-    later = [one for one in ledger.after(target, everywhere=True) if one.session in family]
+    here = lineage_of(context.store, ledger)
+    changes = questions.changed_since(ledger, target.id, here)
+    after = ledger.after(target, everywhere=True)
+    later = [one for one in after if one.session in family and here.holds(one)]
     return Facts(
-        last_seen=last_seen(ledger),
-        at_work=frozenset(turn.session for turn in questions.open_turns(ledger)),
+        last_seen=last_seen(ledger, context.store.machine),
+        at_work=frozenset(
+            turn.session for turn in questions.open_turns(ledger, context.store.machine)
+        ),
         running=running_turns(context, ledger, is_over),
         inside=inside,
         others=_others(changes, target, family),
         own=frozenset(change.path for change in changes if change.who == OUTSIDE),
-        turns=_turns(ledger, target, changes),
+        turns=_turns(questions.turns_since(ledger, target.id, here), changes),
         ignored=_ignored(context, target, later, family),
         beyond=beyond(context.workspace, later),
         family=family,
@@ -109,11 +117,11 @@ def until_now(context: Context, captured: Captured, known: Facts) -> Facts:
     return known
 
 
-def last_seen(ledger: Ledger) -> SnapshotId | None:
+def last_seen(ledger: Ledger, machine: str | None) -> SnapshotId | None:
     """Returns the newest state that takeback knows: that of a checkpoint or after an operation."""
     from takeback.model.ids import SnapshotId
 
-    last = ledger.last_point(undo=False)
+    last = ledger.last_point(machine, undo=False) or ledger.last_point(undo=False)
     return None if last is None else SnapshotId(last.snapshot)
 
 
@@ -141,16 +149,20 @@ def _others(
 
 
 def _turns(
-    ledger: Ledger, target: Checkpoint, changes: Iterable[OwnedChange]
+    turns: Iterable[Turn], changes: Iterable[OwnedChange]
 ) -> tuple[tuple[Turn, frozenset[bytes]], ...]:
     paths: dict[str, set[bytes]] = {}
     for change in changes:
         if change.turn is not None:
             paths.setdefault(change.turn, set()).add(change.path)
-    return tuple(
-        (turn, frozenset(paths.get(turn.id, ())))
-        for turn in questions.turns_since(ledger, target.id)
-    )
+    return tuple((turn, frozenset(paths.get(turn.id, ()))) for turn in turns)
+
+
+def lineage_of(store: Store, ledger: Ledger) -> Lineage:
+    """Returns what of the ledger happened to the files here."""
+    known = read_location(store.directory)
+    made_by = known.machine if known is not None else ""
+    return lineage(ledger, store.machine or "", is_copy=made_by != store.machine)
 
 
 def _family(ledger: Ledger, session: str) -> frozenset[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from takeback.ledger import browse as questions
 from takeback.model.operation import history
-from takeback.store.operations import known_operations
+from takeback.store.operations import known_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from typing import Final, Literal
 
     from takeback.ledger.ledger import Ledger
-    from takeback.model.operation import Move
     from takeback.ops.context import Context
 
     Side = Literal["before", "after", "at"]
@@ -24,15 +23,15 @@ AFTER: Final = "after"
 AT: Final = "at"
 
 
-def current_place(context: Context, ledger: Ledger, log: list[Move] | None = None) -> str | None:
+def current_place(context: Context, ledger: Ledger) -> str | None:
     """Returns the checkpoint that the files are at: the newest, or where a rewind went.
 
     A rewind of the whole workspace counts until it is undone or something is captured; one of some
     paths, of only the conversation, or to a state that no checkpoint has leaves the files where
-    they were. ``log`` is the operation log, if the caller has read it already.
+    they were.
     """
-    newest = questions.newest_state(ledger)
-    steps = history(known_operations(context.store) if log is None else log).undo
+    newest = questions.newest_state(ledger, context.store.machine)
+    steps = history(known_here(context.store)).undo
     moved = (step.operation for step in reversed(steps))
     went = (one for one in moved if one.moves_files and not one.paths and one.target is not None)
     last = next(went, None)

@@ -48,32 +48,36 @@ class Indexing:
     def add(self, batch: Sequence[Waiting]) -> dict[str, str]:
         """Indexes one batch and returns how far its refs are indexed now."""
         ledger = self._ledger
-        place, state = ledger.last_place() + 1, ledger.state_now()
+        position = ledger.last_position() + 1
+        states: dict[str, str | None] = {}  # what is in the files of each machine
         fold = Fold(ledger, self._store.location.root)
         uncounted = []
         for waiting in batch:
             point = self._point(waiting)
             if point is None:
                 continue
+            if point.machine not in states:
+                states[point.machine] = ledger.state_now(point.machine, point.sequence)
+            state = states[point.machine]
             if not isinstance(point, Checkpoint):
                 # only a newer takeback can read what it did in its own way
-                if isinstance(point, Move) and self._add_operation(point, place, waiting):
-                    state = point.after
-                    place += 1
+                if isinstance(point, Move) and self._add_operation(point, position, waiting):
+                    states[point.machine] = point.after
+                    position += 1
                 continue
             is_copy = state is not None and _is_copy(point)
-            # a copy belongs to another place: no file was changed for it; a first one has nothing
+            # a copy belongs to another state: no file was changed for it; a first one has nothing
             # to be compared with
             old = point.snapshot if is_copy or state is None else state
             changes = self._changes(old, point, waiting)
-            if not self._add_checkpoint(fold, point, place, changes, waiting):
+            if not self._add_checkpoint(fold, point, position, changes, waiting):
                 continue
             if changes:
                 row = gaps.Uncounted(point.id, gaps.CHECKPOINT, old, point.snapshot)
                 uncounted.append(row)
-            place += 1
+            position += 1
             if not is_copy:
-                state = point.snapshot
+                states[point.machine] = point.snapshot
         for turn in fold.touched:
             uncounted += self._index_turn(turn)
         gaps.note_uncounted(ledger, uncounted)
@@ -102,16 +106,16 @@ class Indexing:
         self,
         fold: Fold,
         point: Checkpoint,
-        place: int,
+        position: int,
         changes: list[CountedChange],
         waiting: Waiting,
     ) -> bool:
         ledger = self._ledger
         try:
-            attempt(lambda: ledger.all_or_nothing(lambda: fold.add(point, place, changes)))
+            attempt(lambda: ledger.all_or_nothing(lambda: fold.add(point, position, changes)))
         except Spoilt as spoilt:
             try:  # the commit's own record is worth a row, whatever else fails
-                attempt(lambda: ledger.all_or_nothing(lambda: fold.add_bare(point, place)))
+                attempt(lambda: ledger.all_or_nothing(lambda: fold.add_bare(point, position)))
             except Spoilt:
                 self._lack(waiting, gaps.ROW, spoilt)
                 return False
@@ -119,10 +123,10 @@ class Indexing:
             changes.clear()
         return True
 
-    def _add_operation(self, operation: Move, place: int, waiting: Waiting) -> bool:
+    def _add_operation(self, operation: Move, position: int, waiting: Waiting) -> bool:
         def write() -> None:
             bytes.fromhex(operation.after)
-            self._ledger.add_operation(operation, place)
+            self._ledger.add_operation(operation, position)
 
         try:
             attempt(lambda: self._ledger.all_or_nothing(write))

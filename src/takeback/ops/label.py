@@ -20,7 +20,7 @@ def label(context: Context, ledger: Ledger, checkpoint: Checkpoint, name: str | 
         check_label(ledger, name, context.clock.now())
     with context.locked() as locked:
         if name is None:
-            remove_label(locked.lock, checkpoint.id)
+            remove_label(PackSink(locked.lock), checkpoint, context.clock.now())
         else:
             put_label(locked, checkpoint, name)
     return checkpoint.replace(label=name)

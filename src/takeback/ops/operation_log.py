@@ -31,11 +31,13 @@ class Logged(Value):
     """One line of the log. ``of`` is the operation that an undo or redo was about.
 
     ``next`` is ``undo`` or ``redo`` for the operation that this command would apply to.
+    ``here`` is False for what another machine did: it changed no file of this one.
     """
 
     operation: Operation
     of: Move | None = None
     next: StepKind | None = None
+    here: bool = True
 
     @property
     def session(self) -> str | None:
@@ -60,12 +62,18 @@ def named(operation: Move) -> str:
     return f"the {operation.kind} {way} {shown(operation.where)}"
 
 
-def logged(operations: Sequence[Operation]) -> list[Logged]:
-    """Returns the log, oldest first, each line with what it was about."""
+def logged(operations: Sequence[Operation], here: Sequence[Operation]) -> list[Logged]:
+    """Returns the log, oldest first, each line with what it was about.
+
+    ``here`` are the operations that were done to the files of this machine.
+    """
     by_id: dict[str | None, Move] = {move.id: move for move in moves(operations)}
-    stacks = history(operations)
+    stacks = history(here)
+    own = {operation.id for operation in here}
     marks = {steps[-1].operation.id: kind for kind, steps in _stacks(stacks) if steps}
-    return [Logged(one, by_id.get(_of(one)), marks.get(one.id)) for one in operations]
+    return [
+        Logged(one, by_id.get(_of(one)), marks.get(one.id), one.id in own) for one in operations
+    ]
 
 
 def _of(operation: Operation) -> str | None:

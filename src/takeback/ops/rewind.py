@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from takeback.errors import Refused, WriteFailed
 from takeback.model.checkpoint import UNDO
-from takeback.model.ids import CheckpointId, new_operation_id
+from takeback.model.ids import CheckpointId, MachineId, new_operation_id
 from takeback.model.operation import GOES, Move
 from takeback.ops import journal_entry
 from takeback.ops.capture import capture, draft, record
@@ -108,7 +108,8 @@ def _operation(context: Context, request: Request) -> Move:
         kind=request.kind,
         session=goal.session if of is None else of.session,
         time=context.clock.now(),
-        sequence=0,  # numbered when it is written
+        sequence=0,  # when it is written, it gets a number
+        machine=MachineId(""),  # and a name
         target=goal.id,
         before=CheckpointId(""),
         after=goal.tree,

@@ -100,7 +100,8 @@ def open_states(context: Context, ledger: Ledger, is_over: IsOver) -> dict[str, 
         newest = ledger.by_id(session.newest) if session is not None else None
         state = turn.state
         if newest is not None and session is not None:
-            there = _works(newest, session.last_event, now)
+            here = newest.machine == context.store.machine
+            there = here and _works(newest, session.last_event, now)
             if state == RUNNING and not (there and not is_over(newest)):
                 state = LEFT_UNFINISHED
             elif state == BACKGROUND and not there:
@@ -178,8 +179,7 @@ def _stores(home: str, environ: Mapping[str, str]) -> Iterator[Store]:
 
 def _newest(store: Store, caller: Caller) -> Iterator[Checkpoint]:
     """Yields the newest checkpoint of each session that may be the caller's."""
-    for name in store.refs.list(SESSIONS, damaged={}):
-        session = session_of(name)
+    for session in {session_of(ref): None for ref in store.refs.list(SESSIONS, damaged={})}:
         if session in caller.sessions or caller.agents or caller.above:
             newest = newest_checkpoint(store, session)
             if newest is not None and newest.agent is not None:

@@ -17,7 +17,7 @@ from takeback.model.snapshot import DIRECTORY, Entry, entry_mode
 from takeback.ops.failures import Translated
 from takeback.store import log, trees
 from takeback.store.checkpoints import newest_checkpoint
-from takeback.store.namespace import local_ref, session_id
+from takeback.store.namespace import LOCAL, by_machine, local_ref, session_id
 from takeback.store.records import chain, write_record
 from takeback.store.sink import PackSink
 from takeback.worktree.reading import Intake, Kept, keep
@@ -97,7 +97,7 @@ def _write(
     newest: Checkpoint | None,
     saved: Saved,
 ) -> None:
-    ref = local_ref(session_id(event.agent, event.session))
+    ref = local_ref(context.lock.machine, session_id(event.agent, event.session))
     tip = context.store.refs.read(ref)
     now = context.clock.now()
     trees_of = ((_INSIDE, saved.inside), (_OUTSIDE, saved.outside))
@@ -137,8 +137,9 @@ def saved_since(
     In its own session, and in those of its ``family``, in which it was continued.
     """
     found = []
-    for session in {checkpoint.session, *family}:
-        tip = store.refs.read(local_ref(session))
+    sessions = {checkpoint.session, *family}
+    tips = [tip for one in sessions for tip in by_machine(store.refs, LOCAL, one).values()]
+    for tip in tips:
         try:
             for record in chain(store, tip, over_damage=True):
                 if record.meta.get("type") != BEFORE_TOOL:

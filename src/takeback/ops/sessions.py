@@ -12,7 +12,7 @@ from takeback.ops.here import current_place, row_of
 from takeback.ops.notes import Looked, Untold, untold
 from takeback.ops.running import as_it_stands, open_states
 from takeback.store.checkpoints import newest_checkpoint
-from takeback.store.operations import known_operations, operations_back
+from takeback.store.operations import known_here, known_operations, operations_back
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def before_newest_turn(context: Context, ledger: Ledger, session: str) -> Checkp
 
 def _moves(context: Context) -> Iterator[Move]:
     """Yields the rewinds that are not undone, newest first."""
-    for step in reversed(history(known_operations(context.store)).undo):
+    for step in reversed(history(known_here(context.store)).undo):
         if step.operation.kind in (REWIND, FORK):
             yield step.operation
 

@@ -4,8 +4,11 @@
         ref of the session     ->  newest checkpoint  ->  the one before  ->  ...
         ref of what is local   ->  saved files of the newest  ->  ...
 
-Saved files (ignored ones) are commits of their own, written before the checkpoint that names their
-tree, so that they can be left out of what leaves this machine.
+A session belongs to the machine that its agent runs on. Where two machines wrote to one all the
+same, each has a ref of its own, which goes on from what it knew of the other's.
+
+Saved files (ignored ones) are commits of their own, written before the checkpoint that
+names their tree, so that whatever leaves this machine can leave them out.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from takeback.model.checkpoint import Checkpoint, decode
 from takeback.model.coverage import Coverage
 from takeback.model.ids import SnapshotId
 from takeback.model.snapshot import DIRECTORY
-from takeback.store.namespace import local_ref, session_ref
+from takeback.store.namespace import SESSIONS, by_machine, local_ref, session_ref
 from takeback.store.records import chain, read_record, write_record
 
 TYPE_CHECKING = False
@@ -51,10 +54,14 @@ def write_checkpoint(
     commit point, the ref of the session. A crash before that leaves no checkpoint. The
     snapshot's own objects were added to the same sink before.
     """
-    store, ref = sink.locked.store, session_ref(checkpoint.session)
+    locked = sink.locked
+    store, ref = locked.store, session_ref(locked.machine, checkpoint.session)
     tip = store.refs.read(ref)
-    # a draft has the number of the checkpoint that it follows
-    checkpoint = checkpoint.replace(sequence=sink.locked.next_sequence(above=checkpoint.sequence))
+    checkpoint = checkpoint.replace(
+        # a draft has the number of the one that it follows
+        sequence=locked.next_sequence(above=checkpoint.sequence),
+        machine=locked.machine,
+    )
     if bytes.fromhex(checkpoint.snapshot) == EMPTY_TREE:
         sink.add(TREE, b"")
     entries = [(DIRECTORY, _FILES, bytes.fromhex(checkpoint.snapshot))]
@@ -63,17 +70,18 @@ def write_checkpoint(
     if conversation is not None:
         entries.append((DIRECTORY, _CONVERSATION, conversation))
     local_tip, local = _write_saved(store, sink, checkpoint)
+    parent = tip or base or _newest_tip(store, checkpoint.session)
     commit = write_record(
         sink,
         {**checkpoint.encode(), "not_held": len(coverage.not_held)},
-        parents=_parents(tip, base),
+        parents=() if parent is None else (parent,),
         time=checkpoint.time,
         message=_message(checkpoint),
         entries=tuple(entries),
     )
     sink.publish()
     if local is not None:
-        store.refs.write(local_ref(checkpoint.session), local, expect=local_tip)
+        store.refs.write(local_ref(checkpoint.machine, checkpoint.session), local, expect=local_tip)
     store.refs.write(ref, commit, expect=tip)
     return checkpoint.replace(commit=commit)
 
@@ -81,8 +89,8 @@ def write_checkpoint(
 def _write_saved(
     store: Store, sink: ObjectSink, checkpoint: Checkpoint
 ) -> tuple[bytes | None, bytes | None]:
-    """Adds the commit that keeps the saved files; None if the newest one has them already."""
-    tip = store.refs.read(local_ref(checkpoint.session))
+    """Adds the commit that keeps the saved files; None when the newest one has them already."""
+    tip = store.refs.read(local_ref(checkpoint.machine, checkpoint.session))
     if checkpoint.saved is None:
         return tip, None
     tree = bytes.fromhex(checkpoint.saved)
@@ -107,10 +115,10 @@ def _keeps(store: Store, tip: bytes, tree: bytes) -> bool:
         return False
 
 
-def _parents(tip: bytes | None, base: bytes | None) -> tuple[bytes, ...]:
-    if tip is not None:
-        return (tip,)
-    return () if base is None else (base,)
+def _newest_tip(store: Store, session: str) -> bytes | None:
+    """Returns the newest of what other machines wrote of a session: this one goes on from there."""
+    newest = newest_checkpoint(store, session)
+    return None if newest is None else newest.commit
 
 
 def _message(checkpoint: Checkpoint) -> str:
@@ -139,13 +147,15 @@ def checkpoints_back(store: Store, tip: bytes | None) -> Iterator[Checkpoint]:
 
 
 def newest_checkpoint(store: Store, session: str) -> Checkpoint | None:
-    """Returns the newest readable checkpoint of a session, None if it has none.
+    """Returns the newest checkpoint of a session that reads, of any machine; None if it has none.
 
     An unreadable one must not be the end of its session: the next one follows the one before it,
     and ``verify`` reports it.
     """
-    found = next(checkpoints_back(store, store.refs.read(session_ref(session))), None)
-    return found if found is not None and found.session == session else None
+    tips = by_machine(store.refs, SESSIONS, session).values()
+    found = [next(checkpoints_back(store, tip), None) for tip in tips]
+    own = [newest for newest in found if newest is not None and newest.session == session]
+    return max(own, key=lambda checkpoint: checkpoint.order, default=None)
 
 
 def conversation_tree(record: Record) -> bytes | None:

@@ -1,50 +1,69 @@
-"""Labels: a name on a checkpoint. The ref pins the checkpoint against pruning."""
+"""Labels: a name on a checkpoint. The ref pins the checkpoint against pruning.
+
+Each machine has the names that it gave; the newest of them counts. To take a name off that
+another machine gave, this one gives an empty one.
+"""
 
 from __future__ import annotations
 
 from takeback.errors import StoreDamaged
-from takeback.store.namespace import LABELS, label_ref, labelled_by
+from takeback.store.namespace import LABELS, by_machine, label_ref, labelled_by, machine_of
 from takeback.store.records import read_record, write_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import CheckpointId
-    from takeback.store.locked import Locked
     from takeback.store.sink import PackSink
     from takeback.store.store import Store
 
 
 def write_label(sink: PackSink, checkpoint: Checkpoint, name: str, time: float) -> None:
     """Names a checkpoint, replacing its former name."""
-    store, ref = sink.locked.store, label_ref(checkpoint.id)
+    locked = sink.locked
+    store, ref = locked.store, label_ref(locked.machine, checkpoint.id)
+    tip = store.refs.read(ref)
     commit = write_record(
         sink,
-        {"type": "label", "checkpoint": checkpoint.id, "name": name},
-        parents=(checkpoint.commit,),
+        {
+            "type": "label",
+            "checkpoint": checkpoint.id,
+            "name": name,
+            "sequence": locked.next_sequence(),
+        },
+        # the former one too, so that who has fetched that can go on from it
+        parents=(checkpoint.commit,) if tip is None else (checkpoint.commit, tip),
         time=time,
         message=f"label {name}",
     )
     sink.publish()
-    store.refs.write(ref, commit, expect=store.refs.read(ref))
+    store.refs.write(ref, commit, expect=tip)
 
 
-def remove_label(locked: Locked, checkpoint: CheckpointId) -> bool:
-    """Removes the name of a checkpoint; False if it had none."""
-    store, ref = locked.store, label_ref(checkpoint)
-    tip = store.refs.read(ref)
-    if tip is None:
+def remove_label(sink: PackSink, checkpoint: Checkpoint, time: float) -> bool:
+    """Takes the name off a checkpoint; False if it had none."""
+    locked = sink.locked
+    store = locked.store
+    if not read_labels(store).get(checkpoint.id):
         return False
-    store.refs.delete(ref, expect=tip)
+    labels = by_machine(store.refs, LABELS, checkpoint.id)
+    own = labels.pop(locked.machine, None)
+    if labels:
+        write_label(sink, checkpoint, "", time)
+    elif own is not None:
+        store.refs.delete(label_ref(locked.machine, checkpoint.id), expect=own)
     return True
 
 
 def read_labels(store: Store) -> dict[CheckpointId, str]:
-    """Returns the name of each labelled checkpoint; a damaged label is skipped."""
-    found = {}
+    """Returns the name of each labelled checkpoint; a damaged label is passed over."""
+    found: dict[CheckpointId, tuple[float, str, str]] = {}
     for ref, oid in store.refs.list(LABELS, damaged={}).items():
         try:
-            found[labelled_by(ref)] = read_record(store, oid).text("name")
+            record = read_record(store, oid)
+            given = (record.number("sequence"), machine_of(ref), record.text("name"))
         except StoreDamaged:
-            continue  # verify reports it
-    return found
+            continue  # verify names it
+        checkpoint = labelled_by(ref)
+        found[checkpoint] = max(given, found.get(checkpoint, given))
+    return {checkpoint: name for checkpoint, (_, _, name) in found.items() if name}

@@ -28,6 +28,7 @@ from takeback.model import json_text
 from takeback.model.ids import new_workspace_id
 from takeback.model.path_text import to_bytes, to_text
 from takeback.model.value import Value
+from takeback.store.machine import machine_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,9 +47,10 @@ class Identity(Value):
 class StoreLocation(Value):
     """One store directory and the workspace root it was made for.
 
-    Without an identity the root is known to be the one that the store was last opened for. ``id``
-    is the workspace's own, ``also`` the other paths that it was seen at; both are empty if they
-    were not read.
+    Without an identity the root is known to be the one that the store was last opened for.
+    ``id`` is the workspace's own, ``also`` the other paths that it was seen at, ``machine`` the one
+    that made the store, and which a copy of it goes on from; all are empty where they were not
+    read.
     """
 
     directory: str
@@ -56,6 +58,7 @@ class StoreLocation(Value):
     identity: Identity | None
     id: str = ""
     also: tuple[bytes, ...] = ()
+    machine: str = ""
 
     @property
     def home(self) -> str:
@@ -252,13 +255,14 @@ def read_location(directory: str) -> StoreLocation | None:
     path, root, git = (record.get(key) for key in ("path", "root", "git"))
     if not isinstance(path, str) or not isinstance(root, str) or not isinstance(git, str):
         return None
-    own, also = record.get("id"), record.get("paths")
+    own, also, made_by = (record.get(key) for key in ("id", "paths", "machine"))
     return StoreLocation(
         directory,
         to_bytes(path),
         Identity(root, git),
         own if isinstance(own, str) else "",
         tuple(to_bytes(p) for p in also if isinstance(p, str)) if isinstance(also, list) else (),
+        made_by if isinstance(made_by, str) else "",
     )
 
 
@@ -271,9 +275,11 @@ def write_location(location: StoreLocation) -> None:
     known = read_location(location.directory)
     own = location.id or (known.id if known is not None else "") or new_workspace_id()
     also = location.also or (known.also if known is not None else ())
+    made_by = (known.machine if known is not None else "") or machine_of(location.home)
     record = {
         "v": 1,
         "id": own,
+        "machine": made_by,
         "path": to_text(location.root),
         "paths": [to_text(path) for path in also if path != location.root],
         "root": location.identity.root,

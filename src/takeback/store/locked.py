@@ -12,13 +12,20 @@ from __future__ import annotations
 
 from takeback import durable
 from takeback.errors import StoreDamaged
+from takeback.git.objects import BLOB, object_id
 from takeback.store import namespace
+from takeback.store.machine import machine_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
+    from takeback.model.ids import MachineId
     from takeback.store.store import Store
+
+
+_MARK = 40
+"""How long the word is for what other machines have."""
 
 
 class Locked:
@@ -40,22 +47,36 @@ class Locked:
         """Makes it invalid for everyone who still has it."""
         self._store = None
 
-    def next_sequence(self, *, above: int = 0) -> int:
-        """Returns a number higher than any given out before.
+    @property
+    def machine(self) -> MachineId:
+        """The machine that writes; it gets its name when it first does."""
+        return self.store.machine or machine_of(self.store.location.home)
 
-        It orders checkpoints and operations of all sessions, whatever the clock does. It is written
-        before it is used, so a kill leaves a gap and no number is used twice. After a power loss a
-        number may be used again; ``above``, the newest that the caller knows of, keeps the order
-        within a session, and to the ledger an equal number is only a tie.
+    def next_sequence(self, *, above: int = 0) -> int:
+        """Returns a number higher than any that the store has, of whatever machine.
+
+        It orders checkpoints and operations of all sessions, whatever the clocks do. It is
+        written before it is used, so a kill leaves a gap and gives no number twice. After a power
+        loss it may be one that was given; ``above``, the newest that the caller knows of, keeps
+        the order within a session, and to the ledger an equal number is only a tie.
         """
         store = self.store
         path = store.path("sequence")
+        others = namespace.of_others(store.refs, self.machine)
+        mark = _mark(others)
         try:
             with open(path, encoding="ascii") as file:
-                number = max(int(file.read()), above) + 1
+                word, *known = file.read().split()
+            number = int(word)
+            if known and len(known[0]) != _MARK:
+                raise ValueError(known)
+            if known != mark.split():  # another machine's work was fetched since
+                number = max(number, _highest_sequence(store, others))
         except (OSError, ValueError):
-            number = max(_highest_sequence(store), above) + 1
-        durable.replace_file(path, b"%d\n" % number, flush=False)
+            every = namespace.listed(store.refs, namespace.NUMBERED, {})
+            number = _highest_sequence(store, every)
+        number = max(number, above) + 1
+        durable.replace_file(path, f"{number} {mark}".rstrip().encode() + b"\n", flush=False)
         return number
 
     def raise_epoch(self) -> None:
@@ -91,12 +112,20 @@ class Locking:
         self._store.lock.release()
 
 
-def _highest_sequence(store: Store) -> int:
-    """Looks for the newest number in what the refs point to."""
+def _mark(refs: Mapping[str, bytes]) -> str:
+    """Returns a word that changes whenever one of these refs does; nothing for none."""
+    if not refs:
+        return ""
+    text = "".join(f"{ref} {tip.hex()}\n" for ref, tip in sorted(refs.items()))
+    return object_id(BLOB, text.encode()).hex()
+
+
+def _highest_sequence(store: Store, refs: Mapping[str, bytes]) -> int:
+    """Looks for the newest number in what some refs point to."""
     from takeback.store.records import read_record
 
     highest = 0
-    for tip in namespace.listed(store.refs, namespace.NUMBERED, {}).values():
+    for tip in refs.values():
         try:
             number = read_record(store, tip).meta.get("sequence")
         except StoreDamaged:

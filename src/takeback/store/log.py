@@ -31,8 +31,7 @@ def append_to(path: str, text: str, directory: str = "") -> None:
     ``directory`` is where it went wrong, written after a tab, which no other part of a line has.
     """
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    where = f"\t{shown(directory)}" if directory else ""
-    line = f"{stamp} {shown(' '.join(text.split()))}{where}\n".encode(errors="replace")
+    line = f"{stamp} {_line(text, directory)}\n".encode(errors="replace")
     try:
         fd = os.open(path, _FLAGS, 0o600)
         try:
@@ -45,23 +44,41 @@ def append_to(path: str, text: str, directory: str = "") -> None:
         return
 
 
-def complain(text: str, directory: str | bytes = "") -> None:
-    """Leaves a line where ``status`` finds it: in the home of all stores, without needing a store.
+def _line(text: str, directory: str) -> str:
+    where = f"\t{shown(directory)}" if directory else ""
+    return f"{shown(' '.join(text.split()))}{where}"
 
-    With ``directory`` it is shown in the workspace that this lies in, else in all of them. If
-    TAKEBACK_HOME itself is wrong, it goes to the default home, whatever is wrong with that.
+
+def complain(text: str, directory: str | bytes = "", *, once: bool = False) -> bool:
+    """Leaves a line where ``status`` finds it: in the home of all stores, whatever the store.
+
+    With the ``directory`` it is shown in the workspace that it lies in, else in all of them.
+    Where TAKEBACK_HOME itself is wrong, in the one that is used without it, whatever is wrong
+    with that. What is said ``once`` is not said again while it stands there. Returns whether it
+    was said.
     """
     usual = {**os.environ, "TAKEBACK_HOME": ""}
+    where = os.fsdecode(directory)
     for named, environ in ((takeback_home, os.environ), (home_named, usual)):
         try:
             home = named(environ)
             durable.make_directories(home)
-            append_to(os.path.join(home, "log"), text, os.fsdecode(directory))
-            return
+            path = os.path.join(home, "log")
+            if once and _has(path, text, where):
+                return False
+            append_to(path, text, where)
+            return True
         except (Refused, UsageError):
             continue
         except OSError:
-            return
+            break
+    return False
+
+
+def _has(path: str, text: str, directory: str) -> bool:
+    """Tells whether a log has a line, whenever that was written."""
+    line = _line(text, directory)
+    return any(known.partition(" ")[2] == line for known in read_from(path, last=_KEPT))
 
 
 def _shorten(path: str) -> None:

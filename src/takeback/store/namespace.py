@@ -1,17 +1,19 @@
 """The refs of a store: what each is called, what it stands for, and what a name may contain.
 
-    refs/takeback/sessions/<session>     the newest checkpoint of a session; it leads to the rest
-    refs/takeback/local/<session>        its newest saved files, which stay on this machine
-    refs/takeback/labels/<checkpoint>    the name that a person gave to a checkpoint
-    refs/takeback/operations             the newest line of the operation log
+    refs/takeback/sessions/<machine>/<session>    the newest checkpoint; it leads to the rest
+    refs/takeback/local/<machine>/<session>       its newest saved files
+    refs/takeback/labels/<machine>/<checkpoint>   the name that a person gave to a checkpoint
+    refs/takeback/operations/<machine>            the newest line of the operation log
 
-No other module spells a ref. Code that asks what happened here lists the kinds that it means, never
-all of ``refs/takeback``: anything else there, even of a newer takeback, is not a session.
+A machine (machine.py) writes the refs that have its name and no others; whoever asks reads those
+of all of them. No other module spells a ref. Whatever asks what happened here lists the kinds that
+it means, never all of ``refs/takeback``: what else is kept there, by a newer takeback too, is
+nobody's session.
 """
 
 from __future__ import annotations
 
-from takeback.model.ids import CheckpointId, SessionId, digest
+from takeback.model.ids import CheckpointId, MachineId, SessionId, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,11 +24,11 @@ _ROOT = "refs/takeback/"
 SESSIONS = _ROOT + "sessions/"
 LOCAL = _ROOT + "local/"
 LABELS = _ROOT + "labels/"
-OPERATIONS = _ROOT + "operations"
+OPERATIONS = _ROOT + "operations/"
 
 SHOWN = (SESSIONS, LABELS, OPERATIONS)
 """What people see of a store: a screen changes only if one of these moves."""
-NUMBERED = (SESSIONS, LOCAL, OPERATIONS)
+NUMBERED = (SESSIONS, LOCAL, LABELS, OPERATIONS)
 """Whose records have a sequence number."""
 
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+")
@@ -69,34 +71,64 @@ def _marked(text: str, whole: str) -> str:
     return f"{kept.replace('..', '__').lstrip('.-')}{_MARK}{digest(whole)}"
 
 
-def session_ref(session: str) -> str:
-    """Returns the ref of a session's checkpoints."""
-    return SESSIONS + session
+def session_ref(machine: str, session: str) -> str:
+    """Returns the ref of what a machine wrote of a session."""
+    return f"{SESSIONS}{machine}/{session}"
 
 
-def local_ref(session: str) -> str:
-    """Returns the ref of what a session saved for this machine only."""
-    return LOCAL + session
+def local_ref(machine: str, session: str) -> str:
+    """Returns the ref of what a session saved for this machine alone."""
+    return f"{LOCAL}{machine}/{session}"
 
 
-def label_ref(checkpoint: CheckpointId) -> str:
-    """Returns the ref of a checkpoint's label."""
-    return LABELS + checkpoint
+def label_ref(machine: str, checkpoint: CheckpointId) -> str:
+    """Returns the ref of the label that a machine gave to a checkpoint."""
+    return f"{LABELS}{machine}/{checkpoint}"
+
+
+def log_ref(machine: str) -> str:
+    """Returns the ref of a machine's operations."""
+    return OPERATIONS + machine
 
 
 def session_of(ref: str) -> SessionId:
-    """Returns the session of a ref of ``SESSIONS``."""
-    return SessionId(ref.removeprefix(SESSIONS))
+    """Returns the session that a ref of ``SESSIONS`` or ``LOCAL`` is of."""
+    return SessionId(ref.rpartition("/")[2])
 
 
 def labelled_by(ref: str) -> CheckpointId:
     """Returns the checkpoint that a ref of ``LABELS`` names."""
-    return CheckpointId(ref.removeprefix(LABELS))
+    return CheckpointId(ref.rpartition("/")[2])
+
+
+def machine_of(ref: str) -> MachineId:
+    """Returns the machine that writes a ref."""
+    return MachineId(ref.split("/")[3])
 
 
 def is_log(ref: str) -> bool:
-    """Tells whether a ref belongs to the operation log."""
-    return ref == OPERATIONS
+    """Tells whether a ref is of the operation log."""
+    return ref.startswith(OPERATIONS)
+
+
+def by_machine(refs: Refs, kind: str, name: str) -> dict[MachineId, ObjectId]:
+    """Returns what each machine has under one name of a kind: of one session, say."""
+    found = {}
+    for machine in refs.names(kind):
+        tip = refs.read(f"{kind}{machine}/{name}")
+        if tip is not None:
+            found[MachineId(machine)] = tip
+    return found
+
+
+def of_others(refs: Refs, machine: str) -> dict[str, ObjectId]:
+    """Returns the numbered refs that other machines wrote; nothing, and quickly, without any."""
+    found: dict[str, ObjectId] = {}
+    for kind in NUMBERED:
+        for other in refs.names(kind):
+            if other != machine:
+                found.update(refs.list(kind + other, damaged={}))
+    return found
 
 
 def listed(

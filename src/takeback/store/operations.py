@@ -1,11 +1,20 @@
-"""The operation log: one commit per line."""
+"""The operation log: one commit a line, and one chain a machine.
+
+        a1 -- a2 -- a3                 operations/A: what was done on A
+               \\
+                b3 -- b4               operations/B: a copy of the store, made when A was at a2
+
+What was done to the files *here* is the chain of this machine: undo and redo walk it. A copied
+store goes on from the log that it came with. What the others did is shown beside it, in one order.
+"""
 
 from __future__ import annotations
 
 from takeback.errors import StoreDamaged
 from takeback.model.codec import encode
 from takeback.model.operation import Operation, decode
-from takeback.store.namespace import OPERATIONS
+from takeback.store import location
+from takeback.store.namespace import OPERATIONS, log_ref
 from takeback.store.records import chain, read_record, write_record
 
 TYPE_CHECKING = False
@@ -18,19 +27,37 @@ if TYPE_CHECKING:
 
 
 def write_operation(sink: PackSink, operation: Operation) -> None:
-    """Appends a line; durable when it returns."""
-    store = sink.locked.store
-    tip = store.refs.read(OPERATIONS)
-    numbered = operation.replace(sequence=sink.locked.next_sequence(above=operation.sequence))
+    """Appends a line to this machine's log; durable when it returns."""
+    locked = sink.locked
+    store, ref = locked.store, log_ref(locked.machine)
+    tip = store.refs.read(ref)
+    parent = tip or newest_here(store)
+    numbered = operation.replace(
+        sequence=locked.next_sequence(above=operation.sequence), machine=locked.machine
+    )
     commit = write_record(
         sink,
         {"type": "operation", **encode(numbered)},
-        parents=() if tip is None else (tip,),
+        parents=() if parent is None else (parent,),
         time=operation.time,
         message=f"{operation.kind} {operation.id}",
     )
     sink.publish()
-    store.refs.write(OPERATIONS, commit, expect=tip)
+    store.refs.write(ref, commit, expect=tip)
+
+
+def newest_here(store: Store) -> bytes | None:
+    """Returns the commit of the newest line of what was done here; None if nothing was.
+
+    Raises StoreDamaged if the ref does not read.
+    """
+    logs = store.refs.names(OPERATIONS)
+    if not logs:
+        return None
+    if store.machine not in logs:  # a copy, in which nothing was done yet
+        known = location.read_location(store.directory)
+        return None if known is None else store.refs.read(log_ref(known.machine))
+    return store.refs.read(log_ref(store.machine))
 
 
 def operation_of(record: Record) -> Operation:
@@ -42,32 +69,32 @@ def operation_of(record: Record) -> Operation:
 
 
 def operations_back(store: Store) -> Iterator[Operation]:
-    """Yields the log, newest first, as far back as it can be read."""
+    """Yields what was done here, newest first, as far back as it reads back."""
     try:
-        for record in chain(store, store.refs.read(OPERATIONS)):
+        for record in chain(store, newest_here(store)):
             yield operation_of(record)
     except StoreDamaged:
         return
 
 
 def newest_operation(store: Store) -> Operation | None:
-    """Returns the last line of the log; None if there is none, or it cannot be read."""
+    """Returns what was done here last; None if nothing was, or it does not read back."""
     try:
-        tip = store.refs.read(OPERATIONS)
+        tip = newest_here(store)
         return operation_of(read_record(store, tip)) if tip is not None else None
     except StoreDamaged:
         return None
 
 
 def read_operations(store: Store, damaged: list[str] | None = None) -> list[Operation]:
-    """Returns the log, oldest first, as far back as it can be read without a gap.
+    """Returns what was done here, oldest first, as far back as it reads back without a gap.
 
     For undo and redo: a lost line must not keep later ones from being undone, but across a gap they
     could go to the wrong place. Why it goes no further is added to ``damaged``.
     """
     found: list[Operation] = []
     try:
-        for record in chain(store, store.refs.read(OPERATIONS)):
+        for record in chain(store, newest_here(store)):
             found.append(operation_of(record))
     except StoreDamaged as error:
         if damaged is not None:
@@ -75,12 +102,29 @@ def read_operations(store: Store, damaged: list[str] | None = None) -> list[Oper
     return found[::-1]
 
 
+def known_here(store: Store) -> list[Operation]:
+    """Returns the lines of what was done here that read, oldest first; to look at."""
+    try:
+        tip = newest_here(store)
+    except StoreDamaged:
+        return []
+    return [operation for _, operation in _readable(store, tip)][::-1]
+
+
 def known_operations(store: Store) -> list[Operation]:
-    """Returns the readable lines of the log, oldest first; only for display."""
-    found = []
-    for record in chain(store, store.refs.read(OPERATIONS), over_damage=True):
+    """Returns the lines of all machines' logs that read, oldest first; to look at."""
+    found: dict[bytes, Operation] = {}
+    for tip in store.refs.list(OPERATIONS, damaged={}).values():
+        for commit, operation in _readable(store, tip):
+            if commit in found:  # a log that goes on from another one
+                break
+            found[commit] = operation
+    return sorted(found.values(), key=lambda operation: operation.order)
+
+
+def _readable(store: Store, tip: bytes | None) -> Iterator[tuple[bytes, Operation]]:
+    for record in chain(store, tip, over_damage=True):
         try:
-            found.append(operation_of(record))
+            yield record.oid, operation_of(record)
         except StoreDamaged:
             continue
-    return found[::-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from takeback import durable
-from takeback.errors import ObjectMissing, StoreDamaged, StoreTooNew
+from takeback.errors import ObjectMissing, StoreDamaged, StoreTooNew, StoreTooOld
 from takeback.git.objects import (
     BLOB,
     COMMIT,
@@ -19,7 +19,7 @@ from takeback.git.packs import Packs
 from takeback.git.refs import Refs
 from takeback.paths import check_private
 from takeback.store import location as locations
-from takeback.store import namespace
+from takeback.store import machine, namespace
 from takeback.store.location import StoreLocation
 from takeback.store.lock import Lock
 from takeback.store.locked import Locking
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from takeback.git.process import Git
+    from takeback.model.ids import MachineId
 
-FORMAT = 1
+FORMAT = 2
 MOST_PACKS = 50
 """With more packs than this, reading slows down, and they are combined."""
 _TREES_KEPT = 4096
@@ -49,12 +50,13 @@ class Store:
             os.path.join(location.directory, "lock"), lambda: locations.locks_above(location)
         )
         self._environ = environ
+        self._machine: MachineId | None = None
         self._git: Git | None = None
         self._trees: dict[bytes, list[tuple[int, bytes, bytes]]] = {}
 
     @classmethod
     def open(cls, location: StoreLocation, environ: Mapping[str, str]) -> Store:
-        """Opens an existing store; raises StoreTooNew, StoreDamaged or Refused."""
+        """Opens an existing store; raises StoreTooNew, StoreTooOld, StoreDamaged or Refused."""
         check_private(os.path.dirname(location.directory), location.directory)
         path = os.path.join(location.directory, "format")
         try:
@@ -67,6 +69,8 @@ class Store:
                 f"the store has format {version}, this takeback knows format {FORMAT}",
                 hint="upgrade takeback; nothing was changed",
             )
+        if version < FORMAT:
+            raise StoreTooOld.at(location.directory, version)
         return cls(location, environ)
 
     @classmethod
@@ -86,6 +90,13 @@ class Store:
                 Trust(store).begin(locked)
                 durable.replace_file(store.path("format"), b"%d\n" % FORMAT)
         return store
+
+    @property
+    def machine(self) -> MachineId | None:
+        """The machine that this is; None as long as it has written nothing anywhere."""
+        if self._machine is None:
+            self._machine = machine.known_machine(self.location.home)
+        return self._machine
 
     @property
     def git(self) -> Git:

@@ -128,7 +128,7 @@ def operation(entry: Logged) -> Document:
     done = entry.operation
     head = {"id": done.id, "kind": done.kind, "time": timestamp(done.time)}
     effects = _effects(done) if isinstance(done, Move) else {}
-    return {**head, **effects, "next": entry.next}
+    return {**head, **effects, "next": entry.next, "machine": done.machine, "here": entry.here}
 
 
 def _effects(done: Move) -> Document:

@@ -33,6 +33,8 @@ def operation_words(entry: Logged, paint: Paint, now: float) -> str:
         entry.about,
         *(_effects(done) if isinstance(done, Move) else ()),
     ]
+    if not entry.here:
+        words.append("on another machine")
     if entry.next is not None:
         words.append(paint.strong(_NEXT[entry.next]))
     return "  ".join(words)

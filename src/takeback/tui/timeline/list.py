@@ -196,7 +196,7 @@ class TimelineList(ScrollView, can_focus=True):
         older = (
             at
             for at, row in enumerate(rows.rows)
-            if row.can_be_chosen and before is not None and row.item.place < before.place
+            if row.can_be_chosen and before is not None and row.item.position < before.position
         )
         return next(older, rows.indexes[rows.rows[-1].item.id] if before and len(rows) else 0)
 

@@ -105,9 +105,9 @@ def _joins(origins: Mapping[str, Spot], items: Sequence[TimelineRow]) -> dict[st
     joins = {}
     for session, spot in origins.items():
         above = known.get(spot.session, [])
-        at = bisect_right(above, spot.place, key=lambda item: item.place) - 1
+        at = bisect_right(above, spot.position, key=lambda item: item.position) - 1
         if at < 0:
             continue
-        exact = above[at].place == spot.place and spot.kind == PROMPT
+        exact = above[at].position == spot.position and spot.kind == PROMPT
         joins[session] = (above[at].id, BELOW if exact else ABOVE)
     return joins

@@ -1,0 +1,71 @@
+"""Which machine this is: a random name for one takeback home, made when it first writes.
+
+Every ref has one writer, the machine in its name, so what two machines wrote apart can be fetched
+from one store into the other and nothing is in the way (namespace.py).
+
+The file says where it stands itself: its inode and that of the home. Whoever copies the home, or
+restores it from a backup, copies the name too, and two machines of one name would write the same
+refs. So a file that stands elsewhere than it says is of another home, and this one gets a name of
+its own. A home that was moved, or that several hosts share, stays one machine. Nothing is lost by a
+new name: the log goes on from the old one's (operations.py).
+"""
+
+from __future__ import annotations
+
+import os
+
+from takeback import durable
+from takeback.model.ids import MachineId, looks_like_id, new_machine_id
+
+_LONGEST = 200
+
+
+def known_machine(home: str) -> MachineId | None:
+    """Returns the name of a home's machine; None if it has none of its own. Writes nothing."""
+    try:
+        fd = os.open(_path(home), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        name, _, where = os.read(fd, _LONGEST).decode("ascii", "replace").partition(" ")
+        is_here = where.strip() == _where(fd, home)
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+    return MachineId(name) if is_here and looks_like_id(name) else None
+
+
+def machine_of(home: str) -> MachineId:
+    """Returns the name of a home's machine, and makes one if it has none; durable."""
+    found = known_machine(home)
+    if found is None:
+        found = _make(home)
+    return found
+
+
+def _make(home: str) -> MachineId:
+    """Writes a new name. Of two processes that do so at once, one writes under a name used once."""
+    made = new_machine_id()
+    temporary = f"{_path(home)}.{os.getpid()}.tmp"
+    try:
+        durable.unlink(temporary)  # left by a dead process that had our number
+    except FileNotFoundError:
+        pass
+    fd = durable.create(temporary)
+    try:
+        durable.write(fd, f"{made} {_where(fd, home)}\n".encode())
+        durable.sync(fd)
+    finally:
+        os.close(fd)
+    durable.rename(temporary, _path(home))
+    durable.sync_directory(home)
+    return made
+
+
+def _where(fd: int, home: str) -> str:
+    return f"{os.fstat(fd).st_ino:x}-{os.stat(home).st_ino:x}"
+
+
+def _path(home: str) -> str:
+    return os.path.join(home, "machine")
