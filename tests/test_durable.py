@@ -186,3 +186,51 @@ def test_zeros_become_holes_and_read_the_same(tmp_path: Path, pieces: list[bytes
     assert (tmp_path / "new").read_bytes() == whole
     if whole.count(0) > 1 << 19 and status.st_blocks:
         assert status.st_blocks * 512 < len(whole) // 2
+
+
+def test_append_makes_a_log_follows_no_link_and_waits_for_no_fifo(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    assert durable.append(str(log), b"one\n") == 4
+    assert durable.append(str(log), b"two\n") == 8
+    assert (log.read_bytes(), log.stat().st_mode & 0o777) == (b"one\ntwo\n", 0o600)
+    (tmp_path / "link").symlink_to("log")
+    os.mkfifo(tmp_path / "fifo")
+    for name, reason in (("link", "symbolic"), ("fifo", "No such device")):
+        with pytest.raises(OSError, match=reason):
+            durable.append(str(tmp_path / name), b"three\n")
+    assert log.read_bytes() == b"one\ntwo\n"
+
+
+def test_a_lock_is_made_where_it_may_be_and_says_whose_it_is(tmp_path: Path) -> None:
+    path = str(tmp_path / "lock")
+    with pytest.raises(FileNotFoundError):
+        durable.open_lock(path, make=False)
+    fd = durable.open_lock(path, make=True)
+    for text in (b"a long line\n", b"short\n"):
+        durable.inscribe(fd, text)
+        assert Path(path).read_bytes() == text
+    os.close(fd)
+    os.close(durable.open_lock(path, make=False))
+    durable.make_private(path, 0o640)
+    assert os.stat(path).st_mode & 0o777 == 0o640
+
+
+def test_what_belongs_to_a_file_is_changed_by_steps_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+
+    class Listening:
+        def step(self, name: str) -> None:
+            steps.append(name)
+
+    fd = durable.create(str(tmp_path / "f"))
+    monkeypatch.setattr(durable, "faults", Listening())
+    durable.chown(fd, os.getuid(), os.getgid())
+    try:
+        durable.set_attribute(fd, "user.of_a_test", b"1")
+        assert os.getxattr(fd, "user.of_a_test") == b"1"
+    except OSError:  # a file system without attributes
+        pass
+    os.close(fd)
+    assert steps == ["chown", "attribute"]

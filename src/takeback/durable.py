@@ -2,7 +2,9 @@
 
 Every call below that changes a disk is one *step*. Between any two steps the process may
 be killed and on any of them the disk may fail; tests/crash does both at each step, through
-``faults``. Nothing else in takeback opens a file for writing, renames, links or removes.
+``faults``. Nothing else in takeback opens a file for writing, or creates, renames, links, removes
+or changes what belongs to one (tests/house holds that), but for SQLite with the ledger, git with
+our own store, and the demo, which plays an agent.
 
 Steps never follow a symbolic link in the last component, and inside a workspace they take a single
 component below an open directory, so swapping a directory for a link meanwhile cannot lead them
@@ -19,6 +21,7 @@ from takeback import kernel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable
     from typing import Protocol
 
@@ -226,6 +229,24 @@ def chmod(fd: int, mode: int) -> None:
         os.chmod(f"/proc/self/fd/{fd}", bits)
 
 
+def make_private(path: str, mode: int) -> None:
+    """Sets the permission bits of a file or directory of ours, by its path."""
+    _step("chmod")
+    os.chmod(path, mode)
+
+
+def chown(fd: int, user: int, group: int) -> None:
+    """Gives an open file to a user and a group."""
+    _step("chown")
+    os.fchown(fd, user, group)
+
+
+def set_attribute(fd: int, name: str, value: bytes) -> None:
+    """Sets an extended attribute of an open file."""
+    _step("attribute")
+    os.setxattr(fd, name, value)
+
+
 def replace_file(
     path: str,
     data: bytes,
@@ -330,7 +351,37 @@ def make_directories(path: str) -> None:
             continue
 
 
-def append(fd: int, data: bytes) -> None:
-    """Appends one record to a log that is open with O_APPEND."""
+def append(path: str, data: bytes) -> int:
+    """Appends one record to a log, made if it is not there; returns how long it is now.
+
+    Neither a link nor a FIFO is followed: where others may write, a link would lead elsewhere, and
+    a FIFO would keep an agent waiting.
+    """
     _step("append")
-    os.write(fd, data)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    fd = os.open(path, flags, 0o600)
+    try:
+        os.write(fd, data)
+        return os.fstat(fd).st_size
+    finally:
+        os.close(fd)
+
+
+def open_lock(path: str, *, make: bool) -> int:
+    """Opens a file that is only ever locked, made if it may be; returns its descriptor."""
+    _step("open")
+    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+    return os.open(path, flags | os.O_CREAT if make else flags, 0o600)
+
+
+def inscribe(fd: int, data: bytes) -> None:
+    """Gives an open file other bytes, for people to read: nothing relies on them."""
+    _step("overwrite")
+    os.ftruncate(fd, 0)
+    os.pwrite(fd, data, 0)
+
+
+def bind(door: socket.socket, name: str) -> None:
+    """Makes the file of a socket in the current directory."""
+    _step("bind")
+    door.bind(name)

@@ -20,7 +20,7 @@ import time
 from importlib import import_module
 from select import select
 
-from takeback import config, handover, hook, kernel
+from takeback import config, durable, handover, hook, kernel
 from takeback.adapters import BUILT_IN, loaded
 from takeback.c_modules import socket
 from takeback.doorkeeper import Doorkeeper, NotAdmitted, listen_for_names
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _LATER = (
     "ctypes",
     "encodings.ascii",
-    "takeback.app",
+    "takeback.app.engine",
     "takeback.git.child",
     "takeback.git.process",
     "takeback.events",
@@ -209,10 +209,10 @@ class _Door:
         temporary = f".{self._name}.{os.getpid()}"
         os.umask(0o077)
         listen_for_names(self._socket)
-        self._socket.bind(temporary)
+        durable.bind(self._socket, temporary)
         self._socket.listen(_BACKLOG)
         self._inode = os.lstat(temporary).st_ino
-        os.rename(temporary, self._name)  # an earlier standby sees that and ends
+        durable.rename(temporary, self._name)  # an earlier standby sees that and ends
         self._make_room()
 
     def _make_room(self) -> None:
@@ -226,7 +226,7 @@ class _Door:
                     continue
         for _, name in sorted(found)[: -(_MOST_KINDS - 1)]:
             try:
-                os.unlink(name)
+                durable.unlink(name)
             except OSError:
                 continue
 
@@ -250,7 +250,7 @@ class _Door:
     def close(self) -> None:
         """Closes it for good; hooks that wait at it do everything themselves."""
         if self.is_ours():
-            os.unlink(self._name)
+            durable.unlink(self._name)
         self._socket.close()
 
 

@@ -65,7 +65,7 @@ class Agent:
 
     def prompts(self) -> list[object]:
         """Returns the recorded prompts, oldest first; nothing may have gone wrong."""
-        assert self.failures() == []
+        assert self.failures() == [], self.failures()
         return self.log()
 
     def log(self) -> list[object]:

@@ -1,13 +1,21 @@
 """Scribe for takeback: what its hooks say, and its sessions, which are files of JSON lines.
 
-    {"turn": "t1", "by": "person", "text": "..."}       one line for each thing that was said
+{"turn": "t1", "by": "person", "text": "..."}       one line for each thing that was said
 """
 
 import os
 import uuid
 
-from takeback.agents import Agent, AgentEvent, Generic, NewSession, Resume
-from takeback.agents import events, fields, json_lines_in
+from takeback.agents import (
+    Agent,
+    AgentEvent,
+    Generic,
+    NewSession,
+    Resume,
+    events,
+    fields,
+    json_lines_in,
+)
 
 agent = Agent(
     name="scribe",

@@ -1,6 +1,7 @@
 """Scribe fulfils what takeback asks of every agent."""
 
 import takeback_scribe
+
 from takeback.testing import AgentContract
 
 SESSION = "7c1f7f0e-5a49-4b21-9d64-3f9f4d9a2c11"

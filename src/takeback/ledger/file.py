@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 
+from takeback import durable
 from takeback.errors import LedgerDamaged, LedgerUnwritable
 from takeback.ledger.schema import MIGRATIONS
 
@@ -68,8 +69,8 @@ class LedgerFile:
 
     def _prepare(self) -> None:
         try:
-            if self._path != IN_MEMORY:
-                os.chmod(self._path, 0o600)
+            if self._path != IN_MEMORY and os.stat(self._path).st_mode & 0o077:
+                durable.make_private(self._path, 0o600)
             self._db.execute("pragma journal_mode = wal")
             self._db.execute("pragma synchronous = normal")
             self._db.execute("pragma foreign_keys = on")
@@ -175,6 +176,6 @@ def remove(path: str) -> None:
     """Deletes a ledger's files; the store has everything that was in them."""
     for suffix in ("", "-wal", "-shm"):
         try:
-            os.unlink(path + suffix)
+            durable.unlink(path + suffix)
         except FileNotFoundError:
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from takeback import durable
 from takeback.errors import Command, GitUnusable, InUse, StoreDamaged
 from takeback.git.pack import TEMPORARY
 from takeback.git.process import check_version
@@ -119,7 +120,7 @@ def _disk(context: Context) -> Finding:
 def _private(context: Context) -> Finding:
     mode = os.stat(context.store.directory).st_mode & 0o777
     if mode & 0o077:
-        os.chmod(context.store.directory, 0o700)
+        durable.make_private(context.store.directory, 0o700)
         return Finding("store", MENDED, f"others could read the store (mode {mode:03o}); now 700")
     return Finding("store", OK, f"{context.store.directory} is private")
 
@@ -130,7 +131,7 @@ def _leftovers(context: LockedContext) -> Finding:
     removed = 0
     for name in os.listdir(directory):
         if name.startswith((TEMPORARY, "tmp_pack_", "tmp_idx_")):
-            os.unlink(os.path.join(directory, name))
+            durable.unlink(os.path.join(directory, name))
             removed += 1
     if removed:
         return Finding("packs", MENDED, f"{removed} temporary files of dead processes removed")

@@ -14,6 +14,7 @@ import fcntl
 import os
 import time
 
+from takeback import durable
 from takeback.errors import InUse, TakebackError, WriteFailed
 
 TYPE_CHECKING = False
@@ -48,7 +49,7 @@ class Lock:
         try:
             for path in self._above():
                 try:
-                    fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+                    fd = durable.open_lock(path, make=False)
                 except FileNotFoundError:  # the store was forgotten a moment ago
                     continue
                 self._shared.append(fd)
@@ -63,8 +64,7 @@ class Lock:
             raise
 
     def _own(self, holder: str, deadline: float) -> int:
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        fd = os.open(self._path, flags, 0o600)
+        fd = durable.open_lock(self._path, make=True)
         try:
             _wait_for(fd, fcntl.LOCK_EX, deadline)
             if not _is_at(fd, self._path):
@@ -120,8 +120,7 @@ def _wait_for(fd: int, how: int, deadline: float) -> None:
 
 def _say_who(fd: int, holder: str) -> None:
     try:
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, f"process {os.getpid()} ({holder})\n".encode(), 0)
+        durable.inscribe(fd, f"process {os.getpid()} ({holder})\n".encode())
     except OSError:  # a full disk: the lock is held all the same, by an unnamed holder
         return
 

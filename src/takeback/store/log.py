@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from takeback.store.store import Store
 
 _KEPT = 1 << 18
-_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-"""If others may write there, a link could lead elsewhere, and a FIFO keep an agent waiting."""
 
 
 def append(store: Store, text: str) -> None:
@@ -33,12 +31,7 @@ def append_to(path: str, text: str, directory: str = "") -> None:
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     line = f"{stamp} {_line(text, directory)}\n".encode(errors="replace")
     try:
-        fd = os.open(path, _FLAGS, 0o600)
-        try:
-            durable.append(fd, line)
-        finally:
-            os.close(fd)
-        if os.path.getsize(path) > _KEPT:
+        if durable.append(path, line) > _KEPT:
             _shorten(path)
     except OSError:
         return

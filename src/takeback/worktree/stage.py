@@ -189,7 +189,7 @@ def _inherit(fd: int, dir_fd: int, name: bytes) -> None:
     mine = os.fstat(fd)
     if (old.st_uid, old.st_gid) != (mine.st_uid, mine.st_gid):
         try:
-            os.fchown(fd, old.st_uid, old.st_gid)
+            durable.chown(fd, old.st_uid, old.st_gid)
         except OSError:
             pass  # only the owner's own groups are allowed, or root
     if hasattr(os, "listxattr"):
@@ -206,7 +206,7 @@ def _inherit_attributes(fd: int, dir_fd: int, name: bytes) -> None:
     try:
         for attribute in os.listxattr(source):
             if attribute.startswith("user."):
-                os.setxattr(fd, attribute, os.getxattr(source, attribute))
+                durable.set_attribute(fd, attribute, os.getxattr(source, attribute))
     except OSError:
         pass  # the file system has no attributes, or no room for them
     finally:
