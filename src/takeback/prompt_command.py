@@ -97,7 +97,7 @@ def _answer(tb: Engine, session: str, typed: _Typed) -> Answered:
     step = step_named(word)
     if step is not None:
         if typed.agreed:
-            tb.recover_instead_of(step)
+            proposals.recover_before(tb, step)
         return _proposed(tb, proposals.next_step(tb, step), typed)
     if word == "status":
         return _shown(*status_lines(tb.status(), _PLAIN, time.time()))

@@ -7,7 +7,7 @@ face.
 from __future__ import annotations
 
 from takeback.errors import Refused
-from takeback.model.operation import FORK, REWIND, UNDO, Move
+from takeback.model.operation import FORK, REWIND, UNDO, Move, step_named
 from takeback.model.policy import NO_OVERRIDES, Overrides
 from takeback.model.value import Value
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from takeback.model.ids import CheckpointId
     from takeback.model.operation import OperationKind, ScopeKind, StepKind
     from takeback.model.plan import Outcome, Plan
+    from takeback.ops.recover import Recovered
 
     Planning = Callable[[Engine, Overrides], Plan]
     Going = Callable[[Engine, Overrides, Plan | None], Outcome]
@@ -80,6 +81,19 @@ class Proposal(Value):
             and self.goal == other.goal
             and of == others
         )
+
+
+def recover_before(tb: Engine, kind: OperationKind) -> Recovered | None:
+    """Recovers what was interrupted: every plan that is carried out is about whole files.
+
+    Raises RecoveredInstead for an undo or redo: they mean another operation then. Called before
+    their proposal is made, as the interrupted operation may be the only one.
+    """
+    step = step_named(kind)
+    if step is None:
+        return tb.recover()
+    tb.recover_instead_of(step)
+    return None
 
 
 def rewind(

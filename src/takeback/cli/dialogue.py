@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from takeback.app import proposal as proposals
 from takeback.cli.refusals import Refusals
 from takeback.cli.terminal import agrees, ask
 from takeback.errors import PartlyDone, Refused
@@ -73,6 +74,9 @@ class Dialogue:
 
     def ask_and_go(self) -> int:
         """Asks, unless told to go ahead, and carries it out."""
+        recovered = proposals.recover_before(self._tb, self._proposal.kind)
+        if recovered is not None:
+            self._output.note(recovered.sentence())
         if self._call.yes:
             return self.go_ahead()
         before: Plan | None = None
@@ -96,7 +100,7 @@ class Dialogue:
 
     def go_ahead(self) -> int:
         """Carries it out without asking: it was agreed to, or nothing existing is changed."""
-        return self._arrive(self._proposal.going(self._tb, self._allowed, None))
+        return self._arrive(self._proposal.carry_out(self._tb, self._allowed))
 
     def _plan(self) -> Plan:
         return self._proposal.plan(self._tb, self._allowed)

@@ -10,10 +10,12 @@ from __future__ import annotations
 import os
 
 from takeback.app import actions
+from takeback.app import proposal as proposals
 from takeback.app.actions import destination_of
 from takeback.cli.dialogue import DECLINED
 from takeback.cli.refusals import Refusals, number_of
 from takeback.errors import PartlyDone, UsageError
+from takeback.model.operation import REWIND
 from takeback.model.policy import NO_OVERRIDES
 from takeback.visible import shown
 from takeback.words import choices as words
@@ -52,7 +54,7 @@ def pick_plain(
     ``ask`` returns a line without its end, empty at the end of the input. ``room`` is how wide
     the terminal is, if there is one.
     """
-    recovered = tb.recover()  # as every changing command does: a plan needs whole files
+    recovered = proposals.recover_before(tb, REWIND)
     if recovered is not None:
         say(shown(recovered.sentence()))
     try:

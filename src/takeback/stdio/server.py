@@ -215,7 +215,7 @@ class StdioServer:
 
     def _step(self, request: Document, kind: StepKind) -> Document:
         with self._at(request) as tb:
-            tb.recover_instead_of(kind)
+            proposals.recover_before(tb, kind)
             return self._done(tb, proposals.next_step(tb, kind), request)
 
     def _done(self, tb: Engine, proposal: Proposal, request: Document) -> Document:

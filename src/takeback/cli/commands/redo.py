@@ -16,6 +16,6 @@ def command(call: Call, **waived: bool) -> int:
     with call.open("redo", note=call.dry_run) as tb:
         if not call.dry_run:
             require_yes(call, "redo")
-            tb.recover_instead_of(REDO)
+            proposal.recover_before(tb, REDO)
         dialogue = Dialogue(call, tb, proposal.next_step(tb, REDO), allowed)
         return dialogue.show_plan() if call.dry_run else dialogue.ask_and_go()

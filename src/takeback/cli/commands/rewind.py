@@ -65,9 +65,6 @@ def command(
         if call.dry_run:
             return dialogue.show_plan()
         require_yes(call, "rewind")
-        recovered = tb.recover()  # before the plan, which needs whole files
-        if recovered is not None:
-            call.output.note(recovered.sentence())
         return dialogue.ask_and_go()
 
 

@@ -35,7 +35,7 @@ def command(call: Call, operation: str | None, **waived: bool) -> int:
     with call.open("undo", note=call.dry_run) as tb:
         if not call.dry_run:
             require_yes(call, "undo")
-            tb.recover_instead_of(UNDO)
+            proposal.recover_before(tb, UNDO)
         dialogue = Dialogue(call, tb, _proposal(tb, operation), allowed)
         return dialogue.show_plan() if call.dry_run else dialogue.ask_and_go()
 
