@@ -11,7 +11,7 @@ from takeback.app.actions import Action, actions, destination_of, proposal_of
 from takeback.app.engine import Engine
 from takeback.ops.timeline import TimelineEntry
 from takeback.tui.keys import ACTIONS
-from takeback.words.choices import obstacle, title
+from takeback.words.actions import obstacle, title
 from tests.support.journey import write_files
 from tests.tui.stage import tell_story
 

@@ -13,7 +13,7 @@ from takeback.model.ids import CheckpointId, SessionId, SnapshotId
 from takeback.model.plan import LeftAlone, Plan, Refusal
 from takeback.model.policy import Overrides
 from takeback.model.session import Resume
-from takeback.words import choices, render
+from takeback.words import choices, refusals, render
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,22 +40,25 @@ def a_plan(*refused: Refusal, **fields: object) -> Plan:
 def test_every_refusal_that_can_be_waived_is_a_question_that_sets_one_field(code: Any) -> None:
     found = Refusal(code, "something is so", WAIVERS[code])
     plan = a_plan(found)
-    asked = choices.refusal(found, plan)
+    asked = refusals.refusal(found, plan)
     assert "--" not in asked.title + asked.consequence
-    assert choices.can_be_answered(plan)
+    assert refusals.can_be_answered(plan)
     for answer in asked.answers:
         assert getattr(Overrides(**{answer.field: True}), answer.field)
-        assert answer.field in choices.ANSWERABLE
-        assert next(choices.agreed_lines([answer.field])) == "You agreed:"
+        assert answer.field in refusals.ANSWERABLE
+        assert next(refusals.agreed_lines([answer.field])) == "You agreed:"
     assert (asked.word is not None) == (code == "mass_delete")
 
 
 @pytest.mark.parametrize("code", ["inside_turn", "colliding_names", "disk_space", "one day"])
 def test_a_refusal_without_waivers_is_waived_by_nothing(code: Any) -> None:
     plan = a_plan(Refusal(code, "it cannot be"))
-    assert choices.refusal(plan.refused[0], plan).answers == ()
-    assert not choices.can_be_answered(plan)
-    assert list(choices.refused_lines(plan)) == ["refused: It cannot be.", "It cannot be done now."]
+    assert refusals.refusal(plan.refused[0], plan).answers == ()
+    assert not refusals.can_be_answered(plan)
+    assert list(refusals.refused_lines(plan)) == [
+        "refused: It cannot be.",
+        "It cannot be done now.",
+    ]
 
 
 def test_an_empty_plan_says_whether_that_is_as_it_should_be() -> None:

@@ -9,7 +9,8 @@ from takeback.cli.refusals import Refusals
 from takeback.cli.terminal import agrees, ask
 from takeback.errors import PartlyDone, Refused
 from takeback.model.policy import Overrides
-from takeback.words import choices, documents, plans, render, waivers
+from takeback.words import choices, documents, plans, refusals, render, waivers
+from takeback.words.text import NOTHING_CHANGED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,11 +113,11 @@ class Dialogue:
 
     def _waived(self, plan: Plan) -> bool:
         """Asks about each refusal separately; raises Refused if one cannot be waived."""
-        if not choices.can_be_answered(plan):
+        if not refusals.can_be_answered(plan):
             from takeback.ops.rewind import refused
 
             raise refused(plan)
-        self._output.aside([choices.questions_first(plan)])
+        self._output.aside([refusals.questions_first(plan)])
         asking = Refusals(_line, lambda text: self._output.aside([text]), ways="or q")
         given = asking.answers(plan)
         if given is not None:
@@ -124,7 +125,7 @@ class Dialogue:
         return given is not None
 
     def _declined(self) -> int:
-        self._output.note(choices.NOTHING_CHANGED)
+        self._output.note(NOTHING_CHANGED)
         return DECLINED
 
     def _arrive(self, outcome: Outcome) -> int:

@@ -9,7 +9,8 @@ from importlib import import_module
 import click
 
 from takeback import durable
-from takeback.cli.options import Call, global_options
+from takeback.cli.global_options import global_options
+from takeback.cli.options import Call
 from takeback.cli.output import flush, prepare_streams
 from takeback.cli.terminal import Unanswered
 from takeback.errors import Bug, TakebackError, UsageError, WriteFailed
@@ -131,7 +132,7 @@ def run(args: Sequence[str]) -> int:
     except click.ClickException as error:
         return _say(call, TakebackError(error.format_message()))
     except Unanswered as left:
-        from takeback.words.choices import NOTHING_CHANGED
+        from takeback.words.text import NOTHING_CHANGED
 
         call.output.note(str(left) or NOTHING_CHANGED)
         return INTERRUPTED

@@ -18,10 +18,12 @@ from takeback.errors import PartlyDone, UsageError
 from takeback.model.operation import REWIND
 from takeback.model.policy import NO_OVERRIDES
 from takeback.visible import shown
+from takeback.words import actions as action_words
 from takeback.words import choices as words
-from takeback.words import render
+from takeback.words import refusals, render
 from takeback.words.listing import Columns
 from takeback.words.paint import Paint
+from takeback.words.text import NOTHING_CHANGED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +63,7 @@ def pick_plain(
         return _Picking(tb, ask, say, now, room).pick()
     except _Ended as end:
         if end.status:
-            say(words.NOTHING_CHANGED)
+            say(NOTHING_CHANGED)
         return end.status
 
 
@@ -149,7 +151,7 @@ class _Picking:
     def _action(self, offered: Sequence[actions.Action], about: str) -> ActionName | None:
         self._say(f"Go back to {shown(about)}")
         for at, action in enumerate(offered, 1):
-            self._say(f"{at:>4}  {words.offer(action)}")
+            self._say(f"{at:>4}  {action_words.offer(action)}")
         while True:
             typed = self._line("what to do, b to step back, or q: ")
             if typed is None:
@@ -161,7 +163,7 @@ class _Picking:
             chosen = offered[number - 1]
             if chosen.is_possible:
                 return chosen.name
-            self._say(f"{words.title(chosen)}: {words.obstacle(chosen)}.")
+            self._say(f"{action_words.title(chosen)}: {action_words.obstacle(chosen)}.")
 
     def _label(self, found: Choices) -> int:
         before = found.checkpoint
@@ -193,7 +195,7 @@ class _Picking:
         while True:
             plan = proposal.plan(self._tb, overrides)
             self._show(proposal, plan)
-            if plan.does_nothing or not words.can_be_answered(plan):
+            if plan.does_nothing or not refusals.can_be_answered(plan):
                 return None
             if plan.refused:
                 given = self._refusals.answers(plan)
@@ -215,7 +217,7 @@ class _Picking:
             self._say(render.nothing_to_do(plan))
         for line in words.plan_lines(proposal, plan, _PLAIN):
             self._say(line)
-        for line in words.refused_lines(plan):
+        for line in refusals.refused_lines(plan):
             self._say(line)
 
     def _arrive(self, proposal: Proposal, outcome: Outcome) -> int:

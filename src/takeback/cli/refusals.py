@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from takeback.visible import shown
-from takeback.words import choices as words
+from takeback.words import refusals
 from takeback.words.text import shown_path
 
 TYPE_CHECKING = False
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from takeback.model.plan import Plan
-    from takeback.words.choices import Question
+    from takeback.words.refusals import Question
 
 
 class Refusals:
@@ -28,7 +28,7 @@ class Refusals:
         """Returns the chosen fields of ``Overrides``; None if the person steps back."""
         given: dict[str, bool] = {}
         for found in plan.refused:
-            field = self._answer(words.refusal(found, plan))
+            field = self._answer(refusals.refusal(found, plan))
             if field is None:
                 return None
             given[field] = True
@@ -54,12 +54,12 @@ class Refusals:
 
     def _word(self, word: str, field: str) -> str | None:
         while True:
-            typed = self._ask(f"{words.type_it(word)} ")
+            typed = self._ask(f"{refusals.type_it(word)} ")
             if typed is None:
                 return None
             if typed == word:
                 return field
-            self._say(words.not_it(typed))
+            self._say(refusals.not_it(typed))
 
 
 def number_of(typed: str, most: int) -> int | None:

@@ -19,7 +19,7 @@ from takeback.events import Speaker, hear
 from takeback.model.operation import REDO, UNDO
 from takeback.stdio import requests
 from takeback.store.namespace import session_id
-from takeback.words import answers, documents, errors
+from takeback.words import answers, documents, errors, status_documents
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class StdioServer:
 
     def _status(self, request: Document) -> Document:
         with self._at(request) as tb:
-            return documents.status(tb.status(look=True))
+            return status_documents.status(tb.status(look=True))
 
     def _counts(self, request: Document) -> Document:
         """Says in one line how much is kept; nothing if nothing is to be kept."""

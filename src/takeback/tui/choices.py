@@ -11,7 +11,7 @@ from takeback.app.actions import CANCEL, GROUPS, Action
 from takeback.tui.dialog import Dialog, Title
 from takeback.tui.keys import ACTIONS
 from takeback.visible import shown
-from takeback.words import choices as words
+from takeback.words import actions as words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

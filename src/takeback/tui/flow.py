@@ -26,6 +26,7 @@ from takeback.tui.progress_screen import working
 from takeback.tui.recovery import Recovery
 from takeback.tui.text_prompt import TextPrompt
 from takeback.words import choices as words
+from takeback.words import refusals
 from takeback.words.render import way_back
 
 TYPE_CHECKING = False
@@ -157,7 +158,7 @@ class Flow:
         overrides, note = NO_OVERRIDES, None
         while True:
             plan = await self._plan(proposal, overrides)
-            agreed = [name for name in words.ANSWERABLE if getattr(overrides, name)]
+            agreed = [name for name in refusals.ANSWERABLE if getattr(overrides, name)]
             if not await self._app.push_screen_wait(
                 PlanScreen(proposal, plan, agreed=agreed, note=note)
             ):
@@ -188,7 +189,7 @@ class Flow:
         """Asks about each refusal separately; returns the chosen fields of ``Overrides``."""
         given: dict[str, bool] = {}
         for number, refusal in enumerate(plan.refused, 1):
-            question = words.refusal(refusal, plan)
+            question = refusals.refusal(refusal, plan)
             answer = await self._app.push_screen_wait(
                 RefusalScreen(question, number, len(plan.refused))
             )

@@ -14,7 +14,8 @@ from textual.widgets import Button, Input, Static
 from takeback.tui.body import PAINT, Body
 from takeback.tui.dialog import SCROLLING, Choice, Dialog, Title
 from takeback.words import choices as words
-from takeback.words.choices import Answer
+from takeback.words import refusals
+from takeback.words.refusals import Answer
 from takeback.words.text import shown_path
 
 TYPE_CHECKING = False
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from takeback.app.proposal import Proposal
     from takeback.model.plan import Plan
     from takeback.model.policy import Waiver
-    from takeback.words.choices import Question
+    from takeback.words.refusals import Question
 
 
 class PlanScreen(Dialog[bool | None]):
@@ -60,7 +61,7 @@ class PlanScreen(Dialog[bool | None]):
 
     @property
     def _can_go_on(self) -> bool:
-        return not self._plan.does_nothing and words.can_be_answered(self._plan)
+        return not self._plan.does_nothing and refusals.can_be_answered(self._plan)
 
     def head(self) -> Iterator[Widget]:
         if self._note is not None:
@@ -78,10 +79,10 @@ class PlanScreen(Dialog[bool | None]):
 
     def _lines(self) -> Iterator[str]:
         if self._plan.refused:
-            for line in words.refused_lines(self._plan):
+            for line in refusals.refused_lines(self._plan):
                 yield PAINT.warning(line)
             yield ""
-        yield from words.agreed_lines(self._agreed)
+        yield from refusals.agreed_lines(self._agreed)
         yield from words.plan_lines(self._proposal, self._plan, PAINT)
 
     def _deed(self) -> str:
@@ -134,7 +135,7 @@ class RefusalScreen(Dialog[Answer | None]):
     def foot(self) -> Iterator[Widget]:
         asked = self._question
         if asked.word is not None:
-            yield Static(Text(words.type_it(asked.word)), markup=False, id="typing")
+            yield Static(Text(refusals.type_it(asked.word)), markup=False, id="typing")
             yield Input(id="word", compact=True)
         buttons = [Choice(f"{words.STEP_BACK} (Esc)", id="back")]
         if asked.word is None:
@@ -156,7 +157,9 @@ class RefusalScreen(Dialog[Answer | None]):
             self.answer(self._question.answers[0])
         else:
             self.query_one("#typing", Static).update(
-                Text(f"{words.not_it(event.value)} {words.type_it(self._question.word or '')}")
+                Text(
+                    f"{refusals.not_it(event.value)} {refusals.type_it(self._question.word or '')}"
+                )
             )
 
     def on_key(self, event: events.Key) -> None:

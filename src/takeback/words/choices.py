@@ -7,34 +7,25 @@ from __future__ import annotations
 
 from takeback.errors import RecoveredInstead, Refused, TakebackError
 from takeback.model.operation import CONVERSATION, FILES, FORK, REDO, REWIND, UNDO
-from takeback.model.plan import DURING_TURN, MASS_DELETE, OTHERS
-from takeback.model.value import Value
 from takeback.visible import shown
 from takeback.words import errors, plans, render
 from takeback.words.text import count, quoted, shown_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from takeback.app.actions import Action, ActionName, Obstacle
     from takeback.app.proposal import Proposal
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.operation import Move, OperationKind
-    from takeback.model.plan import Outcome, Plan, Refusal, RefusalCode
-    from takeback.model.policy import Waiver
+    from takeback.model.plan import Outcome, Plan
     from takeback.model.session import Resume
     from takeback.ops.recover import Recovered
     from takeback.words.paint import Paint
 
-NOTHING_CHANGED = "Nothing was changed."
 NEW_PLAN = "The files changed meanwhile; this is the new plan."
 STEP_BACK = "Step back"
-GO_ON = "Go on all the same"
 ANSWER_FIRST = "Answer what speaks against it"
-NOT_WAIVED = "Nothing waives this. " + NOTHING_CHANGED
-DELETE = "delete"
-"""The word that has to be typed before most of the files are deleted."""
 
 INTERRUPTED = (
     "An operation was interrupted here, or another process is in the middle of one. "
@@ -43,30 +34,6 @@ INTERRUPTED = (
 )
 OVER_MEANWHILE = "Nothing is interrupted any more: it ended meanwhile."
 
-_TITLES: dict[ActionName, str] = {
-    "both": "Files and conversation",
-    "conversation": "The conversation only",
-    "files": "The files only",
-    "ticked": "Only the ticked files",
-    "end": "To the end of this turn instead",
-    "before": "To before this turn instead",
-    "fork": "Fork: a new session with this conversation",
-    "fork files": "Fork, and the files here go back too",
-    "fork directory": "Fork into a new directory, with its files",
-    "label": "Label it",
-    "copy": "Copy its id",
-    "undo": "Undo the last rewind",
-    "redo": "Redo what was undone",
-    "cancel": "Cancel",
-}
-"""What a person can choose at a place, by name; the operations themselves are in ops/."""
-_OBSTACLES: dict[Obstacle, str] = {
-    "no_conversation": "there is no conversation",
-    "no_tick": "no file is ticked",
-    "no_end": "the turn has no end yet",
-    "nothing_to_undo": "nothing to undo",
-    "nothing_to_redo": "nothing to redo",
-}
 LABEL_ABOUT = "A name that finds it again. An empty line takes the label off."
 DIRECTORY = "Fork into which directory?"
 DIRECTORY_ABOUT = "One that is not there yet, outside this workspace."
@@ -74,120 +41,6 @@ LOOKING = "Looking what can be done…"
 PLANNING = "Working out the plan…"
 RECOVERING = "Recovering…"
 _DOING = {REWIND: "Rewinding…", UNDO: "Undoing…", REDO: "Redoing…", FORK: "Forking…"}
-
-
-class Answer(Value):
-    """One way to answer a refusal: its words, and the field of ``Overrides`` that it sets."""
-
-    title: str
-    field: Waiver
-
-
-class Question(Value):
-    """A refusal as a question of its own: the objection, and what going on means.
-
-    Without ``answers`` it cannot be waived. ``paths`` are those that it is about, ``word`` has to
-    be typed before the first answer counts.
-    """
-
-    title: str
-    consequence: str
-    answers: tuple[Answer, ...]
-    paths: tuple[bytes, ...] = ()
-    word: str | None = None
-
-
-_CONSEQUENCES: dict[RefusalCode, str] = {
-    "during_turn": (
-        "It may write the same files again while they go back, or after, and what it then "
-        "writes is in no plan that was shown here."
-    ),
-    "others": "Overwritten, their versions are saved first, and undo brings them back.",
-    "mass_delete": "Each is saved first, and undo brings it back.",
-    "during_git": (
-        "The files go back; what git is in the middle of stays, and may then be about files "
-        "that are no longer as it left them."
-    ),
-    "other_branch": (
-        "The files of then come onto the branch of now; branch and commits stay as they are."
-    ),
-}
-_WAYS: dict[Waiver, str] = {
-    "during_turn": GO_ON,
-    "keep_others": "Leave them as they are, take back the rest",
-    "overwrite_others": "Overwrite them",
-    "mass_delete": "Delete them",
-    "during_git": GO_ON,
-    "other_branch": GO_ON,
-}
-_AGREED: dict[Waiver, str] = {
-    "during_turn": "although an agent is working here",
-    "keep_others": "what another session changed is left as it is",
-    "overwrite_others": "also what another session changed",
-    "mass_delete": "although most of the files are deleted",
-    "during_git": "although git is in the middle of something",
-    "other_branch": "although another branch is checked out",
-}
-
-
-ANSWERABLE = tuple(_AGREED)
-"""The fields of ``Overrides`` that an answer can set."""
-
-
-def refusal(found: Refusal, plan: Plan) -> Question:
-    """Returns a refusal of a plan as a question."""
-    message = shown(found.message)
-    if found.code != DURING_TURN:  # that one begins with the agent's name
-        message = message[:1].upper() + message[1:]
-    title = f"{message}."
-    answers = tuple(Answer(_WAYS[one], one) for one in found.waivers)
-    if not answers:
-        return Question(title, NOT_WAIVED, ())
-    return Question(
-        title,
-        _CONSEQUENCES[found.code],
-        answers,
-        paths=plan.others if found.code == OTHERS else (),
-        word=DELETE if found.code == MASS_DELETE else None,
-    )
-
-
-def refused_lines(plan: Plan) -> Iterator[str]:
-    """Yields the objections to a plan, and whether they can be answered."""
-    for found in plan.refused:
-        yield f"refused: {refusal(found, plan).title}"
-    if any(not refusal(found, plan).answers for found in plan.refused):
-        yield "It cannot be done now."
-    elif plan.refused:
-        yield questions_first(plan)
-
-
-def questions_first(plan: Plan) -> str:
-    """Says how many questions have to be answered before a refused plan can be carried out."""
-    return f"It can be done all the same; {count(plan.refused, 'question')} first."
-
-
-def type_it(word: str) -> str:
-    """Says which word has to be typed."""
-    return f"Type the word {word} to go on:"
-
-
-def not_it(typed: str) -> str:
-    """Says that another word was typed."""
-    return f'"{shown(typed.strip())}" is not the word.' if typed.strip() else "No word was typed."
-
-
-def can_be_answered(plan: Plan) -> bool:
-    """Tells whether every refusal of a plan can be waived, one by one."""
-    return all(refusal(found, plan).answers for found in plan.refused)
-
-
-def agreed_lines(fields: Sequence[Waiver]) -> Iterator[str]:
-    """Yields what was agreed to before this plan was made."""
-    if fields:
-        yield "You agreed:"
-    for field in fields:
-        yield f"  {_AGREED[field]}"
 
 
 def plan_lines(proposal: Proposal, plan: Plan, paint: Paint) -> Iterator[str]:
@@ -239,31 +92,6 @@ def progress(what: str, step: tuple[str, int, int] | None, *, leaving: bool = Fa
         name, done, total = step
         line += f" {shown(name)} {done:,}" + (f" of {total:,}" if total else "")
     return f"{line} takeback ends when it is done." if leaving else line
-
-
-def title(action: Action) -> str:
-    """Returns what a person can choose, in words."""
-    if action.of is not None:
-        of = action.of
-        way = "from" if of.kind == FORK else "to"
-        where = shown(of.where)
-        return f"{action.name.capitalize()} the last {of.kind}, {way} {where}"
-    if action.ticked:
-        return f"Only the {count(action.ticked, 'ticked file')}"
-    return _TITLES[action.name]
-
-
-def obstacle(action: Action) -> str:
-    """Returns why an action is not possible, in words; empty if it is."""
-    if action.obstacle is None:
-        return ""
-    return shown(action.detail) or _OBSTACLES[action.obstacle]
-
-
-def offer(action: Action) -> str:
-    """Returns one line of a list of actions: what it is and, in words, why it is not possible."""
-    why = obstacle(action)
-    return title(action) + (f"  (not possible: {why})" if why else "")
 
 
 def labelled(before: Checkpoint, after: Checkpoint) -> str:

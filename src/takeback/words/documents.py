@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from takeback.model.operation import Move
-from takeback.model.path_text import to_bytes
 from takeback.words import waivers
 from takeback.words.text import timestamp
 
@@ -12,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from takeback.app.connect import AgentState
     from takeback.model.change import Change, CountedChange
     from takeback.model.coverage import NotHeld
     from takeback.model.plan import LeftAlone, Outcome, Plan
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
     from takeback.ops.operation_log import Logged
     from takeback.ops.search import Found
     from takeback.ops.sessions import Node, SessionEntry
-    from takeback.ops.standing import Dirty, Standing
-    from takeback.ops.status import Status
     from takeback.ops.timeline import Shown, TimelineEntry
 
     Document = dict[str, Any]
@@ -281,69 +277,4 @@ def found(item: Found, command: list[str] | None) -> Document:
         "change": item.change,
         **({} if item.path is None else path_fields(item.path)),
         "command": command,
-    }
-
-
-def status(found: Status) -> Document:
-    return {
-        "checkpoints": found.checkpoints,
-        "snapshots": found.snapshots,
-        "sessions": found.sessions,
-        "bytes": found.bytes,
-        "growth": found.growth,
-        **path_fields(to_bytes(found.store), "store"),
-        **path_fields(found.root, "workspace"),
-        "budget": found.budget,
-        "over_budget": found.over_budget,
-        "newest": found.newest.id if found.newest is not None else None,
-        "can_undo": found.can_undo,
-        "can_redo": found.can_redo,
-        "interrupted": found.interrupted,
-        "failures": [failure.line for failure in found.failures],
-        "waiting": found.waiting,
-        "running": [
-            {
-                "session": turn.session,
-                "agent": turn.agent,
-                "prompt": turn.prompt,
-                "background": turn.background,
-            }
-            for turn in found.running
-        ],
-        "disagree": [session(entry) for entry in found.disagree],
-        "snapshot_bytes": found.snapshot_bytes,
-        "here": None if found.standing is None else here(found.standing),
-        "dirty": dirty(found.dirty),
-        "recording": found.recording_off_by is None,
-        "recording_off_by": found.recording_off_by,
-    }
-
-
-def here(standing: Standing) -> Document:
-    """Returns the place that the files are at."""
-    checkpoint = standing.checkpoint
-    return {
-        "id": checkpoint.id,
-        "place": standing.place,
-        "session": checkpoint.session,
-        "turn": None if standing.turn is None else standing.turn.number,
-        "time": timestamp(checkpoint.time),
-        "label": checkpoint.label,
-    }
-
-
-def dirty(found: Dirty | None) -> list[Document] | None:
-    """Returns what changed by hand; None if that was not, or could not be, checked."""
-    return None if found is None or found.unknown is not None else planned(found.changes)
-
-
-def agent(state: AgentState) -> Document:
-    """Returns whether an agent is connected, and since when it has worked without us."""
-    last, missed = state.last_event, state.missed_since
-    return {
-        "agent": state.agent,
-        "connected": state.connected,
-        "last_event": timestamp(last) if last else None,
-        "missed_since": timestamp(missed) if missed else None,
-        "hindrance": state.hindrance,
     }

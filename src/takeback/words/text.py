@@ -11,6 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sized
 
+NOTHING_CHANGED = "Nothing was changed."
+
 
 def shown_lines(data: bytes) -> str:
     """Returns bytes as a terminal may show them: lines and tabs stay, the rest as ``shown``."""

@@ -8,7 +8,7 @@ import click
 
 from takeback.cli.options import Call, verb
 from takeback.errors import NotAWorkspace
-from takeback.words import documents, earlier
+from takeback.words import earlier, status_documents
 from takeback.words.connections import agent_lines, first_steps
 from takeback.words.status import status_lines
 
@@ -46,9 +46,9 @@ def _print(
 ) -> None:
     output, now = call.output, time.time()
     fields = {
-        **documents.status(found),
+        **status_documents.status(found),
         "earlier": [earlier.document(one) for one in before],
-        "agents": [documents.agent(one) for one in agents],
+        "agents": [status_documents.agent(one) for one in agents],
     }
     output.document("status", fields)
     output.lines(status_lines(found, output.paint, now))

@@ -1,0 +1,61 @@
+"""What can be done at an entry, in words, and why the rest cannot."""
+
+from __future__ import annotations
+
+from takeback.model.operation import FORK
+from takeback.visible import shown
+from takeback.words.text import count
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.app.actions import Action, ActionName, Obstacle
+
+_TITLES: dict[ActionName, str] = {
+    "both": "Files and conversation",
+    "conversation": "The conversation only",
+    "files": "The files only",
+    "ticked": "Only the ticked files",
+    "end": "To the end of this turn instead",
+    "before": "To before this turn instead",
+    "fork": "Fork: a new session with this conversation",
+    "fork files": "Fork, and the files here go back too",
+    "fork directory": "Fork into a new directory, with its files",
+    "label": "Label it",
+    "copy": "Copy its id",
+    "undo": "Undo the last rewind",
+    "redo": "Redo what was undone",
+    "cancel": "Cancel",
+}
+"""What a person can choose at a place, by name; the operations themselves are in ops/."""
+_OBSTACLES: dict[Obstacle, str] = {
+    "no_conversation": "there is no conversation",
+    "no_tick": "no file is ticked",
+    "no_end": "the turn has no end yet",
+    "nothing_to_undo": "nothing to undo",
+    "nothing_to_redo": "nothing to redo",
+}
+
+
+def title(action: Action) -> str:
+    """Returns what a person can choose, in words."""
+    if action.of is not None:
+        of = action.of
+        way = "from" if of.kind == FORK else "to"
+        where = shown(of.where)
+        return f"{action.name.capitalize()} the last {of.kind}, {way} {where}"
+    if action.ticked:
+        return f"Only the {count(action.ticked, 'ticked file')}"
+    return _TITLES[action.name]
+
+
+def obstacle(action: Action) -> str:
+    """Returns why an action is not possible, in words; empty if it is."""
+    if action.obstacle is None:
+        return ""
+    return shown(action.detail) or _OBSTACLES[action.obstacle]
+
+
+def offer(action: Action) -> str:
+    """Returns one line of a list of actions: what it is and, in words, why it is not possible."""
+    why = obstacle(action)
+    return title(action) + (f"  (not possible: {why})" if why else "")
