@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,15 @@ import pytest
 from takeback import durable, ops
 from takeback.app.engine import Engine
 from takeback.errors import Refused, TakebackError, UsageError
+from takeback.model.event import PROMPT, AgentEvent
 from takeback.model.operation import moves
 from takeback.model.policy import Overrides
 from takeback.ops.context import LockedContext
 from takeback.ops.open import LockedStore, Making, locate
-from takeback.ops.rewind import rewind
 from takeback.paths import takeback_home
-from takeback.store import journal, succession
+from takeback.store import journal, pending, succession
 from takeback.store.store import Store
-from tests.support.engine import Heard, KillAt, Killed, request
+from tests.support.engine import Heard, KillAt, Killed, carry_out, request
 
 
 class Raced:
@@ -89,7 +90,7 @@ def test_a_rewind_that_was_killed_meanwhile_is_recovered_first(
         with monkeypatch.context() as patch:
             patch.setattr(durable, "faults", KillAt("exchange", 2))
             with pytest.raises(Killed):
-                rewind(locked, request(locked, first, overrides=Overrides.all()))
+                carry_out(locked, request(locked, first, overrides=Overrides.all()))
         assert journal.exists(locked.store)
 
     raced.run(lambda tb: tb.rewind(second), killed)
@@ -147,7 +148,7 @@ def test_a_directory_that_appears_while_the_fork_is_made_is_left_alone_and_said(
 
     class Stranger:
         def step(self, name: str) -> None:
-            if name == "write" and not there.exists():  # long before it is made
+            if journal.exists(tb._context.store) and not there.exists():  # before it is filled
                 there.mkdir()
                 (there / "a").write_text("a stranger's")
 
@@ -164,6 +165,36 @@ def test_a_directory_that_appears_while_the_fork_is_made_is_left_alone_and_said(
         assert [path.name for path in there.iterdir()] == ["a"]
         assert (there / "a").read_text() == "a stranger's"
         assert [path.name for path in tmp_path.iterdir() if ".takeback-" in path.name] == []
+
+
+class Prompting:
+    """A clock; when it is first asked after ``armed`` was set, an agent's prompt comes in."""
+
+    def __init__(self, workspace: Path) -> None:
+        self._event = AgentEvent(PROMPT, "mine", "s", str(workspace), prompt="second", turn="t2")
+        self.store: Store | None = None
+
+    def now(self) -> float:
+        store, self.store = self.store, None
+        if store is not None:
+            pending.leave(store, self._event, time.time(), ())
+        return time.time()
+
+
+def test_a_prompt_that_comes_in_while_a_rewind_begins_is_what_it_is_decided_on(
+    workspace: Path,
+) -> None:
+    """It waits, since the lock is held; the rewind records it, and so it knows of it."""
+    clock = Prompting(workspace)
+    (workspace / "b").write_text("stays")
+    with Engine.open(workspace, clock=clock) as tb:
+        with tb.session(agent="mine", native="s").turn("first") as turn:
+            (workspace / "a").write_text("of the first turn")
+        clock.store = tb._context.store
+        with pytest.raises(Refused, match="is working on"):
+            tb.rewind(turn.before, scope="files")
+        assert (workspace / "a").read_text() == "of the first turn"
+        assert tb.rewind(turn.before, scope="files", overrides=Overrides(during_turn=True)).whole
 
 
 def test_a_yes_to_one_undo_is_no_yes_to_another(workspace: Path) -> None:

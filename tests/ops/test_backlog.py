@@ -17,12 +17,12 @@ from takeback.ops.backlog import Backlog
 from takeback.ops.catch_up import catch_up, open_ledger, rebuild_ledger
 from takeback.ops.context import Context
 from takeback.ops.receive import receive
-from takeback.ops.rewind import rewind
 from takeback.store.records import META, read_record, write_record
 from takeback.store.sink import PackSink
 from tests.support.engine import (
     Heard,
     Killed,
+    carry_out,
     checkpoint,
     clock_of,
     garble,
@@ -51,7 +51,7 @@ def played(workspace: Path, context: Context) -> Context:
             receive(context, event.replace(tools=tools), came=context.clock.now(), wait=1)
         if number == 6:
             under_lock(
-                context, lambda it: rewind(it, request(it, first, overrides=Overrides.all()))
+                context, lambda it: carry_out(it, request(it, first, overrides=Overrides.all()))
             )
         if number == 8:  # a session that is cut from another begins with a copy of a place
             append(context, like=first.commit, kind=FORK, origin=["mine-s1", first.id, None])

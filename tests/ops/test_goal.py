@@ -23,13 +23,13 @@ from takeback.ops.plan import plan
 from takeback.ops.preview import preview
 from takeback.ops.recover import recover
 from takeback.ops.request import Request
-from takeback.ops.rewind import rewind
 from takeback.ops.undo import next_step
 from takeback.store import journal, trees
 from takeback.store.operations import read_operations
 from tests.support.engine import (
     Killed,
     captured,
+    carry_out,
     checkpoint,
     find_in,
     opened,
@@ -79,7 +79,7 @@ class Made:
         step = next_step(self.context, kind)
         goes_to = find_in(self.context)(step.goes_to)
         asked = undoing.request(self.context, kind, step, goes_to)
-        under_lock(self.context, lambda it: rewind(it, asked.replace(overrides=Overrides.all())))
+        under_lock(self.context, lambda it: carry_out(it, asked.replace(overrides=Overrides.all())))
 
 
 @pytest.fixture
@@ -98,14 +98,14 @@ def test_it_is_planned_gone_to_and_undone_and_redone_without_end(
     assert planned.lines[b"edited"] == (1, 1)
     assert preview(context, asked).plan.same_changes(planned)
     assert tree_state(made.root) == made.before
-    done = under_lock(context, lambda it: rewind(it, asked, shown=planned))
+    done = under_lock(context, lambda it: carry_out(it, asked, shown=planned))
     assert (done.whole, done.goal, done.files) == (True, made.goal, 3)
     made.check_there()
     [line] = read_operations(context.store)
     assert isinstance(line, Move)
     assert (line.target, line.about, line.after) == (None, made.goal.about, made.goal.tree)
     assert (line.kind, line.session) == (REVERT, WORKSPACE_SESSION)
-    again = under_lock(context, lambda it: rewind(it, asked))
+    again = under_lock(context, lambda it: carry_out(it, asked))
     assert (again.operation, again.verified) == (None, True)
     for _ in range(2):
         made.step(UNDO)
@@ -117,7 +117,7 @@ def test_it_is_planned_gone_to_and_undone_and_redone_without_end(
 def test_what_reads_the_log_stands_an_operation_that_went_to_no_checkpoint(
     made: Made, context: Context
 ) -> None:
-    under_lock(context, lambda it: rewind(it, Request(made.goal)))
+    under_lock(context, lambda it: carry_out(it, Request(made.goal)))
     ledger = open_ledger(context.store, context.reporter)
     assert current_place(context, ledger) == made.newest.id
     ledger.close()
@@ -135,7 +135,7 @@ def test_what_it_does_not_hold_is_as_it_is_and_no_reason_to_be_in_part(
         coverage = captured(context).coverage
         assert coverage.reason_for(b"large") == "oversized"
         done = under_lock(
-            context, lambda it: rewind(it, Request(made.goal.replace(coverage=coverage)))
+            context, lambda it: carry_out(it, Request(made.goal.replace(coverage=coverage)))
         )
         assert (done.whole, done.left_alone) == (True, ())
         assert (workspace / "large").exists()
@@ -178,7 +178,7 @@ def killed_at_every_step(
         with monkeypatch.context() as patch:
             patch.setattr(durable, "faults", KillAtAny(number))
             try:
-                under_lock(context, lambda it: rewind(it, Request(made.goal, kind=REVERT)))
+                under_lock(context, lambda it: carry_out(it, Request(made.goal, kind=REVERT)))
                 return recovered
             except Killed:
                 pass

@@ -17,12 +17,20 @@ from takeback.ops import undo as undoing
 from takeback.ops.context import Context
 from takeback.ops.journal_entry import JournalEntry
 from takeback.ops.recover import Recovered, recover
-from takeback.ops.rewind import rewind
 from takeback.ops.scope import Scope
 from takeback.ops.undo import next_step
 from takeback.store import journal
 from takeback.store.operations import read_operations
-from tests.support.engine import KillAt, Killed, checkpoint, find_in, garble, request, under_lock
+from tests.support.engine import (
+    KillAt,
+    Killed,
+    carry_out,
+    checkpoint,
+    find_in,
+    garble,
+    request,
+    under_lock,
+)
 from tests.support.trees import Entry, tree_state
 
 
@@ -63,7 +71,7 @@ class Interrupted:
         with monkeypatch.context() as patch:
             patch.setattr(durable, "faults", KillAt(step, number))
             with pytest.raises(Killed):
-                under_lock(self.context, lambda it: rewind(it, request(it, self.target)))
+                under_lock(self.context, lambda it: carry_out(it, request(it, self.target)))
         assert journal.exists(self.context.store)
 
     def now(self) -> dict[bytes, Entry]:
@@ -103,7 +111,7 @@ def test_a_rewind_killed_at_any_step_is_finished(
         with monkeypatch.context() as patch:
             patch.setattr(durable, "faults", faults)
             try:
-                under_lock(run.context, lambda it: rewind(it, request(it, run.target)))
+                under_lock(run.context, lambda it: carry_out(it, request(it, run.target)))
             except Killed:
                 pass
             else:
@@ -139,7 +147,7 @@ def test_undo_of_a_recovered_rewind_brings_back_what_made_way(
         with monkeypatch.context() as patch:
             patch.setattr(durable, "faults", faults)
             try:
-                under_lock(context, lambda it: rewind(it, request(it, target, scope=scope)))
+                under_lock(context, lambda it: carry_out(it, request(it, target, scope=scope)))
             except Killed:
                 recovered(context)
             else:
@@ -147,7 +155,7 @@ def test_undo_of_a_recovered_rewind_brings_back_what_made_way(
         step = next_step(context, UNDO)
         with context.locked() as locked:
             asked = undoing.request(locked, UNDO, step, find_in(context)(step.goes_to))
-            done = rewind(locked, asked.replace(overrides=Overrides.all()))
+            done = carry_out(locked, asked.replace(overrides=Overrides.all()))
         assert done.whole
         assert tree_state(workspace) == before
     assert number > 10
@@ -213,7 +221,7 @@ def test_a_path_that_is_neither_old_nor_new_is_left_alone_and_named(
 def test_a_rewind_that_is_in_the_log_already_only_loses_its_journal(
     run: Interrupted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = under_lock(run.context, lambda it: rewind(it, request(it, run.target)))
+    done = under_lock(run.context, lambda it: carry_out(it, request(it, run.target)))
     [operation] = read_operations(run.context.store)
     [move] = moves([operation])
     assert move.id == done.operation

@@ -19,9 +19,8 @@ from takeback.ops.catch_up import open_ledger
 from takeback.ops.context import Context
 from takeback.ops.facts import facts
 from takeback.ops.receive import receive
-from takeback.ops.rewind import rewind
 from takeback.ops.save import saved_since
-from tests.support.engine import clock_of, heard_by, opened, packs_of, refs_of, request
+from tests.support.engine import carry_out, clock_of, heard_by, opened, packs_of, refs_of, request
 from tests.support.git import git
 
 
@@ -59,7 +58,7 @@ def go_back(context: Context, target: Checkpoint) -> Outcome:
     known = facts(context, ledger, target, is_over=lambda newest: False)
     ledger.close()
     with context.locked() as locked:
-        return rewind(locked, request(context, target, overrides=Overrides.all(), facts=known))
+        return carry_out(locked, request(context, target, overrides=Overrides.all(), facts=known))
 
 
 def test_an_ignored_file_in_an_ignored_directory_is_kept(root: Path, context: Context) -> None:

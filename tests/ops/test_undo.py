@@ -15,11 +15,10 @@ from takeback.model.policy import Overrides
 from takeback.ops import plan as planning
 from takeback.ops import undo as undoing
 from takeback.ops.context import Context
-from takeback.ops.rewind import rewind
 from takeback.ops.scope import Scope
 from takeback.ops.undo import next_step
 from takeback.store.operations import read_operations
-from tests.support.engine import checkpoint, clock_of, find_in, request
+from tests.support.engine import carry_out, checkpoint, clock_of, find_in, request
 from tests.support.trees import tree_state
 
 
@@ -33,14 +32,14 @@ class Traveller:
         clock_of(self.context).time += 1
         with self.context.locked() as locked:
             asked = request(locked, target, scope=scope or Scope(), overrides=Overrides.all())
-            return rewind(locked, asked)
+            return carry_out(locked, asked)
 
     def step(self, kind: Any) -> Outcome:
         clock_of(self.context).time += 1
         step = next_step(self.context, kind)
         with self.context.locked() as locked:
             asked = undoing.request(locked, kind, step, find_in(self.context)(step.goes_to))
-            return rewind(locked, asked.replace(overrides=Overrides.all()))
+            return carry_out(locked, asked.replace(overrides=Overrides.all()))
 
     def undo(self) -> Outcome:
         return self.step(UNDO)

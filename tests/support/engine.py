@@ -12,6 +12,7 @@ from typing import TypeVar
 from takeback.git.objects import BLOB, object_id
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.ids import CheckpointId
+from takeback.model.plan import Outcome, Plan
 from takeback.model.policy import Policy
 from takeback.model.snapshot import FILE, LINK, Entry
 from takeback.ops import checkpoint as checkpoints
@@ -21,6 +22,7 @@ from takeback.ops.context import Context, LockedContext
 from takeback.ops.destination import goal_of
 from takeback.ops.open import locate, open_store, open_workspace
 from takeback.ops.request import Request
+from takeback.ops.rewind import rewind, take_in
 from takeback.store.namespace import local_ref, session_ref
 from takeback.store.sink import PackSink
 from takeback.store.store import Store
@@ -121,6 +123,11 @@ def find_in(context: Context) -> Callable[[CheckpointId], Checkpoint]:
         return found
 
     return find
+
+
+def carry_out(context: LockedContext, asked: Request, *, shown: Plan | None = None) -> Outcome:
+    """Does what is asked for, on the files as they are now."""
+    return rewind(context, take_in(context), asked, shown=shown)
 
 
 def under_lock(context: Context, act: Callable[[LockedContext], Result]) -> Result:

@@ -39,7 +39,7 @@ class Forks(Travel):
         becomes a worktree of the project's git repository.
         """
         with self._context.locked() as locked:  # from the decision until it is done
-            self._take_in(locked)
+            captured = self._take_in(locked)
             target = self.find(checkpoint)
             linked = None
             if worktree is not None:
@@ -48,7 +48,7 @@ class Forks(Travel):
             cut = self._cut(locked, target, worktree)
             request = self._request_of_fork(target, files=files and worktree is None)
             request = request.replace(overrides=overrides, kind="fork", cut=cut)
-            outcome = ops.rewind.rewind(locked, request, shown=shown)
+            outcome = ops.rewind.rewind(locked, captured, request, shown=shown)
         filled = outcome.conversation_error is None  # else what is there may be anybody's
         if linked is not None and worktree is not None and filled:
             ops.elsewhere.link(linked, worktree)

@@ -87,10 +87,10 @@ class Steps(Forks):
     def _step(self, kind: StepKind, overrides: Overrides, shown: Plan | None) -> Outcome:
         with self._context.locked() as locked:  # from the decision until it is done
             self._recover_instead_of(locked, kind)
-            self._take_in(locked)
+            captured = self._take_in(locked)
             step = ops.undo.next_step(locked, kind)
             request = self._request_of_step(kind, step, overrides)
-            outcome = ops.rewind.rewind(locked, request, shown=shown)
+            outcome = ops.rewind.rewind(locked, captured, request, shown=shown)
         return self._with_session(outcome, step.operation)
 
     def _with_session(self, outcome: Outcome, operation: Move) -> Outcome:

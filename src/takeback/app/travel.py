@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from takeback.model.comparison import Preview
     from takeback.model.operation import ScopeKind
     from takeback.model.plan import Outcome, Plan
+    from takeback.ops.capture import Captured
     from takeback.ops.child import Cut
     from takeback.ops.choices import Choices
     from takeback.ops.context import LockedContext
@@ -177,25 +178,25 @@ class Travel(Reading):
             lambda: self.plan(checkpoint, named, scope=scope, ignored=ignored, overrides=overrides)
         )
         with self._context.locked() as locked:  # from the decision until it is done
-            self._take_in(locked)
+            captured = self._take_in(locked)
             target, moved = self._destination(checkpoint, named, scope, ignored)
             files = self._scope(named, ignored, files=moved != CONVERSATION)
             request = self._request(target, files).replace(
                 overrides=overrides, cut=self._cut(locked, target) if moved != FILES else None
             )
-            outcome = ops.rewind.rewind(locked, request, shown=shown)
+            outcome = ops.rewind.rewind(locked, captured, request, shown=shown)
         return self._delivered(outcome, request.cut)
 
     def _make_ours(self, plan: Callable[[], Plan]) -> None:
         """Makes the store this directory's own before anything is done; usually it is already."""
 
-    def _take_in(self, locked: LockedContext) -> None:
+    def _take_in(self, locked: LockedContext) -> Captured:
         """Recovers what was interrupted and records what waits, so that decisions see all of it.
 
         Under the lock: before that, another process may be killed in the middle of a rewind.
         """
         self._recover_and_say(locked)
-        ops.receive.record_waiting(locked)
+        return ops.rewind.take_in(locked)
 
     def _delivered(self, outcome: Outcome, cut: Cut | None) -> Outcome:
         """Hands a new session to its agent, if that does not read the file itself."""

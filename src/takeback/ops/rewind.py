@@ -45,17 +45,28 @@ if TYPE_CHECKING:
     from takeback.worktree.apply import Applied
 
 
-def rewind(context: LockedContext, request: Request, *, shown: Plan | None = None) -> Outcome:
-    """Carries out a request. The caller has already recovered any interrupted operation.
+def take_in(context: LockedContext) -> Captured:
+    """Looks at the files and records what is known by now, so that decisions see all of it.
 
-    ``shown`` is the plan that a person agreed to; if the workspace has changed so much that a
-    different one would be carried out, it is refused. Raises Refused or WriteFailed; the outcome
-    names what was left alone.
+    The events that wait, and the ends of turns whose agents are gone. What a request says of the
+    ledger has to be read after this, under the same lock.
     """
     captured = capture(context)
     captured.keep()
     record_waiting(context, captured)
     close_gone(context, captured)
+    return captured
+
+
+def rewind(
+    context: LockedContext, captured: Captured, request: Request, *, shown: Plan | None = None
+) -> Outcome:
+    """Carries out a request on the files that ``take_in`` saw.
+
+    ``shown`` is the plan that a person agreed to; if the workspace has changed so much that a
+    different one would be carried out, it is refused. Raises Refused or WriteFailed; the outcome
+    names what was left alone.
+    """
     with Translated(f"the {request.kind}", undo=captured.sink.discard):
         request = request.replace(facts=until_now(context, captured, request.facts))
         changes = prepare(context, captured, request, save=True)
