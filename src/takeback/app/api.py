@@ -174,7 +174,7 @@ class Takeback:
         return self.engine.tree()
 
     def operations(self) -> list[Operation]:
-        """Returns the operation log, oldest first."""
+        """Returns the operation log, oldest first, of all machines whose work is in the store."""
         return self.engine.operations()
 
     def status(self, *, look: bool = False) -> Status:
