@@ -53,6 +53,14 @@ def test_a_sink_that_outlives_the_lock_publishes_nothing_that_is_believed(contex
     assert not any(Trust(context.store).believes(name) for name in context.store.pack_names())
 
 
+def test_a_capture_that_outlives_the_lock_is_not_kept(context: Context) -> None:
+    with context.locked() as locked:
+        made = capture(locked)
+        made.keep()
+    with pytest.raises(RuntimeError, match="not held any more"):
+        made.keep()
+
+
 def test_it_is_of_no_use_in_a_forked_child(context: Context) -> None:
     with context.locked() as locked:
         context.store.lock.forget_in_child()

@@ -43,6 +43,10 @@ class Locked:
             raise RuntimeError("the lock of the store is not held any more")
         return self._store
 
+    def check(self) -> None:
+        """Raises RuntimeError once the lock is released."""
+        _ = self.store
+
     def end(self) -> None:
         """Makes it invalid for everyone who still has it."""
         self._store = None

@@ -83,20 +83,21 @@ class PackSink:
         return _ChildSink(self._store, self._disk_floor, self._trust)
 
     def publish(self) -> list[str]:
-        """Flushes the pack and makes it visible."""
-        if self._writer is None:
-            return []
-        writer, self._writer = self._writer, None
-        self._added.clear()
-        try:
-            names = writer.finish()
-        except BaseException:  # a time limit that ends a hook must leave no temporary file either
-            writer.abort()
-            raise
+        """Flushes the pack and makes it visible; RuntimeError once the lock is released."""
+        names: list[str] = []
+        if self._writer is not None:
+            writer, self._writer = self._writer, None
+            self._added.clear()
+            try:
+                names = writer.finish()
+            except BaseException:  # a time limit that ends a hook must leave no temporary file
+                writer.abort()
+                raise
         self.adopt(names)
         return names
 
     def adopt(self, names: list[str]) -> None:
+        self.locked.check()
         if names:
             self._trust.add(self.locked, names)
 
