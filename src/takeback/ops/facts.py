@@ -110,7 +110,7 @@ def until_now(context: Context, captured: Captured, known: Facts) -> Facts:
     if not known.at_work:
         return known.replace(own=known.own | changed)
     others = known.at_work - known.family
-    by_hand = WORKSPACE_SESSION in known.family and not known.others  # only its work is meant
+    by_hand = WORKSPACE_SESSION in known.family and not known.others  # the only worker is meant
     if len(known.at_work) == len(others) == 1 and not by_hand:
         (session,) = others
         return known.replace(others={**dict.fromkeys(changed, session), **known.others})

@@ -83,8 +83,7 @@ class Draft:
         return name in self._held_before
 
     def is_unchanged(self, name: bytes, status: os.stat_result) -> bool:
-        """Tells whether a known file looks as it did, trusted or not; judges unknown ones by
-        size."""
+        """Tells whether a known file looks as it did, trusted or not; if unknown, by its size."""
         mark = self.marks[name][0]
         if mark != NEVER_TRUSTED or self.known is None:
             return undoubted(mark) == signature(status)

@@ -83,7 +83,7 @@ class Sorting:
         return name not in draft.marks and gap != IGNORED
 
     def _may_ask(self, draft: Draft) -> bool:
-        """Tells whether git can be asked about a directory, as all ignore files above it are sound.
+        """Tells whether git can be asked about a directory: all ignore files above must be sound.
 
         If one is not, git's earlier verdicts stand, and new names are not ignored.
         """
