@@ -77,3 +77,15 @@ def test_the_lock_is_free_after_its_with_whatever_ended_that(
         context.locked().__enter__()
     with opened(workspace) as other, other.locked(), pytest.raises(InUse):
         context.locked(wait=0).__enter__()
+
+
+def test_a_time_limit_that_rings_at_the_moment_the_lock_is_taken_leaves_nobody_locked_out(
+    workspace: Path, context: Context
+) -> None:
+    """A process that goes on, as the one that extensions talk to, closes the store all the same."""
+    with opened(workspace) as other:
+        other.locked().__enter__()  # and no with to end it
+        with pytest.raises(InUse):
+            context.locked(wait=0).__enter__()
+    with context.locked(wait=0) as locked:
+        assert locked.lock.store is context.store

@@ -220,4 +220,6 @@ class Store:
             return 0
 
     def close(self) -> None:
+        """Gives back files, and the lock too if a time limit rang at the moment it was taken."""
+        self.lock.release()
         self.packs.close()
