@@ -352,10 +352,10 @@ def make_directories(path: str) -> None:
 
 
 def append(path: str, data: bytes) -> int:
-    """Appends one record to a log, made if it is not there; returns how long it is now.
+    """Appends one record to a log, created if missing; returns its new length.
 
-    Neither a link nor a FIFO is followed: where others may write, a link would lead elsewhere, and
-    a FIFO would keep an agent waiting.
+    Neither a link nor a FIFO is followed: if others may write there, a link could lead elsewhere,
+    and a FIFO keep an agent waiting.
     """
     _step("append")
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -368,14 +368,14 @@ def append(path: str, data: bytes) -> int:
 
 
 def open_lock(path: str, *, make: bool) -> int:
-    """Opens a file that is only ever locked, made if it may be; returns its descriptor."""
+    """Opens a file that is only ever locked, created if allowed; returns its descriptor."""
     _step("open")
     flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
     return os.open(path, flags | os.O_CREAT if make else flags, 0o600)
 
 
 def inscribe(fd: int, data: bytes) -> None:
-    """Gives an open file other bytes, for people to read: nothing relies on them."""
+    """Replaces the bytes of an open file, for people to read: nothing relies on them."""
     _step("overwrite")
     os.ftruncate(fd, 0)
     os.pwrite(fd, data, 0)

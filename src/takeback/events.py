@@ -184,11 +184,11 @@ def _unopened(event: AgentEvent, error: TakebackError, *, is_command: bool) -> H
     """Notes that an event's workspace could not be opened, and says so to the person.
 
     If a directory is not protected at all, that is said once, when a session starts there; that its
-    store has an older format is said once and no more.
+    store has an older format is said only once.
     """
     if is_command:
         return Heard(answer=f"takeback: {error.message}")
-    if isinstance(error, StoreTooOld):  # it stays so until the person does something about it
+    if isinstance(error, StoreTooOld):  # it stays that way until the person does something about it
         is_told = _complain(event.agent, error.message, event.directory, once=True)
     else:
         _complain(event.agent, error.message, event.directory)

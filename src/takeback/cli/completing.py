@@ -150,7 +150,7 @@ def settings(context: click.Context, parameter: click.Parameter, incomplete: str
 
 
 def workspaces(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
-    """Offers the directories that something is kept of."""
+    """Offers the directories for which something is kept."""
     from takeback.app.engine import Engine
 
     known = Engine.workspaces()

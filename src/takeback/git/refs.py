@@ -41,7 +41,7 @@ class Refs:
         return self._read_packed().get(name) if found is None else found
 
     def names(self, prefix: str) -> list[str]:
-        """Returns what stands right below the directory ``prefix``, be it refs or directories."""
+        """Returns what is directly below the directory ``prefix``, refs and directories."""
         prefix = prefix.rstrip("/")
         self._check(f"{prefix}/any")
         found = {

@@ -82,14 +82,14 @@ def _of(ledger: Ledger, question: str, ids: Sequence[object]) -> list[tuple[obje
 
 
 def spots(ledger: Ledger, ids: Sequence[str]) -> dict[str, Spot]:
-    """Returns where checkpoints stand, by id; unknown ones are left out."""
+    """Returns the places of checkpoints, by id; unknown ones are left out."""
     columns = "id, position, session, kind, turn, snapshot"
     rows = _of(ledger, f"select {columns} from checkpoints where id in (%s)", ids)
     return {str(id): Spot._make(rest) for id, *rest in rows}
 
 
 def operation_positions(ledger: Ledger) -> dict[str, int]:
-    """Returns where each operation stands among the checkpoints."""
+    """Returns the place of each operation among the checkpoints."""
     rows = ledger.columns("select id, position from operations")
     return {str(id): int(str(position)) for id, position in rows}
 

@@ -20,7 +20,7 @@ _COPY = "kind = 'fork' and origin is not null"
 
 
 class Point(Value):
-    """Where the files stood at one moment: its position, its sequence number, the snapshot."""
+    """The state of the files at one moment: its position, its sequence number, the snapshot."""
 
     position: int
     sequence: int
@@ -67,7 +67,7 @@ class Ledger(LedgerFile):
         return self._highest("sequence")
 
     def last_position(self) -> int:
-        """Returns where the newest checkpoint or operation stands, -1 without any."""
+        """Returns the place of the newest checkpoint or operation, -1 without any."""
         return self._highest("position")
 
     def _highest(self, column: str) -> int:
@@ -78,14 +78,14 @@ class Ledger(LedgerFile):
     def state_now(self, machine: str, below: int) -> SnapshotId | None:
         """Returns the snapshot that the changes of a machine's next checkpoint are counted from.
 
-        ``below`` is its number: the first of a copied store goes on from what it came with.
+        ``below`` is its number: the first of a copied store continues from what it came with.
         """
         return self._state("true", machine, below)
 
     def add(self, checkpoint: Checkpoint, position: int, changes: Sequence[OwnedChange]) -> None:
         """Indexes one checkpoint with what changed since the state before it.
 
-        ``position`` is where it stands among all checkpoints and operations of the workspace.
+        ``position`` is its place among all checkpoints and operations of the workspace.
         """
         origin = checkpoint.origin
         self.rows(
@@ -113,7 +113,7 @@ class Ledger(LedgerFile):
         )
 
     def add_operation(self, operation: Move, position: int) -> None:
-        """Indexes where an operation left the files, so that nobody is blamed for its changes."""
+        """Indexes how an operation left the files, so that nobody is blamed for its changes."""
         self.rows(
             "insert into operations values (?,?,?,?,?,?)",
             operation.id,

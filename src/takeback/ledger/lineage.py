@@ -1,9 +1,9 @@
-"""Which of all that a ledger has happened to the files of one machine.
+"""Which events in a ledger happened to the files of one machine.
 
         A   a1 - a2 - a3 - a4             the store was copied after a2, and fetched from later
         B             b3 - b4             what happened to the files of B: a1 a2 b3 b4
 
-What a machine did has its name; what a copy came with has a lower number than all that it did.
+What a machine did has its name; what a copy came with has lower numbers than everything it did.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Lineage(Value):
     first: int = 0
 
     def holds(self, checkpoint: Checkpoint) -> bool:
-        """Tells whether a checkpoint is one of the files of this machine."""
+        """Tells whether a checkpoint is of this machine's files."""
         return checkpoint.machine == self.machine or checkpoint.sequence < self.first
 
 

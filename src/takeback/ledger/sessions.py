@@ -91,9 +91,9 @@ def newest_turn(ledger: Ledger, session: str) -> Turn | None:
 
 
 def open_turns(ledger: Ledger, machine: str | None = None) -> list[Turn]:
-    """Returns the newest turn of each session that runs or whose tasks go on.
+    """Returns the newest turn of each session if it is running or its tasks still are.
 
-    With a ``machine`` those that began on it.
+    With a ``machine``, only those that began on it.
     """
     return _turns(
         ledger,
@@ -224,7 +224,7 @@ def amid_of_the_newest(ledger: Ledger) -> str | None:
 
     None if it was not taken during one, or an operation was finished since.
     """
-    rows = ledger.rows(  # asked for each checkpoint that is indexed: two look-ups, no scan
+    rows = ledger.rows(  # run for each checkpoint that is indexed: two look-ups, no scan
         "select id from checkpoints where position = (select max(position) from checkpoints) and "
         "position > coalesce((select max(position) from operations), -1) "
         "and instr(meta, '\"amid\"') > 0"

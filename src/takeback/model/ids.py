@@ -46,7 +46,7 @@ def new_operation_id() -> OperationId:
 
 
 def new_machine_id() -> MachineId:
-    """Returns a fresh random id for a machine; it says nothing of what that is called."""
+    """Returns a fresh random id for a machine; it says nothing about its host name."""
     return MachineId(_random_id())
 
 

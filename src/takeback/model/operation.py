@@ -31,7 +31,7 @@ STEPS: tuple[StepKind, ...] = (UNDO, REDO)
 SCOPES: tuple[ScopeKind, ...] = (FILES, CONVERSATION, BOTH)
 UNDOABLE = frozenset((REWIND, REVERT, FORK))
 GOES = frozenset((REWIND, REVERT))
-"""The kinds that are no operation if there is nothing to do: then there is nothing to undo."""
+"""The kinds that do not count as an operation if there is nothing to do, and so to undo."""
 MOVES = frozenset((*UNDOABLE, UNDO, REDO))
 """The kinds that have what a ``Move`` has."""
 

@@ -159,7 +159,7 @@ def _turns(
 
 
 def lineage_of(store: Store, ledger: Ledger) -> Lineage:
-    """Returns what of the ledger happened to the files here."""
+    """Returns what in the ledger happened to the files here."""
     known = read_location(store.directory)
     made_by = known.machine if known is not None else ""
     return lineage(ledger, store.machine or "", is_copy=made_by != store.machine)

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 def take_in(context: LockedContext) -> Captured:
     """Looks at the files and records what is known by now, so that decisions see all of it.
 
-    The events that wait, and the ends of turns whose agents are gone. What a request says of the
-    ledger has to be read after this, under the same lock.
+    That is the waiting events, and the ends of turns whose agents are gone. What a request takes
+    from the ledger has to be read after this, under the same lock.
     """
     captured = capture(context)
     captured.keep()

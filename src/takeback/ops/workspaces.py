@@ -1,4 +1,4 @@
-"""Workspaces: every directory that takeback keeps something of, on this machine."""
+"""Workspaces: every directory for which takeback keeps something, on this machine."""
 
 from __future__ import annotations
 

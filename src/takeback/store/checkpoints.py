@@ -4,11 +4,11 @@
         ref of the session     ->  newest checkpoint  ->  the one before  ->  ...
         ref of what is local   ->  saved files of the newest  ->  ...
 
-A session belongs to the machine that its agent runs on. Where two machines wrote to one all the
-same, each has a ref of its own, which goes on from what it knew of the other's.
+A session belongs to the machine that its agent runs on. If two machines wrote to one all the same,
+each has a ref of its own, which continues from what it knew of the other's.
 
-Saved files (ignored ones) are commits of their own, written before the checkpoint that
-names their tree, so that whatever leaves this machine can leave them out.
+Saved files (ignored ones) are commits of their own, written before the checkpoint that names their
+tree, so that they can be left out of what leaves this machine.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def write_checkpoint(
     store, ref = locked.store, session_ref(locked.machine, checkpoint.session)
     tip = store.refs.read(ref)
     checkpoint = checkpoint.replace(
-        # a draft has the number of the one that it follows
+        # a draft has the number of the checkpoint that it follows
         sequence=locked.next_sequence(above=checkpoint.sequence),
         machine=locked.machine,
     )
@@ -89,7 +89,7 @@ def write_checkpoint(
 def _write_saved(
     store: Store, sink: ObjectSink, checkpoint: Checkpoint
 ) -> tuple[bytes | None, bytes | None]:
-    """Adds the commit that keeps the saved files; None when the newest one has them already."""
+    """Adds the commit that keeps the saved files; None if the newest one has them already."""
     tip = store.refs.read(local_ref(checkpoint.machine, checkpoint.session))
     if checkpoint.saved is None:
         return tip, None
@@ -116,7 +116,7 @@ def _keeps(store: Store, tip: bytes, tree: bytes) -> bool:
 
 
 def _newest_tip(store: Store, session: str) -> bytes | None:
-    """Returns the newest of what other machines wrote of a session: this one goes on from there."""
+    """Returns the newest that other machines wrote to a session: this one continues from there."""
     newest = newest_checkpoint(store, session)
     return None if newest is None else newest.commit
 
@@ -147,7 +147,7 @@ def checkpoints_back(store: Store, tip: bytes | None) -> Iterator[Checkpoint]:
 
 
 def newest_checkpoint(store: Store, session: str) -> Checkpoint | None:
-    """Returns the newest checkpoint of a session that reads, of any machine; None if it has none.
+    """Returns the newest readable checkpoint of a session, of any machine; None if it has none.
 
     An unreadable one must not be the end of its session: the next one follows the one before it,
     and ``verify`` reports it.

@@ -1,7 +1,7 @@
 """Labels: a name on a checkpoint. The ref pins the checkpoint against pruning.
 
-Each machine has the names that it gave; the newest of them counts. To take a name off that
-another machine gave, this one gives an empty one.
+Each machine has the names that it gave; the newest of them counts. To remove a name that another
+machine gave, this one gives an empty one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def write_label(sink: PackSink, checkpoint: Checkpoint, name: str, time: float) 
             "name": name,
             "sequence": locked.next_sequence(),
         },
-        # the former one too, so that who has fetched that can go on from it
+        # the former one too, so that a machine that has fetched it can continue from it
         parents=(checkpoint.commit,) if tip is None else (checkpoint.commit, tip),
         time=time,
         message=f"label {name}",
@@ -41,7 +41,7 @@ def write_label(sink: PackSink, checkpoint: Checkpoint, name: str, time: float) 
 
 
 def remove_label(sink: PackSink, checkpoint: Checkpoint, time: float) -> bool:
-    """Takes the name off a checkpoint; False if it had none."""
+    """Removes the name of a checkpoint; False if it had none."""
     locked = sink.locked
     store = locked.store
     if not read_labels(store).get(checkpoint.id):
@@ -56,14 +56,14 @@ def remove_label(sink: PackSink, checkpoint: Checkpoint, time: float) -> bool:
 
 
 def read_labels(store: Store) -> dict[CheckpointId, str]:
-    """Returns the name of each labelled checkpoint; a damaged label is passed over."""
+    """Returns the name of each labelled checkpoint; a damaged label is skipped."""
     found: dict[CheckpointId, tuple[float, str, str]] = {}
     for ref, oid in store.refs.list(LABELS, damaged={}).items():
         try:
             record = read_record(store, oid)
             given = (record.number("sequence"), machine_of(ref), record.text("name"))
         except StoreDamaged:
-            continue  # verify names it
+            continue  # verify reports it
         checkpoint = labelled_by(ref)
         found[checkpoint] = max(given, found.get(checkpoint, given))
     return {checkpoint: name for checkpoint, (_, _, name) in found.items() if name}

@@ -47,10 +47,9 @@ class Identity(Value):
 class StoreLocation(Value):
     """One store directory and the workspace root it was made for.
 
-    Without an identity the root is known to be the one that the store was last opened for.
-    ``id`` is the workspace's own, ``also`` the other paths that it was seen at, ``machine`` the one
-    that made the store, and which a copy of it goes on from; all are empty where they were not
-    read.
+    Without an identity the root is known to be the one that the store was last opened for. ``id``
+    is the workspace's own, ``also`` the other paths that it was seen at, ``machine`` the one that
+    made the store, from which a copy of it continues; all are empty if they were not read.
     """
 
     directory: str

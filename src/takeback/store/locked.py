@@ -57,12 +57,12 @@ class Locked:
         return self.store.machine or machine_of(self.store.location.home)
 
     def next_sequence(self, *, above: int = 0) -> int:
-        """Returns a number higher than any that the store has, of whatever machine.
+        """Returns a number higher than any that the store has, of any machine.
 
-        It orders checkpoints and operations of all sessions, whatever the clocks do. It is
-        written before it is used, so a kill leaves a gap and gives no number twice. After a power
-        loss it may be one that was given; ``above``, the newest that the caller knows of, keeps
-        the order within a session, and to the ledger an equal number is only a tie.
+        It orders checkpoints and operations of all sessions, whatever the clocks do. It is written
+        before it is used, so a kill leaves a gap and no number is used twice. After a power loss a
+        number may be used again; ``above``, the newest that the caller knows of, keeps the order
+        within a session, and to the ledger an equal number is only a tie.
         """
         store = self.store
         path = store.path("sequence")
@@ -117,7 +117,7 @@ class Locking:
 
 
 def _mark(refs: Mapping[str, bytes]) -> str:
-    """Returns a word that changes whenever one of these refs does; nothing for none."""
+    """Returns a word that changes whenever one of these refs does; empty for none."""
     if not refs:
         return ""
     text = "".join(f"{ref} {tip.hex()}\n" for ref, tip in sorted(refs.items()))

@@ -43,12 +43,11 @@ def _line(text: str, directory: str) -> str:
 
 
 def complain(text: str, directory: str | bytes = "", *, once: bool = False) -> bool:
-    """Leaves a line where ``status`` finds it: in the home of all stores, whatever the store.
+    """Leaves a line where ``status`` finds it: in the home of all stores, without needing a store.
 
-    With the ``directory`` it is shown in the workspace that it lies in, else in all of them.
-    Where TAKEBACK_HOME itself is wrong, in the one that is used without it, whatever is wrong
-    with that. What is said ``once`` is not said again while it stands there. Returns whether it
-    was said.
+    With ``directory`` it is shown in the workspace that this lies in, else in all of them. If
+    TAKEBACK_HOME itself is wrong, it goes to the default home, whatever is wrong with that. What is
+    said ``once`` is not said again while it is in the log. Returns whether it was said.
     """
     usual = {**os.environ, "TAKEBACK_HOME": ""}
     where = os.fsdecode(directory)
@@ -69,7 +68,7 @@ def complain(text: str, directory: str | bytes = "", *, once: bool = False) -> b
 
 
 def _has(path: str, text: str, directory: str) -> bool:
-    """Tells whether a log has a line, whenever that was written."""
+    """Tells whether a log has a line, whenever it was written."""
     line = _line(text, directory)
     return any(known.partition(" ")[2] == line for known in read_from(path, last=_KEPT))
 

@@ -1,13 +1,13 @@
 """Which machine this is: a random name for one takeback home, made when it first writes.
 
-Every ref has one writer, the machine in its name, so what two machines wrote apart can be fetched
-from one store into the other and nothing is in the way (namespace.py).
+Every ref has one writer, the machine in its name, so what two machines wrote independently can be
+fetched from one store into the other without conflict (namespace.py).
 
-The file says where it stands itself: its inode and that of the home. Whoever copies the home, or
-restores it from a backup, copies the name too, and two machines of one name would write the same
-refs. So a file that stands elsewhere than it says is of another home, and this one gets a name of
-its own. A home that was moved, or that several hosts share, stays one machine. Nothing is lost by a
-new name: the log goes on from the old one's (operations.py).
+The file says where it is itself: its inode and that of the home. Copying the home, or restoring it
+from a backup, copies the name too, and two machines with one name would write the same refs. So a
+file that is not where it says belongs to another home, and this one gets a name of its own. A home
+that was moved, or that several hosts share, stays one machine. Nothing is lost by a new name: the
+log continues from the old one's (operations.py).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def machine_of(home: str) -> MachineId:
 
 
 def _make(home: str) -> MachineId:
-    """Writes a new name. Of two processes that do so at once, one writes under a name used once."""
+    """Writes a new name. If two processes do so at once, one of them uses its name only once."""
     made = new_machine_id()
     temporary = f"{_path(home)}.{os.getpid()}.tmp"
     try:

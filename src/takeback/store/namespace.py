@@ -5,10 +5,9 @@
     refs/takeback/labels/<machine>/<checkpoint>   the name that a person gave to a checkpoint
     refs/takeback/operations/<machine>            the newest line of the operation log
 
-A machine (machine.py) writes the refs that have its name and no others; whoever asks reads those
-of all of them. No other module spells a ref. Whatever asks what happened here lists the kinds that
-it means, never all of ``refs/takeback``: what else is kept there, by a newer takeback too, is
-nobody's session.
+A machine (machine.py) writes only the refs that have its name; readers read those of all machines.
+No other module spells a ref. Code that asks what happened here lists the kinds that it means, never
+all of ``refs/takeback``: anything else there, even of a newer takeback, is not a session.
 """
 
 from __future__ import annotations
@@ -72,12 +71,12 @@ def _marked(text: str, whole: str) -> str:
 
 
 def session_ref(machine: str, session: str) -> str:
-    """Returns the ref of what a machine wrote of a session."""
+    """Returns the ref of what a machine wrote to a session."""
     return f"{SESSIONS}{machine}/{session}"
 
 
 def local_ref(machine: str, session: str) -> str:
-    """Returns the ref of what a session saved for this machine alone."""
+    """Returns the ref of what a session saved for this machine only."""
     return f"{LOCAL}{machine}/{session}"
 
 
@@ -92,7 +91,7 @@ def log_ref(machine: str) -> str:
 
 
 def session_of(ref: str) -> SessionId:
-    """Returns the session that a ref of ``SESSIONS`` or ``LOCAL`` is of."""
+    """Returns the session of a ref of ``SESSIONS`` or ``LOCAL``."""
     return SessionId(ref.rpartition("/")[2])
 
 
@@ -107,12 +106,12 @@ def machine_of(ref: str) -> MachineId:
 
 
 def is_log(ref: str) -> bool:
-    """Tells whether a ref is of the operation log."""
+    """Tells whether a ref belongs to the operation log."""
     return ref.startswith(OPERATIONS)
 
 
 def by_machine(refs: Refs, kind: str, name: str) -> dict[MachineId, ObjectId]:
-    """Returns what each machine has under one name of a kind: of one session, say."""
+    """Returns what each machine has under one name of a kind, such as one session."""
     found = {}
     for machine in refs.names(kind):
         tip = refs.read(f"{kind}{machine}/{name}")
@@ -122,7 +121,7 @@ def by_machine(refs: Refs, kind: str, name: str) -> dict[MachineId, ObjectId]:
 
 
 def of_others(refs: Refs, machine: str) -> dict[str, ObjectId]:
-    """Returns the numbered refs that other machines wrote; nothing, and quickly, without any."""
+    """Returns the numbered refs that other machines wrote; empty, and quickly, without any."""
     found: dict[str, ObjectId] = {}
     for kind in NUMBERED:
         for other in refs.names(kind):

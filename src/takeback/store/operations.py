@@ -1,11 +1,12 @@
-"""The operation log: one commit a line, and one chain a machine.
+"""The operation log: one commit per line, and one chain per machine.
 
         a1 -- a2 -- a3                 operations/A: what was done on A
                \\
                 b3 -- b4               operations/B: a copy of the store, made when A was at a2
 
 What was done to the files *here* is the chain of this machine: undo and redo walk it. A copied
-store goes on from the log that it came with. What the others did is shown beside it, in one order.
+store continues from the log that it came with. What the others did is shown beside it, in one
+order.
 """
 
 from __future__ import annotations
@@ -49,12 +50,12 @@ def write_operation(sink: PackSink, operation: Operation) -> None:
 def newest_here(store: Store) -> bytes | None:
     """Returns the commit of the newest line of what was done here; None if nothing was.
 
-    Raises StoreDamaged if the ref does not read.
+    Raises StoreDamaged if the ref cannot be read.
     """
     logs = store.refs.names(OPERATIONS)
     if not logs:
         return None
-    if store.machine not in logs:  # a copy, in which nothing was done yet
+    if store.machine not in logs:  # a copy, in which nothing has been done yet
         known = location.read_location(store.directory)
         return None if known is None else store.refs.read(log_ref(known.machine))
     return store.refs.read(log_ref(store.machine))
@@ -69,7 +70,7 @@ def operation_of(record: Record) -> Operation:
 
 
 def operations_back(store: Store) -> Iterator[Operation]:
-    """Yields what was done here, newest first, as far back as it reads back."""
+    """Yields what was done here, newest first, as far back as it can be read."""
     try:
         for record in chain(store, newest_here(store)):
             yield operation_of(record)
@@ -78,7 +79,7 @@ def operations_back(store: Store) -> Iterator[Operation]:
 
 
 def newest_operation(store: Store) -> Operation | None:
-    """Returns what was done here last; None if nothing was, or it does not read back."""
+    """Returns what was done here last; None if nothing was, or it cannot be read."""
     try:
         tip = newest_here(store)
         return operation_of(read_record(store, tip)) if tip is not None else None
@@ -87,7 +88,7 @@ def newest_operation(store: Store) -> Operation | None:
 
 
 def read_operations(store: Store, damaged: list[str] | None = None) -> list[Operation]:
-    """Returns what was done here, oldest first, as far back as it reads back without a gap.
+    """Returns what was done here, oldest first, as far back as it can be read without a gap.
 
     For undo and redo: a lost line must not keep later ones from being undone, but across a gap they
     could go to the wrong place. Why it goes no further is added to ``damaged``.
@@ -103,7 +104,7 @@ def read_operations(store: Store, damaged: list[str] | None = None) -> list[Oper
 
 
 def known_here(store: Store) -> list[Operation]:
-    """Returns the lines of what was done here that read, oldest first; to look at."""
+    """Returns the readable lines of what was done here, oldest first; only for display."""
     try:
         tip = newest_here(store)
     except StoreDamaged:
@@ -112,11 +113,11 @@ def known_here(store: Store) -> list[Operation]:
 
 
 def known_operations(store: Store) -> list[Operation]:
-    """Returns the lines of all machines' logs that read, oldest first; to look at."""
+    """Returns the readable lines of all machines' logs, oldest first; only for display."""
     found: dict[bytes, Operation] = {}
     for tip in store.refs.list(OPERATIONS, damaged={}).values():
         for commit, operation in _readable(store, tip):
-            if commit in found:  # a log that goes on from another one
+            if commit in found:  # a log that continues another one
                 break
             found[commit] = operation
     return sorted(found.values(), key=lambda operation: operation.order)

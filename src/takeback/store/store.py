@@ -93,7 +93,7 @@ class Store:
 
     @property
     def machine(self) -> MachineId | None:
-        """The machine that this is; None as long as it has written nothing anywhere."""
+        """This machine; None as long as it has written nothing anywhere."""
         if self._machine is None:
             self._machine = machine.known_machine(self.location.home)
         return self._machine

@@ -1,4 +1,4 @@
-"""What speaks against a plan, as questions that a person answers one by one."""
+"""The objections to a plan, as questions that a person answers one by one."""
 
 from __future__ import annotations
 

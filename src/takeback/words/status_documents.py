@@ -1,4 +1,4 @@
-"""The JSON documents of how things stand: the store, the files, the agents."""
+"""The JSON documents of the present state: the store, the files, the agents."""
 
 from __future__ import annotations
 
