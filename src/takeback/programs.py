@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     IsWorkspace = Callable[[str], bool]
 
 
-class Found(Value):
+class FoundProgram(Value):
     """A program, None if there is none to run; and why one that exists was skipped."""
 
     program: str | None
@@ -32,7 +32,7 @@ def find(
     *,
     recorded: str | None = None,
     is_workspace: IsWorkspace | None = None,
-) -> Found:
+) -> FoundProgram:
     """Looks for a program: takes the one recorded, else searches the PATH of ``environ``.
 
     A name with a slash is a path; a relative one is skipped like those in PATH.
@@ -45,9 +45,9 @@ def find(
         if os.path.isfile(program) and os.access(program, os.X_OK):
             reason = _distrusted(program, is_workspace)
             if not reason:
-                return Found(program)
+                return FoundProgram(program)
             passed_over = f"{program} is passed over: {reason}"
-    return Found(None, passed_over)
+    return FoundProgram(None, passed_over)
 
 
 def trusted_path(environ: Mapping[str, str], is_workspace: IsWorkspace) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from takeback.adapters import adapter_named, adapter_of, all_agents, connection_of, third_party
-from takeback.adapters.contained import ContainedAdapter, Failure
+from takeback.adapters.contained import ContainedAdapter, ForeignFailure
 from takeback.errors import Refused, UsageError
 from takeback.model.agent import Agent, Capabilities
 from takeback.model.session import Anchor, Resume
@@ -111,7 +111,9 @@ def test_what_an_adapter_raises_is_a_failure_of_that_agent(theirs: object) -> No
         lambda: adapter.cut([b""], Anchor(before=False), []),
         lambda: adapter.new_session(b"", native="", transcript="", title="", now=0.0),
     ):
-        with pytest.raises(Failure, match="of the agent theirs, which is of another package"):
+        with pytest.raises(
+            ForeignFailure, match="of the agent theirs, which is of another package"
+        ):
             refused()
     assert (adapter.starts_by_id, adapter.mute_on_esc, adapter.command) == (False, False, None)
     assert adapter.transcript_files("/a") == ("/a",)

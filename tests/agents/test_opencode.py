@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from takeback.adapters.opencode.importer import Importer
+from takeback.adapters.opencode.importer import OpencodeImporter
 from tests.agents.flow import AGAIN, LATER, ONE, TWO, take_back_the_second_turn
 from tests.agents.opencode import OpenCode
 from tests.agents.terminal import Terminal, need_tmux
@@ -139,7 +139,9 @@ def test_taking_a_session_in_runs_no_plugin_of_the_project(
     parcel = tmp_path / "parcel.json"
     parcel.write_text(json.dumps({"info": info, "messages": []}))
     environ = world.environment(opencode.env)
-    Importer().take_in(str(parcel), str(world.repo), environ, lambda path: path == str(world.repo))
+    OpencodeImporter().take_in(
+        str(parcel), str(world.repo), environ, lambda path: path == str(world.repo)
+    )
     assert not witness.exists()
     (folder / "evil.js").unlink()
     assert opencode.export(new)["info"]["id"] == new

@@ -33,10 +33,10 @@ def forget() -> None:
 
 
 def forbid_parsing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def text(self: compiled.Reading) -> str:
+    def text(self: compiled.CompiledSettings) -> str:
         raise AssertionError("it was parsed")
 
-    monkeypatch.setattr(compiled.Reading, "text", text)
+    monkeypatch.setattr(compiled.CompiledSettings, "text", text)
 
 
 def test_the_next_process_need_not_parse_it(

@@ -214,3 +214,13 @@ def test_no_function_of_ops_takes_more_than_five_arguments() -> None:
                 if len([name for name in names if name not in ("self", "cls")]) > 5:
                     many.append(f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}")
     assert many == []
+
+
+def test_a_class_has_a_name_of_its_own() -> None:
+    """One word, one thing; nested ones belong to their class, private ones to their module."""
+    named: dict[str, list[str]] = {}
+    for path in source_modules():
+        for node in ast.parse(text_of(path)).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                named.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: places for name, places in named.items() if len(places) > 1} == {}

@@ -13,7 +13,7 @@ from takeback.git.objects import BLOB, object_id
 from takeback.ops.context import Context
 from takeback.store.trust import Trust
 from takeback.worktree.directory import signature
-from takeback.worktree.hashing import Reading, Task, read_files
+from takeback.worktree.hashing import FileReading, Task, read_files
 from takeback.worktree.reading import GONE, Intake
 from tests.support.engine import Heard, packing, packs_of
 
@@ -21,7 +21,7 @@ from tests.support.engine import Heard, packing, packs_of
 def read(context: Context, tasks: list[Task]) -> dict[bytes, tuple[bytes, bytes] | str]:
     with packing(context) as sink:
         intake = Intake(sink, size_limit=100)
-        read_files(tasks, Reading(context.workspace.fd, intake, Heard(), in_child=lambda: None))
+        read_files(tasks, FileReading(context.workspace.fd, intake, Heard(), in_child=lambda: None))
         sink.publish()
     return {os.path.join(task.directory, task.name): task.outcome for task in tasks}
 
@@ -83,7 +83,8 @@ with store.locked("a test", wait=0) as locked:
     sink = PackSink(locked)
     try:
         intake = Intake(sink, size_limit=100)
-        hashing.read_files(tasks, hashing.Reading(workspace.fd, intake, SilentReporter(), in_child))
+        how = hashing.FileReading(workspace.fd, intake, SilentReporter(), in_child)
+        hashing.read_files(tasks, how)
     except Exception as error:
         sink.discard()
         print(type(error).__name__, error)
@@ -131,6 +132,6 @@ def test_progress_is_told_now_and_then(workspace: Path, context: Context) -> Non
     tasks = [Task(b"", b"%d" % number, 1) for number in range(1200)]
     with packing(context) as sink:
         intake = Intake(sink, size_limit=1)
-        read_files(tasks, Reading(context.workspace.fd, intake, heard, in_child=lambda: None))
+        read_files(tasks, FileReading(context.workspace.fd, intake, heard, in_child=lambda: None))
     assert {what for what, _, _ in heard.steps} == {"reading files"}
     assert all(0 < done <= total == 1200 for _, done, total in heard.steps)

@@ -96,7 +96,7 @@ def _check_unchanged(edit: FileEdit) -> None:
 # -- what was there before
 
 
-class Kept(Value):
+class RememberedFile(Value):
     """What is remembered of one file: the project it is for, a copy of it, what we wrote.
 
     ``copy`` is the name of the copy in our own home, None if there was no file. ``written`` is
@@ -109,13 +109,13 @@ class Kept(Value):
     made: tuple[str, ...]
 
 
-def remembered(home: str, agent: str) -> dict[str, Kept]:
+def remembered(home: str, agent: str) -> dict[str, RememberedFile]:
     """Returns what was written for an agent, by path."""
     data = read(_list_path(home, agent))
     try:
         found = json_text.loads((data or b"{}").decode())
         kept = found.items() if isinstance(found, dict) else ()
-        return {path: Kept(**{**one, "made": tuple(one["made"])}) for path, one in kept}
+        return {path: RememberedFile(**{**one, "made": tuple(one["made"])}) for path, one in kept}
     except (ValueError, TypeError, KeyError):
         return {}
 
@@ -134,7 +134,7 @@ def take_back(edits: Sequence[FileEdit], home: str, agent: str) -> tuple[FileEdi
     return tuple(_exact(edit, known.get(edit.path), home) for edit in edits)
 
 
-def _exact(edit: FileEdit, kept: Kept | None, home: str) -> FileEdit:
+def _exact(edit: FileEdit, kept: RememberedFile | None, home: str) -> FileEdit:
     if kept is None or edit.before is None or kept.written != _hash(edit.before):
         return edit
     if kept.copy is None:
@@ -182,7 +182,7 @@ def _remember(edit: FileEdit, clean: bytes | None, home: str, agent: str, here: 
     durable.make_directories(os.path.join(home, _FOLDER))
     if kept is None:
         made = tuple(_missing(os.path.dirname(edit.real)))
-        kept = Kept(here, None, "", made)
+        kept = RememberedFile(here, None, "", made)
     if edit.before is None or kept.written != _hash(edit.before):
         copy = None if clean is None else _copy(edit.path, clean, home, agent)
         kept = kept.replace(copy=copy)
@@ -196,7 +196,7 @@ def _copy(path: str, data: bytes, home: str, agent: str) -> str:
     return name
 
 
-def _write_list(known: Mapping[str, Kept], home: str, agent: str) -> None:
+def _write_list(known: Mapping[str, RememberedFile], home: str, agent: str) -> None:
     path = _list_path(home, agent)
     if not known:
         _unlink(path)

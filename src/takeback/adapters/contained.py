@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 
-class Failure(ValueError):
+class ForeignFailure(ValueError):
     """What another package's agent raised, or an answer of the wrong kind."""
 
 
@@ -35,7 +35,7 @@ class _Contained:
         self._load = load
 
     def _ask(self, what: str, question: Callable[[Any], Any], *kinds: type) -> Any:
-        """Returns an answer of one of the kinds; raises Failure, or its own ValueError."""
+        """Returns an answer of one of the kinds; raises ForeignFailure, or its own ValueError."""
         try:
             answer = question(self._load())
         except (TakebackError, ValueError):
@@ -53,8 +53,10 @@ class _Contained:
         except (TakebackError, ValueError):
             return otherwise
 
-    def _failure(self, what: str, why: str) -> Failure:
-        return Failure(f"{what} of the agent {self.name}, which is of another package: {why}")
+    def _failure(self, what: str, why: str) -> ForeignFailure:
+        return ForeignFailure(
+            f"{what} of the agent {self.name}, which is of another package: {why}"
+        )
 
 
 class ContainedAdapter(_Contained):

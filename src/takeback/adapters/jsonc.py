@@ -17,7 +17,7 @@ OBJECT, ARRAY, OTHER = "object", "array", "other"
 _CLOSING = {OBJECT: "}", ARRAY: "]"}
 
 
-class Node:
+class JsonNode:
     """A value in the text: where it is, and what is in it.
 
     ``end`` is after its last character. A member begins at ``key_start`` with its key, which ends
@@ -30,10 +30,10 @@ class Node:
         self.end = start
         self.key = ""
         self.key_start = self.key_end = start
-        self.children: list[Node] = []
+        self.children: list[JsonNode] = []
         self.value: Any = None
 
-    def member(self, key: str) -> Node | None:
+    def member(self, key: str) -> JsonNode | None:
         """Returns the last member of that name, which is the one that counts."""
         found = [child for child in self.children if child.key == key]
         return found[-1] if self.kind == OBJECT and found else None
@@ -47,10 +47,10 @@ class Node:
         return self.value
 
 
-def parse(text: str) -> Node:
+def parse(text: str) -> JsonNode:
     """Reads a document; an empty one is an empty object. Raises ValueError with the line."""
     if not text.strip():
-        return Node(OBJECT, len(text))
+        return JsonNode(OBJECT, len(text))
     reader = _Reader(text)
     reader.skip()
     try:
@@ -89,18 +89,18 @@ class _Reader:
             else:
                 return
 
-    def value(self) -> Node:
+    def value(self) -> JsonNode:
         if self.at >= len(self.text):
             raise self.wrong("a value is missing")
         if self.text[self.at] in "{[":
             return self._container(OBJECT if self.text[self.at] == "{" else ARRAY)
-        node = Node(OTHER, self.at)
+        node = JsonNode(OTHER, self.at)
         node.value = self._scalar()
         node.end = self.at
         return node
 
-    def _container(self, kind: str) -> Node:
-        node = Node(kind, self.at)
+    def _container(self, kind: str) -> JsonNode:
+        node = JsonNode(kind, self.at)
         self.at += 1
         while True:
             self.skip()
@@ -115,7 +115,7 @@ class _Reader:
             elif self.text[self.at : self.at + 1] != _CLOSING[kind]:
                 raise self.wrong("a comma or bracket is missing")
 
-    def _child(self, kind: str) -> Node:
+    def _child(self, kind: str) -> JsonNode:
         key_start, key_end, key = self.at, self.at, ""
         if kind == OBJECT:
             found = self._scalar()
@@ -178,7 +178,7 @@ class _Line:
         self.item = item
 
 
-def _along(root: Node, path: Sequence[str | int]) -> list[Node]:
+def _along(root: JsonNode, path: Sequence[str | int]) -> list[JsonNode]:
     """Returns the nodes along a path as far as there are any, the root first."""
     chain = [root]
     for key in path:
@@ -195,7 +195,7 @@ def _along(root: Node, path: Sequence[str | int]) -> list[Node]:
     return chain
 
 
-def _append(text: str, node: Node, depth: int, shown: Callable[[str], str]) -> str:
+def _append(text: str, node: JsonNode, depth: int, shown: Callable[[str], str]) -> str:
     """Adds something after the last child, and after the comments on its line."""
     indent = _indent(text)
     added = "\n" + indent * (depth + 1) + shown(indent)
@@ -274,13 +274,13 @@ def without_items(text: str, path: Sequence[str | int], unwanted: Callable[[Any]
         text = _cut(text, chain[holder], doomed)
 
 
-def _holds_only(text: str, holder: Node, child: Node) -> bool:
+def _holds_only(text: str, holder: JsonNode, child: JsonNode) -> bool:
     around = text[holder.start + 1 : child.key_start] + text[child.end : holder.end - 1]
     named = text[child.key_end : child.start] + text[holder.key_end : holder.start]
     return len(holder.children) == 1 and not (around + named).strip(" \t\r\n,:")
 
 
-def _cut(text: str, holder: Node, child: Node) -> str:
+def _cut(text: str, holder: JsonNode, child: JsonNode) -> str:
     """Removes one child, with one comma beside it; comments around it stay."""
     number = holder.children.index(child)
     left, right = text[: child.key_start], text[child.end :]

@@ -30,18 +30,18 @@ _INSTALLED = (".dist-info", ".egg-info")
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 
 
-class Found(Value):
+class ForeignAgents(Value):
     """What other packages provide: agents by name, and for broken ones the reason."""
 
     agents: dict[str, Agent]
     broken: dict[str, str]
 
 
-_found: dict[tuple[str, ...], Found] = {}
+_found: dict[tuple[str, ...], ForeignAgents] = {}
 """Searched for once per process, and again if its module path has changed."""
 
 
-def found() -> Found:
+def found() -> ForeignAgents:
     """Returns what was found; never raises, whatever a package does."""
     if sys.flags.no_site and "site" not in sys.modules:
         import site  # the launcher starts Python without it, and only these agents need it
@@ -49,7 +49,7 @@ def found() -> Found:
         site.main()
     where = tuple(sys.path)
     if where not in _found:
-        _found[where] = _look() if _is_any_mentioned() else Found({}, {})
+        _found[where] = _look() if _is_any_mentioned() else ForeignAgents({}, {})
     return _found[where]
 
 
@@ -74,7 +74,7 @@ def _mentions(folder: str) -> bool:
         return False
 
 
-def _look() -> Found:
+def _look() -> ForeignAgents:
     from importlib.metadata import entry_points
 
     agents: dict[str, Agent] = {}
@@ -93,7 +93,7 @@ def _look() -> Found:
             agents[name] = agent
         else:
             broken.setdefault(name, f"the agent {name} of the package {_package(point)}: {reason}")
-    return Found(agents, {name: why for name, why in broken.items() if name not in agents})
+    return ForeignAgents(agents, {name: why for name, why in broken.items() if name not in agents})
 
 
 def _package(point: EntryPoint) -> str:

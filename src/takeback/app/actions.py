@@ -77,31 +77,31 @@ class Action(Value):
         return self.obstacle is None
 
 
-class Destination(Value):
+class EntryDestination(Value):
     """Where an entry leads: to before its turn, or to the end of it (``at_end``)."""
 
     checkpoint: str
     other: str | None
     at_end: bool = False
 
-    def turned(self) -> Destination:
+    def turned(self) -> EntryDestination:
         """Returns the other end of the turn."""
         assert self.other is not None
-        return Destination(self.other, self.checkpoint, not self.at_end)
+        return EntryDestination(self.other, self.checkpoint, not self.at_end)
 
 
-def destination_of(entry: TimelineEntry) -> Destination:
+def destination_of(entry: TimelineEntry) -> EntryDestination:
     """Returns the destination that an entry means: for a turn, the checkpoint before it."""
     turn = entry.turn
     if turn is None:
-        return Destination(entry.checkpoint.id, None)
-    return Destination(turn.before, turn.after if turn.after != turn.before else None)
+        return EntryDestination(entry.checkpoint.id, None)
+    return EntryDestination(turn.before, turn.after if turn.after != turn.before else None)
 
 
 def actions(
     found: Choices,
     entry: TimelineEntry,
-    destination: Destination,
+    destination: EntryDestination,
     ticked: Collection[bytes] | None,
 ) -> tuple[Action, ...]:
     """Returns every action at a destination; ``ticked`` is None if nothing can be ticked."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from takeback.ops.scope import Scope
     from takeback.ops.whose import Candidate
     from takeback.ports import Clock, Reporter
-    from takeback.programs import Found
+    from takeback.programs import FoundProgram
     from takeback.store.location import StoreLocation
     from takeback.store.store import Store
 
@@ -133,7 +133,7 @@ class OpenWorkspace:
         """Where this workspace's store is."""
         return self._context.store.directory
 
-    def find_program(self, name: str) -> Found:
+    def find_program(self, name: str) -> FoundProgram:
         """Returns a program that may be run for the person: never one in a workspace."""
         store = self._context.store
         return programs.find(name, self._context.environ, is_workspace=store.is_workspace)

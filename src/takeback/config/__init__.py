@@ -173,7 +173,7 @@ def _read(file: SettingsFile) -> dict[str, Any]:
     from takeback.config import compiled
 
     try:
-        found = compiled.Reading(file.path, file.compiled)
+        found = compiled.CompiledSettings(file.path, file.compiled)
         known = found.known()
         if known is None:
             import tomllib

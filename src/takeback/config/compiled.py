@@ -32,7 +32,7 @@ _seen: dict[str, tuple[list[int], dict[str, Any]]] = {}
 """What this process has read, under the same conditions."""
 
 
-class Reading:
+class CompiledSettings:
     """One reading of a settings file; ``kept`` is the path of the compiled one, or empty."""
 
     def __init__(self, path: str, kept: str) -> None:

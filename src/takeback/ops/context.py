@@ -26,12 +26,12 @@ class Context(Value):
     environ: Mapping[str, str]
     holder: str
 
-    def locked(self, *, wait: float | None = None) -> Locking:
+    def locked(self, *, wait: float | None = None) -> ContextLocking:
         """Returns a context manager that holds the workspace's lock and yields a LockedContext.
 
         Raises InUse after ``wait`` seconds, by default as many as the settings say.
         """
-        return Locking(self, self.policy.lock_wait if wait is None else wait)
+        return ContextLocking(self, self.policy.lock_wait if wait is None else wait)
 
 
 class LockedContext(Context):
@@ -43,7 +43,7 @@ class LockedContext(Context):
     lock: Locked
 
 
-class Locking:
+class ContextLocking:
     """Holds the lock for the length of a ``with``. Never nested: the LockedContext is handed on."""
 
     def __init__(self, context: Context, wait: float) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from takeback.model.turn import Moment
     from takeback.ops.capture import Captured
     from takeback.ops.context import Context, LockedContext
-    from takeback.store.pending import Waiting
+    from takeback.store.pending import WaitingEvent
 
 
 class Received(Value):
@@ -107,7 +107,7 @@ def record_waiting(context: LockedContext, captured: Captured | None = None) -> 
     return len(waiting)
 
 
-def _record_late(context: LockedContext, captured: Captured, waiting: Waiting) -> None:
+def _record_late(context: LockedContext, captured: Captured, waiting: WaitingEvent) -> None:
     step = _Step(context, waiting.event, waiting.transcript)
     if step.moment is not None:
         step.record(captured, late=True)

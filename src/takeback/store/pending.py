@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from takeback.store.store import Store
 
 
-class Waiting(Value):
+class WaitingEvent(Value):
     """An event that waits, when it came, and how long its transcript was then."""
 
     name: str
@@ -60,7 +60,7 @@ def any_left(store: Store) -> bool:
         return False
 
 
-def read(store: Store) -> list[Waiting]:
+def read(store: Store) -> list[WaitingEvent]:
     """Returns the waiting events, oldest first; unreadable ones are skipped."""
     folder = store.path("pending")
     try:
@@ -71,18 +71,18 @@ def read(store: Store) -> list[Waiting]:
     return [waiting for waiting in found if waiting is not None]
 
 
-def _read(folder: str, name: str) -> Waiting | None:
+def _read(folder: str, name: str) -> WaitingEvent | None:
     try:
         with open(os.path.join(folder, name), encoding="utf-8") as file:
             record = json_text.loads(file.read())
         if not isinstance(record, dict):
             return None
         parts = tuple(TranscriptPart(path, size) for path, size in record["transcript"])
-        return Waiting(name, events.decode(record["event"]), float(record["time"]), parts)
+        return WaitingEvent(name, events.decode(record["event"]), float(record["time"]), parts)
     except (OSError, ValueError, LookupError, TypeError):
         return None
 
 
-def remove(locked: Locked, waiting: Waiting) -> None:
+def remove(locked: Locked, waiting: WaitingEvent) -> None:
     """Drops an event that has been recorded."""
     durable.unlink(locked.store.path("pending", waiting.name))

@@ -47,7 +47,7 @@ class Task:
         self.outcome: tuple[bytes, bytes] | str = GONE
 
 
-class Reading(Value):
+class FileReading(Value):
     """How files are read: below which root, where the bytes go, who is told of the progress.
 
     ``in_child`` runs first in a forked process; ``earlier`` is what was known of the files before.
@@ -60,7 +60,7 @@ class Reading(Value):
     earlier: Known | None = None
 
 
-def read_files(tasks: list[Task], how: Reading) -> None:
+def read_files(tasks: list[Task], how: FileReading) -> None:
     """Fills in the outcome of every task."""
     tasks.sort(key=lambda task: (task.directory, task.name))
     total = sum(task.size for task in tasks)
@@ -93,7 +93,7 @@ def _middle(tasks: Sequence[Task], total: int) -> int:
 
 
 def _read_all(
-    tasks: Sequence[Task], how: Reading, intake: Intake, reporter: Reporter, *, total: int = 0
+    tasks: Sequence[Task], how: FileReading, intake: Intake, reporter: Reporter, *, total: int = 0
 ) -> None:
     current, dir_fd, reason = b"", -1, GONE
     seen: dict[bytes, tuple[bytes, bytes]] = {}
@@ -153,7 +153,7 @@ class _ParentWatch:
 class _Reader:
     """A forked process that reads its share into packs of its own and reports the outcomes."""
 
-    def __init__(self, tasks: Sequence[Task], how: Reading) -> None:
+    def __init__(self, tasks: Sequence[Task], how: FileReading) -> None:
         self._tasks = tasks
         self._sink = sink = how.intake.sink
         self._read, write = os.pipe()

@@ -23,7 +23,7 @@ from takeback.model.value import Value
 from takeback.worktree.belief import Belief
 from takeback.worktree.detect import changed_directories
 from takeback.worktree.directory import IGNORED_DIRECTORY, gap_reason
-from takeback.worktree.hashing import Reading, read_files
+from takeback.worktree.hashing import FileReading, read_files
 from takeback.worktree.mounts import Mounts
 from takeback.worktree.reading import Intake
 from takeback.worktree.statcache import StatCache
@@ -145,7 +145,7 @@ class Scan:
         dirty: set[bytes] = set()
         limit, dirty_ns = self._setup.policy.size_limit, self._time.dirty_ns
         intake = Intake(self._sink, size_limit=limit, dirty_ns=dirty_ns)
-        reading = Reading(
+        reading = FileReading(
             self._workspace.fd, intake, self._setup.reporter, self._setup.in_child, self._earlier
         )
         for _ in range(_LOOKS):

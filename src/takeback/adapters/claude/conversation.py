@@ -17,7 +17,7 @@ import os
 import uuid
 from collections.abc import Iterator, Sequence
 
-from takeback.adapters.claude.lines import Line, read, text, write
+from takeback.adapters.claude.lines import TranscriptLine, read, text, write
 from takeback.model.session import Anchor, NewSession
 
 _CARRIED = frozenset(
@@ -102,13 +102,15 @@ def command_in(tail: bytes, turn: str | None) -> str | None:
 # -- where to cut
 
 
-def _up_to(leaf: str, lines: list[Line]) -> tuple[list[Line], set[str]]:
+def _up_to(leaf: str, lines: list[TranscriptLine]) -> tuple[list[TranscriptLine], set[str]]:
     if all(line.id != leaf for line in lines):
         raise ValueError(f"the transcript has no entry {leaf}")
     return lines, _ancestors(lines, leaf)
 
 
-def _before(anchor: Anchor, lines: list[Line], after: list[Line]) -> tuple[list[Line], set[str]]:
+def _before(
+    anchor: Anchor, lines: list[TranscriptLine], after: list[TranscriptLine]
+) -> tuple[list[TranscriptLine], set[str]]:
     """Returns the lines to choose from, and the ids of those before the anchor's prompt.
 
     The prompt's own entry tells what it follows. If there is none, because the prompt was refused
@@ -126,7 +128,9 @@ def _before(anchor: Anchor, lines: list[Line], after: list[Line]) -> tuple[list[
     return lines + written, kept
 
 
-def _own_entry(anchor: Anchor, lines: list[Line], after: list[Line]) -> Line | None:
+def _own_entry(
+    anchor: Anchor, lines: list[TranscriptLine], after: list[TranscriptLine]
+) -> TranscriptLine | None:
     """Returns the entry that holds the anchor's prompt.
 
     It is written after its hook, so it is searched for in what came later. A prompt typed into a
@@ -135,10 +139,10 @@ def _own_entry(anchor: Anchor, lines: list[Line], after: list[Line]) -> Line | N
     """
     prompt = None if anchor.prompt is None else anchor.prompt.strip()
 
-    def of_turn(some: list[Line]) -> list[Line]:
+    def of_turn(some: list[TranscriptLine]) -> list[TranscriptLine]:
         return [one for one in some if _is_of(one, anchor.turn)]
 
-    def says_it(some: list[Line]) -> list[Line]:
+    def says_it(some: list[TranscriptLine]) -> list[TranscriptLine]:
         return [one for one in some if prompt is not None and one.prompt == prompt]
 
     begun = of_turn(lines)
@@ -148,7 +152,9 @@ def _own_entry(anchor: Anchor, lines: list[Line], after: list[Line]) -> Line | N
     return next(iter(says_it(after) or says_it(begun)), None)
 
 
-def _not_yet_written(lines: list[Line], after: list[Line], turn: str | None) -> list[Line]:
+def _not_yet_written(
+    lines: list[TranscriptLine], after: list[TranscriptLine], turn: str | None
+) -> list[TranscriptLine]:
     """Returns the entries after the last line that still came before the place.
 
     They are the end of the turn. A message with calls begins another round, which changes files,
@@ -172,18 +178,18 @@ def _not_yet_written(lines: list[Line], after: list[Line], turn: str | None) -> 
     return found
 
 
-def _is_of(line: Line, turn: str | None) -> bool:
+def _is_of(line: TranscriptLine, turn: str | None) -> bool:
     return turn is not None and line.is_prompt and line.record.get("promptId") == turn
 
 
-def _last(lines: Sequence[Line]) -> str | None:
+def _last(lines: Sequence[TranscriptLine]) -> str | None:
     return next((line.id for line in reversed(lines) if line.id is not None), None)
 
 
 # -- what to keep
 
 
-def _ancestors(lines: Sequence[Line], leaf: str | None) -> set[str]:
+def _ancestors(lines: Sequence[TranscriptLine], leaf: str | None) -> set[str]:
     """Returns the ids of an entry and of all before it, those before a compaction too.
 
     If an entry's parent is lost to a damaged line, the entry written before it takes its place,
@@ -198,7 +204,7 @@ def _ancestors(lines: Sequence[Line], leaf: str | None) -> set[str]:
     return found
 
 
-def _beside(lines: Sequence[Line], kept: set[str]) -> set[str]:
+def _beside(lines: Sequence[TranscriptLine], kept: set[str]) -> set[str]:
     """Returns what belongs to the kept entries without being an ancestor.
 
     That is the other blocks of the same messages, the results of their calls, what hooks noted
@@ -220,7 +226,7 @@ def _beside(lines: Sequence[Line], kept: set[str]) -> set[str]:
     return found | hanging
 
 
-def _chosen(lines: Sequence[Line], kept: set[str]) -> Iterator[Line]:
+def _chosen(lines: Sequence[TranscriptLine], kept: set[str]) -> Iterator[TranscriptLine]:
     """Returns the kept entries in their order, with the lines about the session that stay true.
 
     A damaged line stays where it was, unless it is the end.
@@ -239,7 +245,7 @@ def _chosen(lines: Sequence[Line], kept: set[str]) -> Iterator[Line]:
             yield line
 
 
-def _renamed(line: Line, native: str, new: str) -> bytes:
+def _renamed(line: TranscriptLine, native: str, new: str) -> bytes:
     """Returns a line as one of the new session.
 
     Words that name the old id stay as they are: the files they refer to, such as long outputs, are

@@ -19,7 +19,7 @@ _SHELL_END = "</bash-input>"
 _INTERRUPTED = ("[Request interrupted by user]", "[Request interrupted by user for tool use]")
 
 
-class Line(Value):
+class TranscriptLine(Value):
     """One line: its bytes without the newline, what they say, which entry they are.
 
     ``record`` is empty for a line that is not a JSON object. ``id`` is None for a line that is not
@@ -126,7 +126,7 @@ class Line(Value):
         return [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
 
 
-def read(data: bytes) -> list[Line]:
+def read(data: bytes) -> list[TranscriptLine]:
     """Returns the complete lines of a file; only the newline of the last may be missing."""
     *whole, last = json_lines.read_all(data, _line)
     found = [line for line in whole if line.data.strip()]
@@ -144,9 +144,11 @@ def text(record: Record, name: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _line(raw: bytes, record: Record) -> Line:
+def _line(raw: bytes, record: Record) -> TranscriptLine:
     is_entry = "parentUuid" in record and record.get("isSidechain") is not True
-    return Line(raw.removesuffix(b"\n"), record, text(record, "uuid") if is_entry else None)
+    return TranscriptLine(
+        raw.removesuffix(b"\n"), record, text(record, "uuid") if is_entry else None
+    )
 
 
 def _joined(blocks: object) -> str:

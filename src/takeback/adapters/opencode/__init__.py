@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from takeback.adapters.opencode.importer import Importer
+    from takeback.adapters.opencode.importer import OpencodeImporter
 
 _NAME = "opencode"
 _KINDS: dict[str, events.ToolKind] = {
@@ -59,10 +59,10 @@ class OpenCode:
     command = "/takeback"
 
     @property
-    def importer(self) -> Importer:
-        from takeback.adapters.opencode.importer import Importer
+    def importer(self) -> OpencodeImporter:
+        from takeback.adapters.opencode.importer import OpencodeImporter
 
-        return Importer()
+        return OpencodeImporter()
 
     def parse(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> AgentEvent | None:
         read = _EVENTS.get(fields.required(payload, "event"))

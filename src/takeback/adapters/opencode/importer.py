@@ -31,7 +31,7 @@ _OF_A_PROJECT = "OPENCODE_CONFIG"
 _SEALED = {"OPENCODE_DISABLE_PROJECT_CONFIG": "1", "OPENCODE_PURE": "1"}
 
 
-class Importer:
+class OpencodeImporter:
     """Hands a session's file to opencode."""
 
     def parcel(self, native: str) -> str | None:

@@ -66,7 +66,7 @@ ln -sf /dev/null logo
 """
 
 
-class Turn(Value):
+class ScriptedTurn(Value):
     """What the person asked for, and what the agent then does in the project's directory."""
 
     prompt: str
@@ -109,12 +109,12 @@ def _ruin(project: str) -> None:
 
 
 TURNS = (
-    Turn(
+    ScriptedTurn(
         "build a small to-do app",
         _build,
         ("wrote app.py, todo/ and a test",),
     ),
-    Turn(
+    ScriptedTurn(
         "count the items, add a logo and a start script",
         _extend,
         (
@@ -123,7 +123,7 @@ TURNS = (
             "and .secret, which only its owner may read",
         ),
     ),
-    Turn(
+    ScriptedTurn(
         "clean up the project",
         _ruin,
         (
@@ -134,14 +134,14 @@ TURNS = (
     ),
 )
 
-OTHERWISE = Turn(
+OTHERWISE = ScriptedTurn(
     "clean up, but only what nobody uses",
     lambda project: _write(project, "CHANGES.md", "- nothing was unused\n"),
     ("looked around and wrote CHANGES.md",),
 )
 
 
-class Session:
+class ScriptedSession:
     """The agent's side of a conversation: its own transcript, reported to takeback event by event.
 
     This is all that an agent has to do to be protected: say when a prompt comes, and when a turn
@@ -153,7 +153,7 @@ class Session:
         self.native = native
         self.transcript = os.path.join(folder, f"{native}.jsonl")
 
-    def play(self, turn: Turn, project: str) -> Checkpoint:
+    def play(self, turn: ScriptedTurn, project: str) -> Checkpoint:
         """Plays a turn and returns the checkpoint before it."""
         event = AgentEvent(
             kind=PROMPT,

@@ -11,7 +11,7 @@ import time
 from shutil import which
 
 from takeback.app.engine import Engine
-from takeback.cli.demo.agent import OTHERWISE, TURNS, Session, set_the_stage
+from takeback.cli.demo.agent import OTHERWISE, TURNS, ScriptedSession, set_the_stage
 from takeback.cli.demo.recording import bytes_in, differences, files_in, record
 from takeback.errors import Refused
 from takeback.git.process import find_git
@@ -83,7 +83,7 @@ class Performance:
         """Plays it all; True if every proof held."""
         self._open_the_project()
         with Engine.open(self.project, environ=self._environ, holder="demo") as tb:
-            agent = Session(tb, self._transcripts, "first")
+            agent = ScriptedSession(tb, self._transcripts, "first")
             for number in range(len(TURNS)):
                 self._turn(agent, number)
             ruined, git = record(self.project), self._git_directory()
@@ -135,7 +135,7 @@ class Performance:
             check=True,
         )
 
-    def _turn(self, agent: Session, number: int) -> None:
+    def _turn(self, agent: ScriptedSession, number: int) -> None:
         turn = TURNS[number]
         self._say("")
         self._say(self._paint.strong(f'Turn {number + 1}: "{turn.prompt}"'))
@@ -153,7 +153,7 @@ class Performance:
         outcome = self._back(title, lambda: tb.rewind(name, scope="both"), wanted)
         assert outcome.resume is not None
         native = outcome.resume.argv[-1]
-        child = Session(tb, self._transcripts, native)
+        child = ScriptedSession(tb, self._transcripts, native)
         behind = int(name.removeprefix("turn:")) - 1
         asked = [turn.prompt for turn in TURNS[:behind]]
         proof = Proof("the agent remembers nothing later", len(asked), ())
@@ -180,7 +180,7 @@ class Performance:
         self._say(self._paint.strong("Fork from before turn 3, and ask for something else"))
         outcome = tb.fork("first/turn:3")
         assert outcome.resume is not None
-        child = Session(tb, self._transcripts, outcome.resume.argv[-1])
+        child = ScriptedSession(tb, self._transcripts, outcome.resume.argv[-1])
         child.play(OTHERWISE, self.project)
         self._pause()
         self._say("")
