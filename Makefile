@@ -33,8 +33,8 @@ test-long: $(INSTALLED) ## run the rest of the long campaigns
 	@$(PYTEST) -m "long and not soak" tests
 
 lint: $(INSTALLED) types ## check style, layers, types and the generated parts of the docs
-	@$(BIN)/ruff check $(SOURCES)
-	@$(BIN)/ruff format --check $(SOURCES)
+	@$(BIN)/ruff check $(SOURCES) examples
+	@$(BIN)/ruff format --check $(SOURCES) examples
 	@$(BIN)/lint-imports --no-logo
 	@$(if $(COG_FILES),$(BIN)/cog --check -P $(COG_FILES),:)
 

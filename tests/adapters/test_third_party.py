@@ -84,6 +84,22 @@ def test_a_package_in_a_workspace_is_not_loaded(
     assert not mark.exists()
 
 
+@pytest.mark.parametrize("inside", ["", "packages"])
+def test_nothing_is_loaded_from_a_project_that_takeback_does_not_know_yet(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, inside: str
+) -> None:
+    """``python -m`` looks for modules in the current directory."""
+    mark = workspace / "was loaded"
+    planted = {"of_planted.py": f"open({str(mark)!r}, 'w')\n"}
+    install(workspace / inside, "planted", {"planted": "of_planted:agent"}, planted)
+    monkeypatch.chdir(workspace)
+    monkeypatch.syspath_prepend(str(workspace / inside) if inside else "")
+    monkeypatch.setattr(third_party, "_found", {})
+    assert third_party.found().agents == {}
+    assert list(third_party.found().broken) == (["planted"] if inside else [])
+    assert not mark.exists()
+
+
 class Raising:
     """An adapter and a connection that only fail."""
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import takeback.errors
+from takeback.adapters import BUILT_IN, PLUGIN
 from takeback.cli.main import COMMANDS
 from takeback.cli.reference import reference
 from takeback.errors import TakebackError
@@ -125,3 +126,12 @@ def test_every_field_is_documented(story: Story, tmp_path: Path) -> None:
                     documented = {f"`{inner}`", f"`{inner}[]`"}
                     assert any(n in SCRIPTING for n in documented), (field, inner)
     assert sections.keys() == {document["type"] for document in documents} | {"note"}
+
+
+def test_help_names_every_agent() -> None:
+    parts = dict(
+        re.findall(r"^## takeback (hook|init)\n(.*?)(?=^## |\Z)", reference(), re.M | re.S)
+    )
+    assert {agent.name for agent in BUILT_IN} | {PLUGIN} <= set(re.findall(r"\w+", parts["hook"]))
+    connected = {agent.name for agent in BUILT_IN if agent.connection}
+    assert connected <= set(re.findall(r"\w+", parts["init"]))
