@@ -190,7 +190,7 @@ def test_61_verify_finds_each_missing_empty_or_misnamed_object(kept: _Kept) -> N
 
 
 @pytest.mark.parametrize(
-    "ref", ["takeback/sessions/workspace", "takeback/operations", "takeback/labels/*"]
+    "ref", ["takeback/sessions/*/workspace", "takeback/operations/*", "takeback/labels/*/*"]
 )
 def test_61_verify_finds_each_damaged_ref(kept: _Kept, ref: str) -> None:
     """`verify` finds ... also where the chain of checkpoints, operations or labels begins."""

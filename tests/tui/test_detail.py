@@ -543,9 +543,8 @@ def test_quick_moves_do_not_pile_up(workspace: Path) -> None:
         entries = tb.checkpoints()
 
     async def play(stage: Stage, pilot: Pilot[None]) -> None:
-        for entry in entries:
+        for entry in entries:  # quicker than anything can be asked, on a busy machine too
             stage.detail.show(entry)
-            await pilot.pause()
         await settled(pilot)
         assert stage.place[0].endswith(entries[-1].checkpoint.id)
         assert has(stage.diff, "+ 0")
