@@ -286,7 +286,8 @@ def test_verify_names_what_is_damaged(story: Story) -> None:
         pack.write_bytes(data)
     answer = story.cli.run("--json", "verify", "--read-data")
     assert answer.status == 1, str(answer)
-    assert all(set(problem) == {"what", "detail"} for problem in answer.json["problems"])
+    fields = {"what", "detail", "checkpoint", "paths"}
+    assert all(set(problem) == fields for problem in answer.json["problems"])
     assert answer.json["problems"]
     assert "problem" in story.cli.run("verify", "--read-data").stdout
 

@@ -343,8 +343,11 @@ def test_62_a_damaged_journal_crashes_nothing(cli: Cli, workspace: Path) -> None
             assert answer.status in (1, 4), str(answer)
             assert "doctor" in answer.error["hint"], str(answer)
         same(before, tree_state(workspace, identity=True))
-        # doctor puts it aside, says so, and work goes on.
+        # doctor says so, puts it aside if it may, and work goes on.
         answer = unbroken(cli.run("--json", "doctor"))
+        assert answer.status == 1, str(answer)
+        assert (store / "journal").exists()
+        answer = unbroken(cli.run("--json", "doctor", "--fix"))
         assert "mended" in {item["state"] for item in answer.json_lines}, str(answer)
         assert not (store / "journal").exists()
         rewind(cli, one)

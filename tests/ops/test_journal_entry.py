@@ -108,7 +108,7 @@ def test_an_entry_that_makes_no_sense_is_damage(
     under_lock(context, lambda it: journal.write(it.lock, record))
     with pytest.raises(StoreDamaged, match="not readable") as raised:
         journal_entry.read(context.store)
-    assert raised.value.hint == "run: takeback doctor"
+    assert raised.value.hint == "run: takeback doctor --fix"
     assert journal.exists(context.store)
 
 

@@ -237,6 +237,6 @@ def test_a_journal_that_makes_no_sense_is_damage_and_stays(context: Context) -> 
     under_lock(context, lambda it: journal.write(it.lock, {"id": "x"}))
     with pytest.raises(StoreDamaged, match="not readable") as raised:
         recover_now(context)
-    assert raised.value.hint == "run: takeback doctor"
+    assert raised.value.hint == "run: takeback doctor --fix"
     assert journal.exists(context.store)
     assert not context.store.lock.held

@@ -41,7 +41,7 @@ def test_a_journal_that_does_not_read_back_is_damage_and_can_be_set_aside(
     path.write_bytes(data)
     with pytest.raises(StoreDamaged, match="not readable") as raised:
         journal.read(context.store)
-    assert raised.value.hint == "run: takeback doctor"
+    assert raised.value.hint == "run: takeback doctor --fix"
     aside = journal.set_aside(context.lock)
     assert Path(aside).read_bytes() == data
     assert not journal.exists(context.store)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from takeback.model.plan import Outcome, Plan
     from takeback.model.policy import Overrides
     from takeback.ops.checkpoint import Made
-    from takeback.ops.doctor import Finding
+    from takeback.ops.finding import Finding
     from takeback.ops.receive import Received
     from takeback.ops.recover import Recovered
     from takeback.ops.search import Found
@@ -288,9 +288,9 @@ class Takeback:
         """Checks that everything kept can be read back."""
         return self.engine.verify(read_data=read_data)
 
-    def doctor(self, *, rebuild: bool = False) -> list[Finding]:
-        """Reports what is wrong and mends what can safely be mended."""
-        return self.engine.doctor(rebuild=rebuild)
+    def doctor(self, *, rebuild: bool = False, fix: bool = False) -> list[Finding]:
+        """Reports what is wrong; with ``fix`` it mends what can safely be mended."""
+        return self.engine.doctor(rebuild=rebuild, fix=fix)
 
     def forget(self) -> None:
         """Deletes every checkpoint of this workspace for good; its files are not touched."""

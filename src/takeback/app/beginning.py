@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self
 
-    from takeback.ops.doctor import Finding
+    from takeback.ops.finding import Finding
     from takeback.ops.status import Status
 
 
@@ -54,7 +54,8 @@ class Unopened(Value):
         """Reports what prevents the first checkpoint."""
         from takeback.app.checkup import check_agents, check_recording
         from takeback.git.process import find_git
-        from takeback.ops.doctor import OFFER, Finding, check_git
+        from takeback.ops.doctor import check_git
+        from takeback.ops.finding import OFFER, Finding
         from takeback.store.location import is_known
 
         home = takeback_home(self.environ)

@@ -10,7 +10,7 @@ from takeback.adapters import launcher
 from takeback.adapters.connecting import remembered
 from takeback.app.reading import OFF
 from takeback.errors import Command
-from takeback.ops.doctor import BROKEN, OFFER, OK, Finding
+from takeback.ops.finding import BROKEN, OFFER, OK, Finding
 from takeback.paths import takeback_home
 from takeback.store.location import workspace_around
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from takeback.app.connect import AgentState
     from takeback.errors import Hint
-    from takeback.ops.doctor import FindingState
+    from takeback.ops.finding import FindingState
 
 _NOTHING = b'{"hook_event_name": "takeback doctor asks", "session_id": "none"}'
 _TOO_SLOW = 0.5

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from takeback.model.event import AgentEvent
     from takeback.model.session import TranscriptPart
     from takeback.ops.checkpoint import Made
-    from takeback.ops.doctor import Finding
+    from takeback.ops.finding import Finding
     from takeback.ops.receive import Received
     from takeback.ops.workspaces import KnownWorkspace
     from takeback.ports import Adapter
@@ -184,23 +184,34 @@ class Engine(Steps):
 
         return Unopened.at(path, os.environ if environ is None else environ)
 
-    def doctor(self, *, rebuild: bool = False) -> list[Finding]:
-        """Reports what is wrong and mends what can safely be mended."""
-        found = ops.doctor.doctor(self._context, self._recover)
+    def doctor(self, *, rebuild: bool = False, fix: bool = False) -> list[Finding]:
+        """Reports what is wrong; with ``fix`` it mends what can safely be mended."""
         from takeback.app.checkup import check_agents, check_recording
 
+        ledger = self._check_ledger(rebuild=rebuild, fix=fix)
+        known = self._ask(ops.inspection.witness)
+        found = ops.doctor.doctor(self._context, known, self._recover, fix=fix)
         found += check_recording(self.recording_off_by)
         found += check_agents(self._context.environ, os.fsdecode(self.root), self.agents())
-        if rebuild:
+        return [*found, ledger]
+
+    def _check_ledger(self, *, rebuild: bool, fix: bool) -> Finding:
+        """Checks the index of the store, and makes it anew if that is wanted."""
+        from takeback.ops.finding import BROKEN, FIX, MENDED, OK, Finding
+
+        unsound = self._ask(lambda ledger: ledger.unsound())
+        if unsound and not (fix or rebuild):
+            return Finding("ledger", BROKEN, f"the index of the store is damaged: {unsound}", FIX)
+        if unsound or rebuild:
             if self._index is not None:
                 self._index.close()
-            self._index = ops.catch_up.Index(
-                self._context.store, self._context.reporter, rebuild=True
-            )
-            checkpoints, _, _ = self._ask(lambda ledger: ledger.counts())
+            store, reporter = self._context.store, self._context.reporter
+            self._index = ops.catch_up.Index(store, reporter, rebuild=True)
+        checkpoints, _, _ = self._ask(lambda ledger: ledger.counts())
+        if unsound or rebuild:
             message = f"made anew from the store: {checkpoints} checkpoints"
-            found.append(ops.doctor.Finding("ledger", ops.doctor.MENDED, message))
-        return found
+            return Finding("ledger", MENDED, message)
+        return Finding("ledger", OK, f"{checkpoints} checkpoints are indexed")
 
     @classmethod
     def earlier(

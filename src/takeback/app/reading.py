@@ -232,7 +232,8 @@ class Reading(Browsing):
 
     def verify(self, *, read_data: bool = False) -> Verified:
         """Checks that everything kept can be read back."""
-        return ops.verify.verify(self._context, read_data=read_data)
+        known = self._ask(ops.inspection.witness)
+        return ops.verify.verify(self._context, known, read_data=read_data)
 
     def sessions(self) -> list[SessionEntry]:
         """Returns the agents' sessions, the one that was last active first."""

@@ -15,6 +15,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+PACKED = "packed-refs"
+"""The file of the refs that git has packed; in a list of damaged refs it stands for its lines."""
+
 
 class Refs:
     """The refs of one store. Writing requires the workspace's lock."""
@@ -23,7 +26,7 @@ class Refs:
         """``is_name`` tells what may be between two slashes: it must be safe as a file name."""
         self._git_dir = git_dir
         self._is_name = is_name
-        self._packed_path = f"{git_dir}/packed-refs"
+        self._packed_path = f"{git_dir}/{PACKED}"
 
     def _check(self, name: str) -> None:
         """Raises ValueError unless every part of a ref's name is safe as a file name."""
@@ -38,7 +41,13 @@ class Refs:
         """
         self._check(name)
         found = self._read_loose(name)
-        return self._read_packed().get(name) if found is None else found
+        if found is not None:
+            return found
+        garbled: list[bytes] = []
+        found = _parse(self._packed_lines(), garbled).get(name)
+        if found is None and garbled:  # perhaps this one's
+            raise errors.StoreDamaged(_garbled(garbled))
+        return found
 
     def names(self, prefix: str) -> list[str]:
         """Returns what is directly below the directory ``prefix``, refs and directories."""
@@ -46,7 +55,7 @@ class Refs:
         self._check(f"{prefix}/any")
         found = {
             name[len(prefix) + 1 :].partition("/")[0]
-            for name in self._read_packed()
+            for name in _parse(self._packed_lines(), [])
             if name.startswith(f"{prefix}/")
         }
         try:
@@ -63,9 +72,15 @@ class Refs:
         """
         prefix = prefix.rstrip("/")
         self._check(f"{prefix}/any")
+        garbled: list[bytes] = []
+        packed = _parse(self._packed_lines(), garbled)
+        if garbled:
+            if damaged is None:
+                raise errors.StoreDamaged(_garbled(garbled))
+            damaged[PACKED] = _garbled(garbled)
         found = {
             name: oid
-            for name, oid in self._read_packed().items()
+            for name, oid in packed.items()
             if name.startswith(f"{prefix}/") or name == prefix
         }
         waiting = [prefix]
@@ -115,6 +130,22 @@ class Refs:
         except FileNotFoundError:
             return
         durable.sync_directory(os.path.dirname(path))
+
+    def drop_garbled(self) -> None:
+        """Writes the packed refs again without the lines that are none; they are kept aside."""
+        garbled: list[bytes] = []
+        _parse(self._packed_lines(), garbled)
+        kept = [line for line in self._packed_lines() if line not in garbled]
+        durable.replace_file(f"{self._packed_path}.garbled", b"\n".join((*garbled, b"")))
+        durable.replace_file(self._packed_path, b"".join(line + b"\n" for line in kept))
+
+    def drop_damaged(self, name: str) -> None:
+        """Removes the file of a ref that holds no id; does nothing to one that does."""
+        self._check(name)
+        try:
+            self._read_loose(name)
+        except errors.StoreDamaged:
+            durable.unlink(f"{self._git_dir}/{name}")
 
     def _compare(self, name: str, expect: ObjectId | None) -> None:
         current = self.read(name)
@@ -166,20 +197,8 @@ class Refs:
         with open(fd, "rb") as file:
             return tuple(file.read().splitlines())
 
-    def _read_packed(self) -> dict[str, ObjectId]:
-        found = {}
-        for line in self._packed_lines():
-            if line.startswith((b"#", b"^")):
-                continue
-            oid = parse_hex(line[:40])
-            name = line[41:].decode("utf-8", "surrogateescape")
-            if oid is None or line[40:41] != b" " or not name:
-                raise errors.StoreDamaged(f"the packed refs of the store are garbled: {line!r}")
-            found[name] = oid
-        return found
-
     def _delete_packed(self, name: str) -> None:
-        if name not in self._read_packed():
+        if name not in _parse(self._packed_lines(), []):
             return
         kept = []
         dropping = False
@@ -190,6 +209,25 @@ class Refs:
             if not dropping:
                 kept.append(line + b"\n")
         durable.replace_file(self._packed_path, b"".join(kept))
+
+
+def _garbled(lines: list[bytes]) -> str:
+    return f"the packed refs of the store are garbled: {lines[0]!r}"
+
+
+def _parse(lines: tuple[bytes, ...], garbled: list[bytes]) -> dict[str, ObjectId]:
+    """Returns the packed refs; lines that are none are put into ``garbled``."""
+    found = {}
+    for line in lines:
+        if line.startswith((b"#", b"^")):
+            continue
+        oid = parse_hex(line[:40])
+        name = line[41:].decode("utf-8", "surrogateescape")
+        if oid is None or line[40:41] != b" " or not name:
+            garbled.append(line)
+        else:
+            found[name] = oid
+    return found
 
 
 def _damaged(name: str, reason: str | None) -> errors.StoreDamaged:

@@ -62,6 +62,7 @@ _CONFIG = """\
 \tfsckObjects = false
 """
 
+HEAD = "ref: refs/heads/takeback\n"
 _LONG = 3600.0
 
 
@@ -80,11 +81,15 @@ def init(git: Git, git_dir: str) -> None:
         ],
         env={"GIT_DEFAULT_REF_FORMAT": "files"},  # git 3 would choose another, 2.39 ignores this
     )
-    # written again by us: git does not flush these two, and without them it is not a repository
-    durable.replace_file(f"{git_dir}/HEAD", b"ref: refs/heads/takeback\n")
-    durable.replace_file(f"{git_dir}/config", config_text().encode())
+    write_own_files(git_dir)
     for directory in (f"{git_dir}/objects", git_dir, os.path.dirname(git_dir)):
         durable.sync_directory(directory)
+
+
+def write_own_files(git_dir: str) -> None:
+    """Writes the two files without which it is not a repository, flushed, as git does not."""
+    durable.replace_file(f"{git_dir}/HEAD", HEAD.encode())
+    durable.replace_file(f"{git_dir}/config", config_text().encode())
 
 
 def config_text() -> str:
@@ -102,6 +107,23 @@ def fsck(git: Git) -> list[str]:
         return []
     said = (outcome.stdout + outcome.stderr).decode("utf-8", "replace").splitlines()
     return [line for line in said if line] or [f"git fsck ended with status {outcome.status}"]
+
+
+def index_pack(git: Git, pack: str) -> None:
+    """Writes the index of a pack anew, flushed; ``pack`` is its path without the suffix.
+
+    Raises GitFailed, with nothing changed, if the pack does not read back.
+    """
+    folder, name = os.path.split(pack)
+    temporary = f"{folder}/tmp_idx_{name}"
+    git.run(["index-pack", "-o", temporary, f"{pack}.pack"], timeout=_LONG)
+    fd = os.open(temporary, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        durable.sync(fd)
+    finally:
+        os.close(fd)
+    durable.rename(temporary, f"{pack}.idx")
+    durable.sync_directory(folder)
 
 
 def repack_geometric(git: Git) -> None:

@@ -15,6 +15,8 @@ from takeback.model.timeline import OwnedChange
 from takeback.model.value import Value
 
 _COLUMNS = "meta, snapshot, commit_id, (select name from labels where checkpoint = checkpoints.id)"
+_SOUND = "ok"
+"""What SQLite says of a file that it finds nothing wrong with."""
 _NEWEST_FIRST = "order by position desc"
 _COPY = "kind = 'fork' and origin is not null"
 
@@ -46,6 +48,16 @@ class Ledger(LedgerFile):
         """Forgets everything, so that it is read again from the store."""
         for table in TABLES:
             self.rows(f"delete from {table}")
+
+    def unsound(self) -> str:
+        """Reads every page and says what is wrong with the file; empty if nothing is."""
+        found = [str(row[0]) for row in self.rows("pragma quick_check(1)")]
+        return "" if found == [_SOUND] else "; ".join(found)
+
+    def has_point(self, id: str) -> bool:
+        """Tells whether a checkpoint or an operation of that id is indexed."""
+        found = [f"select 1 from {table} where id = ?1" for table in ("checkpoints", "operations")]
+        return bool(self.rows(" union all ".join(found), id))
 
     def last_point(self, machine: str | None = None, *, undo: bool = True) -> Point | None:
         """Returns the newest checkpoint or operation, of one machine or of any."""

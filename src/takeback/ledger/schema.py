@@ -105,6 +105,11 @@ MIGRATIONS = (
     );
     create index if not exists checkpoints_by_kind on checkpoints (kind, id);
     """,
+    """
+    create table if not exists missing_refs (
+        ref text not null, tip text not null, primary key (ref, tip)
+    ) without rowid;
+    """,
 )
 TABLES = (
     "uncounted",
@@ -119,4 +124,4 @@ TABLES = (
     "checkpoints",
     "tips",
 )
-"""All of them, in an order in which they can be emptied without breaking a reference."""
+"""All that is read from the store, in an order that breaks no reference when they are emptied."""

@@ -40,11 +40,12 @@ _HELD = 4000
 class Waiting:
     """One checkpoint or operation that is not indexed yet."""
 
-    __slots__ = ("_point", "commit", "order", "ref")
+    __slots__ = ("_point", "commit", "id", "order", "ref")
 
     def __init__(self, ref: str, commit: bytes, point: Checkpoint | Operation) -> None:
         self.ref = ref
         self.commit = commit
+        self.id: str = point.id
         self.order: Place = (*point.order, 0)
         self._point: Checkpoint | Operation | None = point
 

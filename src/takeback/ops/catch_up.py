@@ -5,11 +5,21 @@ from __future__ import annotations
 from takeback.errors import LedgerDamaged, LedgerUnwritable
 from takeback.ledger.file import IN_MEMORY, LedgerRefused, remove
 from takeback.ledger.ledger import Ledger
+from takeback.ledger.missing import forget_missing, missing_refs, note_missing
 from takeback.model.value import Value
 from takeback.ops.backlog import BATCH, Backlog
 from takeback.ops.indexing import Indexing, reads_now
 from takeback.store.labels import read_labels
-from takeback.store.namespace import LABELS, OPERATIONS, SESSIONS, listed
+from takeback.store.namespace import (
+    EVERYTHING,
+    LABELS,
+    LOCAL,
+    OPERATIONS,
+    SESSIONS,
+    TRASH,
+    listed,
+)
+from takeback.store.records import leads_to
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,10 +128,10 @@ def catch_up(store: Store, ledger: Ledger, reporter: Reporter, *, batch: int = B
     """
     damaged: dict[str, str] = {}
     chains = listed(store.refs, (SESSIONS, OPERATIONS), damaged)
-    labels = store.refs.list(LABELS, damaged=damaged)
+    others = listed(store.refs, (LABELS, LOCAL), damaged)
     for ref, reason in damaged.items():
         reporter.note(f"{ref} cannot be read ({reason}); what it named is passed over.")
-    there = _Refs(chains, {ref: tip.hex() for ref, tip in {**chains, **labels}.items()})
+    there = _Refs(chains, {ref: tip.hex() for ref, tip in {**chains, **others}.items()})
     if ledger.tips() == there.tips:
         return
     try:
@@ -145,16 +155,19 @@ def _index_all(store: Store, ledger: Ledger, reporter: Reporter, there: _Refs, b
     before = dict(tips)
     backlog = Backlog(store, chains, tips)
     anew = not backlog.whole or not tips.keys() <= chains.keys() or _is_late(ledger, backlog)
+    replaced: dict[str, str] = {}
     if anew:
         # A session was rewritten or is gone, or something came late. The fold over the turns needs
         # the order in which things happened, so everything is read again.
         tips, backlog = {}, Backlog(store, chains, {})
+        replaced = _replaced(ledger, backlog, before)
     indexing = Indexing(store, ledger, reporter, backlog.unread)
     done = False
     while not done:
         ledger.begin()
         try:
             now = _chain_tips(ledger)
+            note_missing(ledger, {**replaced, **_gone(store, ledger, there)})
             if anew and now == before:
                 ledger.clear()
             elif anew or not backlog.skip_to(now, tips):
@@ -165,6 +178,7 @@ def _index_all(store: Store, ledger: Ledger, reporter: Reporter, there: _Refs, b
             done = not backlog.points
             if done:
                 _finish(store, ledger, there.tips)
+                _forget_reached(store, ledger)
             else:
                 ledger.set_tips(tips)
             ledger.commit()
@@ -177,13 +191,51 @@ def _index_all(store: Store, ledger: Ledger, reporter: Reporter, there: _Refs, b
 
 
 def _chain_tips(ledger: Ledger) -> dict[str, str]:
-    return {ref: tip for ref, tip in ledger.tips().items() if not ref.startswith(LABELS)}
+    beside = (LABELS, LOCAL)
+    return {ref: tip for ref, tip in ledger.tips().items() if not ref.startswith(beside)}
 
 
 def _is_late(ledger: Ledger, backlog: Backlog) -> bool:
     """Tells whether anything is not newer than everything in the ledger."""
     oldest = backlog.points[-1].order[0] if backlog.points else None
     return oldest is not None and oldest <= ledger.highest_sequence()
+
+
+def _gone(store: Store, ledger: Ledger, there: _Refs) -> dict[str, str]:
+    """Returns the tips of refs that are gone, or whose file now names an object there never was."""
+    return {
+        ref: tip
+        for ref, tip in ledger.tips().items()
+        if ref not in there.tips
+        or (tip != there.tips[ref] and not store.packs.has(bytes.fromhex(there.tips[ref])))
+    }
+
+
+def _replaced(ledger: Ledger, backlog: Backlog, before: dict[str, str]) -> dict[str, str]:
+    """Returns the tips of refs that were lost and began anew: nothing that they led to is there.
+
+    A chain that was written anew by a prune still has checkpoints of before, under their ids.
+    """
+    tips: dict[str, str] = {}
+    kept: set[str] = set()
+    for waiting in backlog.points:
+        tips[waiting.ref] = before.get(waiting.ref, "")
+        if ledger.has_point(waiting.id):
+            kept.add(waiting.ref)
+    return {ref: tip for ref, tip in tips.items() if tip and ref not in kept}
+
+
+def _forget_reached(store: Store, ledger: Ledger) -> None:
+    """Forgets the missing places that a ref leads to again, or was moved to."""
+    missing = missing_refs(ledger)
+    if not missing:
+        return
+    refs = store.refs.list(EVERYTHING, damaged={})
+    dropped = {tip for ref, tip in refs.items() if ref.startswith(TRASH)}
+    for ref, tip in missing:
+        place = bytes.fromhex(tip)
+        if place in dropped or (ref in refs and leads_to(store, refs[ref], place)):
+            forget_missing(ledger, ref, tip)
 
 
 def _finish(store: Store, ledger: Ledger, wanted: dict[str, str]) -> None:

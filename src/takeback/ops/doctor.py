@@ -1,56 +1,50 @@
-"""Doctor: reports what is wrong and mends what can safely be mended."""
+"""Doctor: reports what is wrong, and mends what can safely be mended if that is wanted.
+
+Without ``fix`` it changes nothing, except that it finishes or rolls back an operation that was
+interrupted, as every command does that may change files.
+"""
 
 from __future__ import annotations
 
 import os
 
 from takeback import durable
-from takeback.errors import Command, GitUnusable, InUse, StoreDamaged
-from takeback.git.pack import TEMPORARY
+from takeback.errors import Command, GitUnusable, InUse, StoreDamaged, TakebackError
 from takeback.git.process import check_version
 from takeback.model.path_text import to_text
-from takeback.model.value import Value
+from takeback.ops import cures
 from takeback.ops.earlier import earlier
+from takeback.ops.finding import BROKEN, FIX, MENDED, OFFER, OK, Finding
+from takeback.ops.inspection import WHO_LOST, inspect, inspect_packs
+from takeback.ops.leftovers import Leftovers
+from takeback.ops.room import advice, room_at
 from takeback.paths import takeback_home
-from takeback.store import failures, journal, maintenance
+from takeback.store import failures, maintenance
 from takeback.store.checksum import reads_whole
 from takeback.store.lock import Lock
-from takeback.store.trust import Trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from typing import Final, Literal
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from takeback.errors import Hint
     from takeback.model.earlier import Earlier
     from takeback.ops.context import Context, LockedContext
+    from takeback.ops.finding import FindingState
+    from takeback.ops.inspection import Fault, Witness
     from takeback.ops.recover import Recovered
     from takeback.store.failures import Failure
 
-    FindingState = Literal["ok", "mended", "broken", "offer"]
-
-OK: Final = "ok"
-MENDED: Final = "mended"
-BROKEN: Final = "broken"
-OFFER: Final = "offer"
+    Recover = Callable[[LockedContext], Recovered | None]
 
 
-class Finding(Value):
-    """One thing that was checked. ``state`` is ok, mended, broken or offer."""
-
-    about: str
-    state: FindingState
-    message: str
-    hint: Hint = ""
-
-
-def doctor(context: Context, recover: Callable[[LockedContext], Recovered | None]) -> list[Finding]:
-    """Checks everything, cleans up after dead processes, and returns what it found."""
+def doctor(context: Context, known: Witness, recover: Recover, *, fix: bool) -> list[Finding]:
+    """Checks the store and its surroundings, and returns what it found."""
     found = [check_git(context.store.find_git)]
     with context.locked() as locked:
-        found += [_journal(locked, recover), _disk(locked), _private(locked), _leftovers(locked)]
-    found.append(_packs(context))
+        found.append(_journal(locked, recover, fix=fix))
+        found += _store(locked, known, fix=fix)
+        found += [_disk(locked), *_private(locked, fix=fix), _leftovers(locked, fix=fix)]
+    found.append(_packs(context, fix=fix))
     found += offers(earlier(context.store.location, context.environ))
     return [*found, *_failures(context)]
 
@@ -85,17 +79,14 @@ def check_git(find: Callable[[], str]) -> Finding:
     return Finding("git", OK, f"{program}, version {'.'.join(map(str, version))}")
 
 
-def _journal(
-    context: LockedContext, recover: Callable[[LockedContext], Recovered | None]
-) -> Finding:
+def _journal(context: LockedContext, recover: Recover, *, fix: bool) -> Finding:
     try:
         done = recover(context)
-    except StoreDamaged:
-        aside = journal.set_aside(context.lock)
-        message = f"the journal of an interrupted operation was not readable; kept as {aside}"
-        return Finding(
-            "journal", MENDED, message, ("compare the files with: ", Command("diff", "@"))
-        )
+    except StoreDamaged as error:
+        if not fix:
+            return Finding("journal", BROKEN, error.message, FIX)
+        compare = ("compare the files with: ", Command("diff", "@"))
+        return Finding("journal", MENDED, cures.journal_aside(context), compare)
     if done is not None:
         return Finding(
             "journal", MENDED, done.sentence(), ("what it did: ", Command("log", "--operations"))
@@ -103,77 +94,105 @@ def _journal(
     return Finding("journal", OK, "no operation was interrupted")
 
 
-def _disk(context: Context) -> Finding:
-    status = os.statvfs(context.store.directory)
-    free = status.f_bavail * status.f_frsize
-    if free < context.policy.disk_floor:
-        return Finding(
-            "disk",
-            BROKEN,
-            f"{free >> 20} MB are free on the disk of the store; captures stop at "
-            f"{context.policy.disk_floor >> 20} MB",
-            ("free some space, or lower the floor: ", Command("config", "disk_floor_mb")),
+def _store(context: LockedContext, known: Witness, *, fix: bool) -> Iterator[Finding]:
+    """Holds the store against what was written, and mends it if that is wanted."""
+    faults = inspect(context, known)
+    for fault in faults:
+        yield _mended(context, fault.what, fault, fix=fix)
+    for fault in inspect_packs(context):
+        yield _mended(
+            context, "packs", fault.replace(detail=f"{fault.what}: {fault.detail}"), fix=fix
         )
-    return Finding("disk", OK, f"{free >> 20} MB are free")
+    if not faults:
+        yield Finding("records", OK, "refs, numbers and tables are as they were written")
 
 
-def _private(context: Context) -> Finding:
-    mode = os.stat(context.store.directory).st_mode & 0o777
-    if mode & 0o077:
-        durable.make_private(context.store.directory, 0o700)
-        return Finding("store", MENDED, f"others could read the store (mode {mode:03o}); now 700")
-    return Finding("store", OK, f"{context.store.directory} is private")
+def _mended(context: LockedContext, about: str, fault: Fault, *, fix: bool) -> Finding:
+    if fault.cure is None:
+        return Finding(about, BROKEN, fault.detail, fault.hint)
+    if not fix:
+        return Finding(about, BROKEN, fault.detail, FIX)
+    try:
+        done = fault.cure(context)
+    except (TakebackError, OSError) as error:
+        return Finding(about, BROKEN, f"{fault.detail}; it could not be mended: {error}")
+    return Finding(about, MENDED, f"{fault.detail}; {done}")
 
 
-def _leftovers(context: LockedContext) -> Finding:
-    """Removes temporary packs of dead processes; the lock ensures that no live one has any."""
-    directory = os.path.join(context.store.git_dir, "objects", "pack")
-    removed = 0
-    for name in os.listdir(directory):
-        if name.startswith((TEMPORARY, "tmp_pack_", "tmp_idx_")):
-            durable.unlink(os.path.join(directory, name))
-            removed += 1
-    if removed:
-        return Finding("packs", MENDED, f"{removed} temporary files of dead processes removed")
-    return Finding("packs", OK, "no temporary files are left over")
+def _disk(context: Context) -> Finding:
+    room = room_at(context.store.directory, context.policy.disk_floor)
+    if room.lacks is not None:
+        return Finding("disk", BROKEN, room.lacks, advice())
+    if room.is_nearly_full:
+        return Finding("disk", OFFER, f"it is nearly full: {room}", advice())
+    return Finding("disk", OK, str(room))
 
 
-def _broken_packs(context: Context) -> dict[str, str]:
-    """Returns the packs that are gone or not as they were written; reads all of them."""
+def _private(context: Context, *, fix: bool) -> Iterator[Finding]:
+    """Checks that nobody else may look into the store, nor into the home of all of them."""
+    store = context.store.directory
+    for about, directory in (("home", takeback_home(context.environ)), ("store", store)):
+        mode = os.stat(directory).st_mode & 0o777
+        if not mode & 0o077:
+            yield Finding(about, OK, f"{directory} is private")
+        elif fix:
+            durable.make_private(directory, 0o700)
+            yield Finding(about, MENDED, f"others could look into {directory}; now its mode is 700")
+        else:
+            message = f"others can look into {directory}: its mode is {mode:03o}"
+            yield Finding(about, BROKEN, message, FIX)
+
+
+def _leftovers(context: LockedContext, *, fix: bool) -> Finding:
+    """Finds temporary files of dead processes; the lock says that no live one has any."""
+    left = Leftovers(context)
+    if not left.paths:
+        return Finding("leftovers", OK, "no temporary files are left over")
+    size = left.bytes
+    if fix:
+        message = f"{left.remove()} temporary files of dead processes removed, {size >> 10} KB"
+        return Finding("leftovers", MENDED, message)
+    message = f"{len(left.paths)} temporary files of dead processes, {size >> 10} KB"
+    return Finding("leftovers", OFFER, message, ("remove them: ", Command("doctor", "--fix")))
+
+
+def _damaged_packs(context: Context) -> list[str]:
+    """Reads every pack whole and returns those that are not as they were written."""
     store = context.store
     lock = Lock(store.path("maintenance.lock"))
-    try:  # so that no pack is removed while it is read
+    try:  # or a pack would go while it is read
         lock.acquire("doctor", wait=0)
     except InUse:
-        return Trust(store).broken()
+        return []
     try:
-        found = Trust(store).broken()
         pack_dir = os.path.join(store.git_dir, "objects", "pack")
-        names = [name for name in store.packs.names() if name not in found]
+        names = store.packs.names()
+        damaged = []
         for number, name in enumerate(names):
             context.reporter.progress("reading packs", number, len(names))
             if not reads_whole(pack_dir, name):
                 store.blame(name)
-                found[name] = "it does not read back"
-        return found
+                damaged.append(name)
+        return damaged
     finally:
         lock.release()
 
 
-def _packs(context: Context) -> Finding:
-    broken = _broken_packs(context)
-    if broken:
-        named = "; ".join(f"{name}: {why}" for name, why in sorted(broken.items()))
-        return Finding(
-            "packs", BROKEN, named, ("which checkpoints lost something: ", Command("verify"))
-        )
+def _packs(context: Context, *, fix: bool) -> Finding:
+    damaged = _damaged_packs(context)
+    if damaged:
+        named = ", ".join(sorted(damaged))
+        return Finding("packs", BROKEN, f"do not read back: {named}", WHO_LOST)
     count = len(context.store.pack_names())
-    if context.store.has_many_packs:
-        done = maintenance.combine_packs(context.store)
-        now = len(context.store.pack_names())
-        how = f"{count} packs combined into {now}" if done else "another process combines packs"
-        return Finding("packs", MENDED, how)
-    return Finding("packs", OK, f"{count} packs")
+    if not context.store.has_many_packs:
+        return Finding("packs", OK, f"{count} packs")
+    if not fix:
+        combine = ("combine them now: ", Command("doctor", "--fix"))
+        return Finding("packs", OFFER, f"{count} packs are many, which slows reading", combine)
+    done = maintenance.combine_packs(context.store)
+    now = len(context.store.pack_names())
+    how = f"{count} packs combined into {now}" if done else "another process combines packs"
+    return Finding("packs", MENDED, how)
 
 
 def offers(found: Iterable[Earlier]) -> list[Finding]:

@@ -6,7 +6,7 @@ import os
 
 from takeback import durable
 from takeback.ops.failures import Translated
-from takeback.store.location import links_to, read_location
+from takeback.store.location import has_refs, links_to, read_location
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,13 +16,18 @@ if TYPE_CHECKING:
 def forget(store: Store, home: str) -> None:
     """Deletes every checkpoint of a workspace; the files of the workspace are not touched.
 
-    ``format`` is deleted first: a half-deleted store is not a store.
+    ``format`` goes first, then the refs in one step: a store without both is not a store, and one
+    that still has its refs has lost nothing yet.
     """
     with store.locked("forget", wait=10), Translated("deleting the store"):
         known = read_location(store.directory)
         links = [] if known is None else links_to(home, known)
         durable.unlink(store.path("format"))
         durable.sync_directory(store.directory)
+        if has_refs(store.directory):
+            refs = os.path.join(store.git_dir, "refs")
+            durable.rename(os.path.join(refs, "takeback"), os.path.join(refs, "forgotten"))
+            durable.sync_directory(refs)
         _delete_below(store.directory)
         durable.rmdir(store.directory)
         for path in (*links, store.directory):

@@ -68,7 +68,7 @@ def read(store: Store) -> JournalEntry | None:
     except (LookupError, TypeError, ValueError, AttributeError):
         raise StoreDamaged(
             f"the journal {store.path('journal')} is not readable",
-            hint=("run: ", Command("doctor")),
+            hint=("run: ", Command("doctor", "--fix")),
         ) from None
 
 

@@ -116,7 +116,7 @@ def _goal(
     if target is None:
         raise StoreDamaged(
             "the journal of an interrupted operation does not say where it goes",
-            hint=("run: ", Command("doctor")),
+            hint=("run: ", Command("doctor", "--fix")),
         )
     return goal_of(context.store, find(target), entry.operation.about)
 

@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import os
-from itertools import islice
 
 from takeback.errors import InUse, StoreDamaged, WriteFailed
 from takeback.git.loose import loose_objects
 from takeback.git.repository import fsck
 from takeback.model.value import Value
-from takeback.store import trees
-from takeback.store.checkpoints import checkpoint_of, read_coverage
+from takeback.ops.inspection import NOTHING_KNOWN, inspect, inspect_journal, inspect_packs
+from takeback.ops.walk import Problem, Walk
 from takeback.store.checksum import checksum_holds, name_fits
 from takeback.store.lock import Lock
-from takeback.store.namespace import LABELS, LOCAL, OPERATIONS, SESSIONS, listed, session_of
-from takeback.store.records import chain
+from takeback.store.namespace import LABELS, LOCAL, OPERATIONS, SESSIONS, listed
 from takeback.store.trust import LOST, Trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.ops.context import Context
+    from takeback.ops.inspection import Witness
 
 
 _COMBINING_TAKES = 120
-
-
-class Problem(Value):
-    """One thing that cannot be read back, and what it means for the user."""
-
-    what: str
-    detail: str
 
 
 class Verified(Value):
@@ -40,7 +32,7 @@ class Verified(Value):
     problems: tuple[Problem, ...]
 
 
-def verify(context: Context, *, read_data: bool) -> Verified:
+def verify(context: Context, known: Witness = NOTHING_KNOWN, *, read_data: bool) -> Verified:
     """Checks refs, checkpoints and trees; with ``read_data`` every byte of every object."""
     store = context.store
     combining = Lock(store.path("maintenance.lock"))
@@ -50,35 +42,24 @@ def verify(context: Context, *, read_data: bool) -> Verified:
         context.reporter.note("Packs may be combined meanwhile; what is gone then is not damage.")
     try:
         store.reopen_packs()
-        return _verify(context, read_data=read_data)
+        return _verify(context, known, read_data=read_data)
     finally:
         combining.release()
 
 
-def _verify(context: Context, *, read_data: bool) -> Verified:
+def _verify(context: Context, known: Witness, *, read_data: bool) -> Verified:
     store = context.store
-    problems: list[Problem] = []
-    damaged: dict[str, str] = {}
-    sessions = store.refs.list(SESSIONS, damaged=damaged)
-    others = listed(store.refs, (LOCAL, LABELS, OPERATIONS), damaged)
-    problems += [Problem(ref, reason) for ref, reason in sorted(damaged.items())]
-    checkpoints = 0
-    seen: set[bytes] = set()
+    faults = [*inspect(context, known), *inspect_journal(context)]
+    problems = [Problem(fault.what, fault.detail) for fault in faults]
+    sessions = store.refs.list(SESSIONS, damaged={})
+    others = listed(store.refs, (LOCAL, LABELS, OPERATIONS), {})
+    walk = Walk(context, known)
     for ref, tip in sessions.items():
-        try:
-            for record in chain(store, tip):
-                checkpoint = checkpoint_of(record)
-                checkpoints += 1
-                context.reporter.progress("checking checkpoints", checkpoints, 0)
-                problems += _check_trees(
-                    context, checkpoint.id, checkpoint.snapshot, seen, snapshot=True
-                )
-                if checkpoint.saved:
-                    problems += _check_trees(context, checkpoint.id, checkpoint.saved, seen)
-                read_coverage(store, record.oid)
-        except StoreDamaged as error:
-            problems.append(Problem(f"session {session_of(ref)}", error.message))
-    problems += _check_other_refs(context, others, seen)
+        walk.session(ref, tip)
+    walk.unreached(known)
+    for ref, tip in others.items():
+        walk.other(ref, tip)
+    problems += walk.problems()
     objects = 0
     if read_data:
         objects, found = _read_everything(context)
@@ -88,7 +69,7 @@ def _verify(context: Context, *, read_data: bool) -> Verified:
         Problem(f"pack {name}", reason) for name, reason in sorted(store.packs.damaged.items())
     ]
     problems += _check_table(context, well=not problems)
-    return Verified(checkpoints, objects, tuple(dict.fromkeys(problems)))
+    return Verified(walk.checkpoints, objects, tuple(dict.fromkeys(problems)))
 
 
 def _check_table(context: Context, *, well: bool) -> list[Problem]:
@@ -98,43 +79,13 @@ def _check_table(context: Context, *, well: bool) -> list[Problem]:
     """
     store = context.store
     if not well:
-        return [Problem(f"pack {name}", why) for name, why in Trust(store).broken().items()]
+        return [Problem(fault.what, fault.detail) for fault in inspect_packs(context)]
     try:
         with store.locked("verify", wait=0) as locked:
             Trust(store).forget(locked, LOST)
     except (OSError, InUse, WriteFailed):  # a store that cannot be written is checked all the same
         return []
     return []
-
-
-def _check_other_refs(context: Context, refs: dict[str, bytes], seen: set[bytes]) -> list[Problem]:
-    """Reads every record of saved files, labels and operations, and what they hold."""
-    problems = []
-    for ref, tip in refs.items():
-        records = islice(chain(context.store, tip), 1 if ref.startswith(LABELS) else None)
-        try:
-            for record in records:
-                problems += _check_trees(context, ref, record.commit.tree.hex(), seen)
-        except StoreDamaged as error:
-            problems.append(Problem(ref, error.message))
-    return problems
-
-
-def _check_trees(
-    context: Context, name: str, root: str, seen: set[bytes], *, snapshot: bool = False
-) -> list[Problem]:
-    oid = bytes.fromhex(root)
-    if oid in seen:
-        return []
-    seen.add(oid)
-    problems = []
-    try:
-        for path, found in trees.unsound_entries(context.store, oid, seen, snapshot=snapshot):
-            text = f"{os.fsdecode(path)}: object {found.hex()} is missing, damaged or out of place"
-            problems.append(Problem(f"checkpoint {name}", text))
-    except StoreDamaged as error:
-        problems.append(Problem(f"checkpoint {name}", error.message))
-    return problems
 
 
 def _read_everything(context: Context) -> tuple[int, list[Problem]]:

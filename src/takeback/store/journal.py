@@ -47,7 +47,7 @@ def read(store: Store) -> dict[str, Any] | None:
     if not isinstance(record, dict) or record.get("v") != 1:
         raise StoreDamaged(
             f"the journal {path} of an interrupted operation is not readable",
-            hint=("run: ", Command("doctor")),
+            hint=("run: ", Command("doctor", "--fix")),
         )
     return record
 

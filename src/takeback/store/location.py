@@ -217,10 +217,19 @@ def remember(location: StoreLocation) -> None:
 
 
 def exists(location: StoreLocation) -> bool:
-    """Tells whether the store exists; a link that leads elsewhere does not count."""
-    return not os.path.islink(location.directory) and os.path.isfile(
-        os.path.join(location.directory, "format")
+    """Tells whether the store exists; a link that leads elsewhere does not count.
+
+    ``format`` is written last and the first ref after that: with a ref, only ``format`` was lost.
+    """
+    directory = location.directory
+    return not os.path.islink(directory) and (
+        os.path.isfile(os.path.join(directory, "format")) or has_refs(directory)
     )
+
+
+def has_refs(directory: str) -> bool:
+    """Tells whether anything was ever recorded in a store."""
+    return os.path.isdir(os.path.join(directory, "store.git", "refs", "takeback"))
 
 
 def all_locations(home: str) -> Iterator[StoreLocation]:

@@ -83,6 +83,11 @@ class Locked:
         durable.replace_file(path, f"{number} {mark}".rstrip().encode() + b"\n", flush=False)
         return number
 
+    def find_sequence(self) -> int:
+        """Gives out a number above all that the refs have, whatever the file says; returns it."""
+        durable.replace_file(self.store.path("sequence"), b"", flush=False)
+        return self.next_sequence()
+
     def raise_epoch(self) -> None:
         """Invalidates every stat cache."""
         store = self.store

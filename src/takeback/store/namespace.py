@@ -4,6 +4,7 @@
     refs/takeback/local/<machine>/<session>       its newest saved files
     refs/takeback/labels/<machine>/<checkpoint>   the name that a person gave to a checkpoint
     refs/takeback/operations/<machine>            the newest line of the operation log
+    refs/takeback/trash/...                       what was dropped on purpose, until its objects go
 
 A machine (machine.py) writes only the refs that have its name; readers read those of all machines.
 No other module spells a ref. Code that asks what happened here lists the kinds that it means, never
@@ -24,7 +25,10 @@ SESSIONS = _ROOT + "sessions/"
 LOCAL = _ROOT + "local/"
 LABELS = _ROOT + "labels/"
 OPERATIONS = _ROOT + "operations/"
+TRASH = _ROOT + "trash/"
 
+EVERYTHING = _ROOT.rstrip("/")
+"""All refs of takeback, also of a newer one: to look whether anything leads to a commit."""
 SHOWN = (SESSIONS, LABELS, OPERATIONS)
 """What people see of a store: a screen changes only if one of these moves."""
 NUMBERED = (SESSIONS, LOCAL, LABELS, OPERATIONS)

@@ -17,6 +17,8 @@ from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from takeback.model.event import AgentEvent
     from takeback.store.locked import Locked
     from takeback.store.store import Store
@@ -41,15 +43,23 @@ def leave(
     folder = store.path("pending")
     durable.make_directories(folder)
     told = events.encode(event)
-    mark = zlib.crc32(json_text.dumps(told).encode(errors="surrogateescape"))
-    name = f"{int(time * 1_000_000):020d}-{os.getpid():x}-{mark:08x}"
-    record = {
+    name = f"{_stamp(time)}-{os.getpid():x}-{_mark(told)}"
+    record: dict[str, Any] = {
         "v": 1,
         "event": told,
         "time": time,
         "transcript": [[part.path, part.size] for part in transcript],
     }
+    record["check"] = _mark(record)
     durable.replace_file(os.path.join(folder, name), json_text.dumps(record).encode())
+
+
+def _stamp(time: float) -> str:
+    return f"{int(time * 1_000_000):020d}"
+
+
+def _mark(told: dict[str, Any]) -> str:
+    return f"{zlib.crc32(json_text.dumps(told).encode(errors='surrogateescape')):08x}"
 
 
 def any_left(store: Store) -> bool:
@@ -63,24 +73,56 @@ def any_left(store: Store) -> bool:
 def read(store: Store) -> list[WaitingEvent]:
     """Returns the waiting events, oldest first; unreadable ones are skipped."""
     folder = store.path("pending")
+    found = (_read(folder, name) for name in _names(folder))
+    return [waiting for waiting in found if waiting is not None]
+
+
+def damaged(store: Store) -> list[str]:
+    """Returns the names of the waiting events that are not as they were left."""
+    folder = store.path("pending")
+    return [name for name in _names(folder) if not _is_whole(folder, name)]
+
+
+def _is_whole(folder: str, name: str) -> bool:
     try:
-        names = sorted(name for name in os.listdir(folder) if name[:1].isdigit())
+        record = _record(folder, name)
+        check, stamp, mark = record.pop("check"), _stamp(record["time"]), _mark(record["event"])
+        return check == _mark(record) and name.startswith(stamp) and name.endswith(mark)
+    except FileNotFoundError:  # recorded meanwhile
+        return True
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return False
+
+
+def set_aside(locked: Locked, name: str) -> str:
+    """Renames a damaged event, so that it is kept and not recorded; returns the new name."""
+    aside = f"unreadable-{name}"
+    durable.rename(locked.store.path("pending", name), locked.store.path("pending", aside))
+    return aside
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(name for name in os.listdir(folder) if name[:1].isdigit())
     except FileNotFoundError:
         return []
-    found = (_read(folder, name) for name in names)
-    return [waiting for waiting in found if waiting is not None]
 
 
 def _read(folder: str, name: str) -> WaitingEvent | None:
     try:
-        with open(os.path.join(folder, name), encoding="utf-8") as file:
-            record = json_text.loads(file.read())
-        if not isinstance(record, dict):
-            return None
+        record = _record(folder, name)
         parts = tuple(TranscriptPart(path, size) for path, size in record["transcript"])
         return WaitingEvent(name, events.decode(record["event"]), float(record["time"]), parts)
     except (OSError, ValueError, LookupError, TypeError):
         return None
+
+
+def _record(folder: str, name: str) -> dict[str, Any]:
+    with open(os.path.join(folder, name), encoding="utf-8") as file:
+        record = json_text.loads(file.read())
+    if not isinstance(record, dict):
+        raise ValueError("not an object")
+    return record
 
 
 def remove(locked: Locked, waiting: WaitingEvent) -> None:

@@ -119,11 +119,21 @@ def chain(
         except StoreDamaged:
             if not over_damage:
                 raise
-            parents = _parents(store, oid)
+            parents = parents_of(store, oid)
         oid = parents[0] if parents else None
 
 
-def _parents(store: Store, oid: bytes) -> tuple[bytes, ...]:
+def leads_to(store: Store, tip: bytes, wanted: bytes) -> bool:
+    """Tells whether first parents lead from ``tip`` to a commit; damage on the way ends it."""
+    oid: bytes | None = tip
+    while oid is not None and oid != wanted:
+        parents = parents_of(store, oid)
+        oid = parents[0] if parents else None
+    return oid is not None
+
+
+def parents_of(store: Store, oid: bytes) -> tuple[bytes, ...]:
+    """Returns the parents of a commit; none if it does not read."""
     try:
         return store.commit(oid).parents
     except StoreDamaged:

@@ -63,7 +63,10 @@ class Store:
             with open(path, encoding="ascii") as file:
                 version = int(file.read().strip())
         except (OSError, ValueError):
-            raise StoreDamaged(f"{path} does not name a format") from None
+            known = locations.read_location(location.directory)
+            if not locations.has_refs(location.directory) or known is None or not known.machine:
+                raise StoreDamaged(f"{path} does not name a format") from None
+            version = cls._format_found_again(path)
         if version > FORMAT:
             raise StoreTooNew(
                 f"the store has format {version}, this takeback knows format {FORMAT}",
@@ -72,6 +75,21 @@ class Store:
         if version < FORMAT:
             raise StoreTooOld.at(location.directory, version)
         return cls(location, environ)
+
+    @staticmethod
+    def _format_found_again(path: str) -> int:
+        """Writes a lost or garbled ``format`` again: only this one has machines so far."""
+        from takeback.store import log
+
+        try:
+            durable.replace_file(path, b"%d\n" % FORMAT)
+        except OSError:  # a store that cannot be written can be read all the same
+            return FORMAT
+        log.append_to(
+            os.path.join(os.path.dirname(path), "log"),
+            "the file that names the store's format was lost or garbled, and was written again",
+        )
+        return FORMAT
 
     @classmethod
     def create(cls, location: StoreLocation, environ: Mapping[str, str]) -> Store:

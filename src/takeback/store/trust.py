@@ -101,14 +101,28 @@ class Trust:
             self._seen[pack] = answer
         return answer
 
+    @property
+    def is_readable(self) -> bool:
+        """False if the table is gone or garbled: then nobody can tell that a pack is gone."""
+        return self._boot != _NO_TABLE
+
     def broken(self) -> dict[str, str]:
-        """Returns each pack that is not as it was written, and what is wrong with it."""
+        """Returns each pack that is not as it was written, and what is wrong with it.
+
+        Cheap: two stats for each pack. Time and inode may differ, as they do after a restored
+        backup; whether such a pack has the same bytes is for those to say who read it.
+        """
         found = {}
-        for pack, (state, _) in sorted(self._packs.items()):
-            if state != RETIRED and self._signature(pack) is None:
+        for pack, (state, known) in sorted(self._packs.items()):
+            if state == RETIRED:
+                continue
+            now = self._signature(pack)
+            if now is None:
                 found[pack] = "it is gone"
             elif state == UNSOUND or pack in self._blamed:
                 found[pack] = "it does not read back"
+            elif (now[0], now[3]) != (known[0], known[3]):
+                found[pack] = "it does not have the size that was written"
         return found
 
     def retired(self) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from takeback.cli.options import Call, verb
-from takeback.visible import shown
+from takeback.words import health
 from takeback.words.text import count
 
 
@@ -16,19 +16,12 @@ def command(call: Call, read_data: bool) -> int:
     with call.open("verify") as tb:
         found = tb.verify(read_data=read_data)
     output = call.output
-    problems = [{"what": problem.what, "detail": problem.detail} for problem in found.problems]
-    fields = {
-        "checkpoints": found.checkpoints,
-        "objects": found.objects,
-        "problems": problems,
-    }
-    output.document("verify", fields)
+    output.document("verify", health.verified(found))
     checked = count(found.checkpoints, "checkpoint")
     if read_data:
         checked += f" and {count(found.objects, 'object')}"
-    if not problems:
+    if not found.problems:
         output.done([f"Checked {checked}: everything reads back."])
         return 0
-    output.line(f"Checked {checked}: {count(problems, 'problem')}.")
-    output.lines(f"  {shown(p.what)}: {shown(p.detail)}" for p in found.problems)
+    output.lines(health.problem_lines(found, checked))
     return 1

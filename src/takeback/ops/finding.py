@@ -1,0 +1,30 @@
+"""A finding: one thing that ``doctor`` looked at, how it is, and what to do about it."""
+
+from __future__ import annotations
+
+from takeback.errors import Command
+from takeback.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final, Literal
+
+    from takeback.errors import Hint
+
+    FindingState = Literal["ok", "mended", "broken", "offer"]
+
+OK: Final = "ok"
+MENDED: Final = "mended"
+BROKEN: Final = "broken"
+OFFER: Final = "offer"
+
+FIX = ("mend it: ", Command("doctor", "--fix"))
+
+
+class Finding(Value):
+    """One thing that was checked. ``state`` is ok, mended, broken or offer."""
+
+    about: str
+    state: FindingState
+    message: str
+    hint: Hint = ""

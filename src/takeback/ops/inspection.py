@@ -1,0 +1,228 @@
+"""Looks at everything in a store that costs little to look at, and says what is not as it was.
+
+A store is packs, which nobody may change once they are written, and a few small files. The packs
+are held against the table of what was written (``store/trust.py``), the refs and the sequence
+number against the ledger, which has followed them. ``verify`` and ``doctor`` both report what is
+found here; ``doctor --fix`` also mends it (``cures.py``).
+"""
+
+from __future__ import annotations
+
+import os
+
+from takeback.errors import Command, StoreDamaged
+from takeback.git.refs import PACKED
+from takeback.git.repository import HEAD, config_text
+from takeback.ledger.missing import missing_refs
+from takeback.model.ids import CheckpointId
+from takeback.model.value import Value
+from takeback.ops import cures
+from takeback.store import journal, pending
+from takeback.store.checksum import checksum_holds, name_fits
+from takeback.store.location import identity_of, read_location
+from takeback.store.namespace import (
+    EVERYTHING,
+    LABELS,
+    SESSIONS,
+    label_ref,
+    machine_of,
+    session_ref,
+)
+from takeback.store.records import leads_to, read_record
+from takeback.store.trust import Trust
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from takeback.errors import Hint
+    from takeback.ledger.ledger import Ledger
+    from takeback.ops.context import Context
+    from takeback.ops.cures import Cure
+    from takeback.store.store import Store
+
+WHO_LOST = ("which checkpoints lost something: ", Command("verify"))
+
+
+class Fault(Value):
+    """One thing that is not as it was written, and what mends it, if anything safely can."""
+
+    what: str
+    detail: str
+    cure: Cure | None = None
+    hint: Hint = ""
+
+
+class Witness(Value):
+    """What the ledger remembers of a store, to hold against it.
+
+    ``missing`` are refs and where they led; ``commits`` the commit of each checkpoint, by its id.
+    """
+
+    missing: tuple[tuple[str, str], ...] = ()
+    sequence: int = -1
+    commits: tuple[tuple[str, bytes], ...] = ()
+
+
+NOTHING_KNOWN = Witness()
+
+
+def witness(ledger: Ledger) -> Witness:
+    """Asks a ledger that has caught up."""
+    found = ledger.checkpoints()
+    commits = tuple((checkpoint.id, checkpoint.commit) for checkpoint in found)
+    return Witness(tuple(missing_refs(ledger)), ledger.highest_sequence(), commits)
+
+
+def inspect(context: Context, known: Witness) -> list[Fault]:
+    """Returns what a cheap look finds wrong beside the packs; changes nothing."""
+    store = context.store
+    return [
+        *_table(store),
+        *_refs(store, known),
+        *_git_files(store),
+        *_numbers(store, known),
+        *_location(store),
+        *_waiting(store),
+    ]
+
+
+def inspect_packs(context: Context) -> list[Fault]:
+    """Returns the packs that are gone or not as they were written, as far as sizes tell.
+
+    One that is gone need not be missed: its objects may have been written again since.
+    """
+    store = context.store
+    directory = os.path.join(store.git_dir, "objects", "pack")
+    return [_pack(directory, pack, why) for pack, why in Trust(store).broken().items()]
+
+
+def _pack(directory: str, pack: str, why: str) -> Fault:
+    path = os.path.join(directory, pack)
+    if not name_fits(f"{path}.pack", pack) or not checksum_holds(f"{path}.pack"):
+        return Fault(f"pack {pack}", why, hint=WHO_LOST)
+    if checksum_holds(f"{path}.idx"):
+        detail = f"it does not describe {pack}, which reads whole"
+        return Fault("trust", detail, cures.read_packs)
+    detail = "its index is gone or damaged"
+    return Fault(f"pack {pack}", detail, lambda context: cures.index(context, path))
+
+
+def _table(store: Store) -> Iterator[Fault]:
+    if not Trust(store).is_readable:
+        detail = "the table of its packs is gone or garbled: the next checkpoint reads all of them"
+        yield Fault("trust", detail, cures.read_packs)
+
+
+def _refs(store: Store, known: Witness) -> Iterator[Fault]:
+    damaged: dict[str, str] = {}
+    refs = store.refs.list(EVERYTHING, damaged=damaged)
+    for ref, reason in damaged.items():
+        tip = next((tip for name, tip in reversed(known.missing) if name == ref), None)
+        cure = cures.packed_refs if ref == PACKED else _restoring(store, ref, tip)
+        yield Fault(ref, reason, cure)
+    for ref, tip in known.missing:
+        if ref not in refs and ref not in damaged:
+            yield Fault(ref, f"it is gone; it led to commit {tip}", _restoring(store, ref, tip))
+        elif ref in refs and store.packs.has(refs[ref]):
+            detail = f"it began anew; what it led to before ends at commit {tip}"
+            yield Fault(ref, detail, hint=f"it is still there: git -C {store.git_dir} log {tip}")
+        elif ref in refs:
+            cure = _restoring(store, ref, tip) if _is_nearly(refs[ref].hex(), tip) else None
+            detail = f"it names commit {refs[ref].hex()}, which is not in the store"
+            yield Fault(ref, detail, cure, hint=WHO_LOST)
+    for ref, oid in refs.items():
+        right = _right_name(store, ref, oid)
+        if right is not None and right != ref:
+            there = right in refs and leads_to(store, refs[right], oid)
+            cure = _dropping(ref) if there or (right, oid.hex()) in known.missing else None
+            yield Fault(ref, f"it holds what {right} should hold", cure)
+
+
+def _is_nearly(found: str, tip: str) -> bool:
+    """Tells whether an id is another one with a flipped bit, and not that of a lost commit."""
+    return sum(one != other for one, other in zip(found, tip, strict=True)) <= 1
+
+
+def _restoring(store: Store, ref: str, tip: str | None) -> Cure | None:
+    if tip is None:
+        return None
+    try:
+        read_record(store, bytes.fromhex(tip))
+    except StoreDamaged:
+        return None
+    return lambda context: cures.restore_ref(context, ref, tip)
+
+
+def _putting_aside(name: str) -> Cure:
+    return lambda context: cures.event(context, name)
+
+
+def _dropping(ref: str) -> Cure:
+    return lambda context: cures.drop_misnamed(context, ref)
+
+
+def _right_name(store: Store, ref: str, oid: bytes) -> str | None:
+    """Returns the ref that a commit says that it belongs to; None if it does not say."""
+    try:
+        meta = read_record(store, oid).meta
+    except StoreDamaged:
+        return None  # whoever reads the chains names it
+    session, checkpoint = meta.get("session"), meta.get("checkpoint")
+    if ref.startswith(SESSIONS) and isinstance(session, str):
+        return session_ref(machine_of(ref), session)
+    if ref.startswith(LABELS) and isinstance(checkpoint, str):
+        return label_ref(machine_of(ref), CheckpointId(checkpoint))
+    return None
+
+
+def _git_files(store: Store) -> Iterator[Fault]:
+    """Looks at the two files without which, or with other words in which, git does otherwise."""
+    for name, text in (("HEAD", HEAD), ("config", config_text())):
+        try:
+            with open(os.path.join(store.git_dir, name), "rb") as file:
+                same = file.read() == text.encode()
+        except OSError:
+            same = False
+        if not same:
+            yield Fault(f"store.git/{name}", "it is not as takeback wrote it", cures.git_files)
+
+
+def _numbers(store: Store, known: Witness) -> Iterator[Fault]:
+    try:
+        with open(store.path("sequence"), encoding="ascii") as file:
+            number = int(file.read().split()[0])
+    except (OSError, ValueError, IndexError):
+        if known.sequence < 0:
+            return
+        yield Fault("sequence", "the file of the last number is gone or garbled", cures.numbers)
+        return
+    if number < known.sequence:
+        detail = f"the last number is {number}, and {known.sequence} was given out"
+        yield Fault("sequence", detail, cures.numbers)
+
+
+def _location(store: Store) -> Iterator[Fault]:
+    known = read_location(store.directory)
+    root = store.location.root
+    if known is None:
+        yield Fault("workspace.json", "it does not say whose store this is", cures.location)
+    elif root != known.root and root not in known.also:
+        yield Fault("workspace.json", "it names another directory", cures.location)
+    elif root == known.root and known.identity != identity_of(root):
+        yield Fault("workspace.json", "it describes another directory", cures.location)
+
+
+def _waiting(store: Store) -> Iterator[Fault]:
+    for name in pending.damaged(store):
+        detail = "an event that waits to be recorded is damaged"
+        yield Fault(f"pending/{name}", detail, _putting_aside(name))
+
+
+def inspect_journal(context: Context) -> list[Fault]:
+    """Returns that an operation was interrupted and its journal cannot be read, if so."""
+    try:
+        journal.read(context.store)
+    except StoreDamaged as error:
+        return [Fault("journal", error.message)]
+    return []

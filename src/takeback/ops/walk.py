@@ -1,0 +1,165 @@
+"""Walks from the refs to everything that they lead to, and says who lost what.
+
+An object is looked at once, however many checkpoints share it. Only when one is lost are the trees
+gone through again, to name every checkpoint that it belonged to.
+"""
+
+from __future__ import annotations
+
+import os
+
+from takeback.errors import StoreDamaged
+from takeback.git.objects import is_tree
+from takeback.model.value import Value
+from takeback.store import trees
+from takeback.store.checkpoints import checkpoint_of, conversation_tree, read_coverage
+from takeback.store.namespace import LABELS, session_of
+from takeback.store.records import parents_of, read_record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.ops.context import Context
+    from takeback.ops.inspection import Witness
+
+    Lost = dict[bytes, bytes]
+    """The ids of lost objects, by the path that they had."""
+
+_NAMED = 5
+"""So many are named in a sentence; all lost paths are in ``paths``."""
+
+
+class Problem(Value):
+    """One thing that does not read back, and what it means for the user.
+
+    ``checkpoint`` is whose files are lost, if a checkpoint's, and ``paths`` which ones.
+    """
+
+    what: str
+    detail: str
+    checkpoint: str | None = None
+    paths: tuple[bytes, ...] = ()
+
+
+class _Owner(Value):
+    """Who a tree belongs to; ``checkpoint`` is the one whose files they are."""
+
+    name: str
+    checkpoint: str | None = None
+
+
+class Walk:
+    """One walk through a store; ``checkpoints`` counts those that were met."""
+
+    def __init__(self, context: Context, known: Witness) -> None:
+        self._store = context.store
+        self._reporter = context.reporter
+        self._names = {commit: id for id, commit in known.commits}
+        self._commits: set[bytes] = set()
+        self._seen: set[bytes] = set()
+        self._lost: set[bytes] = set()
+        self._roots: list[tuple[_Owner, bytes]] = []
+        self._problems: list[Problem] = []
+        self._holding: dict[bytes, Lost] = {}
+        self.checkpoints = 0
+
+    def session(self, ref: str, tip: bytes) -> None:
+        """Follows the checkpoints of a session back to what has been walked already."""
+        oid: bytes | None = tip
+        while oid is not None and oid not in self._commits:
+            self._commits.add(oid)
+            if not self._checkpoint(oid, f"session {session_of(ref)}"):
+                parents = parents_of(self._store, oid)
+            else:
+                parents = self._store.commit(oid).parents
+            oid = parents[0] if parents else None
+
+    def _checkpoint(self, oid: bytes, whose: str) -> bool:
+        """Looks at one checkpoint and all of its trees; False if its record does not read."""
+        try:
+            record = read_record(self._store, oid)
+            checkpoint = checkpoint_of(record)
+            read_coverage(self._store, oid)
+        except StoreDamaged as error:
+            id = self._names.get(oid)
+            what = whose if id is None else f"checkpoint {id}"
+            self._problems.append(Problem(what, error.message, id))
+            return False
+        self.checkpoints += 1
+        self._reporter.progress("checking checkpoints", self.checkpoints, 0)
+        name = f"checkpoint {checkpoint.id}"
+        files = _Owner(name, checkpoint.id)
+        self._look(files, bytes.fromhex(checkpoint.snapshot), snapshot=True)
+        if checkpoint.saved:
+            self._look(files, bytes.fromhex(checkpoint.saved))
+        conversation = conversation_tree(record)
+        if conversation is not None:
+            self._look(_Owner(f"the conversation of {name}"), conversation)
+        return True
+
+    def other(self, ref: str, tip: bytes) -> None:
+        """Follows saved files, labels or operations, and what they hold."""
+        oid: bytes | None = tip
+        while oid is not None and oid not in self._commits:
+            self._commits.add(oid)
+            try:
+                record = read_record(self._store, oid)
+            except StoreDamaged as error:
+                self._problems.append(Problem(ref, error.message))
+                parents = parents_of(self._store, oid)
+            else:
+                self._look(_Owner(ref), record.commit.tree)
+                parents = record.commit.parents
+            # the parent of a label is its checkpoint
+            oid = parents[0] if parents and not ref.startswith(LABELS) else None
+
+    def unreached(self, known: Witness) -> None:
+        """Looks at the checkpoints that only the ledger leads to: they lie behind damage."""
+        behind = [(id, commit) for id, commit in known.commits if commit not in self._commits]
+        whole = [id for id, commit in behind if self._checkpoint(commit, f"checkpoint {id}")]
+        if whole:
+            detail = "they read back, but damage to a newer one leaves only the ledger to find them"
+            self._problems.append(Problem(f"checkpoints {some(whole)}", detail))
+
+    def _look(self, owner: _Owner, root: bytes, *, snapshot: bool = False) -> None:
+        self._roots.append((owner, root))
+        if root in self._seen:
+            return
+        for _, found in trees.unsound_entries(self._store, root, self._seen, snapshot=snapshot):
+            self._lost.add(found)
+
+    def problems(self) -> list[Problem]:
+        """Returns everything that was found; a checkpoint that lost files is named once."""
+        owners: dict[_Owner, Lost] = {}
+        for owner, root in self._roots if self._lost else ():
+            lost = self._lost_below(root)
+            if lost:
+                owners.setdefault(owner, {}).update(lost)
+        return [*self._problems, *(_problem(owner, lost) for owner, lost in owners.items())]
+
+    def _lost_below(self, root: bytes) -> Lost:
+        """Returns what is lost below a tree, each tree read once."""
+        if root in self._lost:
+            return {b"": root}
+        known = self._holding.get(root)
+        if known is None:
+            known = self._holding[root] = {}
+            for mode, name, child in self._store.tree(root):
+                if child in self._lost:
+                    known[name] = child
+                elif is_tree(mode):
+                    below = self._lost_below(child)
+                    known.update((name + b"/" + path, oid) for path, oid in below.items())
+        return known
+
+
+def _problem(owner: _Owner, lost: Lost) -> Problem:
+    paths = tuple(sorted(lost))
+    named = some([os.fsdecode(path) or "all of it" for path in paths])
+    detail = f"missing, damaged or out of place: {named}"
+    return Problem(owner.name, detail, owner.checkpoint, paths if owner.checkpoint else ())
+
+
+def some(names: list[str]) -> str:
+    """Names the first few, and says how many there are besides."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
