@@ -9,7 +9,8 @@ from __future__ import annotations
 from takeback.adapters import fields
 from takeback.adapters.generic import Generic
 from takeback.model import event as events
-from takeback.model.agent import Agent, Capabilities, EntryMatch, FileEdit
+from takeback.model.agent import Agent, EntryMatch
+from takeback.model.connection import Capabilities, FileEdit
 from takeback.model.event import AgentEvent, ToolCall
 from takeback.model.session import Anchor, NewSession, Resume
 

@@ -7,8 +7,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Protocol
 
-    from takeback.model.agent import Capabilities, EntryMatch, FileEdit
+    from takeback.model.agent import EntryMatch
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.connection import Capabilities, FileEdit
     from takeback.model.event import AgentEvent
     from takeback.model.session import Anchor, NewSession, Resume
 

@@ -21,7 +21,8 @@ from types import MappingProxyType
 from takeback import adapters
 from takeback.adapters import connecting
 from takeback.adapters.launcher import launcher_path
-from takeback.model.agent import Agent, Capabilities, FileEdit
+from takeback.model.agent import Agent
+from takeback.model.connection import Capabilities, FileEdit
 from takeback.model.event import EVENTS, PROMPT, TOOL_KINDS, TURN_END, AgentEvent
 from takeback.model.session import Anchor, NewSession, Resume
 

@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from takeback.model.agent import FileEdit
+    from takeback.model.connection import FileEdit
 
 
 def located(edits: Sequence[FileEdit], within: str | None) -> tuple[FileEdit, ...]:

@@ -7,7 +7,7 @@ the error names the agent. Nothing else that takeback keeps depends on it.
 from __future__ import annotations
 
 from takeback.errors import Refused, TakebackError
-from takeback.model.agent import Capabilities
+from takeback.model.connection import Capabilities
 from takeback.model.event import AgentEvent
 from takeback.model.session import NewSession, Resume
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, TypeVar
 
-    from takeback.model.agent import FileEdit
+    from takeback.model.connection import FileEdit
     from takeback.model.session import Anchor
     from takeback.ports import Importer
 

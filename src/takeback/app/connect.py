@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from takeback.model.agent import FileEdit
+    from takeback.model.connection import FileEdit
     from takeback.ports import Connection
 
 

@@ -1,4 +1,4 @@
-"""One agent: where everything about it is found, and what ``init`` does to its settings."""
+"""One agent: where everything about it is found."""
 
 from __future__ import annotations
 
@@ -34,31 +34,3 @@ class EntryMatch(Value):
 
     exact: Checkpoint | None
     nearest: Checkpoint | None
-
-
-class Capabilities(Value):
-    """What takeback can do with an agent, as data for the table in the README and ``doctor``."""
-
-    files: str = "exact"
-    shell: str = "yes"
-    conversation: str = "new session"
-    inside: str = ""
-    resumes: str = ""
-    tested: str = ""
-
-
-class FileEdit(Value):
-    """One file before and after; None stands for "not there".
-
-    ``real`` is where the path leads through links: that file is shown and written.
-    """
-
-    path: str
-    before: bytes | None
-    after: bytes | None
-    mode: int = 0o600
-    real: str = ""
-
-    @property
-    def changes(self) -> bool:
-        return self.before != self.after

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.app.connect import AgentState, Connecting
-    from takeback.model.agent import FileEdit
+    from takeback.model.connection import FileEdit
     from takeback.words.paint import Paint
 
 _MOST_SHOWN = 40

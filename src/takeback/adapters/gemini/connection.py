@@ -7,7 +7,7 @@ import os
 from takeback.adapters import hook_settings
 from takeback.adapters.finding import config_directory, newest_in, on_path
 from takeback.adapters.hook_settings import Hook, Off
-from takeback.model.agent import Capabilities, FileEdit
+from takeback.model.connection import Capabilities, FileEdit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
