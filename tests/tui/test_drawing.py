@@ -71,9 +71,10 @@ def text(row: Row, line: int, width: int, entry: TimelineEntry | None, **more: A
         "here": None,
         "gone": {},
         "now": NOW,
+        "width": width,
     }
     around = Surroundings(**{**fields, **more})
-    pieces = draw_line(row, line, width, around, entry=entry, chosen=False)
+    pieces = draw_line(row, line, around, entry=entry, chosen=False)
     whole = "".join(piece for piece, _ in pieces)
     assert cell_len(whole) == width
     return whole
@@ -156,8 +157,8 @@ def test_where_a_session_was_forked() -> None:
 
 def test_what_was_searched_for_is_marked() -> None:
     row, entry = made()
-    around = Surroundings(names={}, origins={}, here=None, gone={}, now=NOW, sought="LOGIN")
-    pieces = draw_line(row, 0, 60, around, entry=entry, chosen=True)
+    around = Surroundings({}, {}, None, {}, NOW, width=60, sought="LOGIN")
+    pieces = draw_line(row, 0, around, entry=entry, chosen=True)
     assert ("login", "found") in pieces
     assert pieces[0] == ("❯ ", "cursor-sign")
 

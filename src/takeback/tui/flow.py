@@ -22,7 +22,7 @@ from takeback.tui.after import RESUME, TAKE_BACK, AfterScreen
 from takeback.tui.choices import ActionsScreen
 from takeback.tui.operations import OperationsScreen
 from takeback.tui.plan import PlanScreen, RefusalScreen
-from takeback.tui.progress_screen import working
+from takeback.tui.progress_screen import Progress
 from takeback.tui.recovery import Recovery
 from takeback.tui.text_prompt import TextPrompt
 from takeback.words import choices as words
@@ -55,7 +55,7 @@ class Flow:
     def __init__(self, app: PickerApp, workspace: WorkspaceThread) -> None:
         self._app = app
         self._workspace = workspace
-        self._working = partial(working, app, workspace)
+        self._progress = Progress(app, workspace)
         self._recovery = Recovery(app, workspace)
 
     async def travel(self, entry: TimelineEntry, ticked: frozenset[bytes]) -> Outcome | None:
@@ -108,7 +108,7 @@ class Flow:
                 return await self._arrive(proposal, outcome)
 
     async def _choices(self, checkpoint: str) -> Choices:
-        return await self._working(words.LOOKING, lambda tb: tb.choices(checkpoint))
+        return await self._progress.during(words.LOOKING, lambda tb: tb.choices(checkpoint))
 
     async def _proposal(
         self, name: Doing, found: Choices, ticked: frozenset[bytes]
@@ -175,10 +175,10 @@ class Flow:
             overrides, note = NO_OVERRIDES, words.NEW_PLAN
 
     async def _plan(self, proposal: Proposal, overrides: Overrides) -> Plan:
-        return await self._working(words.PLANNING, lambda tb: proposal.plan(tb, overrides))
+        return await self._progress.during(words.PLANNING, lambda tb: proposal.plan(tb, overrides))
 
     async def _go(self, proposal: Proposal, overrides: Overrides, plan: Plan) -> Outcome | None:
-        return await self._working(
+        return await self._progress.during(
             words.under_way(proposal.kind),
             lambda tb: proposal.go(tb, overrides, shown=plan),
             changes=True,

@@ -87,34 +87,41 @@ class ProgressScreen(ModalScreen[None]):
             self.app.exit()
 
 
-async def working(
-    app: App[Any],
-    workspace: WorkspaceThread,
-    what: str,
-    job: Callable[[Engine], T],
-    *,
-    changes: bool = False,
-    noted: Callable[[T], None] | None = None,
-) -> T:
-    """Asks the workspace, with the keys blocked meanwhile; raises what the job raises.
+class Progress:
+    """Asks the workspace with the keys blocked meanwhile, and shows how far it is."""
 
-    With ``changes`` the job changes files: a request to quit waits until it has ended. ``noted`` is
-    given the answer before that.
-    """
-    if workspace.reporter is not None:
-        workspace.reporter.step = None
-    screen = ProgressScreen(what, workspace.reporter, waits=changes)
-    await app.push_screen(screen)
-    try:
-        answer = await workspace.ask(job)
-    finally:
-        if screen.is_active:
-            await screen.dismiss()
-        for note in workspace.reporter.take_notes() if workspace.reporter is not None else ():
-            app.notify(note, markup=False)
-    if noted is not None:
-        noted(answer)
-    if screen.leaving:
-        app.exit()
-        raise asyncio.CancelledError("the picker closes")
-    return answer
+    def __init__(self, app: App[Any], workspace: WorkspaceThread) -> None:
+        self._app = app
+        self._workspace = workspace
+
+    async def during(
+        self,
+        what: str,
+        job: Callable[[Engine], T],
+        *,
+        changes: bool = False,
+        noted: Callable[[T], None] | None = None,
+    ) -> T:
+        """Returns the answer of a job; raises what the job raises.
+
+        With ``changes`` the job changes files: a request to quit waits until it has ended.
+        ``noted`` is given the answer before that.
+        """
+        reporter = self._workspace.reporter
+        if reporter is not None:
+            reporter.step = None
+        screen = ProgressScreen(what, reporter, waits=changes)
+        await self._app.push_screen(screen)
+        try:
+            answer = await self._workspace.ask(job)
+        finally:
+            if screen.is_active:
+                await screen.dismiss()
+            for note in reporter.take_notes() if reporter is not None else ():
+                self._app.notify(note, markup=False)
+        if noted is not None:
+            noted(answer)
+        if screen.leaving:
+            self._app.exit()
+            raise asyncio.CancelledError("the picker closes")
+        return answer

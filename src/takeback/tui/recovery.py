@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.tui.progress_screen import working
+from takeback.tui.progress_screen import Progress
 from takeback.tui.trouble import SaidScreen, TroubleScreen, trouble
 from takeback.words import choices as words
 
@@ -23,6 +23,7 @@ class Recovery:
     def __init__(self, app: PickerApp, workspace: WorkspaceThread) -> None:
         self._app = app
         self._workspace = workspace
+        self._progress = Progress(app, workspace)
 
     async def guarded(self, flow: Coroutine[Any, Any, T]) -> T | None:
         """Turns any failure of a flow into words; the picker goes on."""
@@ -44,9 +45,7 @@ class Recovery:
 
     async def recover(self) -> None:
         """Finishes or rolls back what was interrupted, and says what was done."""
-        done = await working(
-            self._app,
-            self._workspace,
+        done = await self._progress.during(
             words.RECOVERING,
             lambda tb: tb.recover(),
             changes=True,

@@ -12,6 +12,7 @@ from rich.cells import cell_len, set_cell_size
 
 from takeback.model.ages import age
 from takeback.model.turn import STEER
+from takeback.model.value import Value
 from takeback.tui.timeline.rows import SIGNS
 from takeback.visible import shown
 from takeback.words import rows as words
@@ -37,42 +38,26 @@ _AGE = 4
 _PLAIN = Paint(on=False)
 
 
-class Surroundings:
-    """What a row is drawn with besides itself."""
+class Surroundings(Value):
+    """What a row is drawn with besides itself; ``width`` is that of the list."""
 
-    def __init__(
-        self,
-        *,
-        names: Mapping[str, str],
-        origins: Mapping[str, Spot],
-        here: Place | None,
-        gone: Mapping[str, str],
-        now: float,
-        sought: str = "",
-        resumed: Mapping[str, Sequence[str]] | None = None,
-    ) -> None:
-        self.names = names
-        self.origins = origins
-        self.here = here
-        self.gone = gone
-        self.now = now
-        self.sought = sought
-        self.resumed = resumed or {}
+    names: Mapping[str, str]
+    origins: Mapping[str, Spot]
+    here: Place | None
+    gone: Mapping[str, str]
+    now: float
+    width: int
+    sought: str = ""
+    resumed: Mapping[str, Sequence[str]] = {}
 
 
 def draw_line(
-    row: Row,
-    line: int,
-    width: int,
-    around: Surroundings,
-    *,
-    entry: TimelineEntry | None,
-    chosen: bool,
+    row: Row, line: int, around: Surroundings, *, entry: TimelineEntry | None, chosen: bool
 ) -> list[Piece]:
     """Returns the pieces of one line of a row; together they are as wide as the list."""
     graph = _graph(row, line)
     start = [(CURSOR if chosen and line == 0 else " " * len(CURSOR), "cursor-sign"), graph]
-    room = width - sum(cell_len(text) for text, _ in start)
+    room = around.width - sum(cell_len(text) for text, _ in start)
     if row.outside:
         text = "outside edits before it" if entry is None else outside_words(entry)
         return [*start, (_fitted(f"    {text}", room), "outside")]

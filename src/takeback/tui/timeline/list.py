@@ -6,7 +6,6 @@ import time
 from typing import ClassVar
 
 from rich.segment import Segment
-from rich.style import Style
 from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -15,6 +14,8 @@ from textual.strip import Strip
 
 from takeback.model.short_ids import short_ids
 from takeback.tui.timeline.drawing import Surroundings, draw_line
+from takeback.tui.timeline.inks import CURSOR, CURSOR_BLURRED, Inks
+from takeback.tui.timeline.known_entries import KnownEntries
 from takeback.tui.timeline.rows import Rows
 from takeback.visible import shown
 from takeback.words import rows as words
@@ -23,38 +24,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from rich.style import Style
     from textual import events
 
     from takeback.model.row import TimelineRow
     from takeback.ops.browse import Browsed
     from takeback.ops.timeline import TimelineEntry
-
-_PLAIN, _BOLD, _REVERSE = Style(), Style(bold=True), Style(reverse=True)
-_INKS = {
-    "cursor-sign": ("accent", _BOLD),
-    "lane": ("lane", _PLAIN),
-    "badge": ("success", _PLAIN),
-    "warning": ("warning", _PLAIN),
-    "name": ("text", _BOLD),
-    "label": ("accent", _BOLD),
-    "prompt": ("text", _PLAIN),
-    "found": ("accent", Style(bold=True, underline=True)),
-    "age": ("muted", _PLAIN),
-    "here": ("accent", _BOLD),
-    "agent": ("agent", _PLAIN),
-    "files": ("muted", _PLAIN),
-    "added": ("success", _PLAIN),
-    "deleted": ("error", _PLAIN),
-    "gone": ("muted", Style(dim=True)),
-    "gone-word": ("warning", _PLAIN),
-    "resumed": ("agent", _PLAIN),
-    "outside": ("muted", Style(italic=True)),
-}
-"""The styles of the pieces of a row: a colour of the theme, and how it is written."""
-_NEVER_DIM = ("cursor-sign", "lane", "gone-word", "here", "label", "resumed")
-_CURSOR, _CURSOR_BLURRED = "cursor", "cursor-blurred"
-_KEPT = 2_000
-"""How many entries are remembered: more than anybody scrolls through in a minute."""
 
 
 class TimelineList(ScrollView, can_focus=True):
@@ -127,14 +102,14 @@ class TimelineList(ScrollView, can_focus=True):
         self._browsed: Browsed | None = None
         self._names: Mapping[str, str] = {}
         self._resumed: Mapping[str, Sequence[str]] = {}
-        self._entries: dict[str, TimelineEntry] = {}
+        self._entries = KnownEntries()
         self._cursor = 0
         self._arrived = False
         """Whether the cursor has been put where the files are, or was moved."""
         self._moved = False
         self._sought = ""
         self._instead: Sequence[str] = (words.READING,)
-        self._inks: dict[tuple[str, str], Style] = {}
+        self._inks = Inks(self)
 
     # -- what is shown
 
@@ -154,7 +129,7 @@ class TimelineList(ScrollView, can_focus=True):
         before, offset = self.chosen, self._cursor_line - self.scroll_offset.y
         at_top = self.scroll_offset.y == 0
         arrives = not self._arrived and browsed.here is not None
-        self._forget_changed(browsed)
+        self._entries.forget_changed(self._browsed, browsed)
         self._browsed, self._rows, self._sought, self._instead = browsed, rows, sought, instead
         self._names = words.session_names(browsed.sessions)
         short = short_ids(browsed.sessions)
@@ -178,18 +153,6 @@ class TimelineList(ScrollView, can_focus=True):
         if self.chosen != before:
             self.post_message(self.Chosen(self.chosen))
 
-    def _forget_changed(self, browsed: Browsed) -> None:
-        """Forgets the entries of turns that continued, or got a label."""
-        if self._browsed is None:
-            return
-        if len(self._entries) > _KEPT:
-            self._entries.clear()
-        known = {row.id: row for row in self._browsed.rows if row.id in self._entries}
-        now = {row.id: row for row in browsed.rows if row.id in self._entries}
-        for id, row in known.items():
-            if now.get(id) != row:
-                del self._entries[id]
-
     def _found(self, before: TimelineRow | None, rows: Rows) -> int:
         if before is not None and before.id in rows.indexes:
             return rows.indexes[before.id]
@@ -202,7 +165,7 @@ class TimelineList(ScrollView, can_focus=True):
 
     def know(self, entries: Mapping[str, TimelineEntry]) -> None:
         """Takes entries that were lacking."""
-        self._entries.update(entries)
+        self._entries.learn(entries)
         self.refresh()
 
     def entry_of(self, row: TimelineRow) -> TimelineEntry | None:
@@ -235,9 +198,9 @@ class TimelineList(ScrollView, can_focus=True):
         first = self._rows.at_line(max(0, top - page // 2)) or (0, 0)
         last = self._rows.at_line(top + page + page // 2) or (len(self._rows) - 1, 0)
         seen = self._rows.rows[first[0] : last[0] + 1]
-        ids = dict.fromkeys(row.item.id for row in seen if row.item.id not in self._entries)
+        ids = self._entries.lacking(row.item.id for row in seen)
         if ids:
-            self.post_message(self.Lacking(list(ids)))
+            self.post_message(self.Lacking(ids))
 
     # -- moving
 
@@ -303,20 +266,7 @@ class TimelineList(ScrollView, can_focus=True):
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
-        self._inks.clear()
-
-    def _ink(self, name: str, cursor: str = "") -> Style:
-        """Returns the style of a piece, on the cursor's background if ``cursor`` names one."""
-        ink = self._inks.get((name, cursor))
-        if ink is None:
-            color, form = _INKS[name]
-            if cursor and self.app.native_ansi_color:  # sixteen colours have no suitable background
-                ink = form + (_REVERSE if cursor == _CURSOR else _BOLD)
-            else:
-                layers = [f"timeline--{layer}" for layer in (cursor, color) if layer]
-                ink = self.get_visual_style(*layers).rich_style + form
-            self._inks[name, cursor] = ink
-        return ink
+        self._inks.forget()
 
     def render_line(self, y: int) -> Strip:
         width = self._width
@@ -329,24 +279,18 @@ class TimelineList(ScrollView, can_focus=True):
         at, line = found
         row = self._rows.rows[at]
         chosen = at == self._cursor
-        pieces = draw_line(
-            row,
-            line,
-            width,
-            self._around(self._browsed),
-            entry=self._entries.get(row.item.id),
-            chosen=chosen,
-        )
+        entry = self._entries.get(row.item.id)
+        around = self._around(self._browsed, width)
+        pieces = draw_line(row, line, around, entry=entry, chosen=chosen)
         gone = row.item.id in self._browsed.gone
-        cursor = "" if not chosen else _CURSOR if self.has_focus else _CURSOR_BLURRED
-        segments = []
-        for text, name in pieces:
-            shown_as = "gone" if gone and name not in _NEVER_DIM else name
-            segments.append(Segment(text, self._ink(shown_as, cursor)))
+        cursor = "" if not chosen else CURSOR if self.has_focus else CURSOR_BLURRED
+        inks = [self._inks.of(name, cursor, gone=gone) for _, name in pieces]
+        segments = [Segment(text, ink) for (text, _), ink in zip(pieces, inks, strict=True)]
         return Strip(segments, width)
 
-    def _around(self, browsed: Browsed) -> Surroundings:
+    def _around(self, browsed: Browsed, width: int) -> Surroundings:
         return Surroundings(
+            width=width,
             names=self._names,
             origins=browsed.origins,
             here=browsed.here,
