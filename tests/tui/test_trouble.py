@@ -102,8 +102,8 @@ def test_a_disk_that_fails_in_the_middle_and_is_recovered_by_a_key(
         assert "An operation was interrupted here" in trouble
         assert "nothing is lost" in trouble
         assert "No file was changed." not in trouble
-        await pilot.press("r")  # the disk is still full
-        await until(pilot, lambda: "The recovery failed" in said(screen_text(stage)))
+        await pilot.press("r")  # the disk is still full: not even the lock can be had
+        await until(pilot, lambda: "Locking the workspace failed" in said(screen_text(stage)))
         durable.faults = None
         await pilot.press("r")
         assert "An interrupted rewind was found and finished." in said(
