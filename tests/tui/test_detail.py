@@ -463,7 +463,7 @@ def test_what_is_left_alone_is_in_the_list_with_the_reason(workspace: Path) -> N
         assert stage.detail.ticked == frozenset()
         assert stage.diff[:2] == [
             "secret",
-            "left alone: ignored by git; restored only if asked: --ignored",
+            "left alone: ignored by git; restored only if asked",
         ]
 
     shows(workspace, entry, play)

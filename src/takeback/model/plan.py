@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     ]
 
 
+NOT_ASKED: Final = "ignored by git; restored only if asked"
+"""Why an ignored file is left alone: to restore it has to be said."""
+
 INSIDE_TURN: Final = "inside_turn"
 DURING_TURN: Final = "during_turn"
 OTHERS: Final = "others"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from takeback.model.change import Change
 from takeback.model.path_text import covers
+from takeback.model.plan import NOT_ASKED
 from takeback.store import trees
 
 TYPE_CHECKING = False
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from takeback.errors import StoreDamaged
     from takeback.model.snapshot import Entry
     from takeback.ops.situation import Situation
-
-_NOT_ASKED = "ignored by git; restored only if asked: --ignored"
 
 
 class Differences:
@@ -100,7 +99,7 @@ class Differences:
                 self.wanted.add(path)
                 yield Change(path, now, then)
             elif self._scope.holds(path):
-                self.not_asked[path] = _NOT_ASKED
+                self.not_asked[path] = NOT_ASKED
 
     def _is_needed(self, path: bytes) -> bool:
         """Tells whether a directory of the saved files has to be created or get its bits back."""

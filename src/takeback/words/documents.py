@@ -42,7 +42,7 @@ def path_list(paths: Iterable[bytes]) -> list[Document]:
 
 
 def reasons(items: Iterable[LeftAlone | NotHeld]) -> list[Document]:
-    return [{**path_fields(item.path), "reason": item.reason} for item in items]
+    return [{**path_fields(item.path), "reason": waivers.left_alone(item.reason)} for item in items]
 
 
 def counted(changes: Iterable[CountedChange]) -> list[Document]:

@@ -7,6 +7,7 @@ from takeback.model.checkpoint import AMID
 from takeback.model.operation import BOTH, CONVERSATION, FILES, FORK, REDO, REWIND, UNDO
 from takeback.model.turn import STEER
 from takeback.visible import shown
+from takeback.words import waivers
 from takeback.words.text import count, quoted, shown_path
 
 TYPE_CHECKING = False
@@ -48,7 +49,7 @@ def left_alone_lines(items: Sequence[LeftAlone], heading: str) -> Iterator[str]:
     if items:
         yield f"{heading}:"
     for item in items:
-        yield f"  {shown_path(item.path)}: {shown(item.reason)}"
+        yield f"  {shown_path(item.path)}: {shown(waivers.left_alone(item.reason))}"
 
 
 def question(kind: OperationKind, plan: Plan, of: Move | None) -> str:

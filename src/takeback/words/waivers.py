@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from takeback.errors import UsageError
-from takeback.model.plan import OTHERS
+from takeback.model.plan import NOT_ASKED, OTHERS
 from takeback.model.policy import KEEP_OTHERS, OVERWRITE_OTHERS, Overrides
 
 TYPE_CHECKING = False
@@ -44,6 +44,11 @@ def flags(refusals: Sequence[Refusal]) -> list[str]:
     """Returns the options that waive all of them, each once; none if one cannot be waived."""
     found = list(dict.fromkeys(flag(one) for one in refusals))
     return found if all(found) else []
+
+
+def left_alone(reason: str) -> str:
+    """Returns why a path is left alone, with the option that does not leave it."""
+    return f"{reason}: --ignored" if reason == NOT_ASKED else reason
 
 
 def sentence(refusal: Refusal) -> str:

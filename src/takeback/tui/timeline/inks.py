@@ -33,6 +33,9 @@ _INKS = {
 _NEVER_DIM = ("cursor-sign", "lane", "gone-word", "here", "label", "resumed")
 CURSOR, CURSOR_BLURRED = "cursor", "cursor-blurred"
 
+LAYERS = frozenset({CURSOR, CURSOR_BLURRED, *(color for color, _ in _INKS.values())})
+"""What the list's style sheet gives colours."""
+
 
 class Inks:
     """The styles of one list, each worked out once."""

@@ -14,7 +14,7 @@ from textual.strip import Strip
 
 from takeback.model.short_ids import short_ids
 from takeback.tui.timeline.drawing import Surroundings, draw_line
-from takeback.tui.timeline.inks import CURSOR, CURSOR_BLURRED, Inks
+from takeback.tui.timeline.inks import CURSOR, CURSOR_BLURRED, LAYERS, Inks
 from takeback.tui.timeline.known_entries import KnownEntries
 from takeback.tui.timeline.rows import Rows
 from takeback.visible import shown
@@ -44,18 +44,7 @@ class TimelineList(ScrollView, can_focus=True):
         Binding("end,G", "jump(-1)", "the oldest", show=False),
         Binding("enter", "open", "actions", show=False),
     ]
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "timeline--cursor",
-        "timeline--cursor-blurred",
-        "timeline--lane",
-        "timeline--text",
-        "timeline--muted",
-        "timeline--agent",
-        "timeline--accent",
-        "timeline--success",
-        "timeline--warning",
-        "timeline--error",
-    }
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"timeline--{layer}" for layer in LAYERS}
     DEFAULT_CSS = """
     TimelineList {
         height: 1fr;
