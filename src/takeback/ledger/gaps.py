@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from takeback.model.ids import CheckpointId
 from takeback.model.value import Value
 
 TYPE_CHECKING = False
@@ -90,6 +91,26 @@ def note_unread(ledger: Ledger, row: Unread) -> None:
         "insert or replace into unread values (?,?,?,?,?)",
         *(row.commit, row.ref, row.checkpoint, row.stage, row.reason),
     )
+
+
+def forget_unread(ledger: Ledger, ref: str) -> None:
+    """Forgets what could not be read of a ref: it was rewritten."""
+    ledger.rows("delete from unread where ref = ?", ref)
+
+
+def note_unfolded(ledger: Ledger, turns: Iterable[str]) -> None:
+    """Notes turns that moved: what each changed in all is yet to be worked out."""
+    ledger.many("insert or ignore into unfolded values (?)", [(turn,) for turn in turns])
+
+
+def unfolded(ledger: Ledger, limit: int) -> list[CheckpointId]:
+    """Returns some of the turns that were noted."""
+    rows = ledger.rows("select turn from unfolded limit ?", limit)
+    return [CheckpointId(str(turn)) for (turn,) in rows]
+
+
+def set_folded(ledger: Ledger, turns: Iterable[str]) -> None:
+    ledger.many("delete from unfolded where turn = ?", [(turn,) for turn in turns])
 
 
 def unread(ledger: Ledger) -> list[Unread]:

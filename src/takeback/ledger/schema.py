@@ -109,9 +109,12 @@ MIGRATIONS = (
     create table if not exists missing_refs (
         ref text not null, tip text not null, primary key (ref, tip)
     ) without rowid;
+    create table if not exists unfolded (turn text primary key) without rowid;
+    create index if not exists checkpoints_by_machine on checkpoints (machine, position);
     """,
 )
 TABLES = (
+    "unfolded",
     "uncounted",
     "unread",
     "words",

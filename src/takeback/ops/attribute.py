@@ -198,9 +198,7 @@ class Fold:
             return None
         if checkpoint.unfinished:
             return newest
-        state = _STATES[checkpoint.moment.phase]
-        ended = checkpoint.time if checkpoint.moment.phase != moments.RUNNING else None
-        moved = newest.replace(after=checkpoint.id, ended=ended, state=state)
+        moved = moved_to(newest, checkpoint)
         self._write(moved)
         return moved
 
@@ -225,6 +223,13 @@ class Fold:
     def _write(self, turn: Turn) -> None:
         questions.move_turn(self._ledger, turn)
         self.touched[turn.id] = None
+
+
+def moved_to(turn: Turn, end: Checkpoint) -> Turn:
+    """Returns a turn as it is at the last checkpoint that is known of it."""
+    phase = end.moment.phase
+    ended = end.time if phase != moments.RUNNING else None
+    return turn.replace(after=end.id, ended=ended, state=_STATES[phase])
 
 
 def _means(checkpoint: Checkpoint) -> str:

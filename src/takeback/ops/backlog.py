@@ -70,9 +70,9 @@ def decoded(store: Store, ref: str, commit: bytes) -> Checkpoint | Operation:
 class Backlog:
     """What is new on some refs, and what of it is unreadable.
 
-    ``points`` has the oldest last, which is where they are taken from. ``whole`` is False if a ref
-    does not lead back to what the ledger has of it: it was rewritten, so everything has to be read
-    again.
+    ``points`` has the oldest last, which is where they are taken from. ``rewritten`` has the refs
+    that do not lead back to what the ledger has of them, each with all that it has now, oldest
+    first; one that is gone has nothing.
     """
 
     def __init__(
@@ -86,8 +86,8 @@ class Backlog:
         self._store = store
         self._held = held
         self.unread: list[gaps.Unread] = []
-        self.whole = True
         self.points: list[Waiting] = []
+        self.rewritten: dict[str, list[Waiting]] = {ref: [] for ref in known if ref not in tips}
         for ref, tip in tips.items():
             if known.get(ref) != tip.hex():
                 self._follow(ref, tip, known.get(ref))
@@ -113,8 +113,9 @@ class Backlog:
                 commit = until
                 break
             commit = parent
-        self.whole = self.whole and commit == until
         found.reverse()
+        if commit != until:
+            self.rewritten[ref] = found
         for before, waiting in pairwise(found):
             waiting.follow(before.order)
         self.points += found
@@ -145,6 +146,10 @@ class Backlog:
             return None
         self.unread.append(gaps.Unread(commit.hex(), ref, None, gaps.RECORD, reason))
         return parents[0] if parents else None
+
+    def leave_out(self, known: set[Waiting]) -> None:
+        """Takes out what the ledger has already."""
+        self.points = [waiting for waiting in self.points if waiting not in known]
 
     def take(self, size: int) -> list[Waiting]:
         """Takes out the oldest: ``size`` of them, and all that share the last one's number."""

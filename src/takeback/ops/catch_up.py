@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from takeback.errors import LedgerDamaged, LedgerUnwritable
+from takeback.ledger import gaps
 from takeback.ledger.file import IN_MEMORY, LedgerRefused, remove
 from takeback.ledger.ledger import Ledger
 from takeback.ledger.missing import forget_missing, missing_refs, note_missing
 from takeback.model.value import Value
 from takeback.ops.backlog import BATCH, Backlog
 from takeback.ops.indexing import Indexing, reads_now
+from takeback.ops.rewritten import Rewritten
 from takeback.store.labels import read_labels
 from takeback.store.namespace import (
     EVERYTHING,
@@ -17,6 +19,7 @@ from takeback.store.namespace import (
     OPERATIONS,
     SESSIONS,
     TRASH,
+    is_log,
     listed,
 )
 from takeback.store.records import leads_to
@@ -132,7 +135,7 @@ def catch_up(store: Store, ledger: Ledger, reporter: Reporter, *, batch: int = B
     for ref, reason in damaged.items():
         reporter.note(f"{ref} cannot be read ({reason}); what it named is passed over.")
     there = _Refs(chains, {ref: tip.hex() for ref, tip in {**chains, **others}.items()})
-    if ledger.tips() == there.tips:
+    if ledger.tips() == there.tips and not gaps.unfolded(ledger, 1):
         return
     try:
         while not _index_all(store, ledger, reporter, there, batch):
@@ -150,30 +153,33 @@ class _Refs(Value):
 
 def _index_all(store: Store, ledger: Ledger, reporter: Reporter, there: _Refs, batch: int) -> bool:
     """Indexes the backlog; False, to try again, if somebody changed the ledger meanwhile."""
-    chains = there.chains
     tips = _chain_tips(ledger)
     before = dict(tips)
-    backlog = Backlog(store, chains, tips)
-    anew = not backlog.whole or not tips.keys() <= chains.keys() or _is_late(ledger, backlog)
-    replaced: dict[str, str] = {}
+    backlog = Backlog(store, there.chains, tips)
+    replaced = _replaced(ledger, backlog, before)
+    rewritten = Rewritten(store, backlog.rewritten)
+    backlog.leave_out(rewritten.known(ledger))
+    # The fold over the turns needs the order in which things happened. Where something came late,
+    # or a log was rewritten, everything is read again.
+    anew = any(map(is_log, backlog.rewritten)) or _is_late(ledger, backlog)
     if anew:
-        # A session was rewritten or is gone, or something came late. The fold over the turns needs
-        # the order in which things happened, so everything is read again.
-        tips, backlog = {}, Backlog(store, chains, {})
-        replaced = _replaced(ledger, backlog, before)
+        tips, backlog = {}, Backlog(store, there.chains, {})
     indexing = Indexing(store, ledger, reporter, backlog.unread)
-    done = False
+    is_first, done = True, False
     while not done:
         ledger.begin()
         try:
             now = _chain_tips(ledger)
             note_missing(ledger, {**replaced, **_gone(store, ledger, there)})
-            if anew and now == before:
-                ledger.clear()
+            if is_first and now == before:
+                if anew:
+                    ledger.clear()
+                else:
+                    _settle(rewritten, ledger, tips)
             elif anew or not backlog.skip_to(now, tips):
                 ledger.rollback()
                 return False
-            anew = False
+            is_first = anew = False
             tips.update(indexing.add(backlog.take(batch)))
             done = not backlog.points
             if done:
@@ -186,8 +192,32 @@ def _index_all(store: Store, ledger: Ledger, reporter: Reporter, there: _Refs, b
             ledger.rollback()
             raise
         indexing.tell()
+    _fold_turns(ledger, indexing, batch)
     indexing.tell_the_rest()
     return True
+
+
+def _settle(rewritten: Rewritten, ledger: Ledger, tips: dict[str, str]) -> None:
+    """Takes out what rewritten sessions no longer have, and notes how far they are indexed."""
+    for ref, tip in rewritten.settle(ledger).items():
+        if tip is None:
+            tips.pop(ref, None)
+            ledger.forget_tip(ref)
+        else:
+            tips[ref] = tip
+
+
+def _fold_turns(ledger: Ledger, indexing: Indexing, batch: int) -> None:
+    """Works out what the turns that moved have changed in all, as many at once as points."""
+    more = True
+    while more:
+        ledger.begin()
+        try:
+            more = indexing.fold_turns(batch)
+            ledger.commit()
+        except BaseException:
+            ledger.rollback()
+            raise
 
 
 def _chain_tips(ledger: Ledger) -> dict[str, str]:
@@ -214,15 +244,13 @@ def _gone(store: Store, ledger: Ledger, there: _Refs) -> dict[str, str]:
 def _replaced(ledger: Ledger, backlog: Backlog, before: dict[str, str]) -> dict[str, str]:
     """Returns the tips of refs that were lost and began anew: nothing that they led to is there.
 
-    A chain that was written anew by a prune still has checkpoints of before, under their ids.
+    A chain that was rewritten by a prune still has checkpoints of before, under their ids.
     """
-    tips: dict[str, str] = {}
-    kept: set[str] = set()
-    for waiting in backlog.points:
-        tips[waiting.ref] = before.get(waiting.ref, "")
-        if ledger.has_point(waiting.id):
-            kept.add(waiting.ref)
-    return {ref: tip for ref, tip in tips.items() if tip and ref not in kept}
+    return {
+        ref: before[ref]
+        for ref, chain in backlog.rewritten.items()
+        if chain and not any(ledger.has_point(waiting.id) for waiting in chain)
+    }
 
 
 def _forget_reached(store: Store, ledger: Ledger) -> None:

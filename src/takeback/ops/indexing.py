@@ -78,8 +78,7 @@ class Indexing:
             position += 1
             if not is_copy:
                 states[point.machine] = point.snapshot
-        for turn in fold.touched:
-            uncounted += self._index_turn(turn)
+        gaps.note_unfolded(ledger, fold.touched)
         gaps.note_uncounted(ledger, uncounted)
         for lacking in self._lacking[self._written :]:
             gaps.note_unread(ledger, lacking)
@@ -134,6 +133,17 @@ class Indexing:
             self._lack(waiting, gaps.ROW, spoilt)
             return False
         return True
+
+    def fold_turns(self, size: int) -> bool:
+        """Works out what some turns that moved have changed in all; False if there were none.
+
+        After all batches, so that a turn is folded once, however many of them it spans.
+        """
+        turns = gaps.unfolded(self._ledger, size)
+        for turn in turns:
+            gaps.note_uncounted(self._ledger, self._index_turn(turn))
+        gaps.set_folded(self._ledger, turns)
+        return bool(turns)
 
     def _index_turn(self, id: CheckpointId) -> list[gaps.Uncounted]:
         """Works out everything a turn that advanced has changed; returns what has to be counted."""

@@ -1,0 +1,114 @@
+"""Takes checkpoints out of the ledger, for a session that was rewritten without them."""
+
+from __future__ import annotations
+
+from takeback.model.ids import CheckpointId
+from takeback.model.timeline import OwnedChange
+from takeback.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from takeback.ledger.ledger import Ledger
+
+
+class Removed(Value):
+    """A checkpoint that is gone: its position, and what had been found changed at it.
+
+    ``turns`` are those that began before it or ended with it, and end elsewhere now.
+    """
+
+    id: CheckpointId
+    position: int
+    changes: tuple[OwnedChange, ...]
+    turns: tuple[str, ...]
+
+
+def commits_of(ledger: Ledger, machine: str, session: str) -> dict[CheckpointId, str]:
+    """Returns the checkpoints that a machine has of a session, each with its commit."""
+    rows = ledger.rows(
+        "select id, commit_id from checkpoints where machine = ? and session = ?", machine, session
+    )
+    return {CheckpointId(str(id)): str(commit) for id, commit in rows}
+
+
+def set_commits(ledger: Ledger, commits: Mapping[str, str]) -> None:
+    """Notes the commits that checkpoints have since their session was rewritten."""
+    ledger.many(
+        "update checkpoints set commit_id = ? where id = ?",
+        [(commit, id) for id, commit in commits.items()],
+    )
+
+
+def remove(ledger: Ledger, ids: Iterable[CheckpointId]) -> list[Removed]:
+    """Removes checkpoints with all that is known of them, and ends turns at what is left."""
+    removed = []
+    for id in ids:
+        ((position, session),) = ledger.rows(
+            "select position, session from checkpoints where id = ?", id
+        )
+        ends = ledger.rows("select id from turns where ?1 in (before, after) and id != ?1", id)
+        turns = tuple(str(turn) for (turn,) in ends)
+        removed.append(Removed(id, int(str(position)), tuple(ledger.changes(id)), turns))
+        for question in (
+            "delete from checkpoints where id = ?1",
+            "delete from words where checkpoint = ?1",
+            "delete from uncounted where id = ?1",
+            "update changes set turn = null where turn = ?1",
+            "delete from turns where id = ?1",
+            "update turns set before = id where before = ?1",
+        ):
+            ledger.rows(question, id)
+        ledger.rows(
+            "update turns set after = coalesce((select id from checkpoints where session = ?2 "
+            "and position < ?3 order by position desc limit 1), id) where after = ?1",
+            id,
+            session,
+            position,
+        )
+        _settle_session(ledger, str(session))
+    return removed
+
+
+def _settle_session(ledger: Ledger, session: str) -> None:
+    """Brings a session's row to what is left of it; nothing left, no row."""
+    where = "from checkpoints where session = ?1 order by position"
+    ledger.rows(
+        f"update sessions set newest = coalesce((select id {where} desc limit 1), newest), "
+        f"last = coalesce((select time {where} desc limit 1), last), "
+        f"began = coalesce((select time {where} limit 1), began) where id = ?1",
+        session,
+    )
+    ledger.rows(
+        "delete from sessions where id = ?1 "
+        "and not exists (select 1 from checkpoints where session = ?1)",
+        session,
+    )
+
+
+def next_after(ledger: Ledger, position: int, machine: str) -> CheckpointId | None:
+    """Returns the checkpoint that a machine made next; None if an operation came first, or none."""
+    rows = ledger.rows(
+        "select id, position, kind = 'fork' and origin is not null from checkpoints "
+        "where position > ?1 and machine = ?2 union all "
+        "select null, position, false from operations where position > ?1 and machine = ?2 "
+        "order by position limit 1",
+        position,
+        machine,
+    )
+    if not rows or rows[0][0] is None or rows[0][2]:
+        return None
+    return CheckpointId(str(rows[0][0]))
+
+
+def set_changes(ledger: Ledger, checkpoint: CheckpointId, changes: Iterable[OwnedChange]) -> None:
+    """Replaces what was found changed at a checkpoint."""
+    ledger.rows("delete from changes where checkpoint = ?", checkpoint)
+    ledger.many(
+        "insert into changes values (?,?,?,?,?,?,?,?)",
+        [
+            (checkpoint, c.path, c.kind, c.added, c.deleted, c.who, c.session, c.turn)
+            for c in changes
+        ],
+    )
