@@ -26,6 +26,7 @@ def gemini(world: World, installed: Callable[[str], Path]) -> Gemini:
     return Gemini(world, installed("gemini"))
 
 
+@pytest.mark.long
 def test_the_model_is_told_that_files_were_taken_back(gemini: Gemini) -> None:
     tell_the_model(gemini)
 

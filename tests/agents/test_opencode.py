@@ -29,6 +29,7 @@ def test_a_turn_is_taken_back_with_its_files_and_its_conversation(opencode: Open
     assert [path.name for path in opencode.settings.parent.iterdir()] == ["mine.js"]
 
 
+@pytest.mark.long
 def test_a_turn_is_taken_back_inside_opencode(opencode: OpenCode) -> None:
     need_tmux()
     world, cli = opencode.world, opencode.world.cli

@@ -81,6 +81,7 @@ def played(pi: Pi, rpc: Rpc) -> Played:
     return Played(pi, rpc)
 
 
+@pytest.mark.long
 def test_the_footer_counts(played: Played) -> None:
     status = played.pi.world.cli.ok("--json", "status").json
     last = f"◆ {status['checkpoints']} checkpoints / {status['snapshots']} snapshots"
@@ -102,6 +103,7 @@ def test_takeback_goes_back_with_files_and_conversation(played: Played) -> None:
     assert played.remembered(LATER) == (ONE, TWO, THREE, LATER)
 
 
+@pytest.mark.long
 def test_takeback_to_the_first_turn_begins_a_new_session(played: Played) -> None:
     rpc = played.rpc
     rpc.command("/takeback 1", "files + conversation")
@@ -126,6 +128,7 @@ def test_takeback_of_the_conversation_or_of_the_files_alone(played: Played) -> N
     assert played.remembered(LATER) == (ONE, LATER)
 
 
+@pytest.mark.long
 def test_takeback_can_be_left_at_each_question(played: Played) -> None:
     rpc = played.rpc
     rpc.command("/takeback", None)
@@ -140,6 +143,7 @@ def test_takeback_can_be_left_at_each_question(played: Played) -> None:
     assert played.files_are(played.after_one)
 
 
+@pytest.mark.long
 def test_the_plan_is_shown_before_anything_is_done(played: Played) -> None:
     played.rpc.command("/takeback 2", None)
     title = played.rpc.titles()[-1]
@@ -148,6 +152,7 @@ def test_the_plan_is_shown_before_anything_is_done(played: Played) -> None:
     assert played.rpc.options()[0].startswith("files + conversation (4 written, 1 deleted)")
 
 
+@pytest.mark.long
 def test_a_fork_of_the_conversation_leaves_the_files(played: Played) -> None:
     assert played.rpc.fork(TWO, "conversation only")
     assert played.files_are(played.after_three)
@@ -168,6 +173,7 @@ def test_a_fork_with_files_brings_them_back(played: Played) -> None:
     assert played.files_are(played.after_three)
 
 
+@pytest.mark.long
 def test_a_fork_for_the_files_alone_does_not_fork(played: Played) -> None:
     assert not played.rpc.fork(TWO, "files only")
     assert played.files_are(played.after_one)
@@ -180,11 +186,13 @@ def test_a_fork_for_the_files_alone_does_not_fork(played: Played) -> None:
     assert played.remembered(LATER) == (ONE, TWO, THREE, note, LATER), "it went with its prompt"
 
 
+@pytest.mark.long
 def test_a_fork_that_is_left_at_the_question_does_not_happen(played: Played) -> None:
     assert not played.rpc.fork(TWO, None)
     assert (played.files_are(played.after_three), played.rpc.file) == (True, played.file)
 
 
+@pytest.mark.long
 def test_a_fork_whose_files_cannot_be_brought_back_does_not_happen(played: Played) -> None:
     def meddle() -> str:
         (played.repo / "keep.txt").write_text("changed while the question was on the screen\n")
@@ -196,6 +204,7 @@ def test_a_fork_whose_files_cannot_be_brought_back_does_not_happen(played: Playe
     assert "the workspace changed since the plan was shown" in played.rpc.notices[-1]
 
 
+@pytest.mark.long
 def test_a_place_that_cannot_be_read_is_said_before_the_fork_goes_on(played: Played) -> None:
     store = Path(played.pi.world.cli.ok("--json", "status").json["store"])
     packs = store / "store.git" / "objects" / "pack"
@@ -226,6 +235,7 @@ def test_the_tree_keeps_or_restores_files(played: Played) -> None:
     assert played.remembered() == (ONE, AGAIN)
 
 
+@pytest.mark.long
 def test_each_step_of_the_tree_has_its_own_place(played: Played) -> None:
     rpc = played.rpc
     rpc.tree(rpc.entry("Editing.", "assistant"), "restore files")
@@ -241,6 +251,7 @@ def test_each_step_of_the_tree_has_its_own_place(played: Played) -> None:
     assert played.files_are(played.after_two)
 
 
+@pytest.mark.long
 def test_another_node_offers_the_nearest_earlier_place(played: Played) -> None:
     rpc = played.rpc
     rpc.tree(rpc.entry("Successfully", "toolResult"), "restore files")
@@ -249,6 +260,7 @@ def test_another_node_offers_the_nearest_earlier_place(played: Played) -> None:
     assert played.files_are(played.after_three)
 
 
+@pytest.mark.long
 def test_navigation_does_not_happen_if_the_files_cannot_be_brought_back(played: Played) -> None:
     def meddle() -> str:
         (played.repo / "keep.txt").write_text("changed while the question was on the screen\n")
@@ -259,6 +271,7 @@ def test_navigation_does_not_happen_if_the_files_cannot_be_brought_back(played: 
     assert played.remembered() == (ONE, TWO, THREE, AGAIN)
 
 
+@pytest.mark.long
 def test_summaries_are_places(played: Played) -> None:
     rpc = played.rpc
     rpc.command(f"/goto {rpc.entry(TWO)} summarize", "restore files")
@@ -288,6 +301,7 @@ def test_a_label_of_pi_pins_a_checkpoint(played: Played) -> None:
     assert not [line for line in cli.ok("--json", "log").json_lines if line["label"]]
 
 
+@pytest.mark.long
 def test_a_prompt_typed_into_a_turn_is_a_step_of_it(pi: Pi, rpc: Rpc) -> None:
     pi.world.model.script = {
         "FIRST": [Step("Working.", [shell("sleep 1; echo 1 > one.txt")]), Step("One.")],
@@ -310,6 +324,7 @@ def test_a_prompt_typed_into_a_turn_is_a_step_of_it(pi: Pi, rpc: Rpc) -> None:
     )
 
 
+@pytest.mark.long
 def test_an_aborted_turn_has_an_end(pi: Pi, rpc: Rpc) -> None:
     pi.world.model.script = {"LONG": [Step("", [shell("echo 1 > one.txt; sleep 60")])]}
     rpc.call("prompt", message="LONG")
@@ -339,6 +354,7 @@ def test_the_model_may_not_rewind_by_its_own_tool(pi: Pi, rpc: Rpc) -> None:
     assert "called from inside a running turn of pi" in pi.world.model.requests[-1].body
 
 
+@pytest.mark.long
 def test_a_takeback_that_dies_is_started_again(played: Played) -> None:
     [process] = desks(played.pi)
     os.kill(process, signal.SIGKILL)
@@ -348,6 +364,7 @@ def test_a_takeback_that_dies_is_started_again(played: Played) -> None:
     assert played.pi.world.log()[-1]["prompt"] == AGAIN
 
 
+@pytest.mark.long
 def test_no_process_is_left_when_pi_ends(pi: Pi) -> None:
     pi.world.model.script = pi.script()
     pi.world.cli.ok("init", "pi", "--yes")
@@ -357,6 +374,7 @@ def test_no_process_is_left_when_pi_ends(pi: Pi) -> None:
     assert desks(pi) == []
 
 
+@pytest.mark.long
 def test_a_silent_takeback_shows_nothing_unasked(pi: Pi) -> None:
     pi.world.model.script = pi.script()
     pi.world.cli.ok("init", "pi", "--yes")
@@ -368,6 +386,7 @@ def test_a_silent_takeback_shows_nothing_unasked(pi: Pi) -> None:
     assert not (pi.world.repo / "a.txt").exists()
 
 
+@pytest.mark.long
 def test_without_a_person_nothing_is_asked_or_shown(pi: Pi) -> None:
     pi.world.model.script = pi.script()
     pi.world.cli.ok("init", "pi", "--yes")
@@ -377,6 +396,7 @@ def test_without_a_person_nothing_is_asked_or_shown(pi: Pi) -> None:
     assert (done.stdout, done.stderr) == ("", "")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("broken", [None, "exit 1", "cat", "echo nonsense", "exec sleep 20"])
 def test_pi_works_with_a_takeback_that_is_gone_or_broken(pi: Pi, broken: str | None) -> None:
     pi.world.model.script = pi.script()
@@ -404,6 +424,7 @@ def test_a_takeback_that_is_gone_is_named_in_the_footer(pi: Pi) -> None:
         assert rpc.notices[-1].startswith("takeback: spawn")
 
 
+@pytest.mark.long
 def test_takeback_off_keeps_nothing(pi: Pi) -> None:
     pi.world.model.script = pi.script()
     pi.world.cli.ok("init", "pi", "--yes")
@@ -416,6 +437,7 @@ def test_takeback_off_keeps_nothing(pi: Pi) -> None:
     assert pi.world.log() == []
 
 
+@pytest.mark.long
 def test_it_installs_as_a_package_of_pi_too(pi: Pi) -> None:
     pi.world.model.script = pi.script()
     package = Path(takeback.__file__).parent / "integrations" / "pi"
@@ -429,6 +451,7 @@ def test_it_installs_as_a_package_of_pi_too(pi: Pi) -> None:
     assert [turn["prompt"] for turn in pi.world.log()] == [ONE]
 
 
+@pytest.mark.long
 def test_connected_for_one_project(pi: Pi) -> None:
     pi.world.model.script = pi.script()
     pi.world.cli.ok("init", "pi", "--here", "--yes")
@@ -516,5 +539,6 @@ def desks(pi: Pi) -> list[int]:
     return found
 
 
+@pytest.mark.long
 def test_the_line_of_a_fork_goes_on_in_its_directory(pi: Pi) -> None:
     go_on_elsewhere(pi)

@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.cli import Cli
 from tests.support.journey import write_files
+from tests.support.lanes import cases
 from tests.support.unprivileged import unprivileged
 
 EVENT = json.dumps({"event": "session_start", "session": "s", "agent": "mine"}).encode()
@@ -168,7 +169,7 @@ def test_an_answer_that_does_not_fit_on_the_disk_is_told(used: Cli) -> None:
         assert "bug" not in answer.stderr
 
 
-@pytest.mark.parametrize("closed", ["exec >&-", "exec 2>&-", "exec <&-", "exec <&- >&- 2>&-"])
+@cases("closed", ["exec <&- >&- 2>&-", "exec >&-", "exec 2>&-", "exec <&-"], each=4)
 def test_streams_that_are_closed(used: Cli, closed: str) -> None:
     assert set(statuses(sh(used, closed)).values()) == {OK}
 
@@ -176,7 +177,7 @@ def test_streams_that_are_closed(used: Cli, closed: str) -> None:
 # -- masks
 
 
-@pytest.mark.parametrize("mask", ["0000", "0177", "0277", "0777"])
+@cases("mask", ["0777", "0000", "0177", "0277"], each=4)
 def test_a_mask_at_first_use_is_not_that_of_the_store(cli: Cli, workspace: Path, mask: str) -> None:
     write_files(workspace, {"a": b"1\n"})
     plain = unprivileged(cli)
