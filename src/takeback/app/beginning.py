@@ -56,6 +56,7 @@ class Unopened(Value):
         from takeback.git.process import find_git
         from takeback.ops.doctor import check_git
         from takeback.ops.finding import OFFER, Finding
+        from takeback.ops.round_trip import check_round_trip
         from takeback.store.location import is_known
 
         home = takeback_home(self.environ)
@@ -73,6 +74,7 @@ class Unopened(Value):
         return [
             git,
             none,
+            check_round_trip(self.environ),
             *check_recording(unrecorded_by(self.root, self.environ)),
             *check_agents(self.environ, os.fsdecode(self.root), self.agents()),
         ]

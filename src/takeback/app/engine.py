@@ -191,6 +191,7 @@ class Engine(Steps):
         ledger = self._check_ledger(rebuild=rebuild, fix=fix)
         known = self._ask(ops.inspection.witness)
         found = ops.doctor.doctor(self._context, known, self._recover, fix=fix)
+        found.append(ops.round_trip.check_round_trip(self._context.environ))
         found += check_recording(self.recording_off_by)
         found += check_agents(self._context.environ, os.fsdecode(self.root), self.agents())
         return [*found, ledger]

@@ -28,7 +28,7 @@ def forget(store: Store, home: str) -> None:
             refs = os.path.join(store.git_dir, "refs")
             durable.rename(os.path.join(refs, "takeback"), os.path.join(refs, "forgotten"))
             durable.sync_directory(refs)
-        _delete_below(store.directory)
+        delete_below(store.directory)
         durable.rmdir(store.directory)
         for path in (*links, store.directory):
             if path != store.directory:
@@ -37,10 +37,11 @@ def forget(store: Store, home: str) -> None:
                 durable.rmdir(os.path.dirname(path))
 
 
-def _delete_below(directory: str) -> None:
+def delete_below(directory: str) -> None:
+    """Deletes everything in a directory of takeback's own; follows no link."""
     for entry in list(os.scandir(directory)):
         if entry.is_dir(follow_symlinks=False):
-            _delete_below(entry.path)
+            delete_below(entry.path)
             durable.rmdir(entry.path)
         else:
             durable.unlink(entry.path)

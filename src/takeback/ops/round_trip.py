@@ -1,0 +1,185 @@
+"""The round trip: a real checkpoint, rewind and undo of a few files that are nobody's.
+
+    $TAKEBACK_HOME/doctor-<token>/
+        lock      held as long as the trip lasts: without it, the directory is a leftover
+        files/    the workspace
+        home/     the store: same disk, same permissions, same git as the real ones
+
+So it fails where a real one would fail. Whatever ends the process, the next trip removes what is
+left of this one.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from stat import S_IMODE
+
+from takeback import durable
+from takeback.errors import InUse, TakebackError, WriteFailed
+from takeback.model.operation import UNDO
+from takeback.model.policy import Policy
+from takeback.ops.catch_up import Index
+from takeback.ops.checkpoint import checkpoint
+from takeback.ops.context import Context
+from takeback.ops.destination import goal_of
+from takeback.ops.finding import BROKEN, OK, Finding
+from takeback.ops.forget import delete_below
+from takeback.ops.names import find
+from takeback.ops.open import open_store, open_workspace
+from takeback.ops.request import Request
+from takeback.ops.rewind import rewind, take_in
+from takeback.ops.undo import next_step, request
+from takeback.paths import takeback_home
+from takeback.ports import SilentReporter, SystemClock
+from takeback.store import location as locations
+from takeback.store.lock import Lock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from takeback.model.checkpoint import Checkpoint
+
+    State = dict[str, tuple[int, bytes]]
+    """Permission bits and bytes of each file, or the target of each link, by path."""
+
+_PREFIX = "doctor-"
+_NAME = "round trip"
+
+
+def check_round_trip(environ: Mapping[str, str]) -> Finding:
+    """Makes a round trip and says how it went."""
+    begun = time.monotonic()
+    home = takeback_home(environ)
+    try:
+        durable.make_directories(home)
+        _remove_leftovers(home)
+        wrong = _travel(os.path.join(home, _PREFIX + os.urandom(6).hex()), environ)
+    except TakebackError as error:
+        return Finding(_NAME, BROKEN, f"it failed: {error.message}", error.advice)
+    except OSError as error:
+        return Finding(_NAME, BROKEN, f"it failed: {error}")
+    if wrong:
+        return Finding(_NAME, BROKEN, wrong)
+    took = 1000 * (time.monotonic() - begun)
+    return Finding(_NAME, OK, f"checkpoint, rewind and undo gave back every byte, in {took:.0f} ms")
+
+
+def _remove_leftovers(home: str) -> None:
+    """Removes what killed trips left; one that is under way holds its lock."""
+    for name in locations.listing(home):
+        if name.startswith(_PREFIX):
+            _remove(os.path.join(home, name))
+
+
+def _remove(scratch: str) -> None:
+    lock = Lock(os.path.join(scratch, "lock"))
+    try:
+        lock.acquire(_NAME, wait=0)
+    except (InUse, WriteFailed, TakebackError):
+        return
+    try:
+        delete_below(scratch)
+        durable.rmdir(scratch)
+    finally:
+        lock.release()
+
+
+def _travel(scratch: str, environ: Mapping[str, str]) -> str:
+    """Goes there and back in a new directory; returns what did not come back, if anything."""
+    durable.mkdir(scratch)
+    lock = Lock(os.path.join(scratch, "lock"))
+    lock.acquire(_NAME, wait=0)
+    try:
+        return _there_and_back(scratch, environ)
+    finally:
+        try:
+            delete_below(scratch)
+            durable.rmdir(scratch)
+        finally:
+            lock.release()
+
+
+def _there_and_back(scratch: str, environ: Mapping[str, str]) -> str:
+    root, home = os.path.join(scratch, "files"), os.path.join(scratch, "home")
+    _write_first(root)
+    first = _state(root)
+    location = locations.find(home, os.fsencode(root))
+    inside = {**environ, "TAKEBACK_HOME": home}
+    context = Context(
+        workspace=open_workspace(location),
+        store=open_store(location, inside, SilentReporter(), create=True),
+        policy=Policy(),
+        clock=SystemClock(),
+        reporter=SilentReporter(),
+        environ=inside,
+        holder=_NAME,
+    )
+    try:
+        made = checkpoint(context).checkpoint
+        _write_second(root)
+        second = _state(root)
+        _go(context, Request(goal_of(context.store, made)))
+        if _state(root) != first:
+            return f"the rewind did not bring back {_differing(_state(root), first)}"
+        step = next_step(context, UNDO)
+        _go(context, request(context, UNDO, step, _by_id(context, step.goes_to)))
+        if _state(root) != second:
+            return f"the undo did not bring back {_differing(_state(root), second)}"
+        return ""
+    finally:
+        context.store.close()
+        context.workspace.close()
+
+
+def _go(context: Context, wanted: Request) -> None:
+    with context.locked() as locked:
+        rewind(locked, take_in(locked), wanted)
+
+
+def _by_id(context: Context, id: str) -> Checkpoint:
+    index = Index(context.store, context.reporter)
+    try:
+        return index.ask(lambda ledger: find(ledger, id, now=context.clock.now()))
+    finally:
+        index.close()
+
+
+def _write_first(root: str) -> None:
+    durable.make_directories(os.path.join(root, "sub", "deep"))
+    _write(root, "kept.txt", b"one\n")
+    _write(root, "changed.txt", b"before\n" * 1000)
+    _write(root, "sub/deep/deleted.bin", bytes(range(256)))
+    _write(root, "sub/program", b"#!/bin/sh\n", mode=0o755)
+    durable.symlink(b"../kept.txt", os.path.join(root, "sub", "link"))
+
+
+def _write_second(root: str) -> None:
+    _write(root, "changed.txt", b"after\n")
+    _write(root, "sub/new.txt", b"new\n")
+    durable.unlink(os.path.join(root, "sub", "deep", "deleted.bin"))
+    durable.make_private(os.path.join(root, "sub", "program"), 0o644)
+
+
+def _write(root: str, name: str, data: bytes, mode: int = 0o644) -> None:
+    durable.replace_file(os.path.join(root, name), data, flush=False, mode=mode)
+
+
+def _state(root: str) -> State:
+    found: State = {}
+    for base, _, names in os.walk(root):
+        for name in names:
+            path = os.path.join(base, name)
+            status = os.lstat(path)
+            if os.path.islink(path):
+                data = os.fsencode(os.readlink(path))
+            else:
+                with open(path, "rb") as file:
+                    data = file.read()
+            found[os.path.relpath(path, root)] = (S_IMODE(status.st_mode), data)
+    return found
+
+
+def _differing(one: State, other: State) -> str:
+    return ", ".join(sorted(n for n in one.keys() | other.keys() if one.get(n) != other.get(n)))

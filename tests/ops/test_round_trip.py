@@ -1,0 +1,71 @@
+"""The round trip that ``doctor`` makes, and what is left of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from takeback import durable
+from takeback.ops.round_trip import check_round_trip
+from takeback.store.lock import Lock
+from tests.support.engine import KillAt, Killed
+
+
+@pytest.fixture
+def home() -> Path:
+    return Path(os.environ["TAKEBACK_HOME"])
+
+
+def test_it_goes_there_and_back_and_leaves_nothing(home: Path) -> None:
+    found = check_round_trip(os.environ)
+    assert (found.state, found.about) == ("ok", "round trip"), found
+    assert list(home.glob("doctor-*")) == []
+
+
+@pytest.mark.parametrize("step", ["exchange", "rename", "unlink"])
+def test_what_a_killed_one_left_is_removed_by_the_next(
+    home: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    class KillAll(KillAt):
+        """After a signal nothing cleans up."""
+
+        def step(self, name: str) -> None:
+            super().step(name)
+            if self._left <= 0:
+                raise Killed
+
+    monkeypatch.setattr(durable, "faults", KillAll(step, 2))
+    with pytest.raises(Killed):
+        check_round_trip(os.environ)
+    monkeypatch.setattr(durable, "faults", None)
+    assert len(list(home.glob("doctor-*"))) == 1
+    assert check_round_trip(os.environ).state == "ok"
+    assert list(home.glob("doctor-*")) == []
+
+
+def test_one_that_is_under_way_is_left_alone(home: Path) -> None:
+    other = home / "doctor-other"
+    other.mkdir(parents=True)
+    lock = Lock(str(other / "lock"))
+    lock.acquire("another doctor", wait=0)
+    assert check_round_trip(os.environ).state == "ok"
+    assert other.exists()
+    lock.release()
+    check_round_trip(os.environ)
+    assert not other.exists()
+
+
+def test_a_disk_that_does_not_take_it_is_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full:
+        def step(self, name: str) -> None:
+            if name == "write":
+                raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(durable, "faults", Full())
+    found = check_round_trip(os.environ)
+    assert found.state == "broken"
+    assert "space" in found.message
+    monkeypatch.setattr(durable, "faults", None)
+    assert list(home.glob("doctor-*")) == []
