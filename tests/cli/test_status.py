@@ -272,3 +272,83 @@ def test_without_checkpoints_the_hint_is_to_connect_an_agent(workspace: Path, ag
     hint = called(workspace, "--json", "log").error["hint"]
     assert "takeback init" not in hint
     assert "takeback checkpoint" in hint
+
+
+# -- warnings, in one line each
+
+
+def warned(workspace: Path) -> dict[str, str]:
+    found = done(workspace, "--json", "status").json["warnings"]
+    text = done(workspace, "status").stdout
+    for one in found:
+        [line] = [line for line in text.splitlines() if one["hint"] in line]
+        assert one["message"][1:20] in line
+    return {one["about"]: one["message"] for one in found}
+
+
+def test_status_warns_of_packs_and_refs_that_are_gone(tb: Takeback, workspace: Path) -> None:
+    assert warned(workspace) == {}
+    store = Path(tb.store_directory)
+    [ref] = store.glob("store.git/refs/takeback/sessions/*/mine-s1")
+    ref.unlink()
+    assert set(warned(workspace)) == {"refs"}
+    done(workspace, "doctor", "--fix")
+    assert warned(workspace) == {}
+    pack = next(store.glob("store.git/objects/pack/*.pack"))
+    pack.chmod(0o600)
+    os.truncate(pack, pack.stat().st_size - 1)
+    assert set(warned(workspace)) == {"packs"}
+
+
+def test_status_warns_before_the_disk_is_full(tb: Takeback, workspace: Path) -> None:
+    space = os.statvfs(tb.store_directory)
+    free = space.f_bavail * space.f_frsize >> 20
+    done(workspace, "config", "disk_floor_mb", str(free // 3))
+    assert "nearly full" in warned(workspace)["disk"]
+    done(workspace, "config", "disk_floor_mb", str(2 * free))
+    assert "captures stop" in warned(workspace)["disk"]
+    states = {
+        one["about"]: one["state"] for one in called(workspace, "--json", "doctor").json_lines
+    }
+    assert states["disk"] == "broken"
+
+
+def test_status_and_doctor_name_hooks_that_lead_nowhere(
+    tb: Takeback, workspace: Path, agents: Path
+) -> None:
+    done(workspace, "init", "--yes", "claude")
+    assert warned(workspace) == {}
+    recorded = Path(os.environ[HOME], "bin", "takeback.path")
+    good = recorded.read_text()
+    recorded.write_text("/nowhere/python\n/nowhere\n")
+    assert set(warned(workspace)) == {"hooks"}
+    hooks = [
+        one for one in called(workspace, "--json", "doctor").json_lines if one["about"] == "hooks"
+    ]
+    assert [one["state"] for one in hooks] == ["broken"]
+    done(workspace, "doctor", "--fix")
+    assert recorded.read_text() == good
+    assert warned(workspace) == {}
+    done(workspace, "uninstall", "--yes")
+    assert warned(workspace) == {}
+
+
+def test_doctor_removes_the_socket_of_a_killed_standby(
+    tb: Takeback, workspace: Path, agents: Path
+) -> None:
+    import socket
+
+    done(workspace, "init", "--yes", "claude")
+    folder = Path(os.environ[HOME], "bin")
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(folder / "standby-dead"))
+    with socket.socket(socket.AF_UNIX) as other:  # this very process, which is no standby of ours
+        other.bind(str(folder / "standby-other"))
+        other.listen(8)
+        found = called(workspace, "--json", "doctor").json_lines
+        said = [one["message"] for one in found if one["about"] == "standby"]
+        assert any("standby-dead" in message for message in said), said
+        assert any(f"process {os.getpid()} " in message for message in said), said
+        called(workspace, "doctor", "--fix")
+    assert not (folder / "standby-dead").exists()
+    assert not (folder / "standby-other").exists()

@@ -136,6 +136,7 @@ def destroying(cli: Cli) -> list[list[str]]:
         ["label", "turn:1"],
         ["label", "turn:1", "renamed"],
         ["doctor", "--adopt"],
+        ["doctor", "--fix"],
         ["status", "--seen"],
         ["config", "--unset", "exclude"],
         ["fork", "turn:1", "--files", "--yes", "--force"],

@@ -96,6 +96,11 @@ def is_sound(home: str) -> bool:
     return os.access(found[0], os.X_OK) and os.path.isdir(os.path.join(found[1], "takeback"))
 
 
+def is_stale(home: str) -> bool:
+    """Tells whether a launcher is there that does not lead to a takeback; a retired one may."""
+    return _read(launcher_path(home)) not in (None, _RETIRED) and not is_sound(home)
+
+
 def has_standby(home: str) -> bool:
     """Tells whether a standby is waiting for the launcher's hooks."""
     return bool(standby_sockets(home))

@@ -50,8 +50,9 @@ class Unopened(Value):
         """Returns the agents of this machine, and which of them worked here without us."""
         return agent_states(self.environ, os.fsdecode(self.root), {})
 
-    def doctor(self) -> list[Finding]:
+    def doctor(self, *, fix: bool = False) -> list[Finding]:
         """Reports what prevents the first checkpoint."""
+        from takeback.app.caller import refuse_inside
         from takeback.app.checkup import check_agents, check_recording
         from takeback.git.process import find_git
         from takeback.ops.doctor import check_git
@@ -59,6 +60,8 @@ class Unopened(Value):
         from takeback.ops.round_trip import check_round_trip
         from takeback.store.location import is_known
 
+        if fix:
+            refuse_inside("doctor --fix", self.environ)
         home = takeback_home(self.environ)
         git = check_git(
             lambda: find_git(
@@ -76,5 +79,5 @@ class Unopened(Value):
             none,
             check_round_trip(self.environ),
             *check_recording(unrecorded_by(self.root, self.environ)),
-            *check_agents(self.environ, os.fsdecode(self.root), self.agents()),
+            *check_agents(self.environ, self.agents(), fix=fix),
         ]

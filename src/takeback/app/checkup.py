@@ -9,8 +9,9 @@ import time
 from takeback.adapters import launcher
 from takeback.adapters.connecting import remembered
 from takeback.app.reading import OFF
+from takeback.app.standbys import check_standbys
 from takeback.errors import Command
-from takeback.ops.finding import BROKEN, OFFER, OK, Finding
+from takeback.ops.finding import BROKEN, FIX, MENDED, OFFER, OK, Finding
 from takeback.paths import takeback_home
 from takeback.store.location import workspace_around
 
@@ -28,15 +29,17 @@ _PATIENCE = 20.0
 
 
 def check_agents(
-    environ: Mapping[str, str], root: str, states: Sequence[AgentState]
+    environ: Mapping[str, str], states: Sequence[AgentState], *, fix: bool
 ) -> list[Finding]:
     """Returns the findings about the launcher and every installed agent."""
     home = takeback_home(environ)
     found = [_agent(state, was_connected=bool(remembered(home, state.agent))) for state in states]
     joined = [state for state in states if state.connected]
     if joined:
+        found += _mended_launcher(home) if fix else ()
         found.append(_launcher(environ, home, joined[0].agent))
         found += _installed_in_project(environ, home)
+        found += check_standbys(home, fix=fix)
     return [*found, *_versions(environ, home)]
 
 
@@ -69,13 +72,20 @@ def _agent(state: AgentState, *, was_connected: bool) -> Finding:
     return Finding(state.title, OFFER, "it is installed and not connected", init)
 
 
+def _mended_launcher(home: str) -> list[Finding]:
+    """Lets a launcher that leads nowhere run this takeback, unless agents could change that."""
+    if launcher.is_sound(home) or workspace_around(home, (launcher.package_directory(),)):
+        return []
+    path = launcher.write_launcher(home)
+    message = f"{path} led to no takeback; it runs the one in {launcher.package_directory()} now"
+    return [Finding("hooks", MENDED, message)]
+
+
 def _launcher(environ: Mapping[str, str], home: str, agent: str) -> Finding:
     """Runs the launcher as an agent does, with an event that it ignores."""
     path = launcher.launcher_path(home)
     if not launcher.is_sound(home):
-        return Finding(
-            "hooks", BROKEN, f"{path} does not lead to a takeback", ("mend it: ", Command("init"))
-        )
+        return Finding("hooks", BROKEN, f"{path} does not lead to a takeback", FIX)
     start = time.monotonic()
     try:
         done = subprocess.run(

@@ -11,6 +11,7 @@ from takeback.adapters.contained import ContainedConnection
 from takeback.errors import Command, GitUnusable, NotAWorkspace, Refused, TakebackError, UsageError
 from takeback.git.process import find_git
 from takeback.model.value import Value
+from takeback.ops.finding import BROKEN, FIX, Finding
 from takeback.paths import takeback_home, user_home
 from takeback.store.location import is_known, workspace_around
 from takeback.worktree.workspace import find_root
@@ -226,6 +227,15 @@ def agent_states(
             )
         )
     return [*states, *_broken()]
+
+
+def stale_hooks(home: str) -> list[Finding]:
+    """Says that hooks are set up and lead nowhere; a few small files are read."""
+    if not launcher.is_stale(home):
+        return []
+    path = launcher.launcher_path(home)
+    message = f"agents' events are not recorded: {path} leads to no takeback"
+    return [Finding("hooks", BROKEN, message, FIX)]
 
 
 def _broken() -> list[AgentState]:

@@ -188,12 +188,14 @@ class Engine(Steps):
         """Reports what is wrong; with ``fix`` it mends what can safely be mended."""
         from takeback.app.checkup import check_agents, check_recording
 
+        if fix:
+            self._refuse_inside("doctor --fix")
         ledger = self._check_ledger(rebuild=rebuild, fix=fix)
         known = self._ask(ops.inspection.witness)
         found = ops.doctor.doctor(self._context, known, self._recover, fix=fix)
         found.append(ops.round_trip.check_round_trip(self._context.environ))
         found += check_recording(self.recording_off_by)
-        found += check_agents(self._context.environ, os.fsdecode(self.root), self.agents())
+        found += check_agents(self._context.environ, self.agents(), fix=fix)
         return [*found, ledger]
 
     def _check_ledger(self, *, rebuild: bool, fix: bool) -> Finding:

@@ -200,6 +200,8 @@ class Reading(Browsing):
 
         With ``look`` the files are checked too, to say what changed by hand since.
         """
+        from takeback.app.connect import stale_hooks
+
         home = takeback_home(self._context.environ)
         found = self._ask(
             lambda ledger: ops.status.status(self._context, ledger, home=home, is_over=turn_is_over)
@@ -208,7 +210,10 @@ class Reading(Browsing):
             machine = self._context.store.machine
             seen = self._ask(lambda ledger: ops.facts.last_seen(ledger, machine))
             found = found.replace(dirty=ops.standing.dirty(self._context, seen))
-        return found.replace(recording_off_by=self.recording_off_by)
+        stale = stale_hooks(home)
+        return found.replace(
+            recording_off_by=self.recording_off_by, warnings=(*found.warnings, *stale)
+        )
 
     @property
     def recording_off_by(self) -> str | None:

@@ -31,7 +31,7 @@ FROM_INSIDE = {
     "fork": TOLD_APART,  # not the files here, nor any directory
     "label": TOLD_APART,  # giving a name, not removing one
     "verify": ALLOWED,
-    "doctor": TOLD_APART,  # not --adopt
+    "doctor": TOLD_APART,  # not --adopt, nor --fix
     "config": TOLD_APART,  # not a setting
     "off": REFUSED,
     "on": REFUSED,

@@ -11,6 +11,7 @@ from takeback.ops.running import RunningTurn, running_turns
 from takeback.ops.sessions import SessionEntry
 from takeback.ops.sessions import sessions as sessions_of
 from takeback.ops.standing import Dirty, Standing, standing
+from takeback.ops.warnings import warnings
 from takeback.ops.whose import in_use
 from takeback.store import failures, journal, pending
 from takeback.store.failures import Failure
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.ops.context import Context
+    from takeback.ops.finding import Finding
     from takeback.store.store import Store
 
 _DAY = 86400
@@ -57,6 +59,8 @@ class Status(Value):
     standing: Standing | None = None
     dirty: Dirty | None = None
     recording_off_by: str | None = None
+    warnings: tuple[Finding, ...] = ()
+    """What is wrong with the store, its disk or the hooks, one line each."""
 
     @property
     def over_budget(self) -> bool:
@@ -95,6 +99,7 @@ def status(
         disagree=_disagreeing(sessions_of(context, ledger, is_over=is_over)),
         snapshot_bytes=size.snapshots,
         standing=standing(context, ledger),
+        warnings=tuple(warnings(context, ledger)),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from takeback.model.address import address
 from takeback.model.ages import ago, time_of_day
 from takeback.visible import shown
+from takeback.words.errors import command_line
 from takeback.words.render import about, file_names, short
 from takeback.words.rows import session_names
 from takeback.words.text import count, shown_path, size
@@ -114,10 +115,17 @@ def _trouble_lines(found: Status, paint: Paint) -> Iterator[str]:
         yield paint.warning(
             f"The store is larger than its budget of {size(found.budget)} (store_budget_mb)."
         )
+    for warning in found.warnings:
+        hint = command_line(warning.hint)
+        yield paint.warning(f"{_sentence(warning.message)}{f'; {hint}' if hint else ''}")
     if found.interrupted:
         yield paint.warning(
             "An operation was interrupted here. Finish it or roll it back: takeback undo"
         )
+
+
+def _sentence(text: str) -> str:
+    return shown(text[:1].upper() + text[1:])
 
 
 def _failure_lines(failures: Sequence[Failure], paint: Paint, now: float) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from takeback.model.path_text import to_bytes
 from takeback.words.documents import path_fields, planned, session
+from takeback.words.errors import command_line
 from takeback.words.text import timestamp
 
 TYPE_CHECKING = False
@@ -27,6 +28,10 @@ def status(found: Status) -> Document:
         **path_fields(to_bytes(found.store), "store"),
         **path_fields(found.root, "workspace"),
         "budget": found.budget,
+        "warnings": [
+            {"about": one.about, "message": one.message, "hint": command_line(one.hint)}
+            for one in found.warnings
+        ],
         "over_budget": found.over_budget,
         "newest": found.newest.id if found.newest is not None else None,
         "can_undo": found.can_undo,

@@ -39,7 +39,7 @@ def command(call: Call, fix: bool, rebuild: bool, adopt: str | None) -> int:
     except NotAWorkspace as error:
         if not error.new:
             raise
-        found = [*Engine.unopened().doctor(), *offers(Engine.earlier())]
+        found = [*Engine.unopened().doctor(fix=fix), *offers(Engine.earlier())]
     for finding in found:
         _print(call, finding)
     return 1 if any(finding.state == BROKEN for finding in found) else 0
