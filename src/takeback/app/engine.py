@@ -191,7 +191,8 @@ class Engine(Steps):
         if fix:
             self._refuse_inside("doctor --fix")
         ledger = self._check_ledger(rebuild=rebuild, fix=fix)
-        known = self._ask(ops.inspection.witness)
+        machine = self._context.store.machine
+        known = self._ask(lambda ledger: ops.inspection.witness(ledger, machine))
         found = ops.doctor.doctor(self._context, known, self._recover, fix=fix)
         found.append(ops.round_trip.check_round_trip(self._context.environ))
         found += check_recording(self.recording_off_by)

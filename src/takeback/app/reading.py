@@ -237,7 +237,8 @@ class Reading(Browsing):
 
     def verify(self, *, read_data: bool = False) -> Verified:
         """Checks that everything kept can be read back."""
-        known = self._ask(ops.inspection.witness)
+        machine = self._context.store.machine
+        known = self._ask(lambda ledger: ops.inspection.witness(ledger, machine))
         return ops.verify.verify(self._context, known, read_data=read_data)
 
     def sessions(self) -> list[SessionEntry]:

@@ -74,17 +74,22 @@ class Ledger(LedgerFile):
         position, sequence, snapshot = rows[0]
         return Point(int(str(position)), int(str(sequence)), str(snapshot))
 
-    def highest_sequence(self) -> int:
-        """Returns the highest sequence number of a checkpoint or operation, -1 without any."""
-        return self._highest("sequence")
+    def highest_sequence(self, machine: str | None = None) -> int:
+        """Returns the highest number of a checkpoint or operation, of one machine or of any.
+
+        -1 without any.
+        """
+        return self._highest("sequence", machine)
 
     def last_position(self) -> int:
         """Returns the place of the newest checkpoint or operation, -1 without any."""
         return self._highest("position")
 
-    def _highest(self, column: str) -> int:
-        rows = [f"select max({column}) as n from {t}" for t in ("checkpoints", "operations")]
-        ((highest,),) = self.rows(f"select coalesce(max(n), -1) from ({' union all '.join(rows)})")
+    def _highest(self, column: str, machine: str | None = None) -> int:
+        which = "" if machine is None else " where machine = ?1"  # without it an index answers
+        rows = [f"select max({column}) as n from {t}{which}" for t in ("checkpoints", "operations")]
+        question = f"select coalesce(max(n), -1) from ({' union all '.join(rows)})"
+        ((highest,),) = self.rows(question, *(() if machine is None else (machine,)))
         return int(str(highest))
 
     def state_now(self, machine: str, below: int) -> SnapshotId | None:

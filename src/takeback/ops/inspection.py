@@ -67,11 +67,11 @@ class Witness(Value):
 NOTHING_KNOWN = Witness()
 
 
-def witness(ledger: Ledger) -> Witness:
-    """Asks a ledger that has caught up."""
+def witness(ledger: Ledger, machine: str | None) -> Witness:
+    """Asks a ledger that has caught up; the numbers are those that this machine gave out."""
     found = ledger.checkpoints()
     commits = tuple((checkpoint.id, checkpoint.commit) for checkpoint in found)
-    return Witness(tuple(missing_refs(ledger)), ledger.highest_sequence(), commits)
+    return Witness(tuple(missing_refs(ledger)), ledger.highest_sequence(machine), commits)
 
 
 def inspect(context: Context, known: Witness) -> list[Fault]:
