@@ -97,7 +97,7 @@ def is_sound(home: str) -> bool:
 
 
 def is_stale(home: str) -> bool:
-    """Tells whether a launcher is there that does not lead to a takeback; a retired one may."""
+    """Tells whether there is a launcher that does not lead to a takeback; a retired one may."""
     return _read(launcher_path(home)) not in (None, _RETIRED) and not is_sound(home)
 
 

@@ -67,7 +67,7 @@ def _is_any_mentioned() -> bool:
 
 
 def _places() -> list[str]:
-    """Returns where packages may be, which the current directory is not: that is the project's."""
+    """Returns where packages may be: not the current directory, which is the project's."""
     here = os.path.realpath(".")
     return [folder for folder in sys.path if folder and os.path.realpath(folder) != here]
 
@@ -128,7 +128,7 @@ def _why_no_agent(agent: object, name: str) -> str | None:
 
 
 def _workspace_around(package: str) -> str | None:
-    """Returns the workspace that a package lies in; None if it lies in none, or is not there.
+    """Returns the workspace that a package lies in; None if it lies in none, or is missing.
 
     The one that this process works in counts before it has a store.
     """
@@ -143,7 +143,7 @@ def _workspace_around(package: str) -> str | None:
         spec = find_spec(package)
         home = takeback_home(os.environ)
     except (ImportError, ValueError, TakebackError):
-        return None  # loading says why it is not there; without a home there is no workspace
+        return None  # loading says why it is missing; without a home there is no workspace
     if spec is None:
         return None
     try:

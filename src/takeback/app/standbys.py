@@ -1,7 +1,7 @@
 """Checks the processes that wait for hooks: are they alive, and of the takeback that hooks run?
 
-A standby asks for itself whether its files have changed, so an old one serves nobody; it only
-stays in memory. One that was killed leaves its socket, which costs each hook an attempt.
+A standby itself checks whether its files have changed, so an old one serves nobody; it only stays
+in memory. One that was killed leaves its socket, which costs each hook an attempt.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _NAME = "standby"
 
 
 def check_standbys(home: str, *, fix: bool) -> Iterator[Finding]:
-    """Yields what is found about each standby that is of no use any more."""
+    """Yields a finding for each standby that is no longer of use."""
     if not hasattr(socket, "SO_PEERCRED"):
-        return  # there are none where nobody can tell who calls
+        return  # there are none if the system cannot tell who is calling
     recorded = launcher.recorded(home)
     for path in launcher.standby_sockets(home):
         process = _listener(path)
@@ -62,7 +62,7 @@ def _listener(path: str) -> int | None:
 
 
 def _is_of(process: int, package: str) -> bool:
-    """Tells whether a process runs the takeback of a directory; True if nobody can tell."""
+    """Tells whether a process runs the takeback of a directory; True if unknown."""
     try:
         with open(f"/proc/{process}/cmdline", "rb") as file:
             words = file.read().split(b"\0")

@@ -132,7 +132,7 @@ class Refs:
         durable.sync_directory(os.path.dirname(path))
 
     def drop_garbled(self) -> None:
-        """Writes the packed refs again without the lines that are none; they are kept aside."""
+        """Writes the packed refs again without lines that are not refs; those are kept aside."""
         garbled: list[bytes] = []
         _parse(self._packed_lines(), garbled)
         kept = [line for line in self._packed_lines() if line not in garbled]
@@ -216,7 +216,7 @@ def _garbled(lines: list[bytes]) -> str:
 
 
 def _parse(lines: tuple[bytes, ...], garbled: list[bytes]) -> dict[str, ObjectId]:
-    """Returns the packed refs; lines that are none are put into ``garbled``."""
+    """Returns the packed refs; lines that are not refs are put into ``garbled``."""
     found = {}
     for line in lines:
         if line.startswith((b"#", b"^")):

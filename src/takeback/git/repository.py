@@ -110,9 +110,9 @@ def fsck(git: Git) -> list[str]:
 
 
 def index_pack(git: Git, pack: str) -> None:
-    """Writes the index of a pack anew, flushed; ``pack`` is its path without the suffix.
+    """Writes the index of a pack again, flushed; ``pack`` is its path without the suffix.
 
-    Raises GitFailed, with nothing changed, if the pack does not read back.
+    Raises GitFailed, with nothing changed, if the pack cannot be read back.
     """
     folder, name = os.path.split(pack)
     temporary = f"{folder}/tmp_idx_{name}"

@@ -99,7 +99,7 @@ def forget_unread(ledger: Ledger, ref: str) -> None:
 
 
 def note_unfolded(ledger: Ledger, turns: Iterable[str]) -> None:
-    """Notes turns that moved: what each changed in all is yet to be worked out."""
+    """Notes turns that advanced: everything that each changed has yet to be worked out."""
     ledger.many("insert or ignore into unfolded values (?)", [(turn,) for turn in turns])
 
 

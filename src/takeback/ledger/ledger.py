@@ -16,7 +16,7 @@ from takeback.model.value import Value
 
 _COLUMNS = "meta, snapshot, commit_id, (select name from labels where checkpoint = checkpoints.id)"
 _SOUND = "ok"
-"""What SQLite says of a file that it finds nothing wrong with."""
+"""What SQLite says if it finds nothing wrong with a file."""
 _NEWEST_FIRST = "order by position desc"
 _COPY = "kind = 'fork' and origin is not null"
 

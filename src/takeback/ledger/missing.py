@@ -1,8 +1,8 @@
-"""Refs that the ledger has followed and that are gone: what a store without them cannot tell.
+"""Refs that the ledger has followed and that are gone, which the store itself cannot tell.
 
-A ref is one small file. When it is lost, its checkpoints are still in the packs and nothing leads
-to them, and the store looks whole. The ledger is the only witness, so it remembers where such a ref
-led until that place is reached again. Reading the store anew does not clear this.
+A ref is one small file. If it is lost, its checkpoints are still in the packs, but nothing leads to
+them, and the store looks whole. The ledger is the only witness, so it remembers where such a ref
+led until that place is reached again. Reading the store again does not clear this.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NOWHERE = ""
 
 
 def missing_refs(ledger: Ledger) -> list[tuple[str, str]]:
-    """Returns (ref, commit) of each place that a ref led to and that is not reached any more."""
+    """Returns (ref, commit) of each place that a ref led to and that is no longer reached."""
     rows = ledger.rows("select ref, tip from missing_refs order by ref, tip")
     return [(str(ref), str(tip)) for ref, tip in rows]
 

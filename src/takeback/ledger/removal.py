@@ -1,4 +1,4 @@
-"""Takes checkpoints out of the ledger, for a session that was rewritten without them."""
+"""Removes checkpoints from the ledger, for a session that was rewritten without them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def commits_of(ledger: Ledger, machine: str, session: str) -> dict[CheckpointId,
 
 
 def set_commits(ledger: Ledger, commits: Mapping[str, str]) -> None:
-    """Notes the commits that checkpoints have since their session was rewritten."""
+    """Notes the new commits of checkpoints whose session was rewritten."""
     ledger.many(
         "update checkpoints set commit_id = ? where id = ?",
         [(commit, id) for id, commit in commits.items()],
@@ -42,7 +42,7 @@ def set_commits(ledger: Ledger, commits: Mapping[str, str]) -> None:
 
 
 def remove(ledger: Ledger, ids: Iterable[CheckpointId]) -> list[Removed]:
-    """Removes checkpoints with all that is known of them, and ends turns at what is left."""
+    """Removes checkpoints with everything known about them, and ends turns at what is left."""
     removed = []
     for id in ids:
         ((position, session),) = ledger.rows(
@@ -72,7 +72,7 @@ def remove(ledger: Ledger, ids: Iterable[CheckpointId]) -> list[Removed]:
 
 
 def _settle_session(ledger: Ledger, session: str) -> None:
-    """Brings a session's row to what is left of it; nothing left, no row."""
+    """Updates a session's row to what is left of it; removes it if nothing is."""
     where = "from checkpoints where session = ?1 order by position"
     ledger.rows(
         f"update sessions set newest = coalesce((select id {where} desc limit 1), newest), "

@@ -71,8 +71,8 @@ class Backlog:
     """What is new on some refs, and what of it is unreadable.
 
     ``points`` has the oldest last, which is where they are taken from. ``rewritten`` has the refs
-    that do not lead back to what the ledger has of them, each with all that it has now, oldest
-    first; one that is gone has nothing.
+    that do not lead back to what the ledger has of them, each with everything it has now, oldest
+    first: nothing if it is gone.
     """
 
     def __init__(

@@ -159,8 +159,8 @@ def _index_all(store: Store, ledger: Ledger, reporter: Reporter, there: _Refs, b
     replaced = _replaced(ledger, backlog, before)
     rewritten = Rewritten(store, backlog.rewritten)
     backlog.leave_out(rewritten.known(ledger))
-    # The fold over the turns needs the order in which things happened. Where something came late,
-    # or a log was rewritten, everything is read again.
+    # The fold over the turns needs the order in which things happened. If something came late, or a
+    # log was rewritten, everything is read again.
     anew = any(map(is_log, backlog.rewritten)) or _is_late(ledger, backlog)
     if anew:
         tips, backlog = {}, Backlog(store, there.chains, {})
@@ -198,7 +198,7 @@ def _index_all(store: Store, ledger: Ledger, reporter: Reporter, there: _Refs, b
 
 
 def _settle(rewritten: Rewritten, ledger: Ledger, tips: dict[str, str]) -> None:
-    """Takes out what rewritten sessions no longer have, and notes how far they are indexed."""
+    """Removes what rewritten sessions no longer have, and notes how far they are indexed."""
     for ref, tip in rewritten.settle(ledger).items():
         if tip is None:
             tips.pop(ref, None)
@@ -208,7 +208,7 @@ def _settle(rewritten: Rewritten, ledger: Ledger, tips: dict[str, str]) -> None:
 
 
 def _fold_turns(ledger: Ledger, indexing: Indexing, batch: int) -> None:
-    """Works out what the turns that moved have changed in all, as many at once as points."""
+    """Works out everything that turns that advanced have changed, as many at once as points."""
     more = True
     while more:
         ledger.begin()
@@ -232,7 +232,7 @@ def _is_late(ledger: Ledger, backlog: Backlog) -> bool:
 
 
 def _gone(store: Store, ledger: Ledger, there: _Refs) -> dict[str, str]:
-    """Returns the tips of refs that are gone, or whose file now names an object there never was."""
+    """Returns the tips of refs that are gone, or whose file names an object that never existed."""
     return {
         ref: tip
         for ref, tip in ledger.tips().items()
@@ -242,9 +242,9 @@ def _gone(store: Store, ledger: Ledger, there: _Refs) -> dict[str, str]:
 
 
 def _replaced(ledger: Ledger, backlog: Backlog, before: dict[str, str]) -> dict[str, str]:
-    """Returns the tips of refs that were lost and began anew: nothing that they led to is there.
+    """Returns the tips of refs that were lost and started over, without anything they led to.
 
-    A chain that was rewritten by a prune still has checkpoints of before, under their ids.
+    A chain that was rewritten by a prune still has earlier checkpoints, under their ids.
     """
     return {
         ref: before[ref]

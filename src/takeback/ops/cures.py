@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def read_packs(context: LockedContext) -> str:
-    """Makes the table of the packs anew, by reading them."""
+    """Rebuilds the table of the packs, by reading them."""
     Trust(context.store).check(context.lock)
     return "the table of its packs was made anew; every pack was read"
 
 
 def index(context: LockedContext, pack: str) -> str:
-    """Makes the index of a whole pack anew; ``pack`` is its path without the suffix."""
+    """Rebuilds the index of a whole pack; ``pack`` is its path without the suffix."""
     index_pack(context.store.git, pack)
     context.store.reopen_packs()
     Trust(context.store).check(context.lock)
@@ -36,7 +36,7 @@ def index(context: LockedContext, pack: str) -> str:
 
 
 def restore_ref(context: LockedContext, ref: str, tip: str) -> str:
-    """Lets a ref lead again to where it led when it was last read."""
+    """Points a ref again to where it led when it was last read."""
     refs = context.store.refs
     refs.drop_damaged(ref)
     refs.write(ref, bytes.fromhex(tip), expect=refs.read(ref))
@@ -44,7 +44,7 @@ def restore_ref(context: LockedContext, ref: str, tip: str) -> str:
 
 
 def packed_refs(context: LockedContext) -> str:
-    """Takes the lines that are no refs out of git's list of packed refs."""
+    """Removes the lines that are not refs from git's list of packed refs."""
     context.store.refs.drop_garbled()
     return "the lines that are no refs were taken out and kept in packed-refs.garbled"
 
@@ -65,12 +65,12 @@ def git_files(context: LockedContext) -> str:
 
 
 def numbers(context: LockedContext) -> str:
-    """Looks for the highest number in the store and goes on from there."""
+    """Finds the highest number in the store and continues from there."""
     return f"the next checkpoint gets the number {context.lock.find_sequence() + 1}"
 
 
 def location(context: LockedContext) -> str:
-    """Writes again which directory the store belongs to: the one it was found by."""
+    """Records again which directory the store belongs to: the one it was found from."""
     store = context.store
     known = read_location(store.directory)
     at = store.location.replace(identity=identity_of(store.location.root))

@@ -1,7 +1,7 @@
-"""Doctor: reports what is wrong, and mends what can safely be mended if that is wanted.
+"""Doctor: reports what is wrong, and if wanted mends what can safely be mended.
 
-Without ``fix`` it changes nothing, except that it finishes or rolls back an operation that was
-interrupted, as every command does that may change files.
+Without ``fix`` it changes nothing, except that it finishes or rolls back an interrupted operation,
+as every command that may change files does.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _journal(context: LockedContext, recover: Recover, *, fix: bool) -> Finding:
 
 
 def _store(context: LockedContext, known: Witness, *, fix: bool) -> Iterator[Finding]:
-    """Holds the store against what was written, and mends it if that is wanted."""
+    """Compares the store with what was written, and mends it if wanted."""
     faults = inspect(context, known)
     for fault in faults:
         yield _mended(context, fault.what, fault, fix=fix)
@@ -144,7 +144,7 @@ def _private(context: Context, *, fix: bool) -> Iterator[Finding]:
 
 
 def _leftovers(context: LockedContext, *, fix: bool) -> Finding:
-    """Finds temporary files of dead processes; the lock says that no live one has any."""
+    """Finds temporary files of dead processes; the lock ensures that no live one has any."""
     left = Leftovers(context)
     if not left.paths:
         return Finding("leftovers", OK, "no temporary files are left over")
@@ -160,7 +160,7 @@ def _damaged_packs(context: Context) -> list[str]:
     """Reads every pack whole and returns those that are not as they were written."""
     store = context.store
     lock = Lock(store.path("maintenance.lock"))
-    try:  # or a pack would go while it is read
+    try:  # so that no pack is removed while it is read
         lock.acquire("doctor", wait=0)
     except InUse:
         return []

@@ -1,4 +1,4 @@
-"""A finding: one thing that ``doctor`` looked at, how it is, and what to do about it."""
+"""A finding: one thing that ``doctor`` checked, its state, and what to do about it."""
 
 from __future__ import annotations
 

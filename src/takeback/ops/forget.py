@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def forget(store: Store, home: str) -> None:
     """Deletes every checkpoint of a workspace; the files of the workspace are not touched.
 
-    ``format`` goes first, then the refs in one step: a store without both is not a store, and one
+    ``format`` is deleted first, then the refs in one step: without both it is not a store, and one
     that still has its refs has lost nothing yet.
     """
     with store.locked("forget", wait=10), Translated("deleting the store"):

@@ -135,7 +135,7 @@ class Indexing:
         return True
 
     def fold_turns(self, size: int) -> bool:
-        """Works out what some turns that moved have changed in all; False if there were none.
+        """Works out everything that some advanced turns have changed; False if there were none.
 
         After all batches, so that a turn is folded once, however many of them it spans.
         """

@@ -1,9 +1,9 @@
-"""Looks at everything in a store that costs little to look at, and says what is not as it was.
+"""Checks everything in a store that is cheap to check, and says what is not as it was.
 
 A store is packs, which nobody may change once they are written, and a few small files. The packs
-are held against the table of what was written (``store/trust.py``), the refs and the sequence
-number against the ledger, which has followed them. ``verify`` and ``doctor`` both report what is
-found here; ``doctor --fix`` also mends it (``cures.py``).
+are compared with the table of what was written (``store/trust.py``), the refs and the sequence
+number with the ledger, which has followed them. ``verify`` and ``doctor`` both report what is found
+here; ``doctor --fix`` also mends it (``cures.py``).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Fault(Value):
 
 
 class Witness(Value):
-    """What the ledger remembers of a store, to hold against it.
+    """What the ledger remembers of a store, to compare it with.
 
     ``missing`` are refs and where they led; ``commits`` the commit of each checkpoint, by its id.
     """
@@ -75,7 +75,7 @@ def witness(ledger: Ledger, machine: str | None) -> Witness:
 
 
 def inspect(context: Context, known: Witness) -> list[Fault]:
-    """Returns what a cheap look finds wrong beside the packs; changes nothing."""
+    """Returns what a cheap check finds wrong apart from the packs; changes nothing."""
     store = context.store
     return [
         *_table(store),
@@ -163,11 +163,11 @@ def _dropping(ref: str) -> Cure:
 
 
 def _right_name(store: Store, ref: str, oid: bytes) -> str | None:
-    """Returns the ref that a commit says that it belongs to; None if it does not say."""
+    """Returns the ref that a commit says it belongs to; None if it does not say."""
     try:
         meta = read_record(store, oid).meta
     except StoreDamaged:
-        return None  # whoever reads the chains names it
+        return None  # reading the chains reports it
     session, checkpoint = meta.get("session"), meta.get("checkpoint")
     if ref.startswith(SESSIONS) and isinstance(session, str):
         return session_ref(machine_of(ref), session)
@@ -177,7 +177,7 @@ def _right_name(store: Store, ref: str, oid: bytes) -> str | None:
 
 
 def _git_files(store: Store) -> Iterator[Fault]:
-    """Looks at the two files without which, or with other words in which, git does otherwise."""
+    """Checks the two files that git needs and whose contents change what it does."""
     for name, text in (("HEAD", HEAD), ("config", config_text())):
         try:
             with open(os.path.join(store.git_dir, name), "rb") as file:
@@ -220,7 +220,7 @@ def _waiting(store: Store) -> Iterator[Fault]:
 
 
 def inspect_journal(context: Context) -> list[Fault]:
-    """Returns that an operation was interrupted and its journal cannot be read, if so."""
+    """Reports an interrupted operation whose journal cannot be read, if there is one."""
     try:
         journal.read(context.store)
     except StoreDamaged as error:

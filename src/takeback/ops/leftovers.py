@@ -1,7 +1,7 @@
 """What dead processes of takeback left in a store: temporary packs and temporary files.
 
-The lock says that no capture has a temporary pack now, the lock of the maintenance that git has
-none. Other files of ours are written without a lock, by whoever lives: those have to be old.
+The lock ensures that no capture has a temporary pack now, the maintenance lock that git has none.
+Other files of ours are written without a lock, by any live process: those have to be old.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from takeback.store.store import Store
 
 _OLD = 3600.0
-"""Nobody takes so long to write and rename a file of ours."""
+"""No process takes this long to write and rename a file of ours."""
 _OF_GIT = ("tmp_pack_", "tmp_idx_", ".tmp-")
 
 

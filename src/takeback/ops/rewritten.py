@@ -1,10 +1,10 @@
-"""Rewritten: a session whose chain was written anew costs the ledger that session, not all.
+"""Rewritten: a session whose chain was rewritten costs the ledger that session, not everything.
 
         before   a1 - a2 - a3 - a4        a2 was pruned: a3 and a4 are the same checkpoints, in
         now      a1 - a3' - a4'           other commits
 
-What is gone is taken out. What was found changed at it is found at the checkpoint that comes next
-on that machine now, of whatever session, and stays the work of whom it was.
+What is gone is removed. What was found changed there is now found at the next checkpoint on that
+machine, of any session, and its author stays the same.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Rewritten:
         self._chains = chains
 
     def known(self, ledger: Ledger) -> set[Waiting]:
-        """Returns what of them the ledger has already, be it under another commit."""
+        """Returns what the ledger already has of them, even under another commit."""
         found: set[Waiting] = set()
         for ref, chain in self._chains.items():
             ids = removal.commits_of(ledger, machine_of(ref), session_of(ref))
@@ -43,7 +43,7 @@ class Rewritten:
         return found
 
     def settle(self, ledger: Ledger) -> dict[str, str | None]:
-        """Brings the ledger to what is left of them; returns how far each is indexed then."""
+        """Updates the ledger to what is left of them; returns how far each is indexed then."""
         tips: dict[str, str | None] = {}
         for ref, chain in self._chains.items():
             before = removal.commits_of(ledger, machine_of(ref), session_of(ref))
@@ -58,7 +58,7 @@ class Rewritten:
         return tips
 
     def _end_turns(self, ledger: Ledger, gone: Removed) -> None:
-        """Ends the turns that ended with a checkpoint that is gone where they end now."""
+        """Ends turns that ended with a checkpoint that is gone at their new last one."""
         gaps.note_unfolded(ledger, gone.turns)
         for id in gone.turns:
             turn = questions.turn_by_id(ledger, id)
@@ -67,7 +67,7 @@ class Rewritten:
                 questions.move_turn(ledger, moved_to(turn, end))
 
     def _hand_on(self, ledger: Ledger, gone: Removed, machine: str) -> None:
-        """Finds the changes of a checkpoint that is gone at the one that comes next."""
+        """Moves the changes of a checkpoint that is gone to the next one."""
         id = removal.next_after(ledger, gone.position, machine)
         heir = None if id is None else ledger.by_id(id)
         if heir is None:
@@ -98,7 +98,7 @@ class Rewritten:
 
 
 def _with_turn(ledger: Ledger, change: OwnedChange) -> OwnedChange:
-    """Returns a change without its turn if that is gone: it owns nothing any more."""
+    """Returns a change without its turn if that is gone: it no longer owns anything."""
     if change.turn is None or questions.turn_by_id(ledger, change.turn) is not None:
         return change
     return change.replace(turn=None)

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 _NAMES_NEEDED = 200
 """A capture needs a few, a rewind one for each file that it writes."""
 _EARLY = 4
-"""Who has this many times of what is needed is warned, and nothing stops yet."""
+"""Below this many times what is needed there is a warning, but nothing stops yet."""
 
 
 class Room(Value):
-    """What is free; ``names`` is None where the file system has no fixed number of files."""
+    """What is free; ``names`` is None if the file system has no fixed number of files."""
 
     bytes: int
     names: int | None

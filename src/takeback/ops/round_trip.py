@@ -1,4 +1,4 @@
-"""The round trip: a real checkpoint, rewind and undo of a few files that are nobody's.
+"""The round trip: a real checkpoint, rewind and undo of a few scratch files.
 
     $TAKEBACK_HOME/doctor-<token>/
         lock      held as long as the trip lasts: without it, the directory is a leftover
@@ -87,7 +87,7 @@ def _remove(scratch: str) -> None:
 
 
 def _travel(scratch: str, environ: Mapping[str, str]) -> str:
-    """Goes there and back in a new directory; returns what did not come back, if anything."""
+    """Makes the trip in a new directory; returns what did not come back, if anything."""
     durable.mkdir(scratch)
     lock = Lock(os.path.join(scratch, "lock"))
     lock.acquire(_NAME, wait=0)

@@ -1,7 +1,7 @@
 """Walks from the refs to everything that they lead to, and says who lost what.
 
-An object is looked at once, however many checkpoints share it. Only when one is lost are the trees
-gone through again, to name every checkpoint that it belonged to.
+An object is checked once, however many checkpoints share it. Only if one is lost are the trees
+walked again, to name every checkpoint that it belonged to.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     """The ids of lost objects, by the path that they had."""
 
 _NAMED = 5
-"""So many are named in a sentence; all lost paths are in ``paths``."""
+"""How many are named in a sentence; all lost paths are in ``paths``."""
 
 
 class Problem(Value):
-    """One thing that does not read back, and what it means for the user.
+    """One thing that cannot be read back, and what it means for the user.
 
-    ``checkpoint`` is whose files are lost, if a checkpoint's, and ``paths`` which ones.
+    ``checkpoint`` is the one whose files are lost, if any, and ``paths`` which ones.
     """
 
     what: str
@@ -74,7 +74,7 @@ class Walk:
             oid = parents[0] if parents else None
 
     def _checkpoint(self, oid: bytes, whose: str) -> bool:
-        """Looks at one checkpoint and all of its trees; False if its record does not read."""
+        """Checks one checkpoint and all of its trees; False if its record cannot be read."""
         try:
             record = read_record(self._store, oid)
             checkpoint = checkpoint_of(record)
@@ -113,7 +113,7 @@ class Walk:
             oid = parents[0] if parents and not ref.startswith(LABELS) else None
 
     def unreached(self, known: Witness) -> None:
-        """Looks at the checkpoints that only the ledger leads to: they lie behind damage."""
+        """Checks the checkpoints that only the ledger leads to: they are beyond damage."""
         behind = [(id, commit) for id, commit in known.commits if commit not in self._commits]
         whole = [id for id, commit in behind if self._checkpoint(commit, f"checkpoint {id}")]
         if whole:

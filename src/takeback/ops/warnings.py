@@ -1,4 +1,4 @@
-"""What ``status`` warns of early, in one line each: only what costs next to nothing to look at."""
+"""What ``status`` warns of early, in one line each: only what costs next to nothing to check."""
 
 from __future__ import annotations
 

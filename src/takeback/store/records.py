@@ -133,7 +133,7 @@ def leads_to(store: Store, tip: bytes, wanted: bytes) -> bool:
 
 
 def parents_of(store: Store, oid: bytes) -> tuple[bytes, ...]:
-    """Returns the parents of a commit; none if it does not read."""
+    """Returns the parents of a commit; none if it cannot be read."""
     try:
         return store.commit(oid).parents
     except StoreDamaged:

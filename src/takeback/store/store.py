@@ -83,7 +83,7 @@ class Store:
 
         try:
             durable.replace_file(path, b"%d\n" % FORMAT)
-        except OSError:  # a store that cannot be written can be read all the same
+        except OSError:  # a store that cannot be written can still be read
             return FORMAT
         log.append_to(
             os.path.join(os.path.dirname(path), "log"),

@@ -103,14 +103,14 @@ class Trust:
 
     @property
     def is_readable(self) -> bool:
-        """False if the table is gone or garbled: then nobody can tell that a pack is gone."""
+        """False if the table is gone or garbled: then a lost pack would go unnoticed."""
         return self._boot != _NO_TABLE
 
     def broken(self) -> dict[str, str]:
         """Returns each pack that is not as it was written, and what is wrong with it.
 
-        Cheap: two stats for each pack. Time and inode may differ, as they do after a restored
-        backup; whether such a pack has the same bytes is for those to say who read it.
+        Cheap: two stats for each pack. Time and inode may differ, as after a restored backup;
+        whether such a pack has the same bytes can only be told by reading it.
         """
         found = {}
         for pack, (state, known) in sorted(self._packs.items()):

@@ -47,7 +47,7 @@ def problem_lines(found: Verified, checked: str) -> Iterator[str]:
 
 
 def finding(found: Finding) -> Document:
-    """Returns one thing that ``doctor`` looked at, as a document."""
+    """Returns one thing that ``doctor`` checked, as a document."""
     return {
         "about": found.about,
         "state": found.state,
@@ -57,7 +57,7 @@ def finding(found: Finding) -> Document:
 
 
 def finding_lines(found: Finding, paint: Paint) -> Iterator[str]:
-    """Yields one thing that ``doctor`` looked at, and below it what to do."""
+    """Yields one thing that ``doctor`` checked, and below it what to do."""
     colored = {OK: paint.added, BROKEN: paint.deleted}.get(found.state, paint.warning)
     yield f"{colored(f'{found.state:<6}')}  {shown(found.about)}: {shown(found.message)}"
     if found.hint:
