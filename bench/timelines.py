@@ -32,7 +32,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.model.turn import CheckpointKind
 
-_FORM = 2
+_FORM = 3
 """The version of what is made here; a timeline of another version is made again."""
 _FILES = 60
 _TURNS_A_SESSION = 120
@@ -160,6 +160,7 @@ class _Maker:
             tools=tools,
             origin=None if origin is None else Origin(origin.session, origin.id),
             sequence=self.sequence,
+            machine=self.sink.locked.machine,
         )
         parent = before or origin
         commit = write_record(

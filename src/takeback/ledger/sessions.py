@@ -98,8 +98,8 @@ def open_turns(ledger: Ledger, machine: str | None = None) -> list[Turn]:
     return _turns(
         ledger,
         "state in ('running', 'background') and "
-        "(?1 is null or id in (select id from checkpoints where machine = ?1)) and "
         "position = (select max(position) from turns as other where other.session = turns.session) "
+        "and (?1 is null or (select machine from checkpoints where id = turns.id) = ?1) "
         "order by position",
         machine,
     )
