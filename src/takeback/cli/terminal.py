@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 PATIENCE = 1.0
 """Seconds of silence before a progress bar appears."""
+BETWEEN = 0.05
+"""Seconds between two pictures of it: drawing one takes longer than most steps of a job."""
 
 
 def is_terminal(stream: TextIO | None) -> bool:
@@ -96,10 +98,15 @@ class TerminalReporter:
         self._since = time.monotonic()
         self._bar: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
+        self._drawn = 0.0
 
     def progress(self, what: str, done: int, total: int) -> None:
-        if not self._wanted or time.monotonic() - self._since < PATIENCE:
+        now = time.monotonic()
+        if not self._wanted or now - self._since < PATIENCE:
             return
+        if now - self._drawn < BETWEEN:
+            return
+        self._drawn = now
         if self._bar is None:
             self._bar = _new_bar()
         if what not in self._tasks:

@@ -151,6 +151,12 @@ class Packs:
         place = self._from_any_copy(oid, checked)
         return self._deliver(oid, *place, write)[1]
 
+    def count(self, pack_name: str) -> int:
+        """Returns how many objects a pack has by its index; 0 if that cannot be read."""
+        found = (pack for pack in self._list.packs() if pack.name == pack_name)
+        index = next((self._list.index(pack) for pack in found), None)
+        return 0 if index is None else index.count
+
     def iterate(self, pack_name: str) -> Iterator[ObjectId]:
         """Yields the id of every object in a pack's index, in order."""
         if all(pack.name != pack_name for pack in self._list.packs()) and self._list.is_stale():

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
-from takeback.errors import InUse, StoreDamaged, WriteFailed
-from takeback.git.loose import loose_objects
+from takeback.errors import InUse, WriteFailed
 from takeback.git.repository import fsck
 from takeback.model.value import Value
 from takeback.ops.inspection import NOTHING_KNOWN, inspect, inspect_journal, inspect_packs
+from takeback.ops.read_data import NOTHING_READ, read_everything
 from takeback.ops.walk import Problem, Walk
-from takeback.store.checksum import checksum_holds, name_fits
 from takeback.store.lock import Lock
 from takeback.store.namespace import LABELS, LOCAL, OPERATIONS, SESSIONS, listed
 from takeback.store.trust import LOST, Trust
@@ -53,23 +50,22 @@ def _verify(context: Context, known: Witness, *, read_data: bool) -> Verified:
     problems = [Problem(fault.what, fault.detail) for fault in faults]
     sessions = store.refs.list(SESSIONS, damaged={})
     others = listed(store.refs, (LOCAL, LABELS, OPERATIONS), {})
-    walk = Walk(context, known)
+    read = read_everything(context) if read_data else NOTHING_READ
+    walk = Walk(context, known, damaged=read.damaged)
     for ref, tip in sessions.items():
         walk.session(ref, tip)
     walk.unreached(known)
     for ref, tip in others.items():
         walk.other(ref, tip)
     problems += walk.problems()
-    objects = 0
-    if read_data:
-        objects, found = _read_everything(context)
-        problems += found
-        problems += [Problem("git fsck", line) for line in fsck(store.git)] if found else []
+    problems += read.problems
+    if read.problems:
+        problems += [Problem("git fsck", line) for line in fsck(store.git)]
     problems += [
         Problem(f"pack {name}", reason) for name, reason in sorted(store.packs.damaged.items())
     ]
     problems += _check_table(context, well=not problems)
-    return Verified(walk.checkpoints, objects, tuple(dict.fromkeys(problems)))
+    return Verified(walk.checkpoints, read.objects, tuple(dict.fromkeys(problems)))
 
 
 def _check_table(context: Context, *, well: bool) -> list[Problem]:
@@ -86,34 +82,3 @@ def _check_table(context: Context, *, well: bool) -> list[Problem]:
     except (OSError, InUse, WriteFailed):  # a store that cannot be written is checked all the same
         return []
     return []
-
-
-def _read_everything(context: Context) -> tuple[int, list[Problem]]:
-    """Reads and hashes every object of every pack, and each pack as a whole."""
-    store = context.store
-    problems = []
-    count = 0
-    names = store.packs.names()
-    for number, pack in enumerate(names):
-        context.reporter.progress("reading packs", number, len(names))
-        path = os.path.join(store.git_dir, "objects", "pack", pack + ".pack")
-        if not name_fits(path, pack):
-            store.blame(pack)
-            problems.append(Problem(f"pack {pack}", "its name is not its checksum"))
-        for file in (path, path.removesuffix(".pack") + ".idx"):
-            if not checksum_holds(file):
-                store.blame(pack)
-                what = os.path.basename(file)
-                problems.append(Problem(f"pack {pack}", f"the checksum of {what} does not match"))
-        try:
-            for oid in store.packs.iterate(pack):
-                count += 1
-                if not store.reads_back(oid):
-                    problems.append(Problem(f"object {oid.hex()}", f"damaged in pack {pack}"))
-        except StoreDamaged as error:
-            problems.append(Problem(f"pack {pack}", error.message))
-    for oid in loose_objects(os.path.join(store.git_dir, "objects")):
-        count += 1
-        if not store.reads_back(oid):
-            problems.append(Problem(f"object {oid.hex()}", "damaged, and in no pack"))
-    return count, problems

@@ -50,13 +50,16 @@ class _Owner(Value):
 class Walk:
     """One walk through a store; ``checkpoints`` counts those that were met."""
 
-    def __init__(self, context: Context, known: Witness) -> None:
+    def __init__(
+        self, context: Context, known: Witness, *, damaged: frozenset[bytes] = frozenset()
+    ) -> None:
+        """``damaged`` are objects that are there, and whose bytes are not theirs."""
         self._store = context.store
         self._reporter = context.reporter
         self._names = {commit: id for id, commit in known.commits}
         self._commits: set[bytes] = set()
         self._seen: set[bytes] = set()
-        self._lost: set[bytes] = set()
+        self._lost = set(damaged)
         self._roots: list[tuple[_Owner, bytes]] = []
         self._problems: list[Problem] = []
         self._holding: dict[bytes, Lost] = {}
