@@ -8,9 +8,14 @@ from pathlib import Path
 import pytest
 
 from takeback import durable
+from takeback.git.process import find_git
 from takeback.ops.round_trip import check_round_trip
 from takeback.store.lock import Lock
 from tests.support.engine import KillAt, Killed
+
+
+def git() -> str:
+    return find_git(os.environ)
 
 
 @pytest.fixture
@@ -19,7 +24,7 @@ def home() -> Path:
 
 
 def test_it_goes_there_and_back_and_leaves_nothing(home: Path) -> None:
-    found = check_round_trip(os.environ)
+    found = check_round_trip(os.environ, git)
     assert (found.state, found.about) == ("ok", "round trip"), found
     assert list(home.glob("doctor-*")) == []
 
@@ -38,10 +43,10 @@ def test_what_a_killed_one_left_is_removed_by_the_next(
 
     monkeypatch.setattr(durable, "faults", KillAll(step, 2))
     with pytest.raises(Killed):
-        check_round_trip(os.environ)
+        check_round_trip(os.environ, git)
     monkeypatch.setattr(durable, "faults", None)
     assert len(list(home.glob("doctor-*"))) == 1
-    assert check_round_trip(os.environ).state == "ok"
+    assert check_round_trip(os.environ, git).state == "ok"
     assert list(home.glob("doctor-*")) == []
 
 
@@ -50,10 +55,10 @@ def test_one_that_is_under_way_is_left_alone(home: Path) -> None:
     other.mkdir(parents=True)
     lock = Lock(str(other / "lock"))
     lock.acquire("another doctor", wait=0)
-    assert check_round_trip(os.environ).state == "ok"
+    assert check_round_trip(os.environ, git).state == "ok"
     assert other.exists()
     lock.release()
-    check_round_trip(os.environ)
+    check_round_trip(os.environ, git)
     assert not other.exists()
 
 
@@ -64,8 +69,19 @@ def test_a_disk_that_does_not_take_it_is_named(home: Path, monkeypatch: pytest.M
                 raise OSError(28, os.strerror(28))
 
     monkeypatch.setattr(durable, "faults", Full())
-    found = check_round_trip(os.environ)
+    found = check_round_trip(os.environ, git)
     assert found.state == "broken"
     assert "space" in found.message
     monkeypatch.setattr(durable, "faults", None)
     assert list(home.glob("doctor-*")) == []
+
+
+def test_no_git_but_the_one_that_was_found_is_run(tmp_path: Path) -> None:
+    """The real workspaces are not known to the scratch home; a PATH may lead into one."""
+    planted = tmp_path / "project" / "bin"
+    planted.mkdir(parents=True)
+    (planted / "git").write_text(f'#!/bin/sh\ntouch {tmp_path}/witness\nexec {git()} "$@"\n')
+    (planted / "git").chmod(0o755)
+    environ = {**os.environ, "PATH": f"{planted}:{os.environ['PATH']}"}
+    assert check_round_trip(environ, git).state == "ok"
+    assert not (tmp_path / "witness").exists()

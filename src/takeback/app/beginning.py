@@ -11,7 +11,7 @@ from takeback.app.workspace import location_of
 from takeback.errors import Command
 from takeback.model.value import Value
 from takeback.ops.status import nothing_yet
-from takeback.paths import takeback_home
+from takeback.paths import recorded_git, takeback_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,24 +50,29 @@ class Unopened(Value):
         """Returns the agents of this machine, and which of them worked here without us."""
         return agent_states(self.environ, os.fsdecode(self.root), {})
 
+    def _find_git(self) -> str:
+        from takeback.git.process import find_git
+        from takeback.store.location import is_known
+
+        home = takeback_home(self.environ)
+        return find_git(
+            self.environ,
+            recorded=recorded_git(home),
+            is_workspace=lambda path: (
+                os.fsencode(path) == self.root or is_known(home, os.fsencode(path))
+            ),
+        )
+
     def doctor(self, *, fix: bool = False) -> list[Finding]:
         """Reports what prevents the first checkpoint."""
         from takeback.app.caller import refuse_inside
         from takeback.app.checkup import check_agents, check_recording
-        from takeback.git.process import find_git
         from takeback.ops.doctor import check_git
         from takeback.ops.finding import OFFER, Finding
         from takeback.ops.round_trip import check_round_trip
-        from takeback.store.location import is_known
 
         if fix:
             refuse_inside("doctor --fix", self.environ)
-        home = takeback_home(self.environ)
-        git = check_git(
-            lambda: find_git(
-                self.environ, is_workspace=lambda path: is_known(home, os.fsencode(path))
-            )
-        )
         none = Finding(
             "checkpoints",
             OFFER,
@@ -75,9 +80,9 @@ class Unopened(Value):
             ("make the first one: ", Command("checkpoint")),
         )
         return [
-            git,
+            check_git(self._find_git),
             none,
-            check_round_trip(self.environ),
+            check_round_trip(self.environ, self._find_git),
             *check_recording(unrecorded_by(self.root, self.environ)),
             *check_agents(self.environ, self.agents(), fix=fix),
         ]

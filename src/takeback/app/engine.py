@@ -194,7 +194,9 @@ class Engine(Steps):
         machine = self._context.store.machine
         known = self._ask(lambda ledger: ops.inspection.witness(ledger, machine))
         found = ops.doctor.doctor(self._context, known, self._recover, fix=fix)
-        found.append(ops.round_trip.check_round_trip(self._context.environ))
+        found.append(
+            ops.round_trip.check_round_trip(self._context.environ, self._context.store.find_git)
+        )
         found += check_recording(self.recording_off_by)
         found += check_agents(self._context.environ, self.agents(), fix=fix)
         return [*found, ledger]

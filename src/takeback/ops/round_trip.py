@@ -30,14 +30,14 @@ from takeback.ops.open import open_store, open_workspace
 from takeback.ops.request import Request
 from takeback.ops.rewind import rewind, take_in
 from takeback.ops.undo import next_step, request
-from takeback.paths import takeback_home
+from takeback.paths import git_record, takeback_home
 from takeback.ports import SilentReporter, SystemClock
 from takeback.store import location as locations
 from takeback.store.lock import Lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from takeback.model.checkpoint import Checkpoint
 
@@ -48,14 +48,18 @@ _PREFIX = "doctor-"
 _NAME = "round trip"
 
 
-def check_round_trip(environ: Mapping[str, str]) -> Finding:
-    """Makes a round trip and says how it went."""
+def check_round_trip(environ: Mapping[str, str], find_git: Callable[[], str]) -> Finding:
+    """Makes a round trip and says how it went.
+
+    ``find_git`` knows the real workspaces, of which none may choose the git that is run.
+    """
     begun = time.monotonic()
     home = takeback_home(environ)
     try:
         durable.make_directories(home)
         _remove_leftovers(home)
-        wrong = _travel(os.path.join(home, _PREFIX + os.urandom(6).hex()), environ)
+        scratch = os.path.join(home, _PREFIX + os.urandom(6).hex())
+        wrong = _travel(scratch, environ, find_git())
     except TakebackError as error:
         return Finding(_NAME, BROKEN, f"it failed: {error.message}", error.advice)
     except OSError as error:
@@ -86,13 +90,16 @@ def _remove(scratch: str) -> None:
         lock.release()
 
 
-def _travel(scratch: str, environ: Mapping[str, str]) -> str:
+def _travel(scratch: str, environ: Mapping[str, str], git: str) -> str:
     """Makes the trip in a new directory; returns what did not come back, if anything."""
     durable.mkdir(scratch)
     lock = Lock(os.path.join(scratch, "lock"))
     lock.acquire(_NAME, wait=0)
     try:
-        return _there_and_back(scratch, environ)
+        home = os.path.join(scratch, "home")
+        durable.make_directories(os.path.dirname(git_record(home)))
+        durable.replace_file(git_record(home), os.fsencode(git), flush=False)
+        return _there_and_back(scratch, {**environ, "TAKEBACK_HOME": home, "PATH": ""})
     finally:
         try:
             delete_below(scratch)
@@ -102,18 +109,17 @@ def _travel(scratch: str, environ: Mapping[str, str]) -> str:
 
 
 def _there_and_back(scratch: str, environ: Mapping[str, str]) -> str:
-    root, home = os.path.join(scratch, "files"), os.path.join(scratch, "home")
+    root = os.path.join(scratch, "files")
     _write_first(root)
     first = _state(root)
-    location = locations.find(home, os.fsencode(root))
-    inside = {**environ, "TAKEBACK_HOME": home}
+    location = locations.find(takeback_home(environ), os.fsencode(root))
     context = Context(
         workspace=open_workspace(location),
-        store=open_store(location, inside, SilentReporter(), create=True),
+        store=open_store(location, environ, SilentReporter(), create=True),
         policy=Policy(),
         clock=SystemClock(),
         reporter=SilentReporter(),
-        environ=inside,
+        environ=environ,
         holder=_NAME,
     )
     try:
