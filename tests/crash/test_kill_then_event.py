@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from takeback import Takeback
+from takeback.store import journal
 from tests.crash.world import World
 from tests.support.cli import Cli
 from tests.support.faults import Faults, die
@@ -173,9 +175,10 @@ def test_what_a_roll_back_puts_back_is_nobody_s_outside_edit(interrupted: Interr
     cli, root = interrupted.cli, interrupted.world.root
     interrupted.tell("prompt", turn="3", prompt="third")
     interrupted.tell("turn_end", turn="3")
-    store = store_of(interrupted)
-    journal = json.loads((store / "journal").read_bytes())
-    (store / "journal").write_text(json.dumps({**journal, "back": True}))
+    with Takeback.open(root) as tb, tb.engine._context.locked() as locked:
+        begun = journal.read(locked.store)
+        assert begun is not None
+        journal.write(locked.lock, {**begun, "back": True})
     cli.ok("checkpoint")
     assert all((root / f"f{number}").read_bytes().startswith(b"two") for number in range(FILES))
     interrupted.tell("prompt", turn="4", prompt="fourth")

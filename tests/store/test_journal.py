@@ -47,6 +47,21 @@ def test_a_journal_that_does_not_read_back_is_damage_and_can_be_set_aside(
     assert not journal.exists(context.store)
 
 
+def test_each_flipped_bit_of_a_journal_is_damage(context: LockedContext) -> None:
+    """It says which files to replace by what: a name with another letter is another file."""
+    journal.write(context.lock, {"id": "x", "units": [{"path": "a.txt", "old": None}]})
+    path = Path(context.store.path("journal"))
+    good = path.read_bytes()
+    for bit in range(8 * len(good)):
+        data = bytearray(good)
+        data[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(data)
+        with pytest.raises(StoreDamaged, match="not readable"):
+            journal.read(context.store)
+    path.write_bytes(good)
+    assert journal.read(context.store) is not None
+
+
 def test_a_journal_is_flushed_before_it_is_relied_on(
     context: LockedContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:

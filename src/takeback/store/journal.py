@@ -7,6 +7,7 @@ the log. While it exists, every command says so.
 from __future__ import annotations
 
 import os
+from zlib import crc32
 
 from takeback import durable
 from takeback.errors import Command, StoreDamaged
@@ -30,8 +31,14 @@ def exists(store: Store) -> bool:
 
 def write(locked: Locked, record: dict[str, Any]) -> None:
     """Keeps the journal, flushed."""
-    data = json_text.dumps({"v": 1, **record}).encode()
+    body = {"v": 1, **record}
+    data = json_text.dumps({**body, "check": _check(body)}).encode()
     durable.replace_file(locked.store.path("journal"), data)
+
+
+def _check(body: dict[str, Any]) -> str:
+    """Returns what shows a flipped bit: a journal says which files to replace by what."""
+    return f"{crc32(json_text.dumps(body).encode(errors='surrogateescape')):08x}"
 
 
 def read(store: Store) -> dict[str, Any] | None:
@@ -44,7 +51,8 @@ def read(store: Store) -> dict[str, Any] | None:
         return None
     except (OSError, ValueError):
         record = None
-    if not isinstance(record, dict) or record.get("v") != 1:
+    whole = isinstance(record, dict) and record.pop("check", "") == _check(record)
+    if not whole or not isinstance(record, dict) or record.get("v") != 1:
         raise StoreDamaged(
             f"the journal {path} of an interrupted operation is not readable",
             hint=("run: ", Command("doctor", "--fix")),
