@@ -97,6 +97,8 @@ class Fixture:
             with tb.session("mine", "s2").turn("other"):
                 write_files(workspace, {"sub/other": b"other\n"})
             tb.rewind("first", overrides=ANYTHING)
+            with tb.engine._context.locked() as locked:
+                locked.lock.raise_epoch()  # or there would be no file of that name
             tb.checkpoint("second")
             self.store = Path(tb.store_directory)
             waits = AgentEvent(

@@ -217,7 +217,7 @@ class Engine(Steps):
         if unsound or rebuild:
             message = f"made anew from the store: {checkpoints} checkpoints"
             return Finding("ledger", MENDED, message)
-        return Finding("ledger", OK, f"{checkpoints} checkpoints are indexed")
+        return Finding("ledger", OK, f"checkpoints indexed: {checkpoints}")
 
     @classmethod
     def earlier(

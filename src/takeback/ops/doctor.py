@@ -42,9 +42,11 @@ def doctor(context: Context, known: Witness, recover: Recover, *, fix: bool) -> 
     found = [check_git(context.store.find_git)]
     with context.locked() as locked:
         found.append(_journal(locked, recover, fix=fix))
-        found += _store(locked, known, fix=fix)
+        found += _records(locked, known, fix=fix)
+        faults = inspect_packs(locked)
+        found += [_mended(locked, "packs", _naming_pack(fault), fix=fix) for fault in faults]
         found += [_disk(locked), *_private(locked, fix=fix), _leftovers(locked, fix=fix)]
-    found.append(_packs(context, fix=fix))
+    found.append(_packs(context, {fault.pack for fault in faults}, fix=fix))
     found += offers(earlier(context.store.location, context.environ))
     return [*found, *_failures(context)]
 
@@ -94,15 +96,11 @@ def _journal(context: LockedContext, recover: Recover, *, fix: bool) -> Finding:
     return Finding("journal", OK, "no operation was interrupted")
 
 
-def _store(context: LockedContext, known: Witness, *, fix: bool) -> Iterator[Finding]:
-    """Compares the store with what was written, and mends it if wanted."""
+def _records(context: LockedContext, known: Witness, *, fix: bool) -> Iterator[Finding]:
+    """Holds all but the packs against what was written, and mends it if that is wanted."""
     faults = inspect(context, known)
     for fault in faults:
         yield _mended(context, fault.what, fault, fix=fix)
-    for fault in inspect_packs(context):
-        yield _mended(
-            context, "packs", fault.replace(detail=f"{fault.what}: {fault.detail}"), fix=fix
-        )
     if not faults:
         yield Finding("records", OK, "refs, numbers and tables are as they were written")
 
@@ -117,6 +115,10 @@ def _mended(context: LockedContext, about: str, fault: Fault, *, fix: bool) -> F
     except (TakebackError, OSError) as error:
         return Finding(about, BROKEN, f"{fault.detail}; it could not be mended: {error}")
     return Finding(about, MENDED, f"{fault.detail}; {done}")
+
+
+def _naming_pack(fault: Fault) -> Fault:
+    return fault.replace(detail=f"{fault.pack}: {fault.detail}")
 
 
 def _disk(context: Context) -> Finding:
@@ -178,11 +180,12 @@ def _damaged_packs(context: Context) -> list[str]:
         lock.release()
 
 
-def _packs(context: Context, *, fix: bool) -> Finding:
-    damaged = _damaged_packs(context)
+def _packs(context: Context, named: set[str], *, fix: bool) -> Finding:
+    """Reads the packs that were not named for less, and combines them if there are many."""
+    damaged = set(_damaged_packs(context)) - named
     if damaged:
-        named = ", ".join(sorted(damaged))
-        return Finding("packs", BROKEN, f"do not read back: {named}", WHO_LOST)
+        message = f"not as they were written: {', '.join(sorted(damaged))}"
+        return Finding("packs", BROKEN, message, WHO_LOST)
     count = len(context.store.pack_names())
     if not context.store.has_many_packs:
         return Finding("packs", OK, f"{count} packs")

@@ -45,12 +45,16 @@ WHO_LOST = ("which checkpoints lost something: ", Command("verify"))
 
 
 class Fault(Value):
-    """One thing that is not as it was written, and what mends it, if anything safely can."""
+    """One thing that is not as it was written, and what mends it, if anything safely can.
+
+    ``pack`` is the pack that it is about, if it is about one.
+    """
 
     what: str
     detail: str
     cure: Cure | None = None
     hint: Hint = ""
+    pack: str = ""
 
 
 class Witness(Value):
@@ -100,12 +104,12 @@ def inspect_packs(context: Context) -> list[Fault]:
 def _pack(directory: str, pack: str, why: str) -> Fault:
     path = os.path.join(directory, pack)
     if not name_fits(f"{path}.pack", pack) or not checksum_holds(f"{path}.pack"):
-        return Fault(f"pack {pack}", why, hint=WHO_LOST)
+        return Fault(f"pack {pack}", why, hint=WHO_LOST, pack=pack)
     if checksum_holds(f"{path}.idx"):
         detail = f"it does not describe {pack}, which reads whole"
-        return Fault("trust", detail, cures.read_packs)
+        return Fault("trust", detail, cures.read_packs, pack=pack)
     detail = "its index is gone or damaged"
-    return Fault(f"pack {pack}", detail, lambda context: cures.index(context, path))
+    return Fault(f"pack {pack}", detail, lambda context: cures.index(context, path), pack=pack)
 
 
 def _table(store: Store) -> Iterator[Fault]:

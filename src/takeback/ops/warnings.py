@@ -24,12 +24,15 @@ def warnings(context: Context, ledger: Ledger) -> Iterator[Finding]:
         yield Finding("disk", BROKEN, room.lacks, advice())
     elif room.is_nearly_full:
         yield Finding("disk", OFFER, f"the disk of the store is nearly full: {room}", advice())
-    trust = Trust(context.store)
-    broken = trust.broken()
+    broken = Trust(context.store).broken()
     if broken:
-        message = f"of the store's packs {len(broken)} are gone or not as they were written"
+        message = f"{_are(len(broken), 'pack')} gone or not as written"
         yield Finding("packs", BROKEN, message, WHO_LOST)
     missing = missing_refs(ledger)
     if missing:
-        message = f"of the store's refs {len(missing)} are gone, and with them what they led to"
+        message = f"{_are(len(missing), 'ref')} gone, and what is behind is not found"
         yield Finding("refs", BROKEN, message, ("bring them back: ", Command("doctor", "--fix")))
+
+
+def _are(number: int, noun: str) -> str:
+    return f"a {noun} of the store is" if number == 1 else f"{number} {noun}s of the store are"
