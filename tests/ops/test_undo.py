@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from takeback.errors import Refused
+from takeback.errors import Refused, StoreDamaged
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.operation import REDO, UNDO, moves
 from takeback.model.plan import Outcome
@@ -77,6 +77,17 @@ def test_undo_and_redo_walk_back_and_forth_without_end(workspace: Path, go: Trav
         assert tree_state(workspace) == states[0]
         with pytest.raises(Refused, match="nothing to redo"):
             go.redo()
+
+
+def test_a_log_that_cannot_be_read_is_not_an_empty_one(workspace: Path, go: Traveller) -> None:
+    (workspace / "a").write_text("1")
+    made = checkpoint(go.context)
+    (workspace / "a").write_text("2")
+    go.rewind(made)
+    [ref] = Path(go.context.store.git_dir, "refs", "takeback", "operations").iterdir()
+    ref.write_bytes(b"garbage\n")
+    with pytest.raises(StoreDamaged, match="what there is to undo cannot be read"):
+        go.undo()
 
 
 def test_edits_between_the_moves_are_never_lost(workspace: Path, go: Traveller) -> None:

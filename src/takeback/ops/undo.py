@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.errors import Command, Refused
+from takeback.errors import Command, Refused, StoreDamaged
 from takeback.model.operation import UNDO, history
 from takeback.model.path_text import covers
 from takeback.ops.destination import goal_of
@@ -24,9 +24,18 @@ if TYPE_CHECKING:
 
 
 def next_step(context: Context, kind: StepKind) -> Step:
-    """Returns what undo or redo would do now; raises Refused if there is nothing."""
-    stacks = history(read_operations(context.store))
+    """Returns what undo or redo would do now; raises Refused if there is nothing.
+
+    Raises StoreDamaged if it cannot be known: the log is there and cannot be read.
+    """
+    damaged: list[str] = []
+    stacks = history(read_operations(context.store, damaged))
     steps = stacks.undo if kind == UNDO else stacks.redo
+    if not steps and damaged:
+        raise StoreDamaged(
+            f"what there is to {kind} cannot be read: {damaged[0]}",
+            hint=("what else is damaged: ", Command("verify")),
+        )
     if not steps:
         raise Refused(
             f"there is nothing to {kind}",
