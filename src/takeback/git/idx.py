@@ -152,6 +152,10 @@ class PackIndex:
             for at in range(0, len(ids), 20):
                 yield ids[at : at + 20]
 
+    def offsets(self) -> list[int]:
+        """Returns where each object stands in the pack, in the order of their ids."""
+        return [self._offset(position) for position in range(self.count)]
+
     def close(self) -> None:
         """Closes the descriptor; an index that was read whole stays usable."""
         if self._fd >= 0:

@@ -126,6 +126,26 @@ def index_pack(git: Git, pack: str) -> None:
     durable.sync_directory(folder)
 
 
+def pack_reachable(git: Git, pack_dir: str) -> list[str]:
+    """Writes all that the refs lead to into a new pack, with deltas; returns its name.
+
+    Raises GitFailed and writes nothing if an object is missing. The other packs stay.
+    """
+    said = git.run(
+        [
+            "pack-objects",
+            "--all",
+            "--delta-base-offset",
+            "--quiet",
+            "--window=10",
+            os.path.join(pack_dir, "pack"),
+        ],
+        config=(("core.bigFileThreshold", "16m"), ("pack.writeReverseIndex", "false")),
+        timeout=_LONG,
+    )
+    return [f"pack-{name}" for name in said.decode().split()]
+
+
 def repack_geometric(git: Git) -> None:
     """Combines small packs into one, so that each pack is at least twice the size of the next.
 

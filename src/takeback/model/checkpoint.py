@@ -70,6 +70,8 @@ class Checkpoint(Value):
     """With ``sequence`` it orders the checkpoints and operations of a workspace; see ``order``."""
     root_mode: int | None = None
     """The permission bits of the workspace's own directory, for which the snapshot has no entry."""
+    expired: float | None = None
+    """When its files were dropped to save space; the rest of it, its conversation too, is kept."""
     staged: str | None = None
     """What the project's index held, in the form of worktree/staged.py; None if unknown."""
 
@@ -107,6 +109,7 @@ class Checkpoint(Value):
             origin=None,
             late=False,
             amid=None,
+            expired=None,
         )
 
     def encode(self) -> dict[str, Any]:
@@ -167,6 +170,7 @@ _OPTIONAL = (
     "late",
     "amid",
     "staged",
+    "expired",
 )
 
 
@@ -212,6 +216,7 @@ def decode(meta: Mapping[str, Any], *, snapshot: SnapshotId, commit: bytes) -> C
             machine=MachineId(_maybe(meta, "machine") or ""),
             root_mode=_bits(meta.get("root_mode")),
             staged=_maybe(meta, "staged"),
+            expired=None if "expired" not in meta else time_of(meta["expired"]),
         )
     except KeyError as error:
         raise ValueError(f"it has no {error.args[0]}") from None

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from takeback.store.sink import PackSink
     from takeback.store.store import Store
 
-_FILES = b"files"
+FILES = b"files"
 _COVERAGE = b"coverage"
-_CONVERSATION = b"conversation"
+CONVERSATION = b"conversation"
 _LONGEST_COVERAGE = 1 << 28
 
 
@@ -64,11 +64,11 @@ def write_checkpoint(
     )
     if bytes.fromhex(checkpoint.snapshot) == EMPTY_TREE:
         sink.add(TREE, b"")
-    entries = [(DIRECTORY, _FILES, bytes.fromhex(checkpoint.snapshot))]
+    entries = [(DIRECTORY, FILES, bytes.fromhex(checkpoint.snapshot))]
     coverage_id = sink.add(BLOB, coverage.encode())
     entries.append((0o100644, _COVERAGE, coverage_id))
     if conversation is not None:
-        entries.append((DIRECTORY, _CONVERSATION, conversation))
+        entries.append((DIRECTORY, CONVERSATION, conversation))
     local_tip, local = _write_saved(store, sink, checkpoint)
     parent = tip or base or _newest_tip(store, checkpoint.session)
     commit = write_record(
@@ -102,7 +102,7 @@ def _write_saved(
         parents=() if tip is None else (tip,),
         time=checkpoint.time,
         message=f"ignored files saved with {checkpoint.id}",
-        entries=((DIRECTORY, _FILES, tree),),
+        entries=((DIRECTORY, FILES, tree),),
     )
     return tip, commit
 
@@ -110,7 +110,7 @@ def _write_saved(
 def _keeps(store: Store, tip: bytes, tree: bytes) -> bool:
     """Tells whether the newest commit of saved files exists and holds this tree."""
     try:
-        return read_record(store, tip).entries.get(_FILES) == (DIRECTORY, tree)
+        return read_record(store, tip).entries.get(FILES) == (DIRECTORY, tree)
     except StoreDamaged:
         return False
 
@@ -128,11 +128,12 @@ def _message(checkpoint: Checkpoint) -> str:
 
 def checkpoint_of(record: Record) -> Checkpoint:
     """Returns the checkpoint that a record describes; raises StoreDamaged."""
-    files = record.entries.get(_FILES)
-    if files is None:
+    files = record.entries.get(FILES)
+    if files is None and "expired" not in record.meta:
         raise StoreDamaged(f"checkpoint {record.oid.hex()} has no files")
+    snapshot = files[1].hex() if files is not None else record.text("snapshot")
     try:
-        return decode(record.meta, snapshot=SnapshotId(files[1].hex()), commit=record.oid)
+        return decode(record.meta, snapshot=SnapshotId(snapshot), commit=record.oid)
     except ValueError as error:
         raise StoreDamaged(f"record {record.oid.hex()} is no checkpoint: {error}") from None
 
@@ -160,7 +161,7 @@ def newest_checkpoint(store: Store, session: str) -> Checkpoint | None:
 
 def conversation_tree(record: Record) -> bytes | None:
     """Returns the tree of the transcript's bytes that a checkpoint keeps, if any."""
-    entry = record.entries.get(_CONVERSATION)
+    entry = record.entries.get(CONVERSATION)
     return None if entry is None else entry[1]
 
 

@@ -52,7 +52,7 @@ def combine_packs(store: Store) -> bool:
         redundant = [name for name in before if any(_holds_all(store, n, name) for n in whole)]
         with store.locked("maintenance", wait=60) as locked:
             Trust(store).retire(locked, redundant, whole)
-            _remove_retired(locked)
+            remove_retired(locked)
     return True
 
 
@@ -70,7 +70,7 @@ def _pack_dir(store: Store) -> str:
     return os.path.join(store.git_dir, "objects", "pack")
 
 
-def _remove_retired(locked: Locked) -> None:
+def remove_retired(locked: Locked) -> None:
     """Removes the packs that the table has as retired."""
     store = locked.store
     trust = Trust(store)

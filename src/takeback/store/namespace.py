@@ -4,11 +4,12 @@
     refs/takeback/local/<machine>/<session>       its newest saved files
     refs/takeback/labels/<machine>/<checkpoint>   the name that a person gave to a checkpoint
     refs/takeback/operations/<machine>            the newest line of the operation log
-    refs/takeback/trash/...                       what was dropped on purpose, until its objects go
+    refs/takeback/trash/<machine>/<prune>         what a prune dropped, until its grace is over
 
-A machine (machine.py) writes only the refs that have its name; readers read those of all machines.
-No other module spells a ref. Code that asks what happened here lists the kinds that it means, never
-all of ``refs/takeback``: anything else there, even of a newer takeback, is not a session.
+A machine (machine.py) writes only the refs that have its name, except that a prune writes all of
+this copy anew (expiry.py); readers read those of all machines. No other module spells a ref. Code
+that asks what happened here lists the kinds that it means, never all of ``refs/takeback``: anything
+else there, even of a newer takeback, is not a session.
 """
 
 from __future__ import annotations
@@ -92,6 +93,11 @@ def label_ref(machine: str, checkpoint: CheckpointId) -> str:
 def log_ref(machine: str) -> str:
     """Returns the ref of a machine's operations."""
     return OPERATIONS + machine
+
+
+def trash_ref(machine: str, prune: str) -> str:
+    """Returns the ref of what a prune dropped."""
+    return f"{TRASH}{machine}/{prune}"
 
 
 def session_of(ref: str) -> SessionId:

@@ -1,0 +1,140 @@
+"""Garbage: objects that nothing leads to go when all others are packed anew.
+
+    git packs what the refs lead to      beside the others, while captures go on
+    the new pack is read whole
+    lock                                 nothing comes, nothing goes
+    what was kept meanwhile              is in packs of its own, which stay; what it takes from old
+                                         packs, and what the stat cache may hand out, is copied
+    table, flushed                       the old packs are retired
+    old packs removed
+
+Killed anywhere, the old packs are there and believed, or retired, and then nothing relies on them.
+"""
+
+from __future__ import annotations
+
+import os
+
+from takeback.errors import InUse, StoreDamaged, WriteFailed
+from takeback.git.objects import COMMIT, TREE, decode_commit, decode_tree
+from takeback.git.repository import pack_reachable
+from takeback.model.value import Value
+from takeback.store import journal, namespace
+from takeback.store.checksum import reads_whole
+from takeback.store.lock import Lock
+from takeback.store.maintenance import remove_retired
+from takeback.store.sink import PackSink
+from takeback.store.trust import Trust
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from takeback.store.store import Store
+
+
+class Collected(Value):
+    """How many bytes the packs had before, and have now."""
+
+    before: int
+    after: int
+
+
+def collect(
+    store: Store, handed_out: Callable[[], Iterable[bytes]], *, disk_floor: int
+) -> Collected | None:
+    """Packs anew what is kept and drops the rest; None if that has to wait.
+
+    It waits while another process is at it and while an operation is interrupted, which may need
+    what no ref leads to yet. ``handed_out`` returns the ids that are used without asking the
+    store. Raises GitFailed and changes nothing if an object is missing: what leads to it is then
+    found by verify. Raises WriteFailed if the disk could not hold both for a while.
+    """
+    lock = Lock(store.path("maintenance.lock"))
+    try:
+        lock.acquire("maintenance", wait=0)
+    except InUse:
+        return None
+    with lock:
+        before = store.pack_names()
+        size = _size(store, before)
+        _check_room(store, size, disk_floor)
+        new = pack_reachable(store.git, _pack_dir(store))
+        if not all(reads_whole(_pack_dir(store), name) for name in new):
+            raise StoreDamaged("the packs that were just written do not read back")
+        with store.locked("maintenance", wait=60) as locked:
+            if journal.exists(store):
+                return None
+            store.reopen_packs()
+            old = [name for name in before if name not in new]
+            sink = PackSink(locked, disk_floor=disk_floor)
+            rescue = _Rescue(store, new, old, sink)
+            rescue.copy((*_tips(store), *handed_out()))
+            copied = sink.publish()  # with the very name of an old one, if it holds the same
+            Trust(store).retire(locked, [name for name in old if name not in copied], new)
+            remove_retired(locked)
+            store.reopen_packs()
+            return Collected(size, _size(store, store.pack_names()))
+
+
+def _pack_dir(store: Store) -> str:
+    return os.path.join(store.git_dir, "objects", "pack")
+
+
+def _size(store: Store, names: Iterable[str]) -> int:
+    total = 0
+    for name in names:
+        for suffix in (".pack", ".idx"):
+            try:
+                total += os.stat(os.path.join(_pack_dir(store), name + suffix)).st_size
+            except FileNotFoundError:
+                continue
+    return total
+
+
+def _check_room(store: Store, size: int, disk_floor: int) -> None:
+    """Raises WriteFailed if a second copy of all packs would not fit."""
+    status = os.statvfs(store.directory)
+    free = status.f_bavail * status.f_frsize
+    if free < size + disk_floor:
+        raise WriteFailed(
+            f"packing anew may need {size >> 20} MB for a while, and only {free >> 20} MB are free",
+            hint="free some space on the disk of the store",
+        )
+
+
+def _tips(store: Store) -> list[bytes]:
+    """Returns what all refs lead to; raises StoreDamaged if one does not read."""
+    return list(store.refs.list(namespace.EVERYTHING).values())
+
+
+class _Rescue:
+    """Copies what is wanted and would go, into a sink.
+
+    What an object of the new packs leads to is in them too. A later pack may take things from the
+    old ones: its objects stay, and what they lead to is looked at.
+    """
+
+    def __init__(self, store: Store, new: list[str], old: list[str], sink: PackSink) -> None:
+        self._store = store
+        self._is_new = frozenset(new).__contains__
+        self._stays = lambda name: name not in old
+        self._sink = sink
+
+    def copy(self, wanted: Iterable[bytes]) -> None:
+        """Copies objects and all that they lead to, as far as the packs that stay lack it."""
+        waiting = list(wanted)
+        seen: set[bytes] = set()
+        while waiting:
+            oid = waiting.pop()
+            if oid in seen or self._store.packs.has_among(oid, self._is_new):
+                continue
+            seen.add(oid)
+            kind, data = self._store.packs.read(oid)
+            if not self._store.packs.has_among(oid, self._stays):
+                self._sink.add(kind, data, oid)
+            if kind == COMMIT:
+                commit = decode_commit(data)
+                waiting += [commit.tree, *commit.parents]
+            elif kind == TREE:
+                waiting += [child for _, _, child in decode_tree(data)]
