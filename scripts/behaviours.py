@@ -76,6 +76,8 @@ BEHAVIOURS = (
     Behaviour(54, "a diff before anything is done"),
     Behaviour(55, "what was done, and the way back"),
     Behaviour(56, "silence, colour, JSON, exit statuses"),
+    Behaviour(57, "bounds in bytes, count and age; what is pinned; a dry run"),
+    Behaviour(58, "pruning harms no session and no process that captures"),
     Behaviour(59, "many processes at once"),
     Behaviour(60, "gc, clean, moved, copied, made anew"),
     Behaviour(61, "`verify` finds all damage; the next capture is whole"),
@@ -90,7 +92,9 @@ BEHAVIOURS = (
     Behaviour(66, "an agent's own rewind"),
     Behaviour(67, "git commands inside a turn"),
     Behaviour(68, "never deleted: what the target did not hold"),
+    Behaviour(69, "an expired checkpoint is shown as expired"),
     Behaviour(70, "a rewind while a turn runs"),
+    Behaviour(71, "an agent's own labels pin", ("agents/test_pi.py",)),
     Behaviour(72, "an agent that worked without takeback is named"),
     Behaviour(73, "uninstall, off, never, forget"),
     Behaviour(

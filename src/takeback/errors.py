@@ -7,6 +7,7 @@
     ├── NotAWorkspace                10   no workspace, or one that takeback will not protect
     ├── InUse                        11   another process holds the workspace
     ├── NoSuchCheckpoint             12   unknown or ambiguous name
+    │   └── Expired                  12   its files were dropped to save space
     ├── Refused                      13   a precondition failed; says which flag overrides it
     │   └── WhichSession             13   several sessions could be meant
     ├── GitUnusable                  20   git is missing or too old
@@ -141,6 +142,12 @@ class NoSuchCheckpoint(TakebackError):
         super().__init__(message, hint=hint)
         self.sessions = tuple(sessions)
         self.about = tuple(about)
+
+
+class Expired(NoSuchCheckpoint):
+    """The files of a checkpoint were dropped to save space; the rest of it is there."""
+
+    code = "expired"
 
 
 class Refused(TakebackError):

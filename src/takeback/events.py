@@ -4,7 +4,7 @@
     wanted        not before a tool that makes a new file; not if takeback is off
     a command     a prompt that is meant for takeback is answered, and no turn begins
     recorded      within the time that an agent waits; else the event waits for another process
-    afterwards    packs are combined if there are many
+    afterwards    packs are combined if there are many, and old files are swept out
     told          a failure is a line that ``status`` shows; the person is told the first of a turn
 
 ``hear`` never raises: an agent is not stopped because takeback failed.
@@ -238,6 +238,7 @@ def _received(tb: Engine, adapter: Adapter, event: AgentEvent) -> Received:
     if received.timed_out:
         tb.finish_detached()
     tb.keep_house()
+    tb.sweep_if_due(event.kind, received.checkpoint)
     return received
 
 

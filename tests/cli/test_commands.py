@@ -79,6 +79,7 @@ FIRST   now  by hand  manual  start  no changes
         "complete": True,
         "late": False,
         "amid": None,
+        "expired": None,
         "state": None,
         "outside": [{"path": "a"}, {"path": "b"}, {"path": "c"}],
     }
@@ -231,6 +232,7 @@ newest    SECOND, now (made by hand, HH:MM)
         "v": 1,
         "checkpoints": found["checkpoints"],
         "snapshots": 2,
+        "expired": 0,
         "sessions": 1,
         "bytes": found["bytes"],
         "growth": found["growth"],
@@ -265,9 +267,9 @@ newest    SECOND, now (made by hand, HH:MM)
 
 
 def test_status_over_the_budget(story: Story) -> None:
-    story.cli.ok("config", "store_budget_mb", "0.001")
+    story.cli.ok("config", "max_bytes", "1KB")
     assert story.cli.ok("--json", "status").json["over_budget"] is True
-    assert "larger than its budget of 1.0 KB" in story.cli.ok("status").stdout
+    assert "larger than 1.0 KB (max_bytes): takeback prune" in story.cli.ok("status").stdout
 
 
 def test_verify(story: Story) -> None:

@@ -32,6 +32,7 @@ WORDS = {
     "off": ("off",),
     "on": ("on",),
     "": (),
+    "prune": ("prune", "--yes"),
     "redo": ("redo", "--yes"),
     "rewind": ("rewind", "@", "--yes"),
     "search": ("search", "word"),

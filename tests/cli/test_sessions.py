@@ -237,6 +237,7 @@ ID   now  mine  turn 1  created  test.py
         "what": "prompt",
         "text": "write a parser",
         "place": found["id"],
+        "expired": None,
         "change": None,
         "command": ["takeback", "rewind", found["id"]],
     }

@@ -249,6 +249,7 @@ def test_a_cleared_ledger_has_forgotten_everything(ledger: Ledger) -> None:
     gaps.note_uncounted(ledger, [gaps.Uncounted(FULL.id, gaps.TURN, "a" * 40, "b" * 40)])
     gaps.note_unread(ledger, gaps.Unread("c" * 40, "ref", None, gaps.RECORD, "it is damaged"))
     gaps.note_unfolded(ledger, [turn.id])
+    ledger.note_expired(FULL.id, 0, "m")
     assert {line.partition(":")[0] for line in ledger.dump()} == set(TABLES)
     ledger.clear()
     assert ledger.dump() == []

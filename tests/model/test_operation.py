@@ -72,7 +72,7 @@ def test_the_stacks_are_those_of_the_drawing() -> None:
 
 
 def test_fork_and_revert_can_be_undone_and_other_lines_do_not_count() -> None:
-    log = [operation("revert", "A"), operation("prune", "P"), operation("fork", "B")]
+    log = [operation("revert", "A"), operation("polish", "P"), operation("fork", "B")]
     assert [step.operation.id for step in history(log).undo] == ["A", "B"]
 
 
@@ -142,7 +142,7 @@ def test_a_record_that_lacks_something_says_what() -> None:
 def test_a_kind_that_a_newer_takeback_made_up_is_a_head_and_stands_in_nobodys_way() -> None:
     record = {
         "id": "P",
-        "kind": "prune",
+        "kind": "polish",
         "time": 1,
         "sequence": 7,
         "machine": "m",
@@ -150,7 +150,7 @@ def test_a_kind_that_a_newer_takeback_made_up_is_a_head_and_stands_in_nobodys_wa
         "dropped": ["x"],
     }
     newer = decode(record)
-    assert newer == Operation(OperationId("P"), cast("Any", "prune"), 1.0, 7, MachineId("m"))
+    assert newer == Operation(OperationId("P"), cast("Any", "polish"), 1.0, 7, MachineId("m"))
     log = [operation(REWIND, "A"), newer, operation(UNDO, "u")]
     assert [step.operation.id for step in history(log).redo] == ["A"]
     assert [move.id for move in moves(log)] == ["A", "u"]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from takeback.model.ids import CheckpointId, SessionId
 from takeback.model.retention import (
     DAY,
+    HERE,
     IN_BETWEEN,
     LABELLED,
     NEWEST,
@@ -72,8 +73,13 @@ def test_what_is_too_old_goes_and_the_newest_of_a_session_stays() -> None:
         NONE.replace(max_age=30 * DAY),
     )
     assert found.dropped == {"a": TOO_OLD, "b": TOO_OLD}
-    only = judged([checkpoint("a", 400, newest=True)], NONE.replace(max_age=DAY))
+    bounds = NONE.replace(max_age=30 * DAY, max_bytes=1)
+    only = judged([checkpoint("a", 29, newest=True)], bounds)
     assert (only.dropped, only.pinned) == ({}, {"a": TIP})
+    left = judged([checkpoint("a", 400, newest=True)], bounds)
+    assert (left.dropped, left.pinned) == ({"a": TOO_OLD}, {})
+    last = judged([checkpoint("a", 400, newest=True, here=True)], bounds)
+    assert (last.dropped, last.pinned) == ({}, {"a": HERE})
 
 
 def test_what_is_pinned_outlives_every_bound() -> None:
@@ -99,7 +105,7 @@ def test_the_newest_turns_are_kept_of_each_line_or_of_all() -> None:
         *turn(2, 49),
         *[one.replace(id=CheckpointId("x" + one.id), line=SessionId("x")) for one in turn(3, 48)],
     ]
-    bounds = NONE.replace(max_age=DAY, keep_newest=1)
+    bounds = NONE.replace(max_age=DAY, keep_newest=1, by_line=True)
     by_line = judged(lines, bounds)
     assert by_line.pinned == dict.fromkeys(("2p", "2t", "x3p", "x3t"), NEWEST)
     assert judged(lines, bounds.replace(by_line=False)).pinned == dict.fromkeys(

@@ -113,9 +113,9 @@ def test_an_entry_that_makes_no_sense_is_damage(
 
 
 def test_what_a_newer_takeback_began_waits_for_it(context: Context) -> None:
-    newer = {"operation": {**codec.encode(FIRST), "kind": "prune"}}
+    newer = {"operation": {**codec.encode(FIRST), "kind": "polish"}}
     under_lock(context, lambda it: journal.write(it.lock, newer))
-    with pytest.raises(StoreTooNew, match="an interrupted prune was found") as raised:
+    with pytest.raises(StoreTooNew, match="an interrupted polish was found") as raised:
         journal_entry.read(context.store)
     assert raised.value.hint == "upgrade takeback; nothing was changed"
     assert journal.exists(context.store)

@@ -9,19 +9,19 @@ from takeback.model.checkpoint import MANUAL, Checkpoint
 from takeback.model.ids import CheckpointId, SessionId
 from takeback.ops.capture import capture, draft, record
 from takeback.ops.context import Context, LockedContext
+from takeback.store.chains import Chains
 from takeback.store.checkpoints import checkpoints_back, newest_checkpoint
 from takeback.store.expiry import (
     Rewriting,
     all_trash,
     expired,
-    rejoin,
     remove_trash,
     restored,
 )
 from takeback.store.labels import write_label
-from takeback.store.namespace import LABELS, TRASH, session_ref
+from takeback.store.namespace import LABELS, TRASH
 from takeback.store.sink import PackSink
-from tests.support.engine import NOON, checkpoint, under_lock
+from tests.support.engine import NOON, checkpoint, refs_of, under_lock
 
 
 def made(context: Context, workspace: Path, *contents: str) -> list[Checkpoint]:
@@ -34,13 +34,17 @@ def made(context: Context, workspace: Path, *contents: str) -> list[Checkpoint]:
 
 def chain_of(context: Context, session: SessionId) -> list[Checkpoint]:
     """The checkpoints of a session, oldest first."""
-    tip = context.store.refs.read(session_ref(session))
+    tip = context.store.refs.read(refs_of(context.store, session)[0])
     return list(checkpoints_back(context.store, tip))[::-1]
+
+
+def begin(it: LockedContext) -> Rewriting:
+    return Rewriting(PackSink(it.lock), Chains(it.store))
 
 
 def expire(context: Context, session: SessionId, ids: Collection[CheckpointId]) -> None:
     def write(it: LockedContext) -> None:
-        rewriting = Rewriting(it.lock, PackSink(it.lock))
+        rewriting = begin(it)
         rewriting.session(session, expired(ids, NOON))
         rewriting.finish("sweep", NOON, {session: ids})
 
@@ -69,11 +73,11 @@ def test_what_is_dropped_is_in_the_trash_and_comes_back(context: Context, worksp
     later = made(context, workspace, "4")
     [trash] = all_trash(context.store)
     assert trash.dropped == {session: tuple(sorted([before[0].id, before[1].id]))}
-    assert trash.tips == {session_ref(session): before[2].commit}
+    assert trash.tips == {refs_of(context.store, session)[0]: before[2].commit}
 
     def back(it: LockedContext) -> None:
-        rewriting = Rewriting(it.lock, PackSink(it.lock))
-        rewriting.session(session, restored(it.store, trash, session))
+        rewriting = begin(it)
+        rewriting.session(session, restored(it.store, trash, session, {before[0].id, before[1].id}))
         rewriting.finish("back", NOON, {})
 
     under_lock(context, back)
@@ -96,7 +100,7 @@ def test_a_session_that_descends_from_another_follows_it(context: Context, works
     under = under_lock(context, fork)
 
     def write(it: LockedContext) -> None:
-        rewriting = Rewriting(it.lock, PackSink(it.lock))
+        rewriting = begin(it)
         rewriting.session(one.session, expired({one.id}, NOON))
         rewriting.session(child.session, expired((), NOON))
         rewriting.finish("sweep", NOON, {one.session: [one.id]})
@@ -110,7 +114,7 @@ def test_a_session_that_descends_from_another_follows_it(context: Context, works
 
 def test_a_label_leads_to_its_checkpoint_and_to_no_other(context: Context, workspace: Path) -> None:
     one, two = made(context, workspace, "1", "2")
-    under_lock(context, lambda it: write_label(it.lock, PackSink(it.lock), two, "kept", NOON))
+    under_lock(context, lambda it: write_label(PackSink(it.lock), two, "kept", NOON))
     expire(context, one.session, {one.id})
     [tip] = context.store.refs.list(LABELS).values()
     assert context.store.commit(tip).parents == (chain_of(context, one.session)[1].commit,)
@@ -122,7 +126,7 @@ def test_a_whole_session_goes_and_comes_back_below_what_was_recorded_since(
     one, two = made(context, workspace, "1", "2")
 
     def drop(it: LockedContext) -> None:
-        rewriting = Rewriting(it.lock, PackSink(it.lock))
+        rewriting = begin(it)
         rewriting.drop(one.session)
         rewriting.finish("sweep", NOON, {one.session: [one.id, two.id]})
 
@@ -132,8 +136,8 @@ def test_a_whole_session_goes_and_comes_back_below_what_was_recorded_since(
     [trash] = all_trash(context.store)
 
     def back(it: LockedContext) -> None:
-        rewriting = Rewriting(it.lock, PackSink(it.lock))
-        rejoin(rewriting, trash, one.session)
+        rewriting = begin(it)
+        rewriting.rejoin(one.session, trash)
         rewriting.finish("back", NOON, {})
 
     under_lock(context, back)

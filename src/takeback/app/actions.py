@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     ]
     """Actions that are operations: each has a proposal."""
     ActionName = Doing | Literal["end", "before", "label", "copy", "cancel"]
-    Obstacle = Literal["no_conversation", "no_tick", "no_end", "nothing_to_undo", "nothing_to_redo"]
+    Obstacle = Literal[
+        "no_conversation", "no_files", "no_tick", "no_end", "nothing_to_undo", "nothing_to_redo"
+    ]
 
 TICKED: Final = "ticked"
 END: Final = "end"
@@ -46,6 +48,7 @@ COPY: Final = "copy"
 CANCEL: Final = "cancel"
 
 NO_CONVERSATION: Final = "no_conversation"
+NO_FILES: Final = "no_files"
 NO_TICK: Final = "no_tick"
 NO_END: Final = "no_end"
 NOTHING_TO_UNDO: Final = "nothing_to_undo"
@@ -105,9 +108,10 @@ def actions(
     ticked: Collection[bytes] | None,
 ) -> tuple[Action, ...]:
     """Returns every action at a destination; ``ticked`` is None if nothing can be ticked."""
-    made = [_talk(BOTH, found), _talk(CONVERSATION, found), Action(FILES)]
+    made = [_talk(BOTH, found), _talk(CONVERSATION, found), _files(FILES, found)]
     if ticked is not None:
-        made.append(Action(TICKED, None if ticked else NO_TICK, ticked=len(ticked)))
+        action = _files(TICKED, found).replace(ticked=len(ticked))
+        made.append(action if ticked else action.replace(obstacle=NO_TICK))
     if entry.turn is not None:
         way: Obstacle | None = NO_END if destination.other is None else None
         made.append(Action(BEFORE, way) if destination.at_end else Action(END, way))
@@ -124,9 +128,17 @@ def actions(
 
 def _talk(name: ActionName, found: Choices) -> Action:
     """Returns an action that moves the conversation."""
-    if found.no_conversation is None:
-        return Action(name)
-    return Action(name, NO_CONVERSATION, found.no_conversation)
+    if found.no_conversation is not None:
+        return Action(name, NO_CONVERSATION, found.no_conversation)
+    return _files(name, found) if name in _WITH_FILES else Action(name)
+
+
+_WITH_FILES = (BOTH, FILES, TICKED, FORK_FILES, FORK_DIRECTORY)
+
+
+def _files(name: ActionName, found: Choices) -> Action:
+    """Returns an action that needs the files of the checkpoint."""
+    return Action(name, None if found.checkpoint.expired is None else NO_FILES)
 
 
 def proposal_of(

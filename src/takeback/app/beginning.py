@@ -42,7 +42,7 @@ class Unopened(Value):
             self.root,
             self.store,
             home=takeback_home(self.environ),
-            budget=policy.store_budget,
+            budget=policy.max_bytes,
             recording_off_by=unrecorded_by(self.root, self.environ),
         )
 

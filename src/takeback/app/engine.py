@@ -6,8 +6,9 @@ import os
 
 from takeback import ops
 from takeback.app.border import guarded
-from takeback.app.steps import Steps
+from takeback.app.space import Space
 from takeback.app.workspace import location_of
+from takeback.model.event import SESSION_END, SESSION_START
 from takeback.paths import takeback_home
 from takeback.store.namespace import session_id
 
@@ -28,9 +29,11 @@ if TYPE_CHECKING:
     from takeback.ops.workspaces import KnownWorkspace
     from takeback.ports import Adapter
 
+_SWEPT_EVERY = 50
+
 
 @guarded
-class Engine(Steps):
+class Engine(Space):
     """One workspace and everything that can be done with it. Close it, or use ``with``."""
 
     def checkpoint(
@@ -153,6 +156,16 @@ class Engine(Steps):
     def finish_detached(self) -> None:
         """Has a separate process record the waiting events."""
         ops.finish.start(self._context)
+
+    def sweep_if_due(self, kind: str, made: Checkpoint | None) -> None:
+        """Starts a sweep, in a process of its own, if an event of that kind is the time for it.
+
+        Where a session starts or ends, and every 50 checkpoints.
+        """
+        if kind in (SESSION_START, SESSION_END):
+            ops.sweeping.start(self._context, at_start=kind == SESSION_START)
+        elif made is not None and made.sequence % _SWEPT_EVERY == 0:
+            ops.sweeping.start(self._context, at_start=False)
 
     def keep_house(self) -> None:
         """Starts combining packs, in a separate process, if there are too many."""

@@ -40,7 +40,8 @@ class Forks(Travel):
         """
         with self._context.locked() as locked:  # from the decision until it is done
             captured = self._take_in(locked)
-            target = self.find(checkpoint)
+            with_files = files or worktree is not None
+            target = self.find_kept(checkpoint) if with_files else self.find(checkpoint)
             linked = None
             if worktree is not None:
                 worktree = self._directory_to_fill(worktree)
@@ -89,8 +90,9 @@ class Forks(Travel):
         """Returns what a fork would change; changes nothing. ``worktree`` is checked, too."""
         if worktree is not None:
             self.new_directory(worktree)
+            target = self.find_kept(checkpoint)
             if git:
-                ops.elsewhere.linked(self._context, self.find(checkpoint))
+                ops.elsewhere.linked(self._context, target)
         elif files:
             return self.plan(checkpoint, scope="both", overrides=overrides)
         target = self.find(checkpoint)

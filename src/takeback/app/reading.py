@@ -124,7 +124,7 @@ class Reading(Browsing):
 
     def cat(self, checkpoint: CheckpointLike, path: str | bytes) -> bytes:
         """Returns the bytes of one file as a checkpoint has them."""
-        found = self.find(checkpoint)
+        found = self.find_kept(checkpoint)
         try:
             inside = self.path(path)
         except UsageError:
@@ -190,10 +190,10 @@ class Reading(Browsing):
         return ops.preview.file_diff(self._context, between, path)
 
     def _trees(self, old: CheckpointLike, new: CheckpointLike | None) -> tuple[bytes, bytes]:
-        a = bytes.fromhex(self.find(old).snapshot)
+        a = self.find_kept(old).tree
         if new is None:
             return a, ops.diff.present_tree(self._context)
-        return a, bytes.fromhex(self.find(new).snapshot)
+        return a, self.find_kept(new).tree
 
     def status(self, *, look: bool = False) -> Status:
         """Returns where the files are, what is kept, how large, and what went wrong.

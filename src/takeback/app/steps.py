@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final
 
+    from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SessionId
     from takeback.model.operation import Move, Step, StepKind
     from takeback.model.plan import Outcome, Plan
@@ -55,10 +56,15 @@ class Steps(Forks):
         return made.replace(goes_on=self._current(step.operation, before=step.last))
 
     def _request_of_step(self, kind: StepKind, step: Step, overrides: Overrides) -> Request:
-        goes_to = self._by_id(step.goes_to)
+        goes_to = self._goes_to(step)
         facts = ops.undo.relevant(self._facts(goes_to))
         request = ops.undo.request(self._context, kind, step, goes_to)
         return request.replace(overrides=overrides, facts=facts)
+
+    def _goes_to(self, step: Step) -> Checkpoint:
+        """Returns where a step goes; raises Expired if files are to come from there and cannot."""
+        found = self._by_id(step.goes_to)
+        return self.find_kept(found) if step.operation.moves_files else found
 
     def undo(self, *, overrides: Overrides = NO_OVERRIDES, shown: Plan | None = None) -> Outcome:
         """Takes back the newest operation that has not been taken back."""

@@ -157,7 +157,7 @@ class Travel(Reading):
 
     def preview(self, checkpoint: CheckpointLike) -> Preview:
         """Returns what going to a checkpoint would do to the files now; changes nothing."""
-        request = self._request(self.find(checkpoint), self._scope((), False))
+        request = self._request(self.find_kept(checkpoint), self._scope((), False))
         return ops.preview.preview(self._context, request)
 
     def rewind(
@@ -221,17 +221,17 @@ class Travel(Reading):
         scope: ScopeKind | None,
         ignored: bool,
     ) -> tuple[Checkpoint, ScopeKind]:
-        from takeback.model.operation import FILES, scope_named
+        from takeback.model.operation import CONVERSATION, FILES, scope_named
 
         target = self.find(checkpoint)
         if scope is None:
-            return target, self.default_scope(checkpoint, target, paths, ignored=ignored)
+            scope = self.default_scope(checkpoint, target, paths, ignored=ignored)
         scope = scope_named(scope)  # whatever the types say, the value may come from anywhere
         if scope != FILES and (paths or ignored):
             raise UsageError(
                 "paths and ignored files go with the files alone", hint=("say ", FILES_ALONE)
             )
-        return target, scope
+        return target if scope == CONVERSATION else self.find_kept(target), scope
 
     def _cut(self, locked: LockedContext, target: Checkpoint, worktree: str | None = None) -> Cut:
         unused = self._ask(lambda ledger: ops.names.unused_children(ledger, target))

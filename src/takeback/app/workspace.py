@@ -179,6 +179,11 @@ class OpenWorkspace:
             )
         )
 
+    def find_kept(self, name: CheckpointLike) -> Checkpoint:
+        """Returns the checkpoint that a name means, with its files; raises Expired, too."""
+        found = self.find(name)
+        return self._ask(lambda ledger: ops.kept.as_it_is(self._context, ledger, found))
+
     def session_meant(self, session: str | None = None) -> SessionId | None:
         """Returns the session that a name means, or the one meant without a name.
 

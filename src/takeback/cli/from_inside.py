@@ -35,6 +35,7 @@ FROM_INSIDE = {
     "config": TOLD_APART,  # not a setting
     "off": REFUSED,
     "on": REFUSED,
+    "prune": REFUSED,
     "forget": REFUSED,
     "uninstall": REFUSED,
     "demo": TOLD_APART,  # not into a directory of its choice

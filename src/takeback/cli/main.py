@@ -38,6 +38,7 @@ COMMANDS = (
     "label",
     "verify",
     "doctor",
+    "prune",
     "config",
     "off",
     "on",

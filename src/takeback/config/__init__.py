@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.errors import Hint
+    from takeback.model.retention import Bounds
 
 _MIB = 1 << 20
 _LARGEST = 1 << 53
@@ -51,7 +52,23 @@ SETTINGS = (
         "bytes_limit_mb", "number", 5120, "of more new bytes, the largest are left out and named"
     ),
     Setting("disk_floor_mb", "number", 100, "free space on the store's disk that is never used"),
-    Setting("store_budget_mb", "number", 2048, "status warns when the store is larger"),
+    Setting("max_bytes", "bytes", "2GB", "a larger store drops old files, thinned; 0: no bound"),
+    Setting("max_total_bytes", "bytes", "20GB", "all stores together; 0: no bound"),
+    Setting("max_age_days", "number", 30, "files of older checkpoints go; 0: no bound"),
+    Setting("max_snapshots", "number", 0, "different, unpinned snapshots; 0: no bound"),
+    Setting("keep_newest", "number", 20, "so many of the newest turns keep their files"),
+    Setting("keep_labelled", "yes|no", True, "what has a label keeps its files, pi's labels too"),
+    Setting("undo_grace_days", "number", 7, "so long undo snapshots keep their files"),
+    Setting("thin", "yes|no", True, "old turns are thinned before any is dropped for its size"),
+    Setting(
+        "retention_scope",
+        "all|lineage",
+        "all",
+        "whose turns keep_newest and max_snapshots count: all together, or those of each line "
+        "of sessions",
+    ),
+    Setting("startup_budget_ms", "number", 2000, "time of a sweep at a session's start; 0: none"),
+    Setting("grace_days", "number", 7, "so long what was dropped can be brought back"),
     Setting("lock_wait_seconds", "number", 10, "how long a command waits for another one"),
     Setting("rehash_hours", "number", 24, "every file is read anew this often"),
     Setting("capture", "on|off", "on", "whether agents' events are recorded: takeback off, on"),
@@ -91,14 +108,50 @@ class Settings:
             entries_limit=int(self["entries_limit"]),
             bytes_limit=int(self["bytes_limit_mb"] * _MIB),
             disk_floor=int(self["disk_floor_mb"] * _MIB),
-            store_budget=int(self["store_budget_mb"] * _MIB),
+            max_bytes=bytes_of(self["max_bytes"]),
             lock_wait=float(self["lock_wait_seconds"]),
             rehash_hours=int(self["rehash_hours"]),
             capture=self["capture"] == "on",
             conversation=self["conversation"] == "on",
             hook_seconds=float(self["hook_seconds"]),
             agent_may_rewind=self["agent_may_rewind"],
+            startup_budget=self["startup_budget_ms"] / 1000,
         )
+
+    def bounds(self) -> Bounds:
+        """Returns how much retention keeps."""
+        from takeback.model.retention import DAY, Bounds  # sweeps only, in no hook
+
+        return Bounds(
+            max_bytes=bytes_of(self["max_bytes"]),
+            max_age=self["max_age_days"] * DAY,
+            max_snapshots=int(self["max_snapshots"]),
+            keep_newest=int(self["keep_newest"]),
+            keep_labelled=self["keep_labelled"],
+            undo_grace=self["undo_grace_days"] * DAY,
+            thin=self["thin"],
+            by_line=self["retention_scope"] == "lineage",
+            grace=self["grace_days"] * DAY,
+        )
+
+
+def bytes_of(value: str | float) -> int:
+    """Returns how many bytes a setting means: ``2GB``, ``500 MB``, a number; raises ValueError."""
+    if not isinstance(value, str):
+        return int(value)
+    text = value.strip().upper().removesuffix("B").removesuffix("I").strip()
+    power = "KMGT".find(text[-1:]) + 1 if text else 0
+    number = float(text[:-1] if power else text)
+    if not 0 <= number * 1024**power < _LARGEST:
+        raise ValueError(f"{value!r} is out of range")
+    return int(number * 1024**power)
+
+
+def _are_bytes(value: Any) -> bool:
+    try:
+        return isinstance(value, (str, int, float)) and 0 <= bytes_of(value) < _LARGEST
+    except (ValueError, OverflowError):
+        return False
 
 
 def is_wanted(settings: Settings, directory: str, home: str) -> bool:
@@ -193,6 +246,7 @@ def checked(name: str, value: Any, path: str) -> Any:
         "number": isinstance(value, (int, float))
         and not isinstance(value, bool)
         and 0 <= value < _LARGEST,
+        "bytes": not isinstance(value, bool) and _are_bytes(value),
         "yes|no": isinstance(value, bool),
         "list": isinstance(value, list) and all(isinstance(item, str) for item in value),
     }.get(setting.kind, value in setting.kind.split("|"))
@@ -205,7 +259,11 @@ def checked(name: str, value: Any, path: str) -> Any:
 
 
 def _kind(setting: Setting) -> str:
-    kinds = {"number": "a number that is not negative", "list": "a list of texts"}
+    kinds = {
+        "number": "a number that is not negative",
+        "bytes": "a number of bytes (500MB, 2GB)",
+        "list": "a list of texts",
+    }
     return kinds.get(setting.kind, " or ".join(setting.kind.split("|")))
 
 

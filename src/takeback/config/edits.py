@@ -26,6 +26,8 @@ def parse_value(name: str, text: str) -> Any:
         if text.lower() not in words:
             raise UsageError(f"{name} must be yes or no, not {text!r}", hint=example(setting))
         value = words[text.lower()]
+    elif setting.kind == "bytes" and text.isascii() and text.isdigit():
+        value = int(text)
     elif setting.kind == "list":
         value = [item.strip() for item in text.split(",") if item.strip()]
     return checked(name, value, "")

@@ -19,6 +19,7 @@ _SOUND = "ok"
 """What SQLite says if it finds nothing wrong with a file."""
 _NEWEST_FIRST = "order by position desc"
 _COPY = "kind = 'fork' and origin is not null"
+_KEPT = "id not in (select id from expired)"
 
 
 class Point(Value):
@@ -27,6 +28,19 @@ class Point(Value):
     position: int
     sequence: int
     snapshot: str
+
+
+class Gap(Value):
+    """What happened since the state that changes are counted from, and has expired.
+
+    ``operations`` says that operations did, too: what they left is in no checkpoint any more.
+    """
+
+    checkpoints: tuple[Checkpoint, ...] = ()
+    operations: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.checkpoints) or self.operations
 
 
 class Ledger(LedgerFile):
@@ -60,12 +74,12 @@ class Ledger(LedgerFile):
         return bool(self.rows(" union all ".join(found), id))
 
     def last_point(self, machine: str | None = None, *, undo: bool = True) -> Point | None:
-        """Returns the newest checkpoint or operation, of one machine or of any."""
+        """Returns the newest checkpoint or operation that is kept, of one machine or of any."""
         columns = "select position, sequence, snapshot from"
         rows = self.rows(
             f"{columns} checkpoints where (?1 or kind != 'undo') and (?2 is null or machine = ?2) "
-            f"union all {columns} operations where ?2 is null or machine = ?2 "
-            "order by position desc limit 1",
+            f"and {_KEPT} union all {columns} operations "
+            f"where (?2 is null or machine = ?2) and {_KEPT} order by position desc limit 1",
             undo,
             machine,
         )
@@ -92,12 +106,29 @@ class Ledger(LedgerFile):
         ((highest,),) = self.rows(question, *(() if machine is None else (machine,)))
         return int(str(highest))
 
+    def gap_now(self, machine: str, below: int) -> Gap:
+        """Returns what of a machine has expired since its ``state_now``."""
+        found = self._state("true", machine, below)
+        rows = self.rows(
+            "select id from expired where machine = ? and position > ? order by position",
+            machine,
+            -1 if found is None else found[1],
+        )
+        points = [self.by_id(str(id)) for (id,) in rows]
+        kept = tuple(point for point in points if point is not None)
+        return Gap(kept, len(kept) < len(points))
+
+    def note_expired(self, id: str, position: int, machine: str) -> None:
+        """Notes that the files of a checkpoint, or those an operation left, are not kept."""
+        self.rows("insert or replace into expired values (?, ?, ?)", id, position, machine)
+
     def state_now(self, machine: str, below: int) -> SnapshotId | None:
         """Returns the snapshot that the changes of a machine's next checkpoint are counted from.
 
         ``below`` is its number: the first of a copied store continues from what it came with.
         """
-        return self._state("true", machine, below)
+        found = self._state("true", machine, below)
+        return None if found is None else found[0]
 
     def add(self, checkpoint: Checkpoint, position: int, changes: Sequence[OwnedChange]) -> None:
         """Indexes one checkpoint with what changed since the state before it.
@@ -226,9 +257,20 @@ class Ledger(LedgerFile):
         )
         return found[0] if found else None
 
+    def nearest_kept(self, checkpoint: Checkpoint) -> list[Checkpoint | None]:
+        """Returns the nearest of its session before and after it that have their files."""
+        near = f"session = ?1 and kind != 'undo' and {_KEPT} and position "
+        found = []
+        for sign, way in (("<", "max"), (">", "min")):
+            where = f"{near} {sign} (select position from checkpoints where id = ?2)"
+            there = f"position = (select {way}(position) from checkpoints where {where})"
+            rows = self._select(there, checkpoint.session, checkpoint.id)
+            found.append(rows[0] if rows else None)
+        return found
+
     def with_snapshot(self, snapshot: SnapshotId) -> Checkpoint | None:
-        """Returns the newest checkpoint with exactly that state, of any kind."""
-        found = self._select("snapshot = ?1", snapshot, limit=1)
+        """Returns the newest checkpoint that keeps exactly that state, of any kind."""
+        found = self._select(f"snapshot = ?1 and {_KEPT}", snapshot, limit=1)
         return found[0] if found else None
 
     def changes(self, checkpoint: CheckpointId) -> list[OwnedChange]:
@@ -247,27 +289,37 @@ class Ledger(LedgerFile):
         changed for it, so nothing is compared with it, unless it is the first checkpoint here.
         """
         earlier = f"position < (select position from checkpoints where id = ?3 and not ({_COPY}))"
-        return self._state(earlier, checkpoint.machine, checkpoint.sequence, checkpoint.id)
+        found = self._state(earlier, checkpoint.machine, checkpoint.sequence, checkpoint.id)
+        return None if found is None else found[0]
 
-    def _state(self, where: str, machine: str, below: int, *values: object) -> SnapshotId | None:
+    def _state(
+        self, where: str, machine: str, below: int, *values: object
+    ) -> tuple[SnapshotId, int] | None:
+        """Returns the newest state of which the files are kept, and its position."""
         for whose in ("machine = ?1 and ?2 >= 0", "machine != ?1 and sequence < ?2"):
             rows = self.rows(
                 "select snapshot, position from checkpoints "
-                f"where {whose} and {where} and (position = 0 or not ({_COPY})) "
-                f"union all select snapshot, position from operations where {whose} and {where} "
-                "order by position desc limit 1",
+                f"where {whose} and {where} and (position = 0 or not ({_COPY})) and {_KEPT} "
+                "union all select snapshot, position from operations "
+                f"where {whose} and {where} and {_KEPT} order by position desc limit 1",
                 machine,
                 below,
                 *values,
             )
             if rows:
-                return SnapshotId(str(rows[0][0]))
+                return SnapshotId(str(rows[0][0])), int(str(rows[0][1]))
         return None
+
+    def expired(self) -> dict[CheckpointId, float]:
+        """Returns the checkpoints whose files were dropped, with when that was."""
+        found = self._select("id in (select id from expired)")
+        return {one.id: one.expired for one in found if one.expired is not None}
 
     def counts(self) -> tuple[int, int, int]:
         """Returns the number of checkpoints (without undo snapshots), snapshots and sessions."""
         ((checkpoints, snapshots, sessions),) = self.rows(
-            "select count(*), count(distinct snapshot), count(distinct session) "
+            f"select count(*), count(distinct iif({_KEPT}, snapshot, null)), "
+            "count(distinct session) "
             "from checkpoints where kind != 'undo'"
         )
         return int(str(checkpoints)), int(str(snapshots)), int(str(sessions))

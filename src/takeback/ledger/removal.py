@@ -55,6 +55,7 @@ def remove(ledger: Ledger, ids: Iterable[CheckpointId]) -> list[Removed]:
             "delete from checkpoints where id = ?1",
             "delete from words where checkpoint = ?1",
             "delete from uncounted where id = ?1",
+            "delete from expired where id = ?1",
             "update changes set turn = null where turn = ?1",
             "delete from turns where id = ?1",
             "update turns set before = id where before = ?1",

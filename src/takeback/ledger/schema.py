@@ -112,9 +112,17 @@ MIGRATIONS = (
     create table if not exists unfolded (turn text primary key) without rowid;
     create index if not exists checkpoints_by_machine on checkpoints (machine, position);
     """,
+    """
+    create table if not exists expired (
+        id text primary key,
+        position integer not null,
+        machine text not null
+    ) without rowid;
+    """,
 )
 TABLES = (
     "unfolded",
+    "expired",
     "uncounted",
     "unread",
     "words",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from takeback.errors import Command, Expired
 from takeback.model.event import ToolCall
 from takeback.model.ids import CheckpointId, MachineId, SessionId, SnapshotId
 from takeback.model.session import Origin, Process, TranscriptPart
@@ -20,6 +21,8 @@ MANUAL: Final = "manual"
 UNDO: Final = "undo"
 AMID = "taken in the middle of an interrupted operation"
 """What every face says of a checkpoint that has ``amid``."""
+EXPIRED = "expired"
+"""What every face says of a checkpoint whose files were dropped."""
 
 
 class Checkpoint(Value):
@@ -79,6 +82,16 @@ class Checkpoint(Value):
     def order(self) -> Order:
         """Where it stands among all checkpoints and operations of a workspace."""
         return (self.sequence, self.machine, self.time, self.id)
+
+    @property
+    def tree(self) -> bytes:
+        """The tree of its files; raises Expired if they are not kept any more."""
+        if self.expired is not None:
+            raise Expired(
+                f"the files of {self.id} have expired",
+                hint=("the checkpoints that have theirs: ", Command("log")),
+            )
+        return bytes.fromhex(self.snapshot)
 
     @property
     def moment(self) -> Moment:

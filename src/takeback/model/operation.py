@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from takeback.model.ids import Order
 
-    OperationKind = Literal["rewind", "undo", "redo", "fork", "revert"]
+    OperationKind = Literal["rewind", "undo", "redo", "fork", "revert", "prune"]
     StepKind = Literal["undo", "redo"]
     ScopeKind = Literal["files", "conversation", "both"]
 
@@ -24,6 +24,7 @@ UNDO: Final = "undo"
 REDO: Final = "redo"
 REVERT: Final = "revert"
 FORK: Final = "fork"
+PRUNE: Final = "prune"
 FILES: Final = "files"
 CONVERSATION: Final = "conversation"
 BOTH: Final = "both"
@@ -120,9 +121,25 @@ class Move(Operation):
         return self.scope in (CONVERSATION, BOTH)
 
 
+class Pruned(Operation):
+    """An operation that took the files off checkpoints, or brought them back from the trash.
+
+    What was dropped is in the trash under the operation's own id, until its grace is over; it is
+    not undone but restored. ``dropped`` and ``restored`` are checkpoints, ``sessions`` those that
+    went or came back whole. ``swept`` says that nobody asked for it: the settings did.
+    """
+
+    dropped: int = 0
+    restored: tuple[CheckpointId, ...] = ()
+    sessions: tuple[SessionId, ...] = ()
+    swept: bool = False
+
+
 def decode(record: Mapping[str, Any]) -> Operation:
     """Returns the operation that a record describes; raises ValueError naming what is wrong."""
     head = codec.decode(Operation, record)
+    if head.kind == PRUNE:
+        return codec.decode(Pruned, record)
     return codec.decode(Move, record) if head.kind in MOVES else head
 
 

@@ -35,13 +35,14 @@ class Policy(Value):
     entries_limit: int = 500_000
     bytes_limit: int = 5 << 30
     disk_floor: int = 100 * MIB
-    store_budget: int = 2 << 30
+    max_bytes: int = 2 << 30
     lock_wait: float = 10.0
     rehash_hours: int = 24
     capture: bool = True
     conversation: bool = True
     hook_seconds: float = 5.0
     agent_may_rewind: bool = False
+    startup_budget: float = 2.0
 
 
 class Overrides(Value):

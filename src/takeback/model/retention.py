@@ -10,7 +10,7 @@ much, old turns are thinned before any is dropped:
 A turn is the unit: the checkpoint before it and that after it stay or go together, so what it
 changed can be told as long as it is there. Those in its middle go first. Never dropped: what is
 pinned (a label, the newest turns, undo snapshots within their grace, a running turn, the newest
-checkpoint of each session).
+checkpoint of all, and of each session that is not too old itself).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     Weigh = Callable[[Iterable["Stored"]], int]
     """Returns how many bytes the files of some checkpoints take, in all."""
@@ -38,19 +38,22 @@ NEWEST = "among the newest"
 UNDOABLE = "undo goes there"
 RUNNING = "its turn is running"
 TIP = "the newest of its session"
+HERE = "the newest of all"
 
 TOO_OLD = "too old"
 IN_BETWEEN = "within a turn that is thinned"
 THINNED = "thinned"
 TOO_MANY = "too many"
 TOO_LARGE = "too large"
+NAMED = "named"
 
 
 class Stored(Value):
     """A checkpoint that has its files, as far as retention asks.
 
     ``line`` is the session that its own one descends from; ``turn`` numbers the turn that it
-    belongs to, None for one that stands alone.
+    belongs to, None for one that stands alone. ``newest`` is that of a session, ``here`` that of
+    all.
     """
 
     id: CheckpointId
@@ -64,6 +67,7 @@ class Stored(Value):
     labelled: bool = False
     running: bool = False
     newest: bool = False
+    here: bool = False
 
 
 class Bounds(Value):
@@ -76,7 +80,9 @@ class Bounds(Value):
     keep_labelled: bool = True
     undo_grace: float = 7 * DAY
     thin: bool = True
-    by_line: bool = True
+    by_line: bool = False
+    grace: float = 7 * DAY
+    """Seconds for which what was dropped can be brought back."""
 
 
 class Verdict(Value):
@@ -99,6 +105,44 @@ def decide(stored: Sequence[Stored], bounds: Bounds, *, now: float, weigh: Weigh
     return Verdict(sweep.pinned, sweep.dropped)
 
 
+def drop_named(
+    stored: Sequence[Stored], named: Collection[str], bounds: Bounds, *, now: float
+) -> Verdict:
+    """Says what goes of what a person named: whole turns, unless they are really needed."""
+    pins = _needed(stored, bounds.replace(keep_labelled=True), now)
+    wanted = [unit for unit in _units(stored) if any(one.id in named for one in unit)]
+    free = [unit for unit in wanted if not any(one.id in pins for one in unit)]
+    kept = {one.id: pins[one.id] for unit in wanted for one in unit if one.id in pins}
+    return Verdict(kept, {one.id: NAMED for unit in free for one in unit})
+
+
+def with_their_turns(
+    stored: Iterable[Stored], pinned: Mapping[CheckpointId, str]
+) -> dict[CheckpointId, str]:
+    """Returns pinned checkpoints with the other end of their turns: both stay."""
+    found = dict(pinned)
+    for unit in _units(stored):
+        why = next((pinned[one.id] for one in unit if one.id in pinned), None)
+        if why is not None:
+            found.update((one.id, why) for one in _ends(unit) if one.id not in found)
+    return found
+
+
+def _needed(stored: Iterable[Stored], bounds: Bounds, now: float) -> dict[CheckpointId, str]:
+    """Returns what never goes, whoever asks for it, and why."""
+    pinned: dict[CheckpointId, str] = {}
+    for one in stored:
+        if one.here:
+            pinned[one.id] = HERE
+        if one.kind == UNDO and one.time > now - bounds.undo_grace:
+            pinned[one.id] = UNDOABLE
+        if one.running:
+            pinned[one.id] = RUNNING
+        if one.labelled and bounds.keep_labelled:
+            pinned[one.id] = LABELLED
+    return pinned
+
+
 class _Sweep:
     """One decision on its way: what is pinned, and what was dropped so far."""
 
@@ -112,16 +156,11 @@ class _Sweep:
         self.dropped: dict[CheckpointId, str] = {}
 
     def _pins(self) -> dict[CheckpointId, str]:
-        bounds, pinned = self._bounds, dict[CheckpointId, str]()
+        bounds = self._bounds
+        pinned = _needed(self._stored, bounds, self._now)
         for one in self._stored:
-            if one.newest:
-                pinned[one.id] = TIP
-            if one.kind == UNDO and one.time > self._now - bounds.undo_grace:
-                pinned[one.id] = UNDOABLE
-            if one.running:
-                pinned[one.id] = RUNNING
-            if one.labelled and bounds.keep_labelled:
-                pinned[one.id] = LABELLED
+            if one.newest and not (bounds.max_age and one.time < self._now - bounds.max_age):
+                pinned.setdefault(one.id, TIP)
         for units in self._groups(self._units).values():
             turns = [unit for unit in units if unit[0].kind != UNDO]
             for unit in turns[max(0, len(turns) - bounds.keep_newest) :]:
@@ -235,7 +274,7 @@ class _Sweep:
 def _units(stored: Iterable[Stored]) -> list[Unit]:
     """Returns the turns, and what belongs to none, by the time of their newest checkpoint."""
     found: dict[object, list[Stored]] = {}
-    for one in stored:
+    for one in sorted(stored, key=lambda one: one.sequence):
         alone = one.turn is None or one.kind == UNDO
         found.setdefault(one.id if alone else (one.session, one.turn), []).append(one)
     return sorted(found.values(), key=lambda unit: unit[-1].sequence)

@@ -8,11 +8,14 @@ is found changed at one of them happened since the one before it.
         another session's was open     that session
         several                        the tool that names the path, else unknown
         an operation was interrupted   that operation, see ``_of_the_interrupted``
+        an agent's turn has expired    the tool that names the path, else unknown: what it did and
+        since                          what the person did cannot be told apart any more
 """
 
 from __future__ import annotations
 
 from takeback.ledger import sessions as questions
+from takeback.ledger.ledger import Gap
 from takeback.model import event as events
 from takeback.model import turn as moments
 from takeback.model.change import MODIFIED
@@ -34,6 +37,7 @@ from takeback.model.timeline import (
     OwnedChange,
     Turn,
 )
+from takeback.model.value import Value
 from takeback.ops.beyond import edited
 
 TYPE_CHECKING = False
@@ -43,7 +47,7 @@ if TYPE_CHECKING:
     from takeback.ledger.ledger import Ledger
     from takeback.model.change import CountedChange
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.ids import CheckpointId
+    from takeback.model.ids import CheckpointId, SessionId
     from takeback.model.timeline import TurnKind, TurnState
 
 _NOT_EVENTS = (MANUAL, UNDO, moments.FORK)
@@ -52,6 +56,15 @@ _STATES: dict[moments.Phase, TurnState] = {
     moments.BACKGROUND: BACKGROUND,
     moments.IDLE: ENDED,
 }
+
+
+class Indexed(Value):
+    """A checkpoint with its position, what changed since the last kept state, what has expired."""
+
+    checkpoint: Checkpoint
+    position: int
+    changes: list[CountedChange]
+    gap: Gap
 
 
 class Fold:
@@ -65,14 +78,15 @@ class Fold:
         self._root = root
         self.touched: dict[CheckpointId, None] = {}
 
-    def add(self, checkpoint: Checkpoint, position: int, changes: Sequence[CountedChange]) -> None:
+    def add(self, found: Indexed) -> None:
         """Indexes a checkpoint with its changes and advances its session's turn."""
+        checkpoint = found.checkpoint
         self._reopen(checkpoint)
         named = self._named(checkpoint)
-        owned = self._owned(checkpoint, changes, named)
+        owned = self._owned(found, named)
         before = questions.session_by_id(self._ledger, checkpoint.session)
-        self._add(checkpoint, position, owned)
-        self._index(checkpoint, changes)
+        self._add(checkpoint, found.position, owned)
+        self._index(checkpoint, found.changes)
         turn = self._move(checkpoint, before.newest if before is not None else None)
         if turn is not None and named:
             since = before.newest if before is not None else None
@@ -90,9 +104,9 @@ class Fold:
         if newest is not None and left and newest.native == checkpoint.turn_id:
             self._write(newest.replace(state=RUNNING, ended=None))
 
-    def add_bare(self, checkpoint: Checkpoint, position: int) -> None:
+    def add_bare(self, found: Indexed) -> None:
         """Indexes a checkpoint with only what its own record says."""
-        self._add(checkpoint, position, ())
+        self._add(found.checkpoint, found.position, ())
 
     def _add(self, checkpoint: Checkpoint, position: int, changes: Sequence[OwnedChange]) -> None:
         self._ledger.add(checkpoint, position, changes)
@@ -107,14 +121,17 @@ class Fold:
             if path.startswith(below)
         }
 
-    def _owned(
-        self, checkpoint: Checkpoint, changes: Sequence[CountedChange], named: dict[bytes, str]
-    ) -> list[OwnedChange]:
+    def _owned(self, found: Indexed, named: dict[bytes, str]) -> list[OwnedChange]:
+        checkpoint, changes, gap = found.checkpoint, found.changes, found.gap
         if not changes:
             return []
         open_turns = questions.open_turns(self._ledger, checkpoint.machine)
         own = next((t for t in open_turns if t.session == checkpoint.session), None)
         interrupted = self._of_the_interrupted(checkpoint, changes)
+        for one in gap.checkpoints:
+            if one.session == checkpoint.session and own is not None:
+                named = {**self._named(one), **named}
+        workers = _at_work(gap, own)
         owned = []
         for change in changes:
             who, turn = INTERRUPTED, None
@@ -123,6 +140,8 @@ class Fold:
             session = turn.session if turn is not None else None
             if checkpoint.kind == moments.SHELL and turn is None:
                 session = checkpoint.session
+            if workers and change.path not in interrupted and change.path not in named:
+                who, turn, session = UNKNOWN, None, _only(workers)
             owned.append(
                 OwnedChange(
                     change.path,
@@ -230,6 +249,25 @@ def moved_to(turn: Turn, end: Checkpoint) -> Turn:
     phase = end.moment.phase
     ended = end.time if phase != moments.RUNNING else None
     return turn.replace(after=end.id, ended=ended, state=_STATES[phase])
+
+
+def _at_work(gap: Gap, own: Turn | None) -> set[SessionId | None]:
+    """Returns who may have changed files in a gap, beside the person; None for an operation.
+
+    Nobody, if all that expired belongs to the turn that is still open, or was made by hand.
+    """
+    found: set[SessionId | None] = {None} if gap.operations else set()
+    for one in gap.checkpoints:
+        is_own = own is not None and one.session == own.session and one.turn == own.number
+        if one.agent is not None and one.kind not in _NOT_EVENTS and not is_own:
+            found.add(one.session)
+    if found and own is not None:
+        found.add(own.session)
+    return found
+
+
+def _only(sessions: set[SessionId | None]) -> SessionId | None:
+    return next(iter(sessions)) if len(sessions) == 1 else None
 
 
 def _means(checkpoint: Checkpoint) -> str:

@@ -40,13 +40,14 @@ _HELD = 4000
 class Waiting:
     """One checkpoint or operation that is not indexed yet."""
 
-    __slots__ = ("_point", "commit", "id", "order", "ref")
+    __slots__ = ("_point", "commit", "has_expired", "id", "order", "ref")
 
     def __init__(self, ref: str, commit: bytes, point: Checkpoint | Operation) -> None:
         self.ref = ref
         self.commit = commit
         self.id: str = point.id
         self.order: Place = (*point.order, 0)
+        self.has_expired = isinstance(point, Checkpoint) and point.expired is not None
         self._point: Checkpoint | Operation | None = point
 
     def follow(self, before: Place) -> None:

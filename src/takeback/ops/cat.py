@@ -23,8 +23,8 @@ def cat(context: Context, checkpoint: Checkpoint, path: bytes) -> bytes:
             "the workspace itself is a directory; name a file in it",
             hint=("what changed in it: ", Command("diff", checkpoint.id, "--stat")),
         )
-    for root in (checkpoint.snapshot, checkpoint.saved):
-        entry = trees.lookup(store, bytes.fromhex(root), path) if root else None
+    for root in (checkpoint.tree, bytes.fromhex(checkpoint.saved or "")):
+        entry = trees.lookup(store, root, path) if root else None
         if entry is not None and not entry.is_directory:
             return store.blob(entry.oid)
         if entry is not None:
@@ -62,7 +62,9 @@ def cat_outside(context: Context, checkpoint: Checkpoint, path: bytes) -> bytes:
 
 def names_in(context: Context, checkpoint: Checkpoint, path: bytes) -> list[tuple[str, bool]]:
     """Returns the names in a directory of a checkpoint, and whether each is a directory."""
-    store, root = context.store, bytes.fromhex(checkpoint.snapshot)
+    if checkpoint.expired is not None:
+        return []
+    store, root = context.store, checkpoint.tree
     entry = trees.lookup(store, root, path) if path else None
     if path and (entry is None or not entry.is_directory):
         return []

@@ -11,6 +11,7 @@ from takeback.model.value import Value
 from takeback.ops.backlog import BATCH, Backlog
 from takeback.ops.indexing import Indexing, reads_now
 from takeback.ops.rewritten import Rewritten
+from takeback.store.expiry import all_trash
 from takeback.store.labels import read_labels
 from takeback.store.namespace import (
     EVERYTHING,
@@ -18,7 +19,6 @@ from takeback.store.namespace import (
     LOCAL,
     OPERATIONS,
     SESSIONS,
-    TRASH,
     is_log,
     listed,
 )
@@ -160,8 +160,9 @@ def _index_all(store: Store, ledger: Ledger, reporter: Reporter, there: _Refs, b
     rewritten = Rewritten(store, backlog.rewritten)
     backlog.leave_out(rewritten.known(ledger))
     # The fold over the turns needs the order in which things happened. If something came late, or a
-    # log was rewritten, everything is read again.
-    anew = any(map(is_log, backlog.rewritten)) or _is_late(ledger, backlog)
+    # log was rewritten, or files have expired, everything is read again.
+    anew = any(map(is_log, backlog.rewritten)) or rewritten.have_expired(ledger)
+    anew = anew or _is_late(ledger, backlog)
     if anew:
         tips, backlog = {}, Backlog(store, there.chains, {})
     indexing = Indexing(store, ledger, reporter, backlog.unread)
@@ -254,15 +255,15 @@ def _replaced(ledger: Ledger, backlog: Backlog, before: dict[str, str]) -> dict[
 
 
 def _forget_reached(store: Store, ledger: Ledger) -> None:
-    """Forgets the missing places that a ref leads to again, or was moved to."""
+    """Forgets the missing places that a ref leads to again, and those that a prune took away."""
     missing = missing_refs(ledger)
     if not missing:
         return
     refs = store.refs.list(EVERYTHING, damaged={})
-    dropped = {tip for ref, tip in refs.items() if ref.startswith(TRASH)}
+    dropped = {one for trash in all_trash(store) for one in trash.tips.items()}
     for ref, tip in missing:
         place = bytes.fromhex(tip)
-        if place in dropped or (ref in refs and leads_to(store, refs[ref], place)):
+        if (ref, place) in dropped or (ref in refs and leads_to(store, refs[ref], place)):
             forget_missing(ledger, ref, tip)
 
 

@@ -202,7 +202,7 @@ def write_child(
     write_checkpoint(
         PackSink(context.lock, disk_floor=context.policy.disk_floor),
         first,
-        read_coverage(context.store, target.commit),
+        None if target.expired is not None else read_coverage(context.store, target.commit),
         conversation=bytes.fromhex(child.tree),
         base=target.commit,
     )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.snapshot import Entry
     from takeback.ops.context import Context
+    from takeback.ops.request import Request
     from takeback.store.store import Store
 
 
@@ -39,13 +40,16 @@ def goal_of(store: Store, checkpoint: Checkpoint, about: str | None = None) -> G
     return Goal(checkpoint.snapshot, coverage, checkpoint.saved, about, checkpoint)
 
 
-def destination(context: Context, goal: Goal, family: frozenset[str]) -> Destination:
-    """Looks a goal up in the store.
+def destination(context: Context, request: Request) -> Destination:
+    """Looks the goal of a request up in the store; its snapshot only if files are to go there.
 
-    ``family`` are the sessions that continued from it: what their tools saved also counts.
+    The family are the sessions that continued from it: what their tools saved also counts.
+    Raises Expired if files are wanted that are not kept any more.
     """
-    tree = bytes.fromhex(goal.tree)
-    held, saved = Held(context.store, tree), _saved(context, goal, family)
+    goal, tree = request.goal, b""
+    if request.scope.files:
+        tree = bytes.fromhex(goal.tree) if goal.checkpoint is None else goal.checkpoint.tree
+    held, saved = Held(context.store, tree), _saved(context, goal, request.facts.family)
     return Destination(goal, tree, held, saved, Vouching(goal, held, saved))
 
 

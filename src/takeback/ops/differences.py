@@ -46,12 +46,9 @@ class Differences:
     def compare(self) -> None:
         """Compares what was captured with the tree of the goal, and looks beside both."""
         leading = self._leading()
-        found = trees.diff(
-            self._store, self._captured.tree, self._going.tree, on_damage=self._note_damage
-        )
         self.changes = {
             change.path: change
-            for change in found
+            for change in self._between()
             if self._scope.holds(change.path)
             or (change.path in leading and _makes_directory(change))
         }
@@ -59,6 +56,13 @@ class Differences:
             self.changes.pop(path, None)
         self.changes.update((change.path, change) for change in self._ignored_changes())
         self._take_back()
+
+    def _between(self) -> Iterator[Change]:
+        if not self._scope.files:
+            return iter(())
+        return trees.diff(
+            self._store, self._captured.tree, self._going.tree, on_damage=self._note_damage
+        )
 
     def _note_damage(self, path: bytes, error: StoreDamaged) -> None:
         """A directory cannot be read in one of the snapshots: nothing in it is touched."""

@@ -185,6 +185,8 @@ def _ignored(
     found = set(saved_since(context.store, target, family).inside)
     previous = target
     for checkpoint in later:
+        if checkpoint.expired is not None:  # whose doing it was is not known any more
+            continue
         within = checkpoint.turn is not None and checkpoint.kind != UNDO
         begun = checkpoint.kind == PROMPT and not checkpoint.unfinished
         if within and not begun and previous.saved != checkpoint.saved:

@@ -31,7 +31,7 @@ def new_gaps(store: Store, before: Checkpoint | None, coverage: Coverage) -> str
     if before is None:
         let_go = []
     elif let_go:  # by the user's own rule; what no snapshot had is not news
-        held = Held(store, bytes.fromhex(before.snapshot))
+        held = Held.of(store, before)
         let_go = [item for item in let_go if item.path in held]
     said = []
     if lacking:

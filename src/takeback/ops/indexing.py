@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from takeback.ledger import gaps
 from takeback.ledger import sessions as questions
+from takeback.ledger.ledger import Gap
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.operation import Move
 from takeback.model.timeline import COMMAND, SHELL, OwnedChange
 from takeback.model.turn import FORK
 from takeback.ops.attempt import Spoilt, attempt
-from takeback.ops.attribute import Fold
+from takeback.ops.attribute import Fold, Indexed
 from takeback.ops.backlog import decoded
 from takeback.ops.compare import changed
 from takeback.store.namespace import is_log, session_of
@@ -50,6 +51,7 @@ class Indexing:
         ledger = self._ledger
         position = ledger.last_position() + 1
         states: dict[str, str | None] = {}  # what is in the files of each machine
+        expired: dict[str, Gap] = {}  # and what has expired since
         fold = Fold(ledger, self._store.location.root)
         uncounted = []
         for waiting in batch:
@@ -58,26 +60,40 @@ class Indexing:
                 continue
             if point.machine not in states:
                 states[point.machine] = ledger.state_now(point.machine, point.sequence)
-            state = states[point.machine]
+                expired[point.machine] = ledger.gap_now(point.machine, point.sequence)
+            state, gap = states[point.machine], expired[point.machine]
             if not isinstance(point, Checkpoint):
                 # only a newer takeback can read what it did in its own way
                 if isinstance(point, Move) and self._add_operation(point, position, waiting):
-                    states[point.machine] = point.after
+                    if self._is_lost(point):
+                        ledger.note_expired(point.id, position, point.machine)
+                        expired[point.machine] = gap.replace(operations=True)
+                    else:
+                        states[point.machine], expired[point.machine] = point.after, Gap()
                     position += 1
                 continue
             is_copy = state is not None and _is_copy(point)
+            if point.expired is not None:  # no files to compare with what came before or after
+                if self._add_checkpoint(fold, Indexed(point, position, [], Gap()), waiting):
+                    ledger.note_expired(point.id, position, point.machine)
+                    position += 1
+                    if not is_copy:
+                        more = (*gap.checkpoints, point)
+                        expired[point.machine] = gap.replace(checkpoints=more)
+                continue
             # a copy belongs to another state: no file was changed for it; a first one has nothing
             # to be compared with
             old = point.snapshot if is_copy or state is None else state
             changes = self._changes(old, point, waiting)
-            if not self._add_checkpoint(fold, point, position, changes, waiting):
+            found = Indexed(point, position, changes, Gap() if is_copy else gap)
+            if not self._add_checkpoint(fold, found, waiting):
                 continue
             if changes:
                 row = gaps.Uncounted(point.id, gaps.CHECKPOINT, old, point.snapshot)
                 uncounted.append(row)
             position += 1
             if not is_copy:
-                states[point.machine] = point.snapshot
+                states[point.machine], expired[point.machine] = point.snapshot, Gap()
         gaps.note_unfolded(ledger, fold.touched)
         gaps.note_uncounted(ledger, uncounted)
         for lacking in self._lacking[self._written :]:
@@ -101,26 +117,29 @@ class Indexing:
             self._lack(waiting, gaps.CHANGES, spoilt, point.id)
             return []
 
-    def _add_checkpoint(
-        self,
-        fold: Fold,
-        point: Checkpoint,
-        position: int,
-        changes: list[CountedChange],
-        waiting: Waiting,
-    ) -> bool:
+    def _add_checkpoint(self, fold: Fold, found: Indexed, waiting: Waiting) -> bool:
         ledger = self._ledger
         try:
-            attempt(lambda: ledger.all_or_nothing(lambda: fold.add(point, position, changes)))
+            attempt(lambda: ledger.all_or_nothing(lambda: fold.add(found)))
         except Spoilt as spoilt:
             try:  # the commit's own record is worth a row, whatever else fails
-                attempt(lambda: ledger.all_or_nothing(lambda: fold.add_bare(point, position)))
+                attempt(lambda: ledger.all_or_nothing(lambda: fold.add_bare(found)))
             except Spoilt:
                 self._lack(waiting, gaps.ROW, spoilt)
                 return False
-            self._lack(waiting, gaps.ROW, spoilt, point.id)
-            changes.clear()
+            self._lack(waiting, gaps.ROW, spoilt, found.checkpoint.id)
+            found.changes.clear()
         return True
+
+    def _is_lost(self, operation: Move) -> bool:
+        """Tells whether the state that an operation left is kept no longer.
+
+        It is kept as long as its undo snapshot has its files: no ref leads to it by itself.
+        """
+        before = self._ledger.by_id(operation.before)
+        if before is not None and before.expired is not None:
+            return True
+        return not self._store.packs.has(bytes.fromhex(operation.after))
 
     def _add_operation(self, operation: Move, position: int, waiting: Waiting) -> bool:
         def write() -> None:
@@ -161,7 +180,7 @@ class Indexing:
             return []
         ends = ledger.by_id(turn.before), ledger.by_id(turn.after)
         questions.set_turn_changes(ledger, id, ())
-        if ends[0] is None or ends[1] is None:
+        if ends[0] is None or ends[1] is None or ends[0].expired or ends[1].expired:
             return []
         old, new = ends[0].snapshot, ends[1].snapshot
         found = changed(self._store, bytes.fromhex(old), bytes.fromhex(new))

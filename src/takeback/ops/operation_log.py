@@ -10,7 +10,7 @@ state.
 from __future__ import annotations
 
 from takeback.errors import Command, NoSuchCheckpoint
-from takeback.model.operation import FORK, REDO, UNDO, Move, history, moves
+from takeback.model.operation import FORK, REDO, UNDO, Move, Pruned, history, moves
 from takeback.model.value import Value
 from takeback.visible import shown
 
@@ -48,12 +48,24 @@ class Logged(Value):
     def about(self) -> str:
         """Says in words what it did; fit to be shown anywhere."""
         done = self.operation
+        if isinstance(done, Pruned):
+            return _pruned(done)
         if not isinstance(done, Move):
             return "by a newer takeback, which knows what it did"
         if done.kind in (UNDO, REDO):
             return "of an operation that is lost" if self.of is None else f"of {named(self.of)}"
         where = f", into {shown(done.directory)}" if done.directory is not None else ""
         return f"{'from' if done.kind == FORK else 'to'} {shown(done.where)}{where}"
+
+
+def _pruned(done: Pruned) -> str:
+    if done.restored:
+        return f"of {_checkpoints(len(done.restored))}, brought back from the trash"
+    return f"of {_checkpoints(done.dropped)}, into the trash"
+
+
+def _checkpoints(number: int) -> str:
+    return "1 checkpoint" if number == 1 else f"{number:,} checkpoints"
 
 
 def named(operation: Move) -> str:
@@ -96,6 +108,11 @@ def find_operation(operations: Sequence[Operation], text: str) -> Move:
 
 
 def _known(operation: Operation) -> Move:
+    if isinstance(operation, Pruned):
+        raise NoSuchCheckpoint(
+            f"{operation.id} moved no files here: it was a prune {_pruned(operation)}",
+            hint=("to bring them back: ", Command("prune", "--restore", operation.id)),
+        )
     if not isinstance(operation, Move):
         raise NoSuchCheckpoint(
             f"what was there around the {shown(operation.kind)} {operation.id} is known to a newer "

@@ -149,8 +149,17 @@ def warnings(context: Context, request: Request) -> tuple[str, ...]:
         return ()
     files = request.scope.files
     line = branch_line(context, then) or _staged_line(context, then) if files else None
-    amid = None if then.amid is None else f"{then.id} was {AMID}: {_MIXTURE}"
-    return tuple(text for text in (line, amid) if text is not None)
+    return tuple(text for text in (line, *about_its_files(then)) if text is not None)
+
+
+def about_its_files(target: Checkpoint) -> tuple[str, ...]:
+    """Returns what is not as it should be with the files of a checkpoint."""
+    found = []
+    if target.expired is not None:
+        found.append(f"the files of {target.id} have expired: those that are here stay")
+    if target.amid is not None:
+        found.append(f"{target.id} was {AMID}: {_MIXTURE}")
+    return tuple(found)
 
 
 def branch_line(context: Context, target: Checkpoint) -> str | None:

@@ -30,7 +30,7 @@ def remembered(store: Store, place: str) -> StatCache:
         coverage = read_coverage(store, newest.commit)
     except StoreDamaged:
         coverage = Coverage()
-    pending = [(b"", bytes.fromhex(newest.snapshot))]
+    pending = [(b"", newest.tree)]
     while pending:
         path, tree = pending.pop()
         entries = _entries(store, tree)
@@ -57,9 +57,10 @@ def remembered(store: Store, place: str) -> StatCache:
 
 
 def _newest(store: Store) -> Checkpoint | None:
-    """Returns the newest checkpoint of all sessions; unreadable ones are skipped."""
+    """Returns the newest checkpoint of all sessions that can be read and has its files."""
     tips = store.refs.list(SESSIONS, damaged={}).values()
-    found = [next(checkpoints_back(store, tip), None) for tip in tips]
+    lines = (checkpoints_back(store, tip) for tip in tips)
+    found = [next((one for one in line if one.expired is None), None) for line in lines]
     return max(
         (checkpoint for checkpoint in found if checkpoint is not None),
         key=lambda checkpoint: checkpoint.sequence,

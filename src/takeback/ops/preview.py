@@ -30,20 +30,26 @@ LARGEST = 8 << 20
 def states(ledger: Ledger, checkpoint: Checkpoint) -> Between:
     """Returns the states before and after a prompt, or before and at a plain checkpoint.
 
-    Raises NoSuchCheckpoint if one of them is no longer kept.
+    Raises NoSuchCheckpoint, or Expired, if one of them is no longer kept.
     """
     turn = questions.turn_by_id(ledger, checkpoint.id)
     if checkpoint.kind == STEER:
         caused = steps.after_steer(ledger, checkpoint.id)
         last = ledger.by_id(caused[-1]) if caused else None
-        return Between(checkpoint.snapshot, (last or checkpoint).snapshot)
+        return _between(checkpoint, last or checkpoint)
     if turn is None:
         before = ledger.state_before(checkpoint)
-        return Between(before or checkpoint.snapshot, checkpoint.snapshot)
+        return _between(checkpoint, checkpoint, before)
     ends = [ledger.by_id(turn.before), ledger.by_id(turn.after)]
     if ends[0] is None or ends[1] is None:
         raise NoSuchCheckpoint(f"not both ends of the turn of {checkpoint.id} are kept")
-    return Between(ends[0].snapshot, ends[1].snapshot)
+    return _between(ends[0], ends[1])
+
+
+def _between(old: Checkpoint, new: Checkpoint, state: SnapshotId | None = None) -> Between:
+    """Returns two states, the older one ``state`` if it is given; raises Expired."""
+    was = SnapshotId(old.tree.hex()) if state is None else state
+    return Between(was, SnapshotId(new.tree.hex()))
 
 
 def preview(context: Context, request: Request) -> Preview:

@@ -177,7 +177,9 @@ class _Step:
     def adds_nothing(self, captured: Captured) -> bool:
         """True if the place already exists: a second start, a round that only read."""
         assert self.moment is not None
-        if self.newest is None or captured.snapshot != self.newest.snapshot:
+        if self.newest is None or self.newest.expired is not None:
+            return False
+        if captured.snapshot != self.newest.snapshot:
             return False
         if self.moment.unfinished or self.moment.phase != self.newest.moment.phase:
             return False

@@ -25,6 +25,7 @@ from takeback.ops.facts import until_now
 from takeback.ops.failures import Translated
 from takeback.ops.journal_entry import JournalEntry
 from takeback.ops.plan import describe
+from takeback.ops.preconditions import about_its_files
 from takeback.ops.prepare import prepare
 from takeback.ops.receive import record_waiting
 from takeback.store import journal
@@ -84,8 +85,9 @@ def rewind(
     if made.is_empty and request.kind in GOES and _is_there(cut, request.facts):
         nothing = nothing_done(request.kind, request.goal, made.left_alone, scope=request.moves)
         return nothing if cut is None else _with_cut(nothing, cut)
-    if request.goal.amid is not None and shown is None:  # a plan that was shown has said so
-        context.reporter.note(made.warnings[-1])
+    if shown is None and request.goal.checkpoint is not None:  # a plan that was shown has said so
+        for line in about_its_files(request.goal.checkpoint):
+            context.reporter.note(line)
     operation = _operation(context, request)
     before = _undo_snapshot(context, captured, request, changes, operation.id)
     operation = operation.replace(

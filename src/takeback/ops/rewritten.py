@@ -1,6 +1,6 @@
 """Rewritten: a session whose chain was rewritten costs the ledger that session, not everything.
 
-        before   a1 - a2 - a3 - a4        a2 was pruned: a3 and a4 are the same checkpoints, in
+        before   a1 - a2 - a3 - a4        a2 is gone: a3 and a4 are the same checkpoints, in
         now      a1 - a3' - a4'           other commits
 
 What is gone is removed. What was found changed there is now found at the next checkpoint on that
@@ -42,6 +42,20 @@ class Rewritten:
             found.update(waiting for waiting in chain if waiting.id in ids)
         return found
 
+    def have_expired(self, ledger: Ledger) -> bool:
+        """Tells whether checkpoints lost their files, or got them back.
+
+        Then what changed is found elsewhere, and who did it cannot be told as before: all of it is
+        read again, so that it is the same as in a new ledger.
+        """
+        known = ledger.expired()
+        return any(
+            waiting.has_expired != (waiting.id in known)
+            for chain in self._chains.values()
+            for waiting in chain
+            if ledger.has_point(waiting.id)
+        )
+
     def settle(self, ledger: Ledger) -> dict[str, str | None]:
         """Updates the ledger to what is left of them; returns how far each is indexed then."""
         tips: dict[str, str | None] = {}
@@ -70,7 +84,7 @@ class Rewritten:
         """Moves the changes of a checkpoint that is gone to the next one."""
         id = removal.next_after(ledger, gone.position, machine)
         heir = None if id is None else ledger.by_id(id)
-        if heir is None:
+        if heir is None or heir.expired is not None:
             return
         old = ledger.state_before(heir)
         if old is None:  # the first of all has nothing to be compared with

@@ -101,7 +101,7 @@ def open_states(context: Context, ledger: Ledger, is_over: IsOver) -> dict[str, 
         state = turn.state
         if newest is not None and session is not None:
             here = newest.machine == context.store.machine
-            there = here and _works(newest, session.last_event, now)
+            there = here and is_at_work(newest, session.last_event, now)
             if state == RUNNING and not (there and not is_over(newest)):
                 state = LEFT_UNFINISHED
             elif state == BACKGROUND and not there:
@@ -117,7 +117,7 @@ def as_it_stands(turn: Turn | None, states: Mapping[str, TurnState]) -> Turn | N
     return turn.replace(state=states[turn.id])
 
 
-def _works(newest: Checkpoint, spoke: float, now: float) -> bool:
+def is_at_work(newest: Checkpoint, spoke: float, now: float) -> bool:
     """Tells whether the agent of a session with an open turn still exists."""
     if newest.process is not None and can_be_seen(newest.process):
         return is_alive(newest.process)
@@ -141,7 +141,7 @@ def calling_turn(
                 if not (caller.is_in(newest) and _is_unended(store, newest)):
                     continue
                 named = newest.session in caller.sessions and now - newest.time < _SILENT_FOR
-                if named or _works(newest, newest.time, now):
+                if named or is_at_work(newest, newest.time, now):
                     background = newest.moment.phase == moments.BACKGROUND
                     prompt = _prompt(store, newest)
                     return RunningTurn(newest.session, newest.agent or "", prompt, background)

@@ -43,7 +43,8 @@ def save_before(context: LockedContext, event: AgentEvent) -> None:
         return
     session = session_id(event.agent, event.session)
     newest = newest_checkpoint(context.store, session)
-    held = bytes.fromhex(newest.snapshot) if newest is not None else EMPTY_TREE
+    is_kept = newest is not None and newest.expired is None
+    held = newest.tree if newest is not None and is_kept else EMPTY_TREE
     sink = PackSink(context.lock, disk_floor=context.policy.disk_floor)
     saved = Saved({}, {})
     base = to_bytes(event.directory)
@@ -53,7 +54,7 @@ def save_before(context: LockedContext, event: AgentEvent) -> None:
                 key = context.workspace.resolved(path, base=base)
             except ValueError:
                 key = b""
-            if key and newest is not None and _is_held(context, sink, held, key):
+            if key and is_kept and _is_held(context, sink, held, key):
                 continue
             full = os.path.normpath(os.path.join(base, path))
             entry = _kept(context, sink, full)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 
-from takeback.errors import StoreDamaged
+from takeback.errors import Expired, StoreDamaged
 from takeback.git.objects import is_tree
 from takeback.ledger import sessions as questions
 from takeback.model.change import ADDED
@@ -101,8 +101,8 @@ def _before(
 
 def _holds(context: Context, place: Checkpoint, path: bytes) -> bool:
     try:
-        return trees.lookup(context.store, bytes.fromhex(place.snapshot), path) is not None
-    except StoreDamaged:
+        return trees.lookup(context.store, place.tree, path) is not None
+    except (StoreDamaged, Expired):
         return False
 
 
@@ -147,7 +147,7 @@ class _Contents:
 
     def _versions(self, checkpoint: Checkpoint) -> Iterator[tuple[bytes, bytes]]:
         """Yields the files of a snapshot that no newer one has: path and blob."""
-        waiting = [(b"", bytes.fromhex(checkpoint.snapshot))]
+        waiting = [(b"", checkpoint.tree)] if checkpoint.expired is None else []
         while waiting:
             prefix, tree = waiting.pop()
             if tree in self._seen:

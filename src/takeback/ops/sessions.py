@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.ids import SessionId
+    from takeback.model.ids import CheckpointId, SessionId
     from takeback.model.operation import Move, Operation
     from takeback.model.timeline import OwnedChange, Session, Turn, TurnState
     from takeback.ops.context import Context
@@ -131,6 +131,8 @@ class Node(Value):
     amid: str | None = None
     """The interrupted operation during which the checkpoint before the turn was taken."""
     elsewhere: tuple[Elsewhere, ...] = ()
+    expired: float | None = None
+    """When the files of the checkpoint before the turn were dropped."""
 
 
 _DEEPEST = 40
@@ -147,6 +149,7 @@ class _Around(Value):
     amid: Mapping[str, str]
     states: Mapping[str, TurnState]
     elsewhere: Mapping[str, list[Elsewhere]]
+    expired: Mapping[CheckpointId, float]
 
 
 def tree(context: Context, ledger: Ledger, *, is_over: IsOver) -> list[Node]:
@@ -160,6 +163,7 @@ def tree(context: Context, ledger: Ledger, *, is_over: IsOver) -> list[Node]:
         questions.amid(ledger),
         open_states(context, ledger, is_over),
         _elsewhere(ledger, moves(known_operations(context.store))),
+        ledger.expired(),
     )
     below: dict[SessionId | str, list[Session]] = {}
     roots = []
@@ -217,7 +221,8 @@ def _node(
         here = around.here[1] if around.here is not None and around.here[0] == turn.id else None
         amid, stands = around.amid.get(turn.before), as_it_stands(turn, around.states)
         beside = tuple(around.elsewhere.get(turn.id, ()))
-        turns.append(Node(session, stands, changes, here, nodes(turn.id), amid, beside))
+        expired = around.expired.get(turn.before)
+        turns.append(Node(session, stands, changes, here, nodes(turn.id), amid, beside, expired))
     beside = tuple(around.elsewhere.get(session.id, ()))
     return Node(session, None, (), None, (*turns, *nodes(session.id)), elsewhere=beside)
 

@@ -38,7 +38,7 @@ def situation(context: Context, captured: Captured, request: Request, *, save: b
     return Situation(
         store=context.store,
         captured=captured,
-        going=destination(context, request.goal, request.facts.family),
+        going=destination(context, request),
         scope=request.wanted,
         now=now,
         safe=Safekeeping(context.workspace.fd, captured.sink, now, save=save),

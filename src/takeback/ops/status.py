@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from takeback.model.checkpoint import UNDO
 from takeback.model.operation import history
 from takeback.model.value import Value
@@ -14,6 +12,7 @@ from takeback.ops.standing import Dirty, Standing, standing
 from takeback.ops.warnings import warnings
 from takeback.ops.whose import in_use
 from takeback.store import failures, journal, pending
+from takeback.store.disk import size_on_disk
 from takeback.store.failures import Failure
 from takeback.store.operations import read_operations
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.ops.context import Context
     from takeback.ops.finding import Finding
-    from takeback.store.store import Store
 
 _DAY = 86400
 
@@ -61,10 +59,12 @@ class Status(Value):
     recording_off_by: str | None = None
     warnings: tuple[Finding, ...] = ()
     """What is wrong with the store, its disk or the hooks, one line each."""
+    expired: int = 0
+    """Checkpoints whose files were dropped."""
 
     @property
     def over_budget(self) -> bool:
-        return self.bytes > self.budget
+        return 0 < self.budget < self.bytes
 
 
 def status(
@@ -73,7 +73,7 @@ def status(
     """Only reads. ``home`` is where the log of all hooks is."""
     store = context.store
     checkpoints, snapshots, sessions = ledger.counts()
-    size = _size(store, context.clock.now() - _DAY)
+    size = size_on_disk(store, since=context.clock.now() - _DAY)
     failed = failures.unseen(store, home, context.workspace.root)
     damaged: list[str] = []
     stacks = history(read_operations(store, damaged))
@@ -88,7 +88,7 @@ def status(
         sessions=sessions,
         bytes=size.all,
         growth=size.young,
-        budget=context.policy.store_budget,
+        budget=context.policy.max_bytes,
         newest=newest[0] if newest else None,
         can_undo=len(stacks.undo),
         can_redo=len(stacks.redo),
@@ -98,6 +98,7 @@ def status(
         running=running_turns(context, ledger, is_over),
         disagree=_disagreeing(sessions_of(context, ledger, is_over=is_over)),
         snapshot_bytes=size.snapshots,
+        expired=len(ledger.expired()),
         standing=standing(context, ledger),
         warnings=tuple(warnings(context, ledger)),
     )
@@ -130,28 +131,3 @@ def _disagreeing(entries: list[SessionEntry]) -> tuple[SessionEntry, ...]:
     used = {session.id for session in in_use([entry.session for entry in entries])}
     stale = (entry for entry in entries if entry.disagrees is not None)
     return tuple(e for e in stale if e.session.id in used or not e.session.last_event)
-
-
-class _Size(Value):
-    all: int
-    snapshots: int
-    young: int
-
-
-def _size(store: Store, since: float) -> _Size:
-    """Returns the bytes on disk, those of snapshots, and those of them newer than ``since``."""
-    total = snapshots = young = 0
-    objects = os.path.join(store.git_dir, "objects")
-    for base, _, names in os.walk(store.directory):
-        is_object = base == objects or base.startswith(objects + os.sep)
-        for name in names:
-            try:
-                found = os.lstat(os.path.join(base, name))
-            except OSError:
-                continue
-            used = found.st_blocks * 512
-            total += used
-            if is_object:
-                snapshots += used
-                young += used if found.st_mtime > since else 0
-    return _Size(total, snapshots, young)

@@ -253,7 +253,8 @@ def show(context: Context, ledger: Ledger, checkpoint: Checkpoint, *, is_over: I
     for step in (shown, *parts):
         for tool in step.checkpoint.tools:
             counts[tool.name] = counts.get(tool.name, 0) + 1
-    not_held = read_coverage(store, checkpoint.commit).not_held
+    kept = checkpoint.expired is None
+    not_held = read_coverage(store, checkpoint.commit).not_held if kept else ()
     outside = beyond(context.workspace, [step.checkpoint for step in (shown, *parts)])
     return Shown(shown, not_held, tuple(counts.items()), parts, outside)
 

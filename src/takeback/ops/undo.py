@@ -61,6 +61,8 @@ def _made(context: Context, step: Step, goal: Goal) -> Iterator[Change]:
     A later ignore rule would hide it from the capture, and undo would leave it. What the state
     before does not vouch for may have existed and must not be removed.
     """
+    if goal.checkpoint is not None and goal.checkpoint.expired is not None:
+        return  # going there is refused
     store, paths = context.store, step.operation.paths
     before, after = bytes.fromhex(goal.tree), bytes.fromhex(step.last.after)
     for change in trees.diff(store, before, after, on_damage=lambda path, error: None):

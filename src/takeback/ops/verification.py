@@ -82,7 +82,7 @@ class Verification:
 
     def touched(self) -> tuple[Change, ...]:
         """Returns what was done that the snapshots before and after do not show in the scope."""
-        held = Held(self._context.store, bytes.fromhex(self._before.snapshot))
+        held = Held.of(self._context.store, self._before)
         return tuple(
             change.replace(old=_bare(change.old), new=_bare(change.new))
             for path, change in sorted(self._done.items())

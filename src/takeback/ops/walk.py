@@ -81,7 +81,8 @@ class Walk:
         try:
             record = read_record(self._store, oid)
             checkpoint = checkpoint_of(record)
-            read_coverage(self._store, oid)
+            if checkpoint.expired is None:
+                read_coverage(self._store, oid)
         except StoreDamaged as error:
             id = self._names.get(oid)
             what = whose if id is None else f"checkpoint {id}"
@@ -91,7 +92,8 @@ class Walk:
         self._reporter.progress("checking checkpoints", self.checkpoints, 0)
         name = f"checkpoint {checkpoint.id}"
         files = _Owner(name, checkpoint.id)
-        self._look(files, bytes.fromhex(checkpoint.snapshot), snapshot=True)
+        if checkpoint.expired is None:
+            self._look(files, checkpoint.tree, snapshot=True)
         if checkpoint.saved:
             self._look(files, bytes.fromhex(checkpoint.saved))
         conversation = conversation_tree(record)

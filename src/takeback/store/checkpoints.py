@@ -40,15 +40,16 @@ _LONGEST_COVERAGE = 1 << 28
 def write_checkpoint(
     sink: PackSink,
     checkpoint: Checkpoint,
-    coverage: Coverage,
+    coverage: Coverage | None,
     *,
     conversation: bytes | None = None,
     base: bytes | None = None,
 ) -> Checkpoint:
     """Keeps a checkpoint and returns it with its commit.
 
-    ``conversation`` is the tree of the transcript's bytes. The first checkpoint of a session
-    that descends from another has the one it came from, ``base``, as its parent.
+    ``coverage`` is None for one that has expired: it is the copy of another whose files are not
+    kept any more. ``conversation`` is the tree of the transcript's bytes. The first checkpoint of a
+    session that descends from another has the one it came from, ``base``, as its parent.
 
     On disk afterwards: the pack, flushed; then the ref of the saved files; then, as the
     commit point, the ref of the session. A crash before that leaves no checkpoint. The
@@ -62,18 +63,24 @@ def write_checkpoint(
         sequence=locked.next_sequence(above=checkpoint.sequence),
         machine=locked.machine,
     )
-    if bytes.fromhex(checkpoint.snapshot) == EMPTY_TREE:
-        sink.add(TREE, b"")
-    entries = [(DIRECTORY, FILES, bytes.fromhex(checkpoint.snapshot))]
-    coverage_id = sink.add(BLOB, coverage.encode())
-    entries.append((0o100644, _COVERAGE, coverage_id))
+    meta, entries = checkpoint.encode(), list[tuple[int, bytes, bytes]]()
+    if coverage is None:
+        meta["snapshot"] = checkpoint.snapshot
+    else:
+        if checkpoint.tree == EMPTY_TREE:
+            sink.add(TREE, b"")
+        meta["not_held"] = len(coverage.not_held)
+        entries = [
+            (DIRECTORY, FILES, checkpoint.tree),
+            (0o100644, _COVERAGE, sink.add(BLOB, coverage.encode())),
+        ]
     if conversation is not None:
         entries.append((DIRECTORY, CONVERSATION, conversation))
     local_tip, local = _write_saved(store, sink, checkpoint)
     parent = tip or base or _newest_tip(store, checkpoint.session)
     commit = write_record(
         sink,
-        {**checkpoint.encode(), "not_held": len(coverage.not_held)},
+        meta,
         parents=() if parent is None else (parent,),
         time=checkpoint.time,
         message=_message(checkpoint),

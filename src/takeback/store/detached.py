@@ -1,4 +1,4 @@
-"""Starts work that outlives the command: combining packs, a long first capture."""
+"""Starts work that outlives the command: combining packs, a long first capture, a sweep."""
 
 from __future__ import annotations
 
@@ -18,32 +18,33 @@ os.closerange(3, 1 << 16)
 sys.path.insert(0, sys.argv[1])
 os.chdir(sys.argv[2])
 from importlib import import_module
-import_module(sys.argv[3]).main(sys.argv[2])
+getattr(import_module(sys.argv[3]), sys.argv[4])(sys.argv[2])
 """
 _KEPT = tuple(map(os.fsdecode, handover.PLACES))
 
 
-def start(store: Store, module: str) -> None:
-    """Calls ``main`` of a module with the store's directory; a failure goes to the store's log."""
+def start(store: Store, module: str, function: str = "main") -> None:
+    """Calls a function of a module with the store's directory; a failure goes to its log."""
     try:
-        spawn(module, store.directory)
+        spawn(module, store.directory, function)
     except OSError as error:
         log.append(store, f"{module} could not be started: {error}")
 
 
-def spawn(module: str, directory: str) -> None:
-    """Calls ``main`` of a module with and in a directory, in a process that inherits nothing.
+def spawn(module: str, directory: str, function: str = "main") -> None:
+    """Calls a function of a module with and in a directory, in a process that inherits nothing.
 
     No descriptor, no blocked or ignored signal, and only the variables that say where things are.
     """
     from takeback.c_modules import signal  # not needed at every hook
 
+    here = _package_directory()
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     environ = {key: os.environ[key] for key in _KEPT if key in os.environ}
     try:
         os.posix_spawn(
             sys.executable,
-            [sys.executable, "-I", "-c", _PROGRAM, _package_directory(), directory, module],
+            [sys.executable, "-I", "-c", _PROGRAM, here, directory, module, function],
             environ,
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, null, 0),

@@ -20,13 +20,16 @@ from takeback.errors import StoreDamaged
 from takeback.git.objects import COMMIT, encode_commit
 from takeback.model.ids import CheckpointId, SessionId
 from takeback.model.value import Value
+from takeback.store.chains import refs_of
 from takeback.store.checkpoints import CONVERSATION, FILES
 from takeback.store.namespace import (
     LABELS,
+    LOCAL,
+    SESSIONS,
     TRASH,
+    by_machine,
     labelled_by,
-    local_ref,
-    session_ref,
+    session_of,
     trash_ref,
 )
 from takeback.store.records import META, chain, read_record, write_record
@@ -36,9 +39,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from typing import Any
 
-    from takeback.ports import ObjectSink
+    from takeback.store.chains import Chain, Chains
     from takeback.store.locked import Locked
     from takeback.store.records import Record
+    from takeback.store.sink import PackSink
     from takeback.store.store import Store
 
     Content = tuple[dict[str, Any], dict[bytes, tuple[int, bytes]]]
@@ -56,18 +60,22 @@ class Trash(Value):
     dropped: dict[SessionId, tuple[CheckpointId, ...]]
     tips: dict[str, bytes]
 
+    def refs_of(self, session: SessionId, kind: str) -> list[str]:
+        """Returns the refs of a session, of a kind, that it has the tips of."""
+        return [ref for ref in refs_of(session, self.tips) if ref.startswith(kind)]
+
 
 class Rewriting:
     """Writes the chains of some sessions anew; no ref moves before ``finish``.
 
-    A session has to come after the one that it descends from, since it begins there.
+    A session has to come after the one that it descends from, since it begins there. ``chains``
+    is what the refs lead to now.
     """
 
-    def __init__(self, locked: Locked, sink: ObjectSink) -> None:
-        self._locked = locked
+    def __init__(self, sink: PackSink, chains: Chains) -> None:
+        self._locked = sink.locked
         self._sink = sink
-        self._commits: dict[bytes, bytes] = {}
-        """The new commit of each that was written anew."""
+        self._chains = chains
         self._checkpoints: dict[str, bytes] = {}
         """The commit that each checkpoint has now."""
         self._moves: dict[str, tuple[bytes | None, bytes | None]] = {}
@@ -75,44 +83,56 @@ class Rewriting:
     def session(self, session: SessionId, replace: Replace) -> None:
         """Writes a session anew with other contents where ``replace`` gives them.
 
-        Raises StoreDamaged if not all of it reads: what cannot be read cannot be kept.
+        What two of its refs have in common comes out the same for both.
         """
-        store, ref = self._locked.store, session_ref(session)
-        tip = store.refs.read(ref)
-        own, base = [], None
-        for record in chain(store, tip):
-            if record.meta.get("session") != session:
-                base = record.oid
-                break
-            own.append(record)
-        self._move(ref, tip, self._anew(reversed(own), replace, base))
+        for ref in refs_of(session, self._chains.checkpoints):
+            found = self._chains.checkpoints[ref]
+            self._move(ref, found.tip, self._anew(found.records, replace, self._base(found)))
+
+    def _base(self, found: Chain) -> bytes | None:
+        """Returns where a session begins: at its parent's checkpoint as that is now."""
+        if found.base is None:
+            return None
+        return self._checkpoints.get(str(found.base.meta.get("id")), found.base.oid)
 
     def local(self, session: SessionId, keep: Callable[[Record], bool]) -> None:
         """Writes what a session saved for this machine anew, without what is not to be kept."""
-        store, ref = self._locked.store, local_ref(session)
-        tip = store.refs.read(ref)
-        records = list(chain(store, tip))
-        kept = [record for record in reversed(records) if keep(record)]
-        if len(kept) < len(records):
-            self._move(ref, tip, self._anew(kept, lambda record: None, None))
+        for ref in refs_of(session, self._chains.local):
+            found = self._chains.local[ref]
+            if not all(map(keep, found.records)):
+                kept = [record for record in found.records if keep(record)]
+                self._move(ref, found.tip, self._anew(kept, unchanged, None))
 
     def drop(self, session: SessionId) -> None:
         """Takes a whole session away."""
-        for ref in (session_ref(session), local_ref(session)):
-            self._move(ref, self._locked.store.refs.read(ref), None)
+        for known in (self._chains.checkpoints, self._chains.local):
+            for ref in refs_of(session, known):
+                self._move(ref, known[ref].tip, None)
 
-    def continue_from(self, ref: str, tip: bytes) -> None:
-        """Puts an earlier tip below what a ref has now, or in its place if it has nothing."""
-        store = self._locked.store
-        now = store.refs.read(ref)
-        records = list(chain(store, now))
-        self._move(ref, now, self._anew(reversed(records), lambda record: None, tip))
+    def rejoin(self, session: SessionId, trash: Trash) -> None:
+        """Puts a session back that is in the trash whole; what was recorded of it since follows."""
+        for ref in trash.refs_of(session, SESSIONS):
+            self._rejoin(ref, self._chains.checkpoints.get(ref), trash.tips[ref])
+        self.rejoin_local(session, trash)
+
+    def rejoin_local(self, session: SessionId, trash: Trash) -> None:
+        """Puts what a session had saved for this machine back, below what it saved since."""
+        for ref in trash.refs_of(session, LOCAL):
+            self._rejoin(ref, self._chains.local.get(ref), trash.tips[ref])
+
+    def _rejoin(self, ref: str, now: Chain | None, old: bytes) -> None:
+        if now is None:
+            self._move(ref, None, old)
+            return
+        there = {record.commit.tree for record in chain(self._locked.store, old)}
+        more = [record for record in now.records if record.commit.tree not in there]
+        self._move(ref, now.tip, self._anew(more, unchanged, old))
 
     def _anew(
         self, records: Iterable[Record], replace: Replace, base: bytes | None
     ) -> bytes | None:
         """Writes records of a chain, oldest first, as far as they change; returns the tip."""
-        parent = None if base is None else self._commits.get(base, base)
+        parent = base
         for record in records:
             parents = () if parent is None else (parent,)
             content = replace(record)
@@ -123,8 +143,6 @@ class Rewriting:
                 parent = self._sink.add(COMMIT, encode_commit(moved))
             else:
                 parent = record.oid
-            if parent != record.oid:
-                self._commits[record.oid] = parent
             self._checkpoints[str(record.meta.get("id"))] = parent
         return parent
 
@@ -153,11 +171,25 @@ class Rewriting:
             self._moves[ref] = old, new
 
     def finish(self, trash: str, time: float, dropped: Mapping[SessionId, Iterable[str]]) -> None:
-        """Moves the refs; what they were is in the trash before the first of them moves."""
+        """Moves the refs; what they were is in the trash before the first of them moves.
+
+        Where nothing is dropped there is nothing to keep in the trash.
+        """
         store = self._locked.store
         self._labels()
-        if not self._moves:
-            return
+        if any(dropped.values()):
+            self._write_trash(trash, time, dropped)
+        else:
+            self._sink.publish()
+        for ref, (old, new) in self._moves.items():
+            if new is not None:
+                store.refs.write(ref, new, expect=old)
+            elif old is not None:
+                store.refs.delete(ref, expect=old)
+
+    def _write_trash(
+        self, trash: str, time: float, dropped: Mapping[SessionId, Iterable[str]]
+    ) -> None:
         tips = {ref: old for ref, (old, _) in self._moves.items() if old is not None}
         commit = write_record(
             self._sink,
@@ -170,15 +202,15 @@ class Rewriting:
             },
             parents=tuple(dict.fromkeys(tips.values())),
             time=time,
-            message=f"dropped {sum(len(list(ids)) for ids in dropped.values())} checkpoints",
+            message=f"dropped {sum(len(tuple(ids)) for ids in dropped.values())} checkpoints",
         )
         self._sink.publish()
-        store.refs.write(trash_ref(trash), commit, expect=None)
-        for ref, (old, new) in self._moves.items():
-            if new is not None:
-                store.refs.write(ref, new, expect=old)
-            elif old is not None:
-                store.refs.delete(ref, expect=old)
+        locked = self._locked
+        locked.store.refs.write(trash_ref(locked.machine, trash), commit, expect=None)
+
+
+def unchanged(record: Record) -> None:
+    """Leaves a record as it is."""
 
 
 def expired(ids: Collection[CheckpointId], now: float) -> Replace:
@@ -198,12 +230,15 @@ def expired(ids: Collection[CheckpointId], now: float) -> Replace:
     return replace
 
 
-def restored(store: Store, trash: Trash, session: SessionId) -> Replace:
-    """Returns what gives the checkpoints of a session their files back that are in the trash."""
+def restored(
+    store: Store, trash: Trash, session: SessionId, ids: Collection[CheckpointId]
+) -> Replace:
+    """Returns what gives some checkpoints of a session their files back from the trash."""
     originals = {
         record.meta.get("id"): record
-        for record in _own(store, trash.tips.get(session_ref(session)), session)
-        if "expired" not in record.meta
+        for ref in trash.refs_of(session, SESSIONS)
+        for record in _own(store, trash.tips[ref], session)
+        if "expired" not in record.meta and record.meta.get("id") in ids
     }
 
     def replace(record: Record) -> Content | None:
@@ -219,16 +254,9 @@ def restored(store: Store, trash: Trash, session: SessionId) -> Replace:
 def _own(store: Store, tip: bytes | None, session: SessionId) -> Iterator[Record]:
     """Yields a session's own records from ``tip`` back."""
     for record in chain(store, tip, over_damage=True):
-        if record.meta.get("session") != session:
+        if record.meta.get("session", session) != session:
             return
         yield record
-
-
-def rejoin(rewriting: Rewriting, trash: Trash, session: SessionId) -> None:
-    """Puts a whole session back that is in the trash; what was recorded of it since follows."""
-    for ref in (session_ref(session), local_ref(session)):
-        if ref in trash.tips:
-            rewriting.continue_from(ref, trash.tips[ref])
 
 
 def all_trash(store: Store) -> list[Trash]:
@@ -257,9 +285,19 @@ def _trash_of(record: Record) -> Trash:
     )
 
 
+def trashed_trees(store: Store, trash: Trash) -> list[bytes]:
+    """Returns the trees of all that one sweep dropped; what does not read is passed over."""
+    return [
+        tree
+        for ref, tip in trash.tips.items()
+        if ref.startswith((SESSIONS, LOCAL))
+        for record in _own(store, tip, session_of(ref))
+        for tree in record.trees()
+    ]
+
+
 def remove_trash(locked: Locked, trash: Trash) -> None:
     """Gives up what is in the trash: nothing leads to it any more, and repacking drops it."""
-    ref = trash_ref(trash.id)
-    tip = locked.store.refs.read(ref)
-    if tip is not None:
-        locked.store.refs.delete(ref, expect=tip)
+    refs = locked.store.refs
+    for machine, tip in by_machine(refs, TRASH, trash.id).items():
+        refs.delete(trash_ref(machine, trash.id), expect=tip)

@@ -7,6 +7,7 @@ from takeback.model.snapshot import Entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from takeback.model.checkpoint import Checkpoint
     from takeback.store.store import Store
 
 
@@ -20,6 +21,11 @@ class Held:
     def __init__(self, store: Store, root: bytes) -> None:
         self._store = store
         self._directories: dict[bytes, dict[bytes, Entry]] = {b"": self._read(root)}
+
+    @classmethod
+    def of(cls, store: Store, checkpoint: Checkpoint) -> Held:
+        """Returns what a checkpoint holds: nothing, if its files have expired."""
+        return cls(store, b"" if checkpoint.expired is not None else checkpoint.tree)
 
     def __getitem__(self, path: bytes) -> Entry | None:
         """Returns the entry at a path; None if there is none, and for the root, which has none."""

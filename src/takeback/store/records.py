@@ -6,7 +6,7 @@ The commit's message is for people who run ``git log`` in the store; meta.json i
 from __future__ import annotations
 
 from takeback.errors import StoreDamaged
-from takeback.git.objects import BLOB, COMMIT, TREE, Commit, encode_commit, encode_tree
+from takeback.git.objects import BLOB, COMMIT, TREE, Commit, encode_commit, encode_tree, is_tree
 from takeback.model import json_text
 from takeback.model.checkpoint import time_of
 
@@ -57,6 +57,10 @@ class Record:
         self.commit = commit
         self.meta = meta
         self.entries = entries
+
+    def trees(self) -> list[bytes]:
+        """Returns the trees that it keeps: files, a conversation."""
+        return [oid for mode, oid in self.entries.values() if is_tree(mode)]
 
     def text(self, key: str) -> str:
         """Returns a field that must be a string."""

@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from takeback.store.records import Record
     from takeback.store.store import Store
 
 
@@ -25,6 +26,14 @@ class Scales:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._sizes = stored_sizes(os.path.join(store.git_dir, "objects", "pack"))
+
+    def records(self, records: Iterable[Record]) -> int:
+        """Returns the bytes that records take without the trees that they keep."""
+        found = set[bytes]()
+        for record in records:
+            found.update((record.oid, record.commit.tree))
+            found.update(oid for mode, oid in record.entries.values() if not is_tree(mode))
+        return sum(self._sizes.get(oid, 0) for oid in found)
 
     def weigh(self, roots: Iterable[bytes]) -> int:
         """Returns the bytes of all objects that some trees lead to."""

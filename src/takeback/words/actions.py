@@ -29,6 +29,7 @@ _TITLES: dict[ActionName, str] = {
 """What a person can choose at a place, by name; the operations themselves are in ops/."""
 _OBSTACLES: dict[Obstacle, str] = {
     "no_conversation": "there is no conversation",
+    "no_files": "its files have expired",
     "no_tick": "no file is ticked",
     "no_end": "the turn has no end yet",
     "nothing_to_undo": "nothing to undo",

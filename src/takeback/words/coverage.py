@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from takeback.model import coverage
 from takeback.model.ages import ago
-from takeback.model.checkpoint import AMID
+from takeback.model.checkpoint import AMID, EXPIRED
 from takeback.model.turn import STEER
 from takeback.visible import shown
 from takeback.words.listing import place_name
@@ -79,12 +79,17 @@ def badge(checkpoint: Checkpoint) -> str:
     words = "complete" if checkpoint.complete else "incomplete"
     if checkpoint.amid is not None:
         words = AMID
+    if checkpoint.expired is not None:
+        words = EXPIRED
     return f"{words}, late" if checkpoint.late else words
 
 
 def coverage_lines(found: Shown) -> Iterator[str]:
     """Yields what a checkpoint holds and all that it does not hold, with the reasons."""
     checkpoint = found.entry.checkpoint
+    if checkpoint.expired is not None:
+        yield f"{EXPIRED}: its {count(checkpoint.files, 'file')} were dropped to save space"
+        return
     missing = coverage.Coverage(found.not_held).skipped
     wanted = frozenset(missing)
     by_rule = [item for item in found.not_held if item not in wanted]

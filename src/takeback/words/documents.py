@@ -99,9 +99,14 @@ def timeline_entry(entry: TimelineEntry) -> Document:
         "complete": checkpoint.complete,
         "late": checkpoint.late,
         "amid": checkpoint.amid,
+        "expired": _moment(checkpoint.expired),
         "state": None if entry.turn is None else entry.turn.state,
         "outside": path_list(change.path for change in entry.outside),
     }
+
+
+def _moment(time: float | None) -> str | None:
+    return None if time is None else timestamp(time)
 
 
 def shown_checkpoint(shown: Shown) -> Document:
@@ -252,6 +257,7 @@ def node(found: Node) -> Document:
             "time": timestamp(turn.began),
             "changed": owned(found.changes),
             "amid": found.amid,
+            "expired": _moment(found.expired),
         }
     return {
         **about,
@@ -274,6 +280,7 @@ def found(item: Found, command: list[str] | None) -> Document:
         "what": item.what,
         "text": item.text,
         "place": item.place.id,
+        "expired": _moment(item.place.expired),
         "change": item.change,
         **({} if item.path is None else path_fields(item.path)),
         "command": command,

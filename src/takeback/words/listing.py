@@ -125,7 +125,8 @@ def _middle(entry: TimelineEntry, room: int | None) -> list[Piece]:
     if room is None:
         named = [(shown(label), "strong")] if label is not None else []
         asked = [(f'"{short(prompt)}"', "")] if prompt is not None else []
-        return [*named, *asked, (file_names(paths), "")]
+        files = [] if entry.checkpoint.expired is not None else [(file_names(paths), "")]
+        return [*named, *asked, *files]
     pieces: list[Piece] = []
     if label is not None:
         pieces.append((cut(shown(label), min(room, _WIDEST_NAME)), "strong"))
@@ -137,7 +138,8 @@ def _middle(entry: TimelineEntry, room: int | None) -> list[Piece]:
         said = cut(said, max(0, room - for_files - len('""')))
         pieces.append((f'"{said}"' if said else "", ""))
         room -= width(pieces[-1][0]) + _GAP
-    pieces.append((_files(paths, room), ""))
+    if entry.checkpoint.expired is None:
+        pieces.append((_files(paths, room), ""))
     return [piece for piece in pieces if piece[0]]
 
 

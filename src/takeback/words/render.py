@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from takeback.model.ages import ago
-from takeback.model.checkpoint import AMID
+from takeback.model.checkpoint import AMID, EXPIRED
 from takeback.model.operation import BOTH, CONVERSATION, FILES, FORK, REDO, REWIND, UNDO
 from takeback.model.turn import STEER
 from takeback.visible import shown
@@ -196,6 +196,9 @@ def shown_lines(found: Shown, paint: Paint, now: float) -> Iterator[str]:
     yield f"  snapshot  {checkpoint.snapshot}"
     yield f"  files     {checkpoint.files:,}"
     yield f"  complete  {'yes' if checkpoint.complete else 'no'}"
+    if checkpoint.expired is not None:
+        when = ago(checkpoint.expired, now)
+        yield f"  {EXPIRED}   {paint.warning(f'its files were dropped {when}')}"
     if checkpoint.amid is not None:
         yield f"  amid      {paint.warning(AMID)}, {shown(checkpoint.amid)}"
     turn = found.entry.turn
@@ -205,7 +208,7 @@ def shown_lines(found: Shown, paint: Paint, now: float) -> Iterator[str]:
     else:
         yield from _changed("changed by it:", found.entry.done, paint)
         yield from _changed("changed since the state before:", found.entry.changes, paint)
-        if not found.entry.changes:
+        if not found.entry.changes and checkpoint.expired is None:
             yield "no changes"
     if found.not_held:
         yield "not held:"

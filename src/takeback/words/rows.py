@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from takeback.model.checkpoint import AMID
+from takeback.model.checkpoint import AMID, EXPIRED
 from takeback.model.short_ids import short_ids
 from takeback.model.timeline import ENDED
 from takeback.model.turn import FORK, PROMPT
@@ -70,12 +70,14 @@ def origin(spot: Spot, names: Mapping[str, str]) -> str:
 
 
 def marks(state: str | None, entry: TimelineEntry | None, gone: str | None) -> list[str]:
-    """Returns the other remarks on a row: incomplete, amid, running, taken back.
+    """Returns the other remarks on a row: expired, incomplete, amid, running, taken back.
 
     ``state`` is that of the turn that begins there, if one does.
     """
     words = []
-    if entry is not None and entry.checkpoint.amid is not None:
+    if entry is not None and entry.checkpoint.expired is not None:
+        words.append(EXPIRED)
+    elif entry is not None and entry.checkpoint.amid is not None:
         words.append(AMID)
     elif entry is not None and not entry.checkpoint.complete:
         words.append("incomplete")

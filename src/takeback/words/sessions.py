@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from takeback.model.ages import age
-from takeback.model.checkpoint import AMID
+from takeback.model.checkpoint import AMID, EXPIRED
 from takeback.model.short_ids import short_ids
 from takeback.model.timeline import ENDED
 from takeback.visible import shown
@@ -97,7 +97,10 @@ class _Tree:
         words = [_turn_name(turn), f"{age(turn.began, self._now):>4}"]
         if turn.prompt:
             words.append(f'"{short(turn.prompt)}"')
-        words.append(_changed(node, paint))
+        if node.expired is None:
+            words.append(_changed(node, paint))
+        else:
+            words.append(paint.warning(EXPIRED))
         if turn.state != ENDED:
             words.append(paint.warning(turn.state))
         if node.amid is not None:

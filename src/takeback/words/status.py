@@ -82,7 +82,8 @@ def _dirty_lines(found: Dirty, paint: Paint, *, works: bool) -> Iterator[str]:
 
 def _kept_lines(found: Status, paint: Paint, now: float) -> Iterator[str]:
     checkpoints = count(found.checkpoints, "checkpoint")
-    yield f"{paint.strong('◆')} {checkpoints} / {count(found.snapshots, 'snapshot')}"
+    expired = f", {found.expired:,} expired" if found.expired else ""
+    yield f"{paint.strong('◆')} {checkpoints} / {count(found.snapshots, 'snapshot')}{expired}"
     yield _sizes(found)
     yield f"workspace {shown_path(found.root)}"
     yield f"store     {shown(found.store)}"
@@ -113,7 +114,7 @@ def _trouble_lines(found: Status, paint: Paint) -> Iterator[str]:
         yield paint.warning(f"{waiting} not yet recorded; the next checkpoint does it.")
     if found.over_budget:
         yield paint.warning(
-            f"The store is larger than its budget of {size(found.budget)} (store_budget_mb)."
+            f"The store is larger than {size(found.budget)} (max_bytes): takeback prune"
         )
     for warning in found.warnings:
         hint = command_line(warning.hint)

@@ -22,6 +22,7 @@ def status(found: Status) -> Document:
     return {
         "checkpoints": found.checkpoints,
         "snapshots": found.snapshots,
+        "expired": found.expired,
         "sessions": found.sessions,
         "bytes": found.bytes,
         "growth": found.growth,

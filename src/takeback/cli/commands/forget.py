@@ -17,6 +17,7 @@ from takeback.words.text import count, shown_path, size
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.app.engine import Engine
+    from takeback.app.gone import GoneWorkspace
     from takeback.ops.status import Status
 
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 def command(call: Call, workspace: str, name: str | None, earlier: str | None) -> int:
     """Delete every checkpoint of one workspace, for good. Its files are not touched.
 
-    The name of the workspace's directory has to be typed.
+    The name of the workspace's directory has to be typed. DIR need not be there any more.
     """
     output = call.output
     with _opened(call, workspace, earlier) as tb:
@@ -47,7 +48,12 @@ def command(call: Call, workspace: str, name: str | None, earlier: str | None) -
     return 0
 
 
-def _opened(call: Call, workspace: str, earlier: str | None) -> Engine:
+def _opened(call: Call, workspace: str, earlier: str | None) -> Engine | GoneWorkspace:
+    from takeback.app.gone import GoneWorkspace
+
+    gone = GoneWorkspace.at(workspace, earlier, os.environ)
+    if gone is not None:
+        return gone
     if earlier is None:
         return call.open("forget", workspace)
     from takeback.app.engine import Engine
@@ -67,7 +73,7 @@ def _fields(found: Status, *, deleted: bool) -> documents.Document:
     }
 
 
-def _require_name(call: Call, tb: Engine, what: str, name: str | None) -> None:
+def _require_name(call: Call, tb: Engine | GoneWorkspace, what: str, name: str | None) -> None:
     wanted = to_text(os.path.basename(tb.root))
     if name is None and call.can_ask:
         name = ask(f"This deletes {what} for good.\nType its name, {shown(wanted)}, to go on: ")

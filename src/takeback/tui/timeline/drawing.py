@@ -97,7 +97,7 @@ def _first(
 
 
 def _badge(item: TimelineRow, entry: TimelineEntry | None) -> Piece:
-    if entry is None:
+    if entry is None or entry.checkpoint.expired is not None:
         return "  ", "badge"
     if entry.checkpoint.complete:
         return f"{words.COMPLETE} ", "badge"
@@ -138,6 +138,8 @@ def _second(
         added, deleted = counts(entry.added, entry.deleted, _PLAIN).split()
         right += [(f"  {added}", "added"), (f" {deleted}", "deleted")]
     right.append((" ", "age"))
+    if entry.checkpoint.expired is not None:  # what it changed is not known any more
+        return _filled(left, [], right, room)
     left.append((" · ", "files"))
     taken = sum(cell_len(text) for text, _ in (*left, *right))
     paths = [change.path for change in entry.shown]

@@ -271,7 +271,8 @@ class TimelineList(ScrollView, can_focus=True):
         entry = self._entries.get(row.item.id)
         around = self._around(self._browsed, width)
         pieces = draw_line(row, line, around, entry=entry, chosen=chosen)
-        gone = row.item.id in self._browsed.gone
+        expired = entry is not None and entry.checkpoint.expired is not None
+        gone = expired or row.item.id in self._browsed.gone
         cursor = "" if not chosen else CURSOR if self.has_focus else CURSOR_BLURRED
         inks = [self._inks.of(name, cursor, gone=gone) for _, name in pieces]
         segments = [Segment(text, ink) for (text, _), ink in zip(pieces, inks, strict=True)]

@@ -1,0 +1,95 @@
+"""Space: what keeps the store of a workspace small, and brings back what was dropped."""
+
+from __future__ import annotations
+
+from takeback import ops
+from takeback.app.border import guarded
+from takeback.app.steps import Steps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from takeback.app.workspace import CheckpointLike
+    from takeback.ops.prune import Prune, Pruning
+    from takeback.ops.restore import Restored
+    from takeback.ops.upkeep import Upkeep
+    from takeback.store.expiry import Trash
+
+
+@guarded
+class Space(Steps):
+    """Everything that takes files off checkpoints, and gives them back."""
+
+    def plan_prune(
+        self,
+        checkpoints: Iterable[CheckpointLike] = (),
+        *,
+        session: str | None = None,
+        everything: bool = False,
+    ) -> Prune:
+        """Returns a prune that is decided and not carried out: its ``outlook`` says what it does.
+
+        By the settings, or of the checkpoints that are named; of one session only, or with
+        ``everything`` all of that session.
+        """
+        return ops.prune.Prune(
+            self._upkeep(),
+            ops.prune.Selection(
+                session=None if session is None else self.session_meant(session),
+                everything=everything,
+                checkpoints=tuple(self.find(one).id for one in checkpoints),
+            ),
+        )
+
+    def prune(self, planned: Prune) -> Pruning:
+        """Carries out a prune, and empties the trash of what was there long enough."""
+        self._refuse_inside("a prune")
+        if self.interrupted:
+            with self._context.locked() as locked:
+                self._recover_and_say(locked)
+        made = planned.carry_out()
+        self._ask(lambda ledger: None)  # before the trash is emptied: what is in it is not missing
+        ops.sweep.empty_trash(self._upkeep())
+        return made
+
+    def restore(self, name: str | None = None) -> Restored:
+        """Brings back what was pruned: the newest, or what the id of a prune or a checkpoint means.
+
+        Of a checkpoint its turn comes back. Raises Refused if the trash is empty.
+        """
+        self._refuse_inside("bringing back what was pruned")
+        store = self._context.store
+        trash, checkpoint = ops.restore.find_trash(store, name)
+        only = None
+        if checkpoint is not None:
+            of = self.find(checkpoint)
+            ids = trash.dropped.get(of.session, ())
+            only = [one for one in ids if one == of.id or self._is_beside(of.turn, one)]
+        return ops.restore.restore(self._upkeep(), trash, only)
+
+    def _is_beside(self, turn: int | None, checkpoint: str) -> bool:
+        return turn is not None and self.find(checkpoint).turn == turn
+
+    def trash(self) -> list[Trash]:
+        """Returns what was dropped and can be brought back, the oldest first."""
+        from takeback.store.expiry import all_trash
+
+        return all_trash(self._context.store)
+
+    def gone_workspaces(self) -> list[bytes]:
+        """Returns the workspaces of the user whose directory is gone, or was moved."""
+        from takeback.app.gone import gone_workspaces
+
+        return gone_workspaces(self._context.environ)
+
+    def _upkeep(self) -> Upkeep:
+        context = self._context
+        return ops.upkeep.Upkeep(
+            store=context.store,
+            clock=context.clock,
+            bounds=self.settings.bounds(),
+            holder=context.holder,
+            wait=context.policy.lock_wait,
+            disk_floor=context.policy.disk_floor,
+        )

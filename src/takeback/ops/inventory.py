@@ -1,0 +1,128 @@
+"""The inventory: everything that is kept, in the form in which retention decides about it."""
+
+from __future__ import annotations
+
+import os
+
+from takeback.errors import StoreDamaged
+from takeback.model.checkpoint import UNDO
+from takeback.model.operation import Pruned
+from takeback.model.retention import Stored
+from takeback.model.turn import IDLE
+from takeback.ops.processes import is_gone
+from takeback.ops.running import is_at_work
+from takeback.store.chains import Chains
+from takeback.store.checkpoints import checkpoint_of
+from takeback.store.labels import read_labels
+from takeback.store.operations import known_operations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.ids import CheckpointId, SessionId
+    from takeback.store.records import Record
+    from takeback.store.store import Store
+
+
+class Inventory:
+    """What the refs lead to; ``look`` again under the lock sees what came since.
+
+    ``checkpoints`` has all that read, those whose files have expired too; ``stored`` those that
+    have theirs; ``unread`` the sessions that do not read whole, and are left alone. Raises
+    StoreDamaged if a ref does not read: nobody knows what it leads to.
+    """
+
+    def __init__(self, store: Store, now: float) -> None:
+        self._store = store
+        self._now = now
+        self._decoded: dict[bytes, Checkpoint] = {}
+        self.chains = Chains(store)
+        self._take_stock()
+
+    def look(self) -> None:
+        """Looks again: what came since is read, what is gone is forgotten."""
+        self.chains.refresh()
+        self._take_stock()
+
+    def _take_stock(self) -> None:
+        self.checkpoints: dict[CheckpointId, Checkpoint] = {}
+        self.by_session: dict[SessionId, list[Checkpoint]] = {}
+        for session in self.chains.sessions():
+            try:
+                found = [self._checkpoint(record) for record in self.chains.records_of(session)]
+                found.sort(key=lambda one: one.order)
+            except StoreDamaged as error:
+                self.chains.leave_out(session, error.message)
+                continue
+            self.by_session[session] = found
+            self.checkpoints.update((one.id, one) for one in found)
+        labels = read_labels(self._store)
+        back = _brought_back(self._store)
+        running = {s: self._running_turn(found) for s, found in self.by_session.items()}
+        last = max((one.sequence for one in self.checkpoints.values() if _has(one)), default=0)
+        self.stored = [
+            Stored(
+                id=one.id,
+                session=session,
+                line=self.chains.line(session),
+                kind=one.kind,
+                time=max(one.time, back.get(one.id, 0.0)),
+                sequence=one.sequence,
+                snapshot=one.snapshot,
+                turn=one.turn,
+                labelled=one.id in labels,
+                running=one.kind != UNDO and running[session] == (one.turn or 0),
+                newest=one is found[-1],
+                here=one.sequence == last,
+            )
+            for session, found in self.by_session.items()
+            for one in found
+            if _has(one)
+        ]
+
+    @property
+    def unread(self) -> dict[SessionId, str]:
+        return self.chains.unread
+
+    def _checkpoint(self, record: Record) -> Checkpoint:
+        if record.oid not in self._decoded:
+            self._decoded[record.oid] = checkpoint_of(record)
+        return self._decoded[record.oid]
+
+    def _running_turn(self, found: list[Checkpoint]) -> int | None:
+        """Returns the number of a session's turn that an agent is working on, None without one."""
+        newest = found[-1] if found else None
+        if newest is None or newest.moment.phase == IDLE:
+            return None
+        return newest.turn or 0 if is_at_work(newest, newest.time, self._now) else None
+
+    def descendants(self, session: SessionId) -> list[SessionId]:
+        """Returns the sessions that begin at a checkpoint of another one."""
+        return [s for s in self.by_session if self.chains.parent(s) == session]
+
+    def is_dead(self, session: SessionId) -> bool:
+        """Tells whether an agent's session cannot be gone on with: transcript and agent are gone.
+
+        One whose transcript is not a file of its own is never known to be gone.
+        """
+        found = self.by_session[session]
+        newest = found[-1]
+        parts = next((one.transcript for one in reversed(found) if one.transcript), ())
+        if newest.agent is None or not parts or not all(part.path for part in parts):
+            return False
+        if newest.process is not None and not is_gone(newest.process):
+            return False
+        return not any(os.path.lexists(part.path) for part in parts)
+
+
+def _has(checkpoint: Checkpoint) -> bool:
+    return checkpoint.expired is None
+
+
+def _brought_back(store: Store) -> dict[str, float]:
+    """Returns when checkpoints were last brought back from the trash: they count as new again."""
+    found: dict[str, float] = {}
+    for operation in known_operations(store):
+        if isinstance(operation, Pruned):
+            found.update(dict.fromkeys(operation.restored, operation.time))
+    return found

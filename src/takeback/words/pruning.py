@@ -1,0 +1,140 @@
+"""What a prune does, as lines of text."""
+
+from __future__ import annotations
+
+from takeback.model.ages import ago
+from takeback.model.retention import (
+    HERE,
+    IN_BETWEEN,
+    LABELLED,
+    NAMED,
+    NEWEST,
+    RUNNING,
+    THINNED,
+    TIP,
+    TOO_LARGE,
+    TOO_MANY,
+    TOO_OLD,
+    UNDOABLE,
+)
+from takeback.visible import shown
+from takeback.words.text import count, quoted, shown_path, size, timestamp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from takeback.model.ids import CheckpointId
+    from takeback.ops.prune import Pruning
+    from takeback.ops.restore import Restored
+    from takeback.store.expiry import Trash
+    from takeback.words.documents import Document
+
+_DROPPED = {
+    TOO_OLD: "too old (max_age_days)",
+    IN_BETWEEN: "in the middle of an old turn (thin)",
+    THINNED: "thinned (thin)",
+    TOO_MANY: "too many (max_snapshots)",
+    TOO_LARGE: "too large (max_bytes)",
+    NAMED: "named",
+}
+_PINNED = {
+    LABELLED: "labelled (keep_labelled)",
+    NEWEST: "among the newest turns (keep_newest)",
+    UNDOABLE: "for undo (undo_grace_days)",
+    RUNNING: "of a running turn",
+    TIP: "the newest of its session",
+    HERE: "the newest of all",
+}
+NOTHING = "Nothing is to be dropped."
+QUESTION = "Drop the files of these checkpoints?"
+
+
+def outlook_lines(made: Pruning) -> Iterator[str]:
+    """Yields what goes, why, how many bytes come free, and what keeps the rest."""
+    if not made.dropped and not made.sessions:
+        yield NOTHING
+    else:
+        files = count(made.dropped, "checkpoint")
+        yield f"The files of {files} go ({size(made.bytes)}); prompts and conversations stay."
+        yield from _reasons(made.dropped, _DROPPED)
+    for session in made.sessions:
+        yield f"  Session {shown(session)} goes whole."
+    kept = count(made.kept, "checkpoint")
+    yield f"{kept} {'keeps its' if made.kept == 1 else 'keep their'} files" + (
+        ", of these pinned:" if made.pinned else "."
+    )
+    yield from _reasons(made.pinned, _PINNED)
+    yield from unread_lines(made)
+
+
+def _reasons(found: Mapping[CheckpointId, str], words: Mapping[str, str]) -> Iterator[str]:
+    for reason, said in words.items():
+        number = sum(1 for why in found.values() if why == reason)
+        if number:
+            yield f"  {number:>6,}  {said}"
+
+
+def unread_lines(made: Pruning) -> Iterator[str]:
+    """Yields the sessions that were left alone because they do not read."""
+    for session, reason in made.unread.items():
+        yield f"Session {shown(session)} is left alone: {shown(reason)}"
+
+
+def done_lines(made: Pruning, grace_days: float) -> Iterator[str]:
+    """Yields what was done, and how to take it back."""
+    if made.operation is None:
+        yield NOTHING
+        return
+    files = count(made.dropped, "checkpoint")
+    days = f"{grace_days:g} day" + ("" if grace_days == 1 else "s")
+    yield f"Dropped the files of {files} ({size(made.bytes)}) into the trash, for {days}."
+    for session in made.sessions:
+        yield f"Session {shown(session)} went whole."
+    yield f"Bring them back: takeback prune --restore {made.operation}"
+
+
+def restored_lines(made: Restored) -> Iterator[str]:
+    """Yields what came back from the trash."""
+    yield f"{count(made.checkpoints, 'checkpoint')} got their files back from the trash."
+    for session in made.sessions:
+        yield f"Session {shown(session)} is there again."
+
+
+def trash_lines(there: Sequence[Trash], now: float) -> Iterator[str]:
+    """Yields what can be brought back."""
+    for trash in there:
+        number = sum(len(ids) for ids in trash.dropped.values())
+        yield f"In the trash: {count(number, 'checkpoint')}, {ago(trash.time, now)}  {trash.id}"
+
+
+def gone_lines(roots: Sequence[bytes]) -> Iterator[str]:
+    """Yields the workspaces whose directory is gone, with what to do about it."""
+    for root in roots:
+        path = shown_path(root)
+        yield f"{path} is gone; to delete its checkpoints: takeback forget {quoted(path)}"
+
+
+def document(made: Pruning) -> Document:
+    """Returns a prune, or the outlook of one, for programs."""
+    return {
+        "operation": made.operation,
+        "dropped": [{"id": id, "reason": why} for id, why in made.dropped.items()],
+        "pinned": [{"id": id, "reason": why} for id, why in made.pinned.items()],
+        "sessions": list(made.sessions),
+        "kept": made.kept,
+        "bytes": made.bytes,
+        "unread": [{"session": id, "reason": why} for id, why in made.unread.items()],
+    }
+
+
+def trash_documents(there: Sequence[Trash]) -> list[Document]:
+    """Returns what can be brought back, for programs."""
+    return [
+        {
+            "id": trash.id,
+            "time": timestamp(trash.time),
+            "checkpoints": [id for ids in trash.dropped.values() for id in ids],
+        }
+        for trash in there
+    ]

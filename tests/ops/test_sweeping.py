@@ -1,0 +1,155 @@
+"""Sweeps that nobody asks for: when they are started, and how far they go."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from takeback import config
+from takeback.app.engine import Engine
+from takeback.errors import UsageError
+from takeback.events import Speaker, hear
+from takeback.model.operation import Pruned
+from takeback.model.retention import DAY
+from takeback.ops import sweeping
+from takeback.ops.sweep import sweep
+from takeback.paths import config_file
+from tests.support.engine import TestClock
+
+LONG_AGO = time.time() - 40 * DAY
+
+
+@pytest.fixture
+def old(workspace: Path) -> Iterator[Engine]:
+    """A workspace with three turns of long ago."""
+    (workspace / "a").write_text("0")
+    with Engine.open(workspace, clock=TestClock(LONG_AGO)) as tb:
+        work(tb, workspace)
+        yield tb
+
+
+def work(tb: Engine, workspace: Path) -> None:
+    session = tb.session(agent="mine", native="old")
+    for number in range(3):
+        with session.turn(f"turn {number}"):
+            (workspace / "a").write_bytes(os.urandom(1_000_000))
+
+
+def settings(**values: object) -> None:
+    place = Path(config_file(os.environ))
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("".join(f"{name} = {_toml(value)}\n" for name, value in values.items()))
+
+
+def _toml(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
+def told(workspace: Path, event: str) -> None:
+    """An event that an agent tells, all of its way."""
+    speaker = Speaker("generic", "a test", by_launcher=True)
+    heard = hear(
+        speaker,
+        lambda: {"event": event, "agent": "mine", "session": "new", "cwd": str(workspace)},
+    )
+    assert heard.failure is None
+
+
+def is_swept(tb: Engine) -> bool:
+    return any(isinstance(one, Pruned) and one.swept for one in tb.operations())
+
+
+def within(seconds: float, is_so: Callable[[], bool]) -> bool:
+    end = time.monotonic() + seconds
+    while not is_so():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def test_a_session_that_starts_is_a_time_for_a_sweep_within_its_budget(
+    old: Engine, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace)
+    settings(startup_budget_ms=0, keep_newest=0)
+    told(workspace, "session_start")
+    assert not within(1.0, lambda: is_swept(old))
+    settings(startup_budget_ms=60_000, keep_newest=0)
+    told(workspace, "session_start")
+    assert within(30, lambda: is_swept(old))
+
+
+def test_so_is_one_that_ends_and_every_fiftieth_checkpoint(
+    old: Engine, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace)
+    settings(startup_budget_ms=0, keep_newest=0)
+    told(workspace, "session_start")
+    told(workspace, "session_end")
+    assert within(30, lambda: is_swept(old))
+    work(old, workspace)
+    swept = len([one for one in old.operations() if isinstance(one, Pruned)])
+    Path(old.store_directory, "sequence").write_text("149\n")
+    told(workspace, "prompt")
+    assert within(
+        30, lambda: len([one for one in old.operations() if isinstance(one, Pruned)]) > swept
+    )
+
+
+def test_a_sweep_whose_time_is_over_does_nothing(old: Engine) -> None:
+    keeping = old._upkeep().replace(clock=TestClock(time.time()))
+    keeping = keeping.replace(bounds=keeping.bounds.replace(keep_newest=0))
+    assert sweep(keeping.replace(until=time.monotonic() - 1)) is None
+    assert not is_swept(old)
+    made = sweep(keeping.replace(until=time.monotonic() + 60))
+    assert made is not None
+    assert made.dropped
+
+
+def test_a_sweep_never_waits_for_somebody_who_works_here(old: Engine, workspace: Path) -> None:
+    settings(keep_newest=0)
+    with old._context.locked():
+        began = time.monotonic()
+        sweeping.run(old.store_directory, at_start=False)
+        assert time.monotonic() - began < 5
+    assert not is_swept(old)
+    sweeping.run(old.store_directory, at_start=False)
+    assert is_swept(old)
+
+
+def test_all_workspaces_together_have_a_bound_the_least_used_first(
+    old: Engine, workspace: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    with Engine.open(other) as tb:
+        work(tb, other)
+        size = tb.status().bytes
+        os.utime(Path(old.store_directory, "sequence"), (1, 1))
+        settings(max_age_days=0, keep_newest=0, thin=True, max_total_bytes=0)
+        sweeping.run(tb.store_directory, at_start=False)
+        assert not is_swept(old)
+        settings(max_age_days=0, keep_newest=0, max_total_bytes=size + old.status().bytes - 500_000)
+        sweeping.run(tb.store_directory, at_start=False)
+        assert is_swept(old)
+        assert not is_swept(tb)
+
+
+def test_sizes_are_said_in_words_or_numbers() -> None:
+    said: dict[str | float, int] = {
+        "2GB": 2 << 30,
+        "500 MB": 500 << 20,
+        "1.5k": 1536,
+        7: 7,
+        "7": 7,
+        "1 TiB": 1 << 40,
+    }
+    assert {text: config.bytes_of(text) for text in said} == said
+    for wrong in ("", "GB", "two", "-1GB", "nan", True, ["1"]):
+        with pytest.raises(UsageError, match="max_bytes must be a number of bytes"):
+            config.checked("max_bytes", wrong, "")
