@@ -6,7 +6,8 @@ import os
 
 from takeback import durable
 from takeback.ops.failures import Translated
-from takeback.store.location import has_refs, links_to, read_location
+from takeback.store.clearing import delete_below
+from takeback.store.location import FORGOTTEN, links_to, read_location
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,18 +17,17 @@ if TYPE_CHECKING:
 def forget(store: Store, home: str) -> None:
     """Deletes every checkpoint of a workspace; the files of the workspace are not touched.
 
-    ``format`` is deleted first, then the refs in one step: without both it is not a store, and one
-    that still has its refs has lost nothing yet.
+    ``format`` goes first, then the objects and refs in one step: a store without both is not a
+    store, and one that still has its refs has lost nothing yet.
     """
     with store.locked("forget", wait=10), Translated("deleting the store"):
         known = read_location(store.directory)
         links = [] if known is None else links_to(home, known)
         durable.unlink(store.path("format"))
         durable.sync_directory(store.directory)
-        if has_refs(store.directory):
-            refs = os.path.join(store.git_dir, "refs")
-            durable.rename(os.path.join(refs, "takeback"), os.path.join(refs, "forgotten"))
-            durable.sync_directory(refs)
+        durable.rename(store.git_dir, store.path(FORGOTTEN))
+        durable.sync_directory(store.directory)
+        delete_below(store.directory, besides=(FORGOTTEN,))  # it says what the rest is, until then
         delete_below(store.directory)
         durable.rmdir(store.directory)
         for path in (*links, store.directory):
@@ -35,13 +35,3 @@ def forget(store: Store, home: str) -> None:
                 durable.unlink(path)
             if not os.listdir(os.path.dirname(path)):
                 durable.rmdir(os.path.dirname(path))
-
-
-def delete_below(directory: str) -> None:
-    """Deletes everything in a directory of takeback's own; follows no link."""
-    for entry in list(os.scandir(directory)):
-        if entry.is_dir(follow_symlinks=False):
-            delete_below(entry.path)
-            durable.rmdir(entry.path)
-        else:
-            durable.unlink(entry.path)

@@ -24,7 +24,6 @@ from takeback.ops.checkpoint import checkpoint
 from takeback.ops.context import Context
 from takeback.ops.destination import goal_of
 from takeback.ops.finding import BROKEN, OK, Finding
-from takeback.ops.forget import delete_below
 from takeback.ops.names import find
 from takeback.ops.open import open_store, open_workspace
 from takeback.ops.request import Request
@@ -33,6 +32,7 @@ from takeback.ops.undo import next_step, request
 from takeback.paths import git_record, takeback_home
 from takeback.ports import SilentReporter, SystemClock
 from takeback.store import location as locations
+from takeback.store.clearing import delete_below
 from takeback.store.lock import Lock
 
 TYPE_CHECKING = False

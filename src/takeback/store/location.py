@@ -34,6 +34,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+FORGOTTEN = "forgotten.git"
+"""What the objects and refs of a store are called while it is deleted for good."""
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
@@ -229,7 +231,8 @@ def exists(location: StoreLocation) -> bool:
 
 def has_refs(directory: str) -> bool:
     """Tells whether anything was ever recorded in a store."""
-    return os.path.isdir(os.path.join(directory, "store.git", "refs", "takeback"))
+    bare = os.path.join(directory, "store.git")
+    return os.path.isdir(f"{bare}/refs/takeback") or os.path.isfile(f"{bare}/packed-refs")
 
 
 def all_locations(home: str) -> Iterator[StoreLocation]:

@@ -93,9 +93,13 @@ class Store:
 
     @classmethod
     def create(cls, location: StoreLocation, environ: Mapping[str, str]) -> Store:
-        """Creates the store; ``format`` comes last, so a half-made one is created again."""
+        """Creates the store; ``format`` comes last, so a half-made one is created again.
+
+        What a killed ``forget`` has left goes first.
+        """
         from takeback.git.process import check_version
         from takeback.git.repository import init
+        from takeback.store.clearing import delete_below
         from takeback.store.trust import Trust
 
         durable.make_directories(location.directory)
@@ -103,8 +107,12 @@ class Store:
         check_version(store.git.program)
         with store.locked("making the store", wait=30) as locked:
             if not locations.exists(location):  # another process may have been faster
+                if os.path.lexists(store.path(locations.FORGOTTEN)):
+                    delete_below(store.directory, besides=("lock",))
                 init(store.git, store.git_dir)
-                locations.write_location(location)
+                locations.write_location(
+                    location.replace(identity=locations.identity_of(location.root))
+                )
                 Trust(store).begin(locked)
                 durable.replace_file(store.path("format"), b"%d\n" % FORMAT)
         return store
