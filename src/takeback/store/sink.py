@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from takeback.store.store import Store
 
 
+_LEAST_INODES = 16
+"""More than an operation makes in the store from its undo snapshot to its line in the log, so that
+it fails before the first file is changed and not after the last."""
+
+
 class PackSink:
     """The ObjectSink of a store that is locked, until its objects are published.
 
@@ -42,9 +47,15 @@ class PackSink:
         return self._writer
 
     def _check_space(self) -> None:
+        status = os.statvfs(self._store.directory)
+        if status.f_files and status.f_favail < _LEAST_INODES:
+            raise WriteFailed(
+                f"there is no space for more files on the disk of the store: only "
+                f"{status.f_favail} inodes are free",
+                hint="remove some files from that disk",
+            )
         if self._disk_floor <= 0:
             return
-        status = os.statvfs(self._store.directory)
         free = status.f_bavail * status.f_frsize
         if free < self._disk_floor:
             raise WriteFailed(
