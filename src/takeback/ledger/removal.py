@@ -33,6 +33,13 @@ def commits_of(ledger: Ledger, machine: str, session: str) -> dict[CheckpointId,
     return {CheckpointId(str(id)): str(commit) for id, commit in rows}
 
 
+def snapshots_of(ledger: Ledger, machine: str, session: str) -> dict[str, str]:
+    """Returns the checkpoints that a machine has of a session, each with its snapshot."""
+    where = "where machine = ? and session = ?"
+    rows = ledger.rows(f"select id, snapshot from checkpoints {where}", machine, session)
+    return {str(id): str(snapshot) for id, snapshot in rows}
+
+
 def set_commits(ledger: Ledger, commits: Mapping[str, str]) -> None:
     """Notes the new commits of checkpoints whose session was rewritten."""
     ledger.many(

@@ -40,12 +40,13 @@ _HELD = 4000
 class Waiting:
     """One checkpoint or operation that is not indexed yet."""
 
-    __slots__ = ("_point", "commit", "has_expired", "id", "order", "ref")
+    __slots__ = ("_point", "commit", "has_expired", "id", "order", "ref", "snapshot")
 
     def __init__(self, ref: str, commit: bytes, point: Checkpoint | Operation) -> None:
         self.ref = ref
         self.commit = commit
         self.id: str = point.id
+        self.snapshot = point.snapshot if isinstance(point, Checkpoint) else None
         self.order: Place = (*point.order, 0)
         self.has_expired = isinstance(point, Checkpoint) and point.expired is not None
         self._point: Checkpoint | Operation | None = point

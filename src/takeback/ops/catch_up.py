@@ -162,7 +162,7 @@ def _index_all(store: Store, ledger: Ledger, reporter: Reporter, there: _Refs, b
     # The fold over the turns needs the order in which things happened. If something came late, or a
     # log was rewritten, or files have expired, everything is read again.
     anew = any(map(is_log, backlog.rewritten)) or rewritten.have_expired(ledger)
-    anew = anew or _is_late(ledger, backlog)
+    anew = anew or rewritten.contradicts(ledger) or _is_late(ledger, backlog)
     if anew:
         tips, backlog = {}, Backlog(store, there.chains, {})
     indexing = Indexing(store, ledger, reporter, backlog.unread)

@@ -56,6 +56,17 @@ class Rewritten:
             if ledger.has_point(waiting.id)
         )
 
+    def contradicts(self, ledger: Ledger) -> bool:
+        """Tells whether a checkpoint holds other files now than the ledger has of it.
+
+        No prune does that: somebody wrote into the store, and nothing in the ledger is believed.
+        """
+        for ref, chain in self._chains.items():
+            held = removal.snapshots_of(ledger, machine_of(ref), session_of(ref))
+            if any(held.get(one.id, one.snapshot) != one.snapshot for one in chain):
+                return True
+        return False
+
     def settle(self, ledger: Ledger) -> dict[str, str | None]:
         """Updates the ledger to what is left of them; returns how far each is indexed then."""
         tips: dict[str, str | None] = {}
