@@ -121,6 +121,8 @@ def test_log_options(story: Story) -> None:
         "about": '"start"',
         "directory": None,
         "next": "undo",
+        "machine": done["machine"],
+        "here": True,
     }
 
 
@@ -260,6 +262,7 @@ newest    SECOND, now (made by hand, HH:MM)
         "dirty": [],
         "recording": True,
         "recording_off_by": None,
+        "warnings": [],
         "earlier": [],
         "agents": [],
     }

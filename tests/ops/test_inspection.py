@@ -76,14 +76,6 @@ def test_a_label_that_was_taken_off_is_not_missed(tb: Takeback) -> None:
     assert len(problems(tb)) == 1
 
 
-def test_what_was_moved_to_the_trash_is_not_missed(tb: Takeback) -> None:
-    ref = session_of(tb)
-    trash = bare(tb) / "refs/takeback/trash/2026-11-16/workspace"
-    trash.parent.mkdir(parents=True)
-    (bare(tb) / ref).rename(trash)
-    assert [one for one in problems(tb) if one.what == ref] == []
-
-
 def test_a_chain_that_was_written_anew_is_not_missed(tb: Takeback) -> None:
     """A prune drops checkpoints from the middle; the others have other commits and their ids."""
     ref = session_of(tb)
