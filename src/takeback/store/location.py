@@ -24,11 +24,13 @@ import os
 
 from takeback import durable, kernel
 from takeback.git.objects import BLOB, object_id
+from takeback.git.refs import PACKED
 from takeback.model import json_text
 from takeback.model.ids import new_workspace_id
 from takeback.model.path_text import to_bytes, to_text
 from takeback.model.value import Value
 from takeback.store.machine import machine_of
+from takeback.store.namespace import EVERYTHING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -232,7 +234,7 @@ def exists(location: StoreLocation) -> bool:
 def has_refs(directory: str) -> bool:
     """Tells whether anything was ever recorded in a store."""
     bare = os.path.join(directory, "store.git")
-    return os.path.isdir(f"{bare}/refs/takeback") or os.path.isfile(f"{bare}/packed-refs")
+    return os.path.isdir(f"{bare}/{EVERYTHING}") or os.path.isfile(f"{bare}/{PACKED}")
 
 
 def all_locations(home: str) -> Iterator[StoreLocation]:
