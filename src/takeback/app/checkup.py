@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from takeback.app.connect import AgentState
     from takeback.errors import Hint
-    from takeback.ops.finding import FindingState
 
 _NOTHING = b'{"hook_event_name": "takeback doctor asks", "session_id": "none"}'
 _TOO_SLOW = 0.5
@@ -103,9 +102,18 @@ def _launcher(environ: Mapping[str, str], home: str, agent: str) -> Finding:
     took = time.monotonic() - start
     if done.returncode != 0 or done.stdout or done.stderr:
         return Finding("hooks", BROKEN, f"{path} ended with {done.returncode} and had words to say")
-    state: FindingState = OK if took < _TOO_SLOW else BROKEN
-    standby = "with" if launcher.has_standby(home) else "without"
-    return Finding("hooks", state, f"{path} runs in {took * 1000:.0f} ms, {standby} a standby")
+    has_standby = launcher.has_standby(home)
+    message = f"{path} runs in {_in_ms(took)}, {'with' if has_standby else 'without'} a standby"
+    if took < _TOO_SLOW:
+        return Finding("hooks", OK, message)
+    hint: Hint = "the machine is busy, or its disk is slow: look again later"
+    if not has_standby:
+        hint = ("keep one: ", Command("config", "standby_minutes", "15"))
+    return Finding("hooks", BROKEN, f"{message}; agents wait for that at each event", hint)
+
+
+def _in_ms(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms"
 
 
 def _installed_in_project(environ: Mapping[str, str], home: str) -> list[Finding]:
