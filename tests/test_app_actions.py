@@ -136,3 +136,14 @@ def test_ticked_paths_are_meant_literally(tb: Engine, workspace: Path) -> None:
     write_files(workspace, {"other/x.txt": b"3\n"})
     proposal = proposal_of("ticked", tb.choices(at), ticked=[b"old/x.txt"])
     assert b"other/x.txt" not in {change.path for change in proposal.plan(tb).writes}
+
+
+def test_at_an_expired_turn_the_conversation_alone_is_possible(tb: Engine) -> None:
+    tb.prune(tb.plan_prune(["turn:1"]))
+    [entry] = [one for one in tb.checkpoints() if one.turn is not None and one.turn.number == 1]
+    found = offered(tb, entry, b"a")
+    lacking = {
+        name for name, action in found.items() if obstacle(action) == "its files have expired"
+    }
+    assert lacking == {"both", "files", "ticked", "fork files", "fork directory"}
+    assert {"conversation", "fork", "label", "copy", "cancel"} <= set(possible(found))

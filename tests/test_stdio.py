@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from takeback.adapters import adapter_named
+from takeback.app.engine import Engine
 from takeback.stdio.server import StdioServer
 from tests.support.cli import Cli
 from tests.support.journey import write_files
@@ -313,3 +314,19 @@ def test_what_a_prompt_made_takeback_do_is_answered_as_data(workspace: Path) -> 
     assert done["answer"].startswith("Rewound 1 file to ")
     assert (done["outcome"]["kind"], done["outcome"]["resume"]) == ("rewind", None)
     assert (workspace / "a.txt").read_bytes() == b"0\n"
+
+
+def test_an_expired_place_is_said_and_goes_on_without_its_files(
+    played: Talk, workspace: Path
+) -> None:
+    target = played.ok("at", session="s1", entry="t1")["exact"]["id"]
+    with Engine.open(workspace) as tb:
+        tb.prune(tb.plan_prune([target]))
+    [first] = [turn for turn in played.ok("turns", session="s1")["turns"] if turn["turn"] == 1]
+    assert first["expired"] is not None
+    assert "expired" in first["line"]
+    answer = played.ask("plan", checkpoint=target, scope="files")
+    assert (answer["ok"], answer["error"]["code"]) == (False, "expired")
+    plan = played.ok("plan", checkpoint=target, scope="conversation")
+    assert "have expired" in plan["lines"][0]
+    assert played.ok("fork", checkpoint=target)["session"].startswith("generic-s1.")

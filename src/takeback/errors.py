@@ -70,6 +70,8 @@ _VERIFY = ("run: ", Command("verify"))
 _DISK = ("see what is wrong with the disk: ", Command("doctor"))
 FILES_ALONE = Option("--files")
 """Said where the conversation cannot go along."""
+CONVERSATION_ALONE = Option("--conversation")
+"""Said where the files cannot come along."""
 
 
 class TakebackError(Exception):

@@ -251,6 +251,32 @@ def test_the_settings_say_what_goes(
     assert sorted(found) == gone
 
 
+@pytest.mark.parametrize(("thin", "oldest"), [(True, True), (False, False)])
+def test_old_turns_are_thinned_before_the_oldest_goes(
+    tb: Engine, workspace: Path, clock: TestClock, thin: bool, oldest: bool
+) -> None:
+    made = Talk(tb, workspace, clock)
+    made.turn("oldest", "f0")
+    for number in range(4):
+        made.turn(f"turn {number}", f"f{number}")
+        clock.time -= DAY - 60
+    clock.time += 3 * DAY
+    made.turn("newest", "f9")
+    set_(tb, keep_newest=0, max_snapshots=4, thin=thin)
+    pruned(tb)
+    assert ("1 prompt" not in expired(tb)) is oldest
+    assert len(expired(tb)) > 0
+
+
+def test_the_trash_keeps_as_long_as_the_settings_say(tb: Engine, talk: Talk) -> None:
+    pruned(tb, "turn:2")
+    assert len(tb.trash()) == 1
+    set_(tb, grace_days=0)
+    pruned(tb, "turn:3")
+    assert tb.trash() == []
+    assert tb.verify(read_data=True).problems == ()
+
+
 def test_a_store_that_is_small_enough_is_not_weighed(tb: Engine, talk: Talk) -> None:
     set_(tb, max_age_days=0, keep_newest=0, max_bytes="1GB")
     assert pruned(tb).dropped == {}

@@ -189,3 +189,12 @@ def test_a_session_that_nobody_went_on_with_stands_on_the_row() -> None:
     row, entry = made()
     drawn = text(row, 1, 80, entry, resumed={"t3": ("21b1", "9c41")})
     assert "↳ resumed as 21b1, 9c41" in drawn
+
+
+def test_an_expired_row_says_so_and_names_no_files() -> None:
+    row, entry = made()
+    gone = entry.replace(checkpoint=entry.checkpoint.replace(expired=NOW), done=())
+    second = text(row, 1, 80, gone)
+    assert "expired" in second
+    assert "no changes" not in second
+    assert "✓" not in text(row, 0, 80, gone)

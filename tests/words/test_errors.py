@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from takeback.errors import FILES_ALONE, Command, LedgerDamaged, Refused, UsageError
+from takeback.errors import (
+    CONVERSATION_ALONE,
+    FILES_ALONE,
+    Command,
+    Expired,
+    LedgerDamaged,
+    Refused,
+    UsageError,
+)
 from takeback.model.plan import Refusal
 from takeback.words import errors
 from takeback.words.choices import trouble_lines
@@ -39,6 +47,9 @@ def test_programs_read_what_to_do_as_data() -> None:
 def test_inside_an_agent_it_is_said_as_it_can_be_typed_there() -> None:
     alone = UsageError("no conversation", hint=("take back the files alone: ", FILES_ALONE))
     assert errors.inside(alone, "/takeback 3") == "take back the files alone: /takeback 3 files"
+    expired = Expired("they are gone", hint=("go on without: ", CONVERSATION_ALONE))
+    assert errors.inside(expired, "/takeback 3") == "go on without: /takeback 3 conversation"
+    assert errors.in_picker(expired) == "go on without: The conversation only"
     again = UsageError("it changed", hint=("run it again: ", Command("undo")))
     assert errors.inside(again, "/takeback undo yes") == "run it again: /takeback undo"
     said = errors.inside(refused(TURN, OTHERS), "/takeback 3 yes")

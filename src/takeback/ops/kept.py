@@ -6,7 +6,7 @@ below reads ``Checkpoint.tree``, which has them or raises the same error.
 
 from __future__ import annotations
 
-from takeback.errors import Command, Expired, Option
+from takeback.errors import CONVERSATION_ALONE, Command, Expired
 from takeback.model.address import address
 from takeback.store.expiry import all_trash
 
@@ -43,7 +43,7 @@ def _expired(context: Context, ledger: Ledger, checkpoint: Checkpoint) -> Expire
     if near:
         hints.append(f"the nearest that have their files: {', '.join(near)}; ")
     if checkpoint.transcript:
-        hints += ["its conversation is there: ", Option("--conversation"), "; "]
+        hints += ["its conversation is there: ", CONVERSATION_ALONE, "; "]
     return Expired(
         f"the files of {checkpoint.id} ({address(checkpoint, now)}) have expired",
         hint=tuple(_without_last_mark(hints)),

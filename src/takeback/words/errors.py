@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.errors import FILES_ALONE, Command, Option, Refused
+from takeback.errors import CONVERSATION_ALONE, FILES_ALONE, Command, Option, Refused
 from takeback.model.operation import REDO, UNDO
 from takeback.model.value import Value
 from takeback.visible import shown
@@ -72,7 +72,11 @@ def command_line(hint: Hint) -> str:
 
 def in_picker(error: TakebackError) -> str:
     """Returns what to do about an error, for somebody who sees actions and types no options."""
-    return _worded(error, lambda part: "The files only" if part is FILES_ALONE else str(part))
+    titles: dict[Command, str] = {
+        FILES_ALONE: "The files only",
+        CONVERSATION_ALONE: "The conversation only",
+    }
+    return _worded(error, lambda part: titles.get(part) or str(part))
 
 
 def inside(error: TakebackError, line: str) -> str:
@@ -80,8 +84,8 @@ def inside(error: TakebackError, line: str) -> str:
     command = line.partition(" ")[0]
 
     def say(part: Command) -> str:
-        if part is FILES_ALONE:
-            return f"{line} files"
+        if part in (FILES_ALONE, CONVERSATION_ALONE):
+            return f"{line} {part.words[0].removeprefix('--')}"
         own = not isinstance(part, Option) and part.words[0] in (UNDO, REDO, "status")
         return f"{command} {part.words[0]}" if own else str(part)
 

@@ -68,11 +68,12 @@ export class Menus {
 		if (picked === undefined) return;
 		if (picked === UNDO) return this.stepAndFollow("undo", ctx);
 		const target = turns[lines.indexOf(picked)];
-		const plan = await this.demand(ctx, "plan", { checkpoint: target.id, scope: "both" });
+		const expired = target.expired !== null; // its files are not kept any more: the plan says so
+		const plan = await this.demand(ctx, "plan", { checkpoint: target.id, scope: expired ? "conversation" : "both" });
 		const choice = await this.select(ctx, [plan.question, ...plan.lines].join("\n"), [
-			`${BOTH} (${plan.counts})`,
+			...(expired ? [] : [`${BOTH} (${plan.counts})`]),
 			CONVERSATION,
-			`${FILES} (${plan.counts})`,
+			...(expired ? [] : [`${FILES} (${plan.counts})`]),
 			...(can_undo ? [UNDO] : []),
 		]);
 		if (choice === undefined) return;
