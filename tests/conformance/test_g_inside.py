@@ -126,6 +126,9 @@ def destroying(cli: Cli) -> list[list[str]]:
         ["undo", "--yes", "--force"],
         ["redo", "--yes", "--force"],
         ["forget", ".", "--yes", "--name", cli.directory.name],
+        ["prune", "turn:1", "--yes"],
+        ["prune", "--session", "mine", "--all", "--yes"],
+        ["prune", "--restore"],
         ["off"],
         ["on"],
         ["config", "exclude", "**"],
@@ -188,6 +191,7 @@ def test_a_model_looks_and_adds_from_inside_its_turn(host: Host) -> None:
         ["label", "@", "another"],
         ["rewind", "turn:1", "--files", "--dry-run"],
         ["forget", ".", "--dry-run"],
+        ["prune", "--dry-run"],
         ["fork", "turn:2", "--worktree", str(beside)],
     ]
     needing = {

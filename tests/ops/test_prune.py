@@ -10,7 +10,7 @@ import pytest
 
 from takeback.app.engine import Engine
 from takeback.app.session import AgentSession
-from takeback.errors import Expired, NoSuchCheckpoint, Refused
+from takeback.errors import Expired, NoSuchCheckpoint, Refused, WriteFailed
 from takeback.ledger.ledger import Ledger
 from takeback.model import retention
 from takeback.model.checkpoint import UNDO, Checkpoint
@@ -22,6 +22,7 @@ from takeback.ops.catch_up import rebuild_ledger
 from takeback.ops.prune import Pruning
 from takeback.ops.sweep import sweep
 from takeback.ports import SilentReporter
+from takeback.store.garbage import has_garbage
 from tests.support.engine import TestClock, refs_of
 
 
@@ -473,3 +474,19 @@ def test_a_session_whose_transcript_and_agent_are_gone_goes_whole(
     transcript.unlink()
     assert pruned(tb).sessions == ("mine-dead",)
     assert "mine-dead" not in {one.session for one in everything(tb)}
+
+
+def test_a_disk_without_room_to_pack_anew_keeps_it_for_later(
+    tb: Engine, talk: Talk, clock: TestClock
+) -> None:
+    pruned(tb, "turn:2")
+    clock.time += 8 * DAY
+    full = tb._upkeep().replace(disk_floor=1 << 60)
+    with pytest.raises(WriteFailed, match="MB are free"):
+        sweep(full)
+    assert tb.trash() == []
+    before = tb.status().snapshot_bytes
+    sweep(tb._upkeep())
+    assert tb.status().snapshot_bytes < before
+    assert not has_garbage(tb._context.store)
+    assert tb.verify(read_data=True).problems == ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from takeback import ops
 from takeback.app.border import guarded
 from takeback.app.steps import Steps
+from takeback.errors import GitFailed, InUse, StoreDamaged, WriteFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +51,11 @@ class Space(Steps):
                 self._recover_and_say(locked)
         made = planned.carry_out()
         self._ask(lambda ledger: None)  # before the trash is emptied: what is in it is not missing
-        ops.sweep.empty_trash(self._upkeep())
+        try:
+            ops.sweep.empty_trash(self._upkeep())
+        except (GitFailed, StoreDamaged, WriteFailed, InUse) as error:
+            said = f"The space of what has left the trash is not free yet: {error.message}."
+            self._context.reporter.note(said)
         return made
 
     def restore(self, name: str | None = None) -> Restored:

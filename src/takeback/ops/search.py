@@ -95,8 +95,9 @@ def _before(
     context: Context, places: Sequence[Checkpoint], path: bytes, *, held: bool
 ) -> Checkpoint | None:
     """Returns the place before a change: the first where the path was as it should be."""
-    right = (place for place in places if _holds(context, place, path) == held)
-    return next(right, places[0] if places else None)
+    kept = [place for place in places if place.expired is None]
+    right = (place for place in kept if _holds(context, place, path) == held)
+    return next(iter((*right, *kept, *places)), None)
 
 
 def _holds(context: Context, place: Checkpoint, path: bytes) -> bool:

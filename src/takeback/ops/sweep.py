@@ -17,7 +17,7 @@ from takeback.ports import SilentReporter
 from takeback.store.chains import Chains
 from takeback.store.disk import size_on_disk
 from takeback.store.expiry import all_trash, remove_trash, trashed_trees
-from takeback.store.garbage import Collected, collect
+from takeback.store.garbage import Collected, collect, has_garbage, note_garbage
 from takeback.store.weight import Scales
 
 TYPE_CHECKING = False
@@ -78,12 +78,13 @@ def empty_trash(upkeep: Upkeep) -> Emptied:
     going = [trash for trash in there if trash.time <= oldest]
     if is_too_large(upkeep):
         going += _without_room(upkeep, [trash for trash in there if trash not in going])
-    if not going:
-        return Emptied((), None)
-    with upkeep.locked() as locked:
-        for trash in going:
-            remove_trash(locked, trash)
-    return Emptied(tuple(trash.id for trash in going), pack_anew(upkeep))
+    if going:
+        with upkeep.locked() as locked:
+            note_garbage(locked)
+            for trash in going:
+                remove_trash(locked, trash)
+    is_due = bool(going) or has_garbage(upkeep.store)
+    return Emptied(tuple(trash.id for trash in going), pack_anew(upkeep) if is_due else None)
 
 
 def pack_anew(upkeep: Upkeep) -> Collected | None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 
+from takeback import durable
 from takeback.errors import InUse, StoreDamaged, WriteFailed
 from takeback.git.objects import COMMIT, TREE, decode_commit, decode_tree
 from takeback.git.repository import pack_reachable
@@ -30,7 +31,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from takeback.store.locked import Locked
     from takeback.store.store import Store
+
+
+_NOTE = "garbage"
+"""A file that is there while packing anew is due."""
 
 
 class Collected(Value):
@@ -73,8 +79,29 @@ def collect(
             copied = sink.publish()  # with the very name of an old one, if it holds the same
             Trust(store).retire(locked, [name for name in old if name not in copied], new)
             remove_retired(locked)
+            _forget_garbage(locked)
             store.reopen_packs()
             return Collected(size, _size(store, store.pack_names()))
+
+
+def note_garbage(locked: Locked) -> None:
+    """Notes that something is about to be led to by nothing; ``collect`` ends that."""
+    try:
+        os.close(durable.create(locked.store.path(_NOTE)))
+    except FileExistsError:
+        return
+
+
+def has_garbage(store: Store) -> bool:
+    """Tells whether packing anew is due: something was given up, and is still there."""
+    return os.path.exists(store.path(_NOTE))
+
+
+def _forget_garbage(locked: Locked) -> None:
+    try:
+        durable.unlink(locked.store.path(_NOTE))
+    except FileNotFoundError:
+        return
 
 
 def _pack_dir(store: Store) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from takeback.model.ages import age
+from takeback.model.checkpoint import EXPIRED
 from takeback.model.path_text import to_text
 from takeback.visible import shown
 from takeback.words.cells import cut, filled, width
@@ -44,12 +45,14 @@ def found_lines(
             filled(place, max(map(width, places))),
             item.change or item.what,
         ]
+        if item.place.expired is not None:
+            left.append(EXPIRED)
         start = "  ".join([item.place.id, *left])
         line = f"{start}  {_text(item)}"
         if room is not None:
             line = cut(line, room)
         yield paint.id(line[: len(item.place.id)]) + line[len(item.place.id) :]
-        argv = command(item, root)
+        argv = command(item, root) if item.place.expired is None else None
         if argv is not None:
             yield _INDENT + " ".join(quoted(word) for word in argv)
 
