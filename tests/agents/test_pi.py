@@ -216,6 +216,23 @@ def test_a_place_that_cannot_be_read_is_said_before_the_fork_goes_on(played: Pla
     played.pi.world.cli.ok("status", "--seen")
 
 
+def test_takeback_to_an_expired_turn_offers_the_conversation_alone(played: Played) -> None:
+    played.pi.world.cli.ok("prune", "turn:2", "--yes")
+    played.rpc.command("/takeback 2", "conversation only")
+    assert "have expired" in played.rpc.titles()[-1]
+    assert played.files_are(played.after_three)
+    assert played.remembered() == (ONE, AGAIN)
+
+
+@pytest.mark.long
+def test_a_fork_from_an_expired_turn_goes_on_with_a_warning(played: Played) -> None:
+    played.pi.world.cli.ok("prune", "turn:2", "--yes")
+    assert played.rpc.fork(TWO)
+    [said] = [line for line in played.rpc.notices if "cannot be brought back" in line]
+    assert "have expired" in said
+    assert played.files_are(played.after_three)
+
+
 def test_what_speaks_against_it_is_asked(played: Played) -> None:
     (played.repo / ".git" / "MERGE_HEAD").write_text("0" * 40 + "\n")
     assert not played.rpc.fork(TWO, "files + conversation", "do nothing")

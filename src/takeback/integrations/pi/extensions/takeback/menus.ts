@@ -68,7 +68,7 @@ export class Menus {
 		if (picked === undefined) return;
 		if (picked === UNDO) return this.stepAndFollow("undo", ctx);
 		const target = turns[lines.indexOf(picked)];
-		const expired = target.expired !== null; // its files are not kept any more: the plan says so
+		const expired = Boolean(target.expired); // its files are not kept any more: the plan says so
 		const plan = await this.demand(ctx, "plan", { checkpoint: target.id, scope: expired ? "conversation" : "both" });
 		const choice = await this.select(ctx, [plan.question, ...plan.lines].join("\n"), [
 			...(expired ? [] : [`${BOTH} (${plan.counts})`]),
