@@ -46,6 +46,7 @@ _LATER = (
     "takeback.ops.notes",
     "takeback.ops.receive",
     "takeback.ops.save",
+    "takeback.ops.sweeping",
     "takeback.store.told",
 )
 _LOOK_SECONDS = 10.0

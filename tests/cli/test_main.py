@@ -222,9 +222,9 @@ def test_doctor_says_that_git_is_missing(story: Story) -> None:
 def broken_takeback(*args: str, raises: str) -> list[str]:
     """Returns a call in whose middle an exception is raised."""
     script = (
-        "import sys, takeback.app\n"
+        "import sys, takeback.app.engine\n"
         f"def fail(*a, **k): raise {raises}\n"
-        "takeback.app.Takeback.status = fail\n"
+        "takeback.app.engine.Engine.status = fail\n"
         "from takeback.cli.main import run\n"
         f"sys.exit(run({list(args)!r}))\n"
     )

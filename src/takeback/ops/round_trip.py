@@ -16,14 +16,14 @@ import time
 from stat import S_IMODE
 
 from takeback import durable
-from takeback.errors import InUse, TakebackError, WriteFailed
+from takeback.errors import GitUnusable, InUse, TakebackError, WriteFailed
 from takeback.model.operation import UNDO
 from takeback.model.policy import Policy
 from takeback.ops.catch_up import Index
 from takeback.ops.checkpoint import checkpoint
 from takeback.ops.context import Context
 from takeback.ops.destination import goal_of
-from takeback.ops.finding import BROKEN, OK, Finding
+from takeback.ops.finding import BROKEN, OFFER, OK, Finding
 from takeback.ops.names import find
 from takeback.ops.open import open_store, open_workspace
 from takeback.ops.request import Request
@@ -60,6 +60,8 @@ def check_round_trip(environ: Mapping[str, str], find_git: Callable[[], str]) ->
         _remove_leftovers(home)
         scratch = os.path.join(home, _PREFIX + os.urandom(6).hex())
         wrong = _travel(scratch, environ, find_git())
+    except GitUnusable:  # which is a finding of its own
+        return Finding(_NAME, OFFER, "it was not made: there is no git to run")
     except TakebackError as error:
         return Finding(_NAME, BROKEN, f"it failed: {error.message}", error.advice)
     except OSError as error:

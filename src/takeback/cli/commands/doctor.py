@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     help="Take over the store of what stood here before; NAME where there are several.",
 )
 def command(call: Call, fix: bool, rebuild: bool, adopt: str | None) -> int:
-    """Name what is wrong, and with --fix mend what can safely be mended."""
+    """Name what is wrong; with --fix mend what can be."""
     call.refuse_dry_run("doctor", hint="to look only: takeback verify, takeback status")
     from takeback.app.engine import Engine
 
