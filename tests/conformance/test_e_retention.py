@@ -32,6 +32,20 @@ def settings(cli: Cli, **values: object) -> None:
 # -- 57
 
 
+def test_57_what_is_named_and_pinned_keeps_its_files_and_is_said_to(
+    cli: Cli, workspace: Path
+) -> None:
+    made = []
+    for number in range(3):
+        write_files(workspace, {"n": b"%d" % number})
+        made.append(checkpoint(cli))
+    cli.ok("label", made[1], "pinned")
+    answer = cli.run("prune", made[0], made[1], "--yes")
+    assert answer.status == 3, str(answer)
+    assert f"{made[1]} keeps its files: labelled" in answer.stderr
+    assert expired(cli) == {made[0]}
+
+
 def test_57_bounds_in_bytes_number_and_age_drop_the_oldest_and_never_what_is_pinned(
     cli: Cli, workspace: Path
 ) -> None:

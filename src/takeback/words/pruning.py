@@ -94,6 +94,12 @@ def done_lines(made: Pruning, grace_days: float) -> Iterator[str]:
     yield f"Bring them back: takeback prune --restore {made.operation}"
 
 
+def kept_lines(made: Pruning) -> Iterator[str]:
+    """Yields what was named and keeps its files all the same, and why."""
+    for id, reason in made.pinned.items():
+        yield f"{id} keeps its files: {_PINNED.get(reason, reason)}"
+
+
 def restored_lines(made: Restored) -> Iterator[str]:
     """Yields what came back from the trash."""
     yield f"{count(made.checkpoints, 'checkpoint')} got their files back from the trash."

@@ -9,7 +9,7 @@ import click
 from takeback.cli.dialogue import DECLINED
 from takeback.cli.options import Call, completed_by, name_text, session_option, verb
 from takeback.cli.terminal import agrees
-from takeback.errors import Option, Refused, UsageError
+from takeback.errors import Option, PartlyDone, Refused, UsageError
 from takeback.ops.prune import refused
 from takeback.words import documents, pruning
 from takeback.words.text import NOTHING_CHANGED
@@ -95,7 +95,10 @@ def _prune(call: Call, tb: Engine, planned: Prune) -> int:
     done = tb.prune(planned)
     output.document("prune", {**pruning.document(done), "done": True, "gone": []})
     output.done(pruning.done_lines(done, tb.settings["grace_days"]))
-    return 0
+    if not (planned.is_named and done.pinned):
+        return 0
+    output.aside(pruning.kept_lines(done))
+    return PartlyDone.exit_status
 
 
 def _restore(call: Call, tb: Engine, name: str | None) -> int:
