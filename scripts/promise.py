@@ -123,15 +123,18 @@ PROMISE = (
         ),
     ),
     Line(
-        "loses a checkpoint to a crash, another process, your `git gc` or `git clean`",
-        "loses a checkpoint: not by a crash, not by another process, not by your own `git gc` "
-        "or `git clean`",
+        "loses a checkpoint inside its retention: not by a crash, another process, your `git gc`",
+        "loses a checkpoint inside its retention: not by a crash, not by a prune, not by another "
+        "process, not by your own `git gc` or `git clean`; what your settings let go of says so",
         (
             23,
+            57,
+            58,
             59,
             60,
             "conformance/test_e_anew.py",
             "conformance/test_g_inside.py",
+            "crash/test_kill_prune.py",
             "crash/test_two_writers.py",
         ),
     ),
