@@ -16,9 +16,9 @@ _PROGRAM = """
 import os, sys
 os.closerange(3, 1 << 16)
 sys.path.insert(0, sys.argv[1])
-os.chdir(sys.argv[2])
+os.chdir(sys.argv[3])
 from importlib import import_module
-getattr(import_module(sys.argv[3]), sys.argv[4])(sys.argv[2])
+getattr(import_module(sys.argv[4]), sys.argv[2])(sys.argv[3])
 """
 _KEPT = tuple(map(os.fsdecode, handover.PLACES))
 
@@ -44,7 +44,7 @@ def spawn(module: str, directory: str, function: str = "main") -> None:
     try:
         os.posix_spawn(
             sys.executable,
-            [sys.executable, "-I", "-c", _PROGRAM, here, directory, module, function],
+            [sys.executable, "-I", "-c", _PROGRAM, here, function, directory, module],
             environ,
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, null, 0),
