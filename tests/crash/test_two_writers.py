@@ -18,6 +18,7 @@ from takeback.store.store import Store
 from tests.crash import world as worlds
 from tests.crash.world import World, prepare
 from tests.support.faults import Faults, Running, start
+from tests.support.processes import wait_for
 
 ROUNDS = 20
 MANY_PACKS = 20
@@ -185,4 +186,5 @@ def test_packs_are_combined_under_a_reader(tmp_path: Path) -> None:
 
 def combine(world: World, place: StoreLocation) -> bool:
     store = Store.open(place, world.environ)
-    return combine_packs(store)
+    wait_for(lambda: combine_packs(store))  # the reader's verify waits for it, and it for verify
+    return True

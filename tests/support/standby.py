@@ -99,7 +99,7 @@ class Agent:
                 parent = int((place / "stat").read_text().rpartition(")")[2].split()[1])
             except OSError:
                 continue
-            if words[-4:-2] == [os.fsencode(self.home / "bin"), b"takeback.standby"]:
+            if words[-3:-1] == [os.fsencode(self.home / "bin"), b"takeback.standby"]:
                 found[int(place.name)] = parent
         return [pid for pid, parent in found.items() if parent not in found]
 
