@@ -9,6 +9,7 @@ import pytest
 
 from takeback import durable
 from takeback.git.objects import BLOB
+from takeback.model.coverage import UNSTABLE, Coverage, NotHeld
 from takeback.model.goal import Goal
 from takeback.model.ids import WORKSPACE_SESSION, SnapshotId
 from takeback.model.operation import REDO, REVERT, UNDO, Move, history
@@ -192,3 +193,20 @@ def killed_at_every_step(
             made.step(UNDO)
         assert tree_state(made.root) == made.before
     raise AssertionError("it never came to its end")
+
+
+def test_what_did_not_hold_still_is_not_made_a_directory_again(
+    workspace: Path, context: Context
+) -> None:
+    """A file that turned into a directory and back: the snapshot met the directory."""
+    (workspace / "moving").mkdir()
+    (workspace / "kept").write_text("then")
+    now = captured(context)
+    coverage = Coverage([*now.coverage.not_held, NotHeld(b"moving", UNSTABLE)])
+    (workspace / "moving").rmdir()
+    (workspace / "moving").write_text("a file now")
+    (workspace / "kept").write_text("now")
+    goal = Goal(SnapshotId(now.tree.hex()), coverage, None, "then")
+    made = plan(context, Request(goal))
+    assert [change.path for change in made.writes] == [b"kept"]
+    assert [item.path for item in made.left_alone] == [b"moving"]

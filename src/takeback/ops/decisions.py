@@ -8,7 +8,7 @@ from __future__ import annotations
 from stat import S_ISDIR
 
 from takeback.model.change import Change
-from takeback.model.coverage import MOUNT, OTHER_WORKSPACE
+from takeback.model.coverage import MOUNT, OTHER_WORKSPACE, UNSTABLE
 from takeback.model.path_text import is_inside_git
 from takeback.ops.differences import parents
 from takeback.ops.safekeeping import Unsavable
@@ -69,6 +69,8 @@ class Decisions:
             return None
         if S_ISDIR(found.st_mode):
             return self._decide_displaced(change)
+        if change.new.is_directory and self._going.vouching.was_moving(change.path):
+            return f"the target does not hold it ({UNSTABLE} then)"
         reason = self._decide_replacement(change)
         if reason is None and not asked:
             self.unnamed.append(change.path)

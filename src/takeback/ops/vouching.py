@@ -17,6 +17,7 @@ from takeback.model.coverage import (
     MOUNT,
     NO_COVERAGE,
     OTHER_WORKSPACE,
+    UNSTABLE,
     Coverage,
     by_choice,
 )
@@ -54,6 +55,14 @@ class Vouching:
     def reason_for(self, path: bytes) -> Reason | None:
         """Returns why the target cannot vouch that a path was absent; None if it can."""
         return self._coverage.reason_for(path)
+
+    def was_moving(self, path: bytes) -> bool:
+        """Tells whether the target says of this very path that it did not hold still.
+
+        Then it may have been a file and a directory by turns, and what is there now is not
+        replaced by the one that a capture happened to meet.
+        """
+        return any(one.path == path and one.reason == UNSTABLE for one in self._coverage.not_held)
 
     def lacks(self, path: bytes) -> str | None:
         """Returns why the target lacks a path that may have existed; else None."""
