@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,22 @@ from takeback.ops.receive import receive
 from takeback.store.records import chain
 from takeback.store.sink import PackSink
 from tests.support.engine import Heard, Killed, clock_of, garble, refs_of, under_lock
+
+
+@pytest.fixture(autouse=True)
+def _closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Closes every ledger that a test made."""
+    made: list[Ledger] = []
+    begin = Ledger.__init__
+
+    def remember(self: Ledger, path: str) -> None:
+        begin(self, path)
+        made.append(self)
+
+    monkeypatch.setattr(Ledger, "__init__", remember)
+    yield
+    for ledger in made:
+        ledger.close()
 
 
 @pytest.fixture
