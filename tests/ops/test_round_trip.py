@@ -50,8 +50,23 @@ def test_what_a_killed_one_left_is_removed_by_the_next(
     assert list(home.glob("doctor-*")) == []
 
 
+def test_only_what_a_trip_made_is_taken_for_its_leftover(home: Path, tmp_path: Path) -> None:
+    """A link by such a name leads to somebody's files; a note is a note."""
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "work").write_text("x")
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (home / "doctor-0123456789ab").symlink_to(theirs)
+    (home / "doctor-notes").mkdir()
+    (home / "doctor-notes" / "mine").write_text("x")
+    (home / "doctor-ffffffffffff").write_text("no directory")
+    assert check_round_trip(os.environ, git).state == "ok"
+    assert [path.name for path in theirs.iterdir()] == ["work"]
+    assert (home / "doctor-notes" / "mine").exists()
+
+
 def test_one_that_is_under_way_is_left_alone(home: Path) -> None:
-    other = home / "doctor-other"
+    other = home / "doctor-0123456789ab"
     other.mkdir(parents=True)
     lock = Lock(str(other / "lock"))
     lock.acquire("another doctor", wait=0)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import time
-from stat import S_IMODE
+from stat import S_IMODE, S_ISDIR
 
 from takeback import durable
 from takeback.errors import GitUnusable, InUse, TakebackError, WriteFailed
@@ -75,8 +75,15 @@ def check_round_trip(environ: Mapping[str, str], find_git: Callable[[], str]) ->
 def _remove_leftovers(home: str) -> None:
     """Removes what killed trips left; one that is under way holds its lock."""
     for name in locations.listing(home):
-        if name.startswith(_PREFIX):
-            _remove(os.path.join(home, name))
+        scratch = os.path.join(home, name)
+        if _is_trip(name) and S_ISDIR(os.lstat(scratch).st_mode):
+            _remove(scratch)
+
+
+def _is_trip(name: str) -> bool:
+    """Tells whether a name is one that ``check_round_trip`` makes."""
+    token = name.removeprefix(_PREFIX)
+    return len(token) == 12 and token != name and set(token) <= set("0123456789abcdef")
 
 
 def _remove(scratch: str) -> None:
