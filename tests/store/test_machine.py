@@ -87,3 +87,12 @@ def test_a_kill_leaves_a_name_or_none(
     made = machine_of(str(home))
     assert left in (None, made)
     assert [path.name for path in home.iterdir()] == ["machine"]
+
+
+def test_a_directory_in_the_place_of_the_name_stops_nothing(tmp_path: Path) -> None:
+    (tmp_path / "machine").mkdir()
+    (tmp_path / "machine" / "of somebody").write_text("x")
+    made = machine_of(str(tmp_path))
+    assert known_machine(str(tmp_path)) == made
+    [aside] = tmp_path.glob("machine.*")
+    assert (aside / "of somebody").read_text() == "x"

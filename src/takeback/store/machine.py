@@ -58,7 +58,11 @@ def _make(home: str) -> MachineId:
         durable.sync(fd)
     finally:
         os.close(fd)
-    durable.rename(temporary, _path(home))
+    try:
+        durable.rename(temporary, _path(home))
+    except IsADirectoryError:  # nobody's doing that we know of: it is kept, beside
+        durable.rename(_path(home), f"{_path(home)}.{made}")
+        durable.rename(temporary, _path(home))
     durable.sync_directory(home)
     return made
 
