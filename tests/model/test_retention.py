@@ -145,6 +145,22 @@ def test_the_oldest_turns_go_until_the_rest_fits() -> None:
     assert {name.rstrip("prt") for name in found.dropped} == {str(n) for n in range(1, 8)}
 
 
+def test_a_turn_that_floods_the_store_loses_its_own_middle_before_older_turns_go() -> None:
+    """A model decides how much one turn keeps, and must not push out what was kept before."""
+    old = [one for number in (1, 2, 3) for one in turn(number, 1 - number / 10)]
+    first, round_, last = turn(4, 0.1, running=True)
+    flood = [
+        round_.replace(id=CheckpointId(f"r{n}"), snapshot=f"r{n}", sequence=round_.sequence + n)
+        for n in range(50)
+    ]
+    last = last.replace(sequence=round_.sequence + 100)
+    found = judged([*old, first, *flood, last], NONE.replace(max_bytes=12))
+    assert {id for id, why in found.dropped.items() if why == IN_BETWEEN} >= {
+        f"r{n}" for n in range(50)
+    }
+    assert not {f"{n}{end}" for n in (1, 2, 3, 4) for end in "pt"} & set(found.dropped)
+
+
 def test_snapshots_are_counted_once_and_pinned_ones_not_at_all() -> None:
     same = [checkpoint(f"s{n}", 10 - n / 10, snapshot="one") for n in range(9)]
     assert judged(same, NONE.replace(max_snapshots=1)).dropped == {}

@@ -97,7 +97,12 @@ def decide(stored: Sequence[Stored], bounds: Bounds, *, now: float, weigh: Weigh
     sweep = _Sweep(stored, bounds, now, weigh)
     sweep.drop_old()
     if bounds.thin:
-        for thin in (sweep.drop_in_between, sweep.thin_to_hours, sweep.thin_to_days):
+        for thin in (
+            sweep.drop_in_between,
+            sweep.thin_to_hours,
+            sweep.thin_to_days,
+            sweep.drop_every_middle,
+        ):
             if not sweep.fits():
                 thin()
     sweep.drop_too_many()
@@ -136,7 +141,7 @@ def _needed(stored: Iterable[Stored], bounds: Bounds, now: float) -> dict[Checkp
             pinned[one.id] = HERE
         if one.kind == UNDO and one.time > now - bounds.undo_grace:
             pinned[one.id] = UNDOABLE
-        if one.running:
+        if one.running and one.kind not in (ROUND, STEER):
             pinned[one.id] = RUNNING
         if one.labelled and bounds.keep_labelled:
             pinned[one.id] = LABELLED
@@ -218,6 +223,13 @@ class _Sweep:
         for unit in self._units:
             if unit[-1].time < self._now - _ALL_FOR:
                 self._drop(_middle(unit), IN_BETWEEN)
+
+    def drop_every_middle(self) -> None:
+        """Drops the middle of all turns, of those that run too.
+
+        How much a turn keeps is in the hands of its model, which must not push out whole turns.
+        """
+        self._drop((one for unit in self._units for one in _middle(unit)), IN_BETWEEN)
 
     def thin_to_hours(self) -> None:
         """Leaves the last turn of each hour, of those older than two days."""
