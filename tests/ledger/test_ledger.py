@@ -363,3 +363,18 @@ def test_remove_takes_all_its_files_and_none_is_no_error(path: str) -> None:
     ledger.close()
     remove(path)
     assert list(place.glob("ledger.db*")) == []
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
+def test_a_link_leads_to_nobody_elses_database(tmp_path: Path, suffix: str) -> None:
+    theirs = tmp_path / "theirs.db"
+    other = sqlite3.connect(theirs)
+    other.execute("create table work (x)")
+    other.commit()
+    other.close()
+    theirs.chmod(0o644)
+    before = theirs.read_bytes()
+    (tmp_path / f"ledger.db{suffix}").symlink_to(theirs)
+    with pytest.raises(LedgerDamaged, match="is a link"):
+        Ledger(str(tmp_path / "ledger.db"))
+    assert (theirs.read_bytes(), theirs.stat().st_mode & 0o777) == (before, 0o644)

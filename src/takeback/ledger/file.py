@@ -56,6 +56,9 @@ class LedgerFile:
 
     def __init__(self, path: str) -> None:
         self._path = path
+        for own in _files(path):
+            if os.path.islink(own):  # SQLite would follow it, and write there
+                raise LedgerDamaged(f"{own} is a link")
         try:
             self._db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
         except sqlite3.DatabaseError as error:
@@ -174,8 +177,13 @@ def original(text: str) -> str:
 
 def remove(path: str) -> None:
     """Deletes a ledger's files; the store has everything that was in them."""
-    for suffix in ("", "-wal", "-shm"):
+    for own in _files(path):
         try:
-            durable.unlink(path + suffix)
+            durable.unlink(own)
         except FileNotFoundError:
             continue
+
+
+def _files(path: str) -> list[str]:
+    """Returns the names that SQLite uses for a database."""
+    return [path + suffix for suffix in ("", "-wal", "-shm")]
