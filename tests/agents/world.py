@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from takeback.errors import NotAWorkspace
 from tests.agents.scripted_model import ScriptedModel
 from tests.support.cli import Cli
 from tests.support.git import git
@@ -63,8 +64,12 @@ class World:
         return done
 
     def log(self) -> list[dict[str, Any]]:
-        """Returns the turns of the log, oldest first."""
-        lines = self.cli.ok("--json", "log", "--all").json_lines
+        """Returns the turns of the log, oldest first; none before anything was heard at all."""
+        answer = self.cli.run("--json", "log", "--all")
+        if answer.status == NotAWorkspace.exit_status:
+            return []
+        assert answer.status == 0, str(answer)
+        lines = answer.json_lines
         return [line for line in reversed(lines) if line["kind"] in ("prompt", "shell", "steer")]
 
 
