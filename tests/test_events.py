@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from takeback.model import event as events
 from takeback.stdio.server import StdioServer
 from tests.support.cli import Cli
 from tests.support.journey import write_files
+from tests.support.processes import wait_for
 
 
 def tell(workspace: Path, kind: str, *, session: str = "s1", **fields: Any) -> Heard:
@@ -130,10 +130,8 @@ def test_an_event_that_takes_too_long_waits_and_that_is_told(workspace: Path) ->
     assert answer["ok"], answer
     assert answer["result"]["waiting"] is True
     assert "goes on meanwhile" in answer["result"]["warning"]
-    deadline = time.monotonic() + 60
-    while not cli.ok("--json", "log").json_lines and time.monotonic() < deadline:
-        time.sleep(0.1)
-    [turn] = cli.ok("--json", "log").json_lines
+    wait_for(cli.log)
+    [turn] = cli.log()
     assert (turn["prompt"], turn["late"]) == ("the first", True)
 
 

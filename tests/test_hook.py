@@ -19,6 +19,7 @@ from takeback.model.event import PROMPT, AgentEvent
 from tests.support.cli import Cli
 from tests.support.engine import settle
 from tests.support.journey import write_files
+from tests.support.processes import wait_for
 from tests.support.unprivileged import unprivileged
 
 HEAR = "import sys; from takeback.hook import main; sys.exit(main(['generic']))"
@@ -251,10 +252,8 @@ def test_a_first_capture_that_does_not_fit_is_finished_in_the_background(
     # Started for it: where the alarm rings in a fork, a test's logging would have its say.
     answer = cli.cold("hook", "generic", stdin=said)
     assert (answer.status, answer.stdout, answer.stderr) == (0, "", "")
-    deadline = time.monotonic() + 60
-    while not cli.ok("--json", "log").json_lines and time.monotonic() < deadline:
-        time.sleep(0.2)
-    [turn] = cli.ok("--json", "log").json_lines
+    wait_for(cli.log)
+    [turn] = cli.log()
     assert (turn["prompt"], turn["late"]) == ("the first ever", True)
     cli.ok("config", "hook_seconds", "5")
     (workspace / "file1").write_bytes(b"changed")

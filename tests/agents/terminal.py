@@ -16,6 +16,9 @@ import pytest
 
 _SECONDS = 60.0
 _PAUSE = 0.05
+_STILL = 3.0
+_AGAIN = 5.0
+_BETWEEN = 0.2  # keys that come at once are one key to some: Alt with the second
 
 
 class Terminal:
@@ -73,9 +76,22 @@ class Terminal:
         self._tmux("send-keys", *keys)
 
     def type(self, text: str) -> None:
-        """Types a text and waits until it is on the screen."""
+        """Types a text and waits until it is on the screen, once more than it was before.
+
+        Where the screen has moved on meanwhile, it is enough that the text stands still there.
+        """
+        before, seen, since = _count(text, self.screen), "", time.monotonic()
         self._tmux("send-keys", "-l", text)
-        self.shows(text)
+
+        def typed() -> bool:
+            nonlocal seen, since
+            screen = self.screen
+            if screen != seen:
+                seen, since = screen, time.monotonic()
+            count = _count(text, screen)
+            return count > before or (count > 0 and time.monotonic() - since > _STILL)
+
+        self.until(typed, f"see {text!r} typed")
 
     def say(self, text: str) -> None:
         """Types a line and sends it."""
@@ -84,7 +100,28 @@ class Terminal:
 
     def shows(self, text: str) -> None:
         """Waits until a text is on the screen, wherever its lines are broken."""
-        self.until(lambda: "".join(text.split()) in "".join(self.screen.split()), f"see {text!r}")
+        self.until(lambda: _count(text, self.screen) > 0, f"see {text!r}")
+
+    def insist(self, text: str, *keys: str) -> None:
+        """Presses keys, again each few seconds, until a text is on the screen.
+
+        For keys that a busy program may not take for what they are: two of them that must follow
+        each other quickly, or one that comes while it draws.
+        """
+        pressed = 0.0
+
+        def shown() -> bool:
+            nonlocal pressed
+            if _count(text, self.screen):
+                return True
+            if time.monotonic() - pressed > _AGAIN:
+                pressed = time.monotonic()
+                for key in keys:
+                    self.press(key)
+                    time.sleep(_BETWEEN)
+            return False
+
+        self.until(shown, f"see {text!r}")
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
         """Waits until something holds; fails the test if it never does."""
@@ -118,6 +155,11 @@ class Terminal:
             check=True,
         )
         return done.stdout
+
+
+def _count(text: str, screen: str) -> int:
+    """Counts a text on a screen, wherever its lines are broken."""
+    return "".join(screen.split()).count("".join(text.split()))
 
 
 def need_tmux(what: str = "an agent's screen") -> None:

@@ -126,12 +126,12 @@ def test_what_a_background_task_writes_belongs_to_its_turn(claude: Claude) -> No
 
 def test_a_prompt_typed_into_a_running_turn_is_a_step_of_it(claude: Claude) -> None:
     world = claude.world
-    work, also = "WORK on it", "ALSO this"
+    work, also, go_on = "WORK on it", "ALSO this", world.home / "go-on"
     add(
         claude,
         {
             "WORK": [
-                Step("", [shell("echo 1 > one.txt; sleep 3")]),
+                Step("", [shell(f"echo 1 > one.txt; until [ -e {go_on} ]; do sleep 0.1; done")]),
                 Step("", [shell("echo 2 > two.txt")]),
                 Step("Done."),
             ],
@@ -143,6 +143,8 @@ def test_a_prompt_typed_into_a_running_turn_is_a_step_of_it(claude: Claude) -> N
         terminal.say(work)
         terminal.until((world.repo / "one.txt").exists, "see the command run")
         terminal.say(also)
+        terminal.shows("Press up to edit queued messages")
+        go_on.touch()
         terminal.until(lambda: world.log()[-1]["kind"] == "steer", "hear of the step")
         terminal.until((world.repo / "two.txt").exists, "see it go on")
         terminal.until(lambda: world.log()[-2]["state"] == "ended", "hear the end")

@@ -62,8 +62,7 @@ def test_takeback_is_answered_without_a_model(gemini: Gemini) -> None:
             time.sleep(2)  # Gemini drops keys while it draws, and offers commands while one types
             terminal.type(words)
             time.sleep(2)
-            terminal.press("Enter")
-            terminal.shows(answer)
+            terminal.insist(answer, "Enter")
         terminal.end("C-c")
     assert not (world.repo / "c.txt").exists()
     assert len(world.model.requests) == asked

@@ -6,7 +6,6 @@ import os
 import shlex
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from tests.agents.pi_rpc import EXTENSION, Rpc
 from tests.agents.script import Step
 from tests.agents.terminal import Terminal, need_tmux
 from tests.agents.world import World
+from tests.support.processes import wait_for
 from tests.support.trees import differences, tree_state
 
 
@@ -346,8 +346,7 @@ def test_an_aborted_turn_has_an_end(pi: Pi, rpc: Rpc) -> None:
     pi.world.model.script = {"LONG": [Step("", [shell("echo 1 > one.txt; sleep 60")])]}
     rpc.call("prompt", message="LONG")
     rpc.until(lambda heard: heard["type"] == "tool_execution_start")
-    while not (pi.world.repo / "one.txt").exists():
-        time.sleep(0.05)
+    wait_for((pi.world.repo / "one.txt").exists)
     rpc.abort()
     [turn] = pi.world.log()
     assert (turn["state"], [change["path"] for change in turn["changed"]]) == (
@@ -499,17 +498,14 @@ def test_pi_on_the_screen(pi: Pi) -> None:
         terminal.say(TWO)
         terminal.shows("◆ 8 checkpoints / 4 snapshots")
 
-        terminal.press("Escape")
-        time.sleep(0.2)
-        terminal.press("Escape")
-        terminal.shows("takeback: go back to before which turn?")
+        terminal.insist("takeback: go back to before which turn?", "Escape", "Escape")
         terminal.shows(f'→ now  turn 2  "{TWO}"  a.txt, b.txt, c.txt +1 more')
         terminal.press("Enter")
         terminal.shows("create doomed.bin")
         terminal.shows("→ files + conversation (3 written, 1 deleted)")
         terminal.press("Enter")
         terminal.shows("Rewound 4 files and the conversation to")
-        assert in_editor(terminal) == TWO
+        terminal.until(lambda: in_editor(terminal) == TWO, "see the prompt again")
         assert "Edited one" not in terminal.screen
         assert differences(after_one, tree_state(world.repo)) == []
 
@@ -523,7 +519,7 @@ def test_pi_on_the_screen(pi: Pi) -> None:
         terminal.shows("→ files + conversation")
         terminal.press("Enter")
         terminal.shows("Forked to new session")
-        assert in_editor(terminal) == ONE
+        terminal.until(lambda: in_editor(terminal) == ONE, "see the prompt again")
         assert not (world.repo / "a.txt").exists()
 
         terminal.press("C-u")

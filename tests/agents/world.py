@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from takeback.errors import NotAWorkspace
 from tests.agents.scripted_model import ScriptedModel
 from tests.support.cli import Cli
 from tests.support.git import git
@@ -65,11 +64,7 @@ class World:
 
     def log(self) -> list[dict[str, Any]]:
         """Returns the turns of the log, oldest first; none before anything was heard at all."""
-        answer = self.cli.run("--json", "log", "--all")
-        if answer.status == NotAWorkspace.exit_status:
-            return []
-        assert answer.status == 0, str(answer)
-        lines = answer.json_lines
+        lines = self.cli.log("--all")
         return [line for line in reversed(lines) if line["kind"] in ("prompt", "shell", "steer")]
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from takeback.errors import NotAWorkspace
 from tests.support.warm import warm
 
 
@@ -109,6 +110,17 @@ class Cli:
         answer = self.run(*args, stdin=stdin, env=env)
         assert answer.status == 0, str(answer)
         return answer
+
+    def log(self, *args: str) -> list[dict[str, Any]]:
+        """Returns the lines of the log, newest first; none before anything was heard at all.
+
+        So it can be asked again and again until another process has been heard.
+        """
+        answer = self.run("--json", "log", *args)
+        if answer.status == NotAWorkspace.exit_status:
+            return []
+        assert answer.status == 0, str(answer)
+        return answer.json_lines
 
     def start(
         self, *args: str | bytes, env: Mapping[str, str] | None = None

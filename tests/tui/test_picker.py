@@ -117,8 +117,7 @@ def test_escape_steps_back_one_stage_and_then_quits(workspace: Path, clock: Test
         assert app.is_running
         assert len(listed(app)) == 11
         await pilot.press("escape")
-        await pilot.pause()
-        assert not app.is_running
+        await until(pilot, lambda: not app.is_running)
 
     app = open_app(workspace, clock)
     play(app, story)
@@ -286,8 +285,7 @@ def test_q_quits_with_0_and_control_c_with_130(workspace: Path, clock: TestClock
 
         async def story(app: PickerApp, pilot: Pilot[None], key: str = key) -> None:
             await pilot.press(key)
-            await pilot.pause()
-            assert not app.is_running
+            await until(pilot, lambda: not app.is_running)
 
         app = open_app(workspace, clock)
         play(app, story)

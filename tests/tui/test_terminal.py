@@ -80,6 +80,7 @@ def opened(host: Host, tmp_path: Path) -> Iterator[Opened]:
     argv = ["sh", "-c", _SCRIPT, "sh", *files]
     with Terminal(argv, cwd=host.cli.directory, env=environ, size=(80, 24)) as terminal:
         terminal.shows("turn 3 ruin a")
+        cursor_at(terminal, "turn")
         yield Opened(terminal, tmp_path)
 
 
