@@ -38,6 +38,7 @@ GOLDEN = [
     "zlib",
 ]
 """Modules beyond those of bare Python that a prompt with nothing new imports, in every version."""
+MOST_OF_OURS = 97
 FORBIDDEN = {"sqlite3", "subprocess", "tomllib", "asyncio", "dataclasses", "typing", "re", "json"}
 
 
@@ -58,8 +59,8 @@ def imported(workspace: Path, program: str, stdin: bytes = b"") -> set[str]:
 
 
 @pytest.fixture
-def modules(cli: Cli, workspace: Path) -> list[str]:
-    """What a prompt hook imports beyond bare Python, takeback itself left out."""
+def beyond(cli: Cli, workspace: Path) -> set[str]:
+    """What a prompt hook imports beyond bare Python."""
     write_files(workspace, {"a": b"x"})
     settle()
     for number in range(3):
@@ -67,7 +68,21 @@ def modules(cli: Cli, workspace: Path) -> list[str]:
     told = imported(workspace, HEAR, event("prompt", turn="9", prompt="p"))
     beyond = told - imported(workspace, "pass")
     assert "takeback.ops.receive" in beyond
+    return beyond
+
+
+@pytest.fixture
+def modules(beyond: set[str]) -> list[str]:
+    """What a prompt hook imports beyond bare Python, takeback itself left out."""
     return sorted(name for name in beyond if name.partition(".")[0] != "takeback")
+
+
+def test_a_prompt_imports_of_the_app_what_it_takes_to_record(beyond: set[str]) -> None:
+    app = {name for name in beyond if name.startswith("takeback.app")}
+    parts = ("border", "recording", "workspace")
+    assert app == {"takeback.app", *(f"takeback.app.{part}" for part in parts)}
+    ours = [name for name in beyond if name.startswith("takeback")]
+    assert len(ours) <= MOST_OF_OURS, "each costs every hook a tenth of a millisecond"
 
 
 def test_a_prompt_imports_exactly_this(modules: list[str]) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any, NoReturn
 
-    from takeback.app.engine import Engine
+    from takeback.app.recording import Recording
     from takeback.model.event import AgentEvent
     from takeback.model.plan import Outcome
     from takeback.ops.receive import Received
@@ -123,19 +123,19 @@ def _followed(speaker: Speaker, adapter: Adapter, event: AgentEvent) -> Heard:
     if not _concerns_files(event):
         return Heard()
     from takeback import durable
-    from takeback.app.engine import Engine
+    from takeback.app.recording import Recording
 
     durable.unmask_owner()
-    if not Engine.wants(event.directory):
+    if not Recording.wants(event.directory):
         return Heard()
     words = _command(adapter, event)
+    if words is not None:
+        return _answered(speaker, adapter, event, words)
     try:
-        tb = Engine.open(event.directory, holder=speaker.holder, by_agent=True)
+        tb = Recording.open(event.directory, holder=speaker.holder, by_agent=True)
     except TakebackError as error:
-        return _unopened(event, error, is_command=words is not None)
+        return _unopened(event, error)
     with tb:
-        if words is not None:
-            return _answer(tb, adapter, event, words, follows=speaker.follows)
         return _recorded(tb, adapter, event) if tb.hears_agents else Heard()
 
 
@@ -169,25 +169,28 @@ def _command(adapter: Adapter, event: AgentEvent) -> list[str] | None:
     return words if first == adapter.command and "\n" not in prompt else None
 
 
-def _answer(
-    tb: Engine, adapter: Adapter, event: AgentEvent, words: list[str], *, follows: bool
-) -> Heard:
+def _answered(speaker: Speaker, adapter: Adapter, event: AgentEvent, words: list[str]) -> Heard:
+    """Answers the words of a prompt that is meant for takeback."""
+    from takeback.app.engine import Engine
     from takeback.prompt_command import answer
     from takeback.store.namespace import session_id
 
+    try:
+        tb = Engine.open(event.directory, holder=speaker.holder, by_agent=True)
+    except TakebackError as error:
+        return Heard(answer=f"takeback: {error.message}")
     session = session_id(event.agent, event.session)
-    said = answer(tb, session, words, command=adapter.command or "", follows=follows)
+    with tb:
+        said = answer(tb, session, words, command=adapter.command or "", follows=speaker.follows)
     return Heard(answer=said.text, outcome=said.outcome)
 
 
-def _unopened(event: AgentEvent, error: TakebackError, *, is_command: bool) -> Heard:
+def _unopened(event: AgentEvent, error: TakebackError) -> Heard:
     """Notes that an event's workspace could not be opened, and says so to the person.
 
     If a directory is not protected at all, that is said once, when a session starts there; that its
     store has an older format is said only once.
     """
-    if is_command:
-        return Heard(answer=f"takeback: {error.message}")
     if isinstance(error, StoreTooOld):  # it stays that way until the person does something about it
         is_told = _complain(event.agent, error.message, event.directory, once=True)
     else:
@@ -198,7 +201,7 @@ def _unopened(event: AgentEvent, error: TakebackError, *, is_command: bool) -> H
     return Heard(warning=f"takeback: the files here are not kept: {error.message}")
 
 
-def _recorded(tb: Engine, adapter: Adapter, event: AgentEvent) -> Heard:
+def _recorded(tb: Recording, adapter: Adapter, event: AgentEvent) -> Heard:
     """Records an event; never fails for lack of time, space or rights."""
     try:
         received = _received(tb, adapter, event)
@@ -217,7 +220,7 @@ def _recorded(tb: Engine, adapter: Adapter, event: AgentEvent) -> Heard:
     )
 
 
-def _told(tb: Engine, event: AgentEvent, warning: str | None) -> str | None:
+def _told(tb: Recording, event: AgentEvent, warning: str | None) -> str | None:
     """Returns what the person has to be told, once per turn."""
     if warning is None:
         if event.kind == PROMPT:
@@ -228,7 +231,7 @@ def _told(tb: Engine, event: AgentEvent, warning: str | None) -> str | None:
     return f"takeback: {warning}. More: takeback status"
 
 
-def _received(tb: Engine, adapter: Adapter, event: AgentEvent) -> Received:
+def _received(tb: Recording, adapter: Adapter, event: AgentEvent) -> Received:
     came = tb.now
     try:
         with _Limit(tb.hook_seconds):

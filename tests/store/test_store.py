@@ -8,7 +8,7 @@ import pytest
 
 from takeback import durable
 from takeback.ops.context import Context
-from takeback.store.operations import newest_operation, write_operation
+from takeback.store.operations import read_operations, write_operation
 from takeback.store.sink import PackSink
 from tests.store.test_operations import FIRST
 from tests.support.engine import KillAt, Killed, checkpoint, clock_of, garble, under_lock
@@ -37,8 +37,7 @@ def test_checkpoints_and_operations_have_numbers_in_the_order_in_which_they_were
     clock_of(context).time -= 1_000_000
     under_lock(context, lambda it: write_operation(PackSink(it.lock), FIRST))
     second = checkpoint(context)
-    done = newest_operation(context.store)
-    assert done is not None
+    [done] = read_operations(context.store)
     assert 0 < first.sequence < done.sequence < second.sequence
     assert second.time < first.time
 
@@ -61,8 +60,7 @@ def test_a_lost_number_is_found_beside_damage(context: Context) -> None:
     garble(context.store, newest.commit)
     context.store.reopen_packs()
     sequence_file(context).unlink()
-    done = newest_operation(context.store)
-    assert done is not None
+    [done] = read_operations(context.store)
     assert next_sequence(context) > done.sequence
 
 

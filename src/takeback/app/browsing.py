@@ -5,7 +5,7 @@ from __future__ import annotations
 from takeback import ops
 from takeback.app.border import guarded
 from takeback.app.endings import turn_is_over
-from takeback.app.workspace import OpenWorkspace
+from takeback.app.recording import Recording
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @guarded
-class Browsing(OpenWorkspace):
+class Browsing(Recording):
     """What a list of ten thousand turns needs."""
 
     def browse(self, *, limit: int = -1) -> Browsed:

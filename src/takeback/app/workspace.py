@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from takeback import adapters, config, ops, programs
+from takeback import adapters, config, ops
 from takeback.app.border import guarded
 from takeback.errors import UsageError
 from takeback.model.path_text import FromRoot, to_text
@@ -135,12 +135,16 @@ class OpenWorkspace:
 
     def find_program(self, name: str) -> FoundProgram:
         """Returns a program that may be run for the person: never one in a workspace."""
+        from takeback import programs
+
         store = self._context.store
         return programs.find(name, self._context.environ, is_workspace=store.is_workspace)
 
     @property
     def trusted_path(self) -> str:
         """The directories of programs that may be run, for one that starts others."""
+        from takeback import programs
+
         store = self._context.store
         return programs.trusted_path(self._context.environ, store.is_workspace)
 

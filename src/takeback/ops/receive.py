@@ -22,7 +22,7 @@ from takeback.ops.transcript import read_part
 from takeback.store import log, open_turns, pending
 from takeback.store.checkpoints import checkpoints_back, newest_checkpoint
 from takeback.store.namespace import session_id
-from takeback.store.operations import newest_operation
+from takeback.store.operations import newest_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -168,6 +168,9 @@ class _Step:
         self._base = _base(context, event) if self.newest is None else None
         self._last = self._where()
         self.moment = follow(self._last, event)
+        self._tells = self.moment is not None and self.moment.kind in (PROMPT, STEER)
+        """Whether the model can be told something now."""
+        self._newest_operation = newest_id(context.store) if self._tells else None
 
     def _where(self) -> Moment | None:
         if self.newest is not None:
@@ -211,7 +214,7 @@ class _Step:
             drafted = drafted.replace(process=seen(event.process))
         if base is not None:
             drafted = drafted.replace(origin=Origin(base.session, base.id))
-        told = moment.kind in (PROMPT, STEER) and not late  # nobody is told what comes late
+        told = self._tells and not late  # nobody is told what comes late
         drafted = drafted.replace(noted=self._newest_operation if told else self._noted)
         conversation, parts = self._conversation()
         drafted = drafted.replace(transcript=parts)
@@ -239,9 +242,8 @@ class _Step:
 
     def note(self) -> str | None:
         """Returns what the model must be told: files that changed under its conversation."""
-        assert self.moment is not None
         began = self.newest or self._base
-        if self.moment.kind not in (PROMPT, STEER) or began is None:
+        if not self._tells or began is None:
             return None
         if self._last is None or not self._last.turn or self._newest_operation == self._noted:
             return None
@@ -249,11 +251,6 @@ class _Step:
 
         found = untold(self._context.store, began.commit, self._noted)
         return None if found is None else note_of(found)
-
-    @property
-    def _newest_operation(self) -> str | None:
-        newest = newest_operation(self._context.store)
-        return None if newest is None else newest.id
 
     @property
     def _noted(self) -> str | None:

@@ -12,8 +12,6 @@ order.
 from __future__ import annotations
 
 from takeback.errors import StoreDamaged
-from takeback.model.codec import encode
-from takeback.model.operation import Operation, decode
 from takeback.store import location
 from takeback.store.namespace import OPERATIONS, log_ref
 from takeback.store.records import chain, read_record, write_record
@@ -22,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from takeback.model.operation import Operation
     from takeback.store.records import Record
     from takeback.store.sink import PackSink
     from takeback.store.store import Store
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
 
 def write_operation(sink: PackSink, operation: Operation) -> None:
     """Appends a line to this machine's log; durable when it returns."""
+    from takeback.model.codec import encode
+
     locked = sink.locked
     store, ref = locked.store, log_ref(locked.machine)
     tip = store.refs.read(ref)
@@ -63,6 +64,8 @@ def newest_here(store: Store) -> bytes | None:
 
 def operation_of(record: Record) -> Operation:
     """Returns the operation that a record describes; raises StoreDamaged."""
+    from takeback.model.operation import decode  # a hook only asks for an id
+
     try:
         return decode(record.meta)
     except ValueError as error:
@@ -78,13 +81,14 @@ def operations_back(store: Store) -> Iterator[Operation]:
         return
 
 
-def newest_operation(store: Store) -> Operation | None:
-    """Returns what was done here last; None if nothing was, or it cannot be read."""
+def newest_id(store: Store) -> str | None:
+    """Returns the id of what was done here last; None if nothing was, or it cannot be read."""
     try:
         tip = newest_here(store)
-        return operation_of(read_record(store, tip)) if tip is not None else None
+        found = None if tip is None else read_record(store, tip).meta.get("id")
     except StoreDamaged:
         return None
+    return found if isinstance(found, str) else None
 
 
 def read_operations(store: Store, damaged: list[str] | None = None) -> list[Operation]:

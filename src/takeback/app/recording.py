@@ -1,0 +1,119 @@
+"""Recording: what an agent's events need of a workspace, and all that a hook imports of the app."""
+
+from __future__ import annotations
+
+import os
+
+from takeback import config, ops
+from takeback.app.border import guarded
+from takeback.app.workspace import OpenWorkspace
+from takeback.model.event import PROMPT, SESSION_END, SESSION_START, TURN_END, cleaned
+from takeback.paths import user_home
+from takeback.store.namespace import session_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.event import AgentEvent
+    from takeback.model.session import TranscriptPart
+    from takeback.ops.receive import Received
+    from takeback.ports import Adapter
+
+_SWEPT_EVERY = 50
+
+
+@guarded
+class Recording(OpenWorkspace):
+    """A workspace that takes events, and does what they require afterwards."""
+
+    def receive(self, event: AgentEvent) -> Received:
+        """Records an agent's event; see ``takeback.model.event``."""
+        return self.record(cleaned(event), came=self.now, wait=self.hook_seconds)
+
+    def record(
+        self, event: AgentEvent, adapter: Adapter | None = None, *, came: float, wait: float
+    ) -> Received:
+        """Records a cleaned event that came through an adapter, by default its agent's own.
+
+        ``wait`` is how long the lock may take.
+        """
+        told, files = self._told(event, adapter)
+        return ops.receive.receive(self._context, told, files, came=came, wait=wait)
+
+    def leave(self, event: AgentEvent, adapter: Adapter | None = None, *, came: float) -> Received:
+        """Keeps an event that there was no time for; the next holder of the lock records it."""
+        told, files = self._told(event, adapter)
+        return ops.receive.leave(self._context, told, files, came=came)
+
+    def is_news(self, event: AgentEvent) -> bool:
+        """Tells whether a failure at an event is the first of its turn, and remembers it."""
+        from takeback.store import told
+
+        session = session_id(event.agent, event.session)
+        return told.is_new(self._context.store, session, turn_begins=event.kind == PROMPT)
+
+    def note_good_beginning(self, event: AgentEvent) -> None:
+        """Notes that a turn's first checkpoint was made: its first failure will be news."""
+        from takeback.store import told
+
+        told.forget(self._context.store, session_id(event.agent, event.session))
+
+    @property
+    def now(self) -> float:
+        """The time, in seconds since the epoch."""
+        return self._context.clock.now()
+
+    def _told(
+        self, event: AgentEvent, adapter: Adapter | None
+    ) -> tuple[AgentEvent, tuple[TranscriptPart, ...]]:
+        """Returns an event as it is kept, with the files of its transcript and their lengths."""
+        if not self._context.policy.conversation:
+            # a prompt names its turn; the words of a command are part of the conversation
+            words = None if event.kind == TURN_END else event.prompt
+            return event.replace(messages=None, prompt=words), ()
+        if event.transcript is None:
+            return event, ()
+        if adapter is None:
+            from takeback.adapters import adapter_of
+
+            adapter = adapter_of(event.agent)
+        files = adapter.transcript_files(event.transcript)
+        return event, ops.transcript.parts_now(files)
+
+    @staticmethod
+    def wants(directory: str, environ: Mapping[str, str] | None = None) -> bool:
+        """Tells whether agents' events in a directory are to be recorded (never, only)."""
+        environ = os.environ if environ is None else environ
+        settings = config.for_all(environ)
+        home = os.fsdecode(user_home(environ))
+        return config.is_wanted(settings, os.path.realpath(directory), home)
+
+    @property
+    def hears_agents(self) -> bool:
+        """False after ``takeback off``: agents' events are not recorded here."""
+        return self._context.policy.capture
+
+    @property
+    def hook_seconds(self) -> float:
+        """How long an agent ever waits for a checkpoint."""
+        return self._context.policy.hook_seconds
+
+    def finish_detached(self) -> None:
+        """Has a separate process record the waiting events."""
+        ops.finish.start(self._context)
+
+    def sweep_if_due(self, kind: str, made: Checkpoint | None) -> None:
+        """Starts a sweep, in a process of its own, if an event of that kind is the time for it.
+
+        Where a session starts or ends, and every 50 checkpoints.
+        """
+        if kind in (SESSION_START, SESSION_END):
+            ops.sweeping.start(self._context, at_start=kind == SESSION_START)
+        elif made is not None and made.sequence % _SWEPT_EVERY == 0:
+            ops.sweeping.start(self._context, at_start=False)
+
+    def keep_house(self) -> None:
+        """Starts combining packs, in a separate process, if there are too many."""
+        self._context.store.keep_house()
