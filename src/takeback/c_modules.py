@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     small_sha1: Callable[[], Any]
     fast_sha1: Callable[[], Any]
     json_string: Callable[[str], str]
+    blake2b: Callable[..., Any]
     json_scanner: Callable[[Any], Callable[[str, int], tuple[Any, int]]] | None
 
 _MODULE = ""
@@ -38,6 +39,7 @@ _FOUND_IN = {
     "bisect_right": ("_bisect", "bisect_right", "bisect", "bisect_right"),
     "eq": ("_operator", "eq", "operator", "eq"),
     "small_sha1": ("_sha1", "sha1", "hashlib", "sha1"),
+    "blake2b": ("_blake2", "blake2b", "hashlib", "blake2b"),
     "fast_sha1": ("_hashlib", "openssl_sha1", "hashlib", "sha1"),
     "json_string": ("_json", "encode_basestring_ascii", "json", "dumps"),
     "json_scanner": ("_json", "make_scanner", _NONE, _NONE),

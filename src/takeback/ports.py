@@ -79,6 +79,15 @@ if TYPE_CHECKING:
         ) -> None:
             """Has the agent import a file as a session of a directory; raises Refused."""
 
+    class Purged(Protocol):
+        """What a person had removed from everything that is kept, and must not come back."""
+
+        def hides(self, path: bytes) -> bool:
+            """Tells whether a path was purged."""
+
+        def bans(self, oid: bytes) -> bool:
+            """Tells whether a content was purged, by its object id."""
+
     class Brought(Protocol):
         """What an operation has just brought back from a snapshot."""
 

@@ -12,6 +12,7 @@ from takeback.ops.capture import capture
 from takeback.ops.context import Context
 from takeback.ops.safekeeping import Safekeeping, Unsavable
 from takeback.store.held import Held
+from takeback.worktree.reading import Intake
 from tests.support.engine import file_entry
 
 
@@ -20,7 +21,7 @@ def safekeeping(context: Context, *, save: bool = True) -> Safekeeping:
         captured = capture(locked)
         captured.keep()
     held = Held(context.store, captured.tree)
-    return Safekeeping(context.workspace.fd, captured.sink, held, save=save)
+    return Safekeeping(context.workspace.fd, Intake(captured.sink), held, save=save)
 
 
 @pytest.mark.parametrize("save", [True, False])

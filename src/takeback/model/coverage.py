@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         "special",
         "mount",
         "other workspace",
+        "purged",
         "its list of what it does not hold is damaged",
     ]
 
@@ -29,6 +30,8 @@ UNSTABLE: Final = "unstable"
 SPECIAL: Final = "special"
 MOUNT: Final = "mount"
 OTHER_WORKSPACE: Final = "other workspace"
+PURGED: Final = "purged"
+"""A person had it removed from everything that is kept, and wants it kept no more."""
 NO_COVERAGE: Final = "its list of what it does not hold is damaged"
 """Given for the root if the record itself cannot be read; never written."""
 
@@ -41,14 +44,20 @@ REASONS: tuple[Reason, ...] = (
     SPECIAL,
     MOUNT,
     OTHER_WORKSPACE,
+    PURGED,
 )
-_BY_CHOICE = frozenset((IGNORED, EXCLUDED, SPECIAL, OTHER_WORKSPACE))
+_BY_CHOICE = frozenset((IGNORED, EXCLUDED, SPECIAL, OTHER_WORKSPACE, PURGED))
 """Left out by a rule that the user knows; the others are content that we wanted but lack."""
 
 
 def by_choice(reason: Reason) -> bool:
     """Tells whether a path is left out by a rule that the user knows, and not by a failure."""
     return reason in _BY_CHOICE
+
+
+def then(reason: Reason) -> str:
+    """Returns the reason why a checkpoint lacks a path, as of its own time; purged is for good."""
+    return reason if reason == PURGED else f"{reason} then"
 
 
 class NotHeld(Value):

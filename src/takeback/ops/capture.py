@@ -12,7 +12,7 @@ from takeback.model.ids import SnapshotId, new_checkpoint_id
 from takeback.model.path_text import to_text
 from takeback.model.value import Value
 from takeback.ops.failures import Translated
-from takeback.store import journal, trees
+from takeback.store import journal, tombstones, trees
 from takeback.store.checkpoints import newest_checkpoint, write_checkpoint
 from takeback.store.conversation import write_conversation
 from takeback.store.sink import PackSink
@@ -140,6 +140,7 @@ def scan_into(
         epoch=store.epoch,
         in_child=store.lock.forget_in_child,
         brought=brought,
+        purged=tombstones.load(store),
         operation=journal.interrupted(store),
         rehash=may_rehash and _rehash_is_due(context, cache),
         allow_large=allow_large,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from takeback.errors import Command, NoSuchCheckpoint
 from takeback.git.objects import is_tree
+from takeback.model.coverage import then
 from takeback.model.path_text import to_text
 from takeback.ops.save import saved_since
 from takeback.store import trees
@@ -35,7 +36,7 @@ def cat(context: Context, checkpoint: Checkpoint, path: bytes) -> bytes:
     if path in saved.inside:
         return store.blob(saved.inside[path].oid)
     reason = read_coverage(store, checkpoint.commit).reason_for(path)
-    why = f" ({reason} then)" if reason else ""
+    why = f" ({then(reason)})" if reason else ""
     raise NoSuchCheckpoint(
         f"{checkpoint.id} does not hold {to_text(path)}{why}",
         hint=("where it was changed: ", Command("search", to_text(path))),

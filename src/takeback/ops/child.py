@@ -16,6 +16,7 @@ from takeback.ops import elsewhere
 from takeback.ops.notes import told_until
 from takeback.ops.session_file import Berth
 from takeback.ops.transcript import read_now
+from takeback.store import tombstones
 from takeback.store.checkpoints import (
     conversation_tree,
     newest_checkpoint,
@@ -107,17 +108,23 @@ def afterwards(
     context: Context, target: Checkpoint, parts: tuple[bytes, ...], newest: Checkpoint | None
 ) -> tuple[bytes, ...]:
     """Returns the transcript with what came after a checkpoint, which had ``parts`` of it."""
-    found = _live(target, parts)
+    found = _live(context, target, parts)
     if not found and newest is not None:
         return conversation_of(context, newest)
     return found
 
 
-def _live(target: Checkpoint, parts: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """Returns the transcript as it is now; empty if it no longer begins as it was then."""
+def _live(context: Context, target: Checkpoint, parts: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """Returns the transcript as it is now; empty if it no longer begins as it was then.
+
+    What was purged is blanked in it, as in what is kept of it.
+    """
     found = []
+    purged = tombstones.load(context.store)
     for part, then in zip(target.transcript, parts, strict=False):
         now = read_now(part.path)
+        if now is not None and purged is not None:
+            now = purged.blanked(now)
         if now is None or not now.startswith(then):
             return ()
         found.append(now)

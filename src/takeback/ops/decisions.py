@@ -8,7 +8,7 @@ from __future__ import annotations
 from stat import S_ISDIR
 
 from takeback.model.change import Change
-from takeback.model.coverage import MOUNT, OTHER_WORKSPACE, UNSTABLE
+from takeback.model.coverage import MOUNT, OTHER_WORKSPACE, UNSTABLE, then
 from takeback.model.path_text import is_inside_git
 from takeback.ops.differences import parents
 from takeback.ops.safekeeping import Unsavable
@@ -101,7 +101,7 @@ class Decisions:
             tells = self._going.vouching.tells(path, self._safe.status(path))
             if tells and path not in self._scope.asked_for:
                 self.by_rule.add(path)
-            return f"the target does not hold it ({reason} then)"
+            return f"the target does not hold it ({then(reason)})"
         if path in self._ignored:
             saved = self._safe.kept(path)
             if saved is None:

@@ -19,7 +19,7 @@ from takeback.ops.closing import close_gone
 from takeback.ops.failures import Translated
 from takeback.ops.processes import seen
 from takeback.ops.transcript import read_part
-from takeback.store import log, open_turns, pending
+from takeback.store import log, open_turns, pending, tombstones
 from takeback.store.checkpoints import checkpoints_back, newest_checkpoint
 from takeback.store.namespace import session_id
 from takeback.store.operations import newest_id
@@ -223,7 +223,15 @@ class _Step:
         return made
 
     def _conversation(self) -> tuple[list[bytes], tuple[TranscriptPart, ...]]:
-        """Returns the transcript's bytes, up to the lengths its files had when the event came."""
+        """Returns the transcript's bytes, up to the lengths its files had when the event came.
+
+        What was purged is blanked in them: the agent's own transcript still has it.
+        """
+        said, parts = self._said()
+        purged = tombstones.load(self._context.store)
+        return said if purged is None else [*map(purged.blanked, said)], parts
+
+    def _said(self) -> tuple[list[bytes], tuple[TranscriptPart, ...]]:
         if self._event.messages is not None:
             from takeback.model.session import TranscriptPart
 

@@ -9,13 +9,13 @@ from stat import S_ISDIR
 from takeback import kernel
 from takeback.model.snapshot import Entry, entry_mode
 from takeback.worktree import ondisk
-from takeback.worktree.reading import Intake, Kept, keep
+from takeback.worktree.reading import Kept, keep
 from takeback.worktree.resume import is_exactly
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from takeback.ports import ObjectSink
     from takeback.store.held import Held
+    from takeback.worktree.reading import Intake
     from takeback.worktree.unit import Inside
 
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
@@ -26,14 +26,15 @@ class Unsavable(Exception):
 
 
 class Safekeeping:
-    """Looks at paths of the workspace, and puts what ``held`` lacks into the sink.
+    """Looks at paths of the workspace, and takes in what ``held`` lacks.
 
-    ``extra`` is what was saved, by path. Without ``save`` files are only hashed, as a plan needs.
+    ``extra`` is what was saved, by path; what was purged is never saved. Without ``save`` files are
+    only hashed, as a plan needs.
     """
 
-    def __init__(self, root_fd: int, sink: ObjectSink, held: Held, *, save: bool) -> None:
+    def __init__(self, root_fd: int, intake: Intake, held: Held, *, save: bool) -> None:
         self._root_fd = root_fd
-        self._sink = sink
+        self._intake = intake
         self._held = held
         self._save = save
         self.extra: dict[bytes, Entry] = {}
@@ -82,6 +83,8 @@ class Safekeeping:
     def kept(self, path: bytes) -> Entry | None:
         """Saves a file that no snapshot holds; None if it cannot be saved."""
         parent, _, name = path.rpartition(b"/")
+        if self._is_hidden(path):
+            return None
         try:
             fd = kernel.open_directory_beneath(self._root_fd, parent)
         except OSError:
@@ -94,6 +97,10 @@ class Safekeeping:
             self.extra[path] = entry
             self._note_parents(path)
         return entry
+
+    def _is_hidden(self, path: bytes) -> bool:
+        purged = self._intake.purged
+        return purged is not None and purged.hides(path)
 
     def _note_parents(self, path: bytes) -> None:
         while path := path.rpartition(b"/")[0]:
@@ -109,7 +116,7 @@ class Safekeeping:
             except OSError:
                 return None
             return None if entry is None or entry.is_directory else entry
-        kept = keep(fd, name, Intake(self._sink))
+        kept = keep(fd, name, self._intake)
         if not isinstance(kept, Kept):
             return None
         return Entry(entry_mode(kept.status.st_mode), kept.oid)
@@ -172,6 +179,6 @@ class Safekeeping:
             return Entry(entry_mode(status.st_mode), b"")
         held = self._held[full]
         entry = held if held is not None and not held.is_directory else self._kept_at(fd, name)
-        if entry is None:
+        if entry is None or self._is_hidden(full):
             raise Unsavable(os.fsdecode(full))
         return entry

@@ -15,7 +15,7 @@ from takeback.model.event import EDIT
 from takeback.model.path_text import to_bytes
 from takeback.model.snapshot import DIRECTORY, Entry, entry_mode
 from takeback.ops.failures import Translated
-from takeback.store import log, trees
+from takeback.store import log, tombstones, trees
 from takeback.store.checkpoints import newest_checkpoint
 from takeback.store.namespace import LOCAL, by_machine, local_ref, session_id
 from takeback.store.records import chain, write_record
@@ -48,6 +48,8 @@ def save_before(context: LockedContext, event: AgentEvent) -> None:
     sink = PackSink(context.lock, disk_floor=context.policy.disk_floor)
     saved = Saved({}, {})
     base = to_bytes(event.directory)
+    purged = tombstones.load(context.store)
+    intake = Intake(sink, size_limit=context.policy.size_limit, purged=purged)
     with Translated("saving a file", undo=sink.discard):
         for path in named:
             try:
@@ -57,7 +59,9 @@ def save_before(context: LockedContext, event: AgentEvent) -> None:
             if key and is_kept and _is_held(context, sink, held, key):
                 continue
             full = os.path.normpath(os.path.join(base, path))
-            entry = _kept(context, sink, full)
+            if purged is not None and purged.hides(key or full):
+                continue
+            entry = _kept(context, intake, full)
             if entry is not None and key:
                 saved.inside[key] = entry
             elif entry is not None:
@@ -75,14 +79,14 @@ def _is_held(context: Context, sink: PackSink, snapshot: bytes, path: bytes) -> 
     return entry is not None and (entry.is_directory or sink.has(entry.oid))
 
 
-def _kept(context: Context, sink: PackSink, full: bytes) -> Entry | None:
+def _kept(context: Context, intake: Intake, full: bytes) -> Entry | None:
     parent, name = os.path.split(full)
     try:
         fd = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
         return None
     try:
-        kept = keep(fd, name, Intake(sink, size_limit=context.policy.size_limit))
+        kept = keep(fd, name, intake)
     except OSError as error:
         log.append(context.store, f"{os.fsdecode(full)} was not saved: {error.strerror}")
         return None

@@ -5,7 +5,9 @@ from __future__ import annotations
 from takeback.model.value import Value
 from takeback.ops.destination import Destination, destination
 from takeback.ops.safekeeping import Safekeeping
+from takeback.store import tombstones
 from takeback.store.held import Held
+from takeback.worktree.reading import Intake
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,12 +37,13 @@ class Situation(Value):
 def situation(context: Context, captured: Captured, request: Request, *, save: bool) -> Situation:
     """Reads the situation of a request; with ``save`` also saves what would be lost."""
     now = Held(context.store, captured.tree)
+    intake = Intake(captured.sink, purged=tombstones.load(context.store))
     return Situation(
         store=context.store,
         captured=captured,
         going=destination(context, request),
         scope=request.wanted,
         now=now,
-        safe=Safekeeping(context.workspace.fd, captured.sink, now, save=save),
+        safe=Safekeeping(context.workspace.fd, intake, now, save=save),
         kept=request.kept,
     )

@@ -17,9 +17,11 @@ from takeback.model.coverage import (
     MOUNT,
     NO_COVERAGE,
     OTHER_WORKSPACE,
+    PURGED,
     UNSTABLE,
     Coverage,
     by_choice,
+    then,
 )
 from takeback.model.plan import LeftAlone
 
@@ -40,6 +42,9 @@ _CAPTURE_SECONDS = 60
 """A file that changed this long before a checkpoint, or earlier, did so before it was captured."""
 _SELDOM_SPOKEN_OF = frozenset((IGNORED, EXCLUDED, OTHER_WORKSPACE))
 """What comes and goes by itself: a new one that stays is not news."""
+
+
+PURGED_FOR_GOOD = f"{PURGED}: no checkpoint has it any more"
 
 
 class Vouching:
@@ -64,7 +69,7 @@ class Vouching:
         """
         return any(one.path == path and one.reason == UNSTABLE for one in self._coverage.not_held)
 
-    def lacks(self, path: bytes) -> str | None:
+    def lacks(self, path: bytes) -> Reason | None:
         """Returns why the target lacks a path that may have existed; else None."""
         if path in self._held or path in self._saved:
             return None
@@ -104,6 +109,9 @@ class Vouching:
             name = item.path.rpartition(b"/")[2]
             if not scope.holds(item.path) or is_scratch_name(name, self._amid):
                 continue
+            if item.reason == PURGED:
+                yield LeftAlone(item.path, PURGED_FOR_GOOD, by_rule=True)
+                continue
             saved = self._saved.get(item.path)
             if saved is not None and not saved.is_directory:
                 continue
@@ -121,7 +129,7 @@ class Vouching:
             else:
                 in_part = saved is not None or item.path in self._held
                 part = "not all " if in_part else "not "
-                reason = f"{part}held by the checkpoint ({item.reason} then), and gone now"
+                reason = f"{part}held by the checkpoint ({then(item.reason)}), and gone now"
                 yield LeftAlone(item.path, reason, item.reason in _NOT_OURS)
 
     def asked_for(self, scope: Scope) -> Iterator[LeftAlone]:
@@ -129,7 +137,7 @@ class Vouching:
         for path in scope.asked_for:
             reason = self.lacks(path)
             if path and reason is not None and reason != NO_COVERAGE:
-                yield LeftAlone(path, f"the checkpoint does not hold it ({reason} then)")
+                yield LeftAlone(path, f"the checkpoint does not hold it ({then(reason)})")
 
     def stays(self, scope: Scope, present: Coverage) -> Iterator[LeftAlone]:
         """Yields what did not exist then, exists now, and cannot be removed."""

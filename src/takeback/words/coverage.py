@@ -28,6 +28,7 @@ _REASONS = {
     coverage.SPECIAL: "special: a pipe, a socket or a device",
     coverage.MOUNT: "mount: another file system stands there",
     coverage.OTHER_WORKSPACE: "other workspace: it has a store of its own",
+    coverage.PURGED: "purged: removed from everything that is kept",
 }
 LATE = "late: captured after the moment, so it may hold what came later"
 

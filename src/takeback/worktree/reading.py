@@ -15,10 +15,10 @@ import time
 from stat import S_ISLNK, S_ISREG
 
 from takeback.c_modules import signal
-from takeback.git.objects import BLOB, object_id
+from takeback.git.objects import BLOB, new_hasher, object_id
 from takeback.git.pack import SourceFailed
 from takeback.git.packs import Collision
-from takeback.model.coverage import OVERSIZED, SPECIAL, UNREADABLE, UNSTABLE
+from takeback.model.coverage import OVERSIZED, PURGED, SPECIAL, UNREADABLE, UNSTABLE
 from takeback.worktree.directory import signature
 
 TYPE_CHECKING = False
@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from typing import Final, Literal
 
     from takeback.model.coverage import Reason
-    from takeback.ports import ObjectSink
+    from takeback.ports import ObjectSink, Purged
 
     Missed = Reason | Literal["gone"]
 
 _ATTEMPTS = 3
 _IN_MEMORY = 128 << 20
+_PIECE = 1 << 20
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
 _FLEETING = (errno.ELOOP, errno.EINVAL, errno.ESTALE, errno.ENXIO)
@@ -72,21 +73,32 @@ class Intake:
     """Where the bytes of files go, and which files are not taken.
 
     A file larger than ``size_limit`` is not taken. One that changed less than ``dirty_ns`` ago may
-    have pages that a program writes to unseen: that is checked.
+    have pages that a program writes to unseen: that is checked. A content that was ``purged`` is
+    not taken.
     """
 
-    __slots__ = ("dirty_ns", "sink", "size_limit")
+    __slots__ = ("dirty_ns", "purged", "sink", "size_limit")
 
     def __init__(
-        self, sink: ObjectSink, *, size_limit: int | None = None, dirty_ns: int = 0
+        self,
+        sink: ObjectSink,
+        *,
+        size_limit: int | None = None,
+        dirty_ns: int = 0,
+        purged: Purged | None = None,
     ) -> None:
         self.sink = sink
         self.size_limit = size_limit
         self.dirty_ns = dirty_ns
+        self.purged = purged
 
     def into(self, sink: ObjectSink) -> Intake:
         """Returns the same with another sink."""
-        return Intake(sink, size_limit=self.size_limit, dirty_ns=self.dirty_ns)
+        return Intake(sink, size_limit=self.size_limit, dirty_ns=self.dirty_ns, purged=self.purged)
+
+    def bans(self, data: bytes) -> bool:
+        """Tells whether a content was purged."""
+        return self.purged is not None and self.purged.bans(object_id(BLOB, data))
 
 
 def keep(
@@ -144,6 +156,8 @@ def _attempt(
     status = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
     if S_ISLNK(status.st_mode):
         target = os.readlink(name, dir_fd=dir_fd)
+        if intake.bans(target):
+            return PURGED
         after = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
         return Kept(_put(sink, target), after) if _unmoved(status, after) else None
     if not S_ISREG(status.st_mode):
@@ -161,12 +175,16 @@ def _attempt(
             before.st_mtime_ns, before.st_ctime_ns
         ) < intake.dirty_ns and _may_be_written_to(fd)
         if before.st_size > _IN_MEMORY:
+            if intake.purged is not None and intake.purged.bans(_hashed(fd, before.st_size)):
+                return PURGED
             oid = _put_stream(sink, fd, before.st_size)
             unmoved = oid is not None and _unmoved(before, os.fstat(fd))
             return Kept(oid, before, doubtful=doubtful) if oid and unmoved else None
         data = _read(fd, before.st_size)
         if len(data) != before.st_size or not _unmoved(before, os.fstat(fd)):
             return None
+        if intake.bans(data):
+            return PURGED
         known = seen[1] if seen is not None and seen[0] == signature(before) else None
         return Kept(_put(sink, data, known), before, doubtful=doubtful)
     finally:
@@ -201,6 +219,16 @@ def _read(fd: int, size: int) -> bytes:
         pieces.append(data)
         length += len(data)
     return b"".join(pieces)
+
+
+def _hashed(fd: int, size: int) -> bytes:
+    """Returns the id of a large file's content, and leaves the file at its beginning."""
+    hasher = new_hasher(size)
+    hasher.update(b"blob %d\0" % size)
+    while data := os.read(fd, _PIECE):
+        hasher.update(data)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return hasher.digest()
 
 
 def _unmoved(before: os.stat_result, after: os.stat_result) -> bool:

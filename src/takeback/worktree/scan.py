@@ -144,7 +144,8 @@ class Scan:
         known = self._cache.known
         dirty: set[bytes] = set()
         limit, dirty_ns = self._setup.policy.size_limit, self._time.dirty_ns
-        intake = Intake(self._sink, size_limit=limit, dirty_ns=dirty_ns)
+        purged = self._setup.purged
+        intake = Intake(self._sink, size_limit=limit, dirty_ns=dirty_ns, purged=purged)
         reading = FileReading(
             self._workspace.fd, intake, self._setup.reporter, self._setup.in_child, self._earlier
         )

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from takeback.model.policy import Policy
-    from takeback.ports import Brought, Reporter
+    from takeback.ports import Brought, Purged, Reporter
     from takeback.worktree.rules import Rules
     from takeback.worktree.workspace import Workspace
 
@@ -19,9 +19,9 @@ class ScanSetup(Value):
 
     ``epoch`` is that of the store's trust: a stat cache of another one is not trusted. ``in_child``
     runs first in every process that the scan forks. ``brought`` is what an operation has just
-    brought back, ``operation`` the one that was interrupted or is under way: its temporary files
-    are ours. With ``rehash`` every file is read, with ``allow_large`` the limits of one capture do
-    not apply.
+    brought back, ``purged`` what must not be held again, ``operation`` the one that was interrupted
+    or is under way: its temporary files are ours. With ``rehash`` every file is read, with
+    ``allow_large`` the limits of one capture do not apply.
     """
 
     workspace: Workspace
@@ -31,6 +31,7 @@ class ScanSetup(Value):
     in_child: Callable[[], None]
     epoch: int
     brought: Brought | None = None
+    purged: Purged | None = None
     operation: str | None = None
     rehash: bool = False
     allow_large: bool = False

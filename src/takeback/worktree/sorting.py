@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
-from takeback.model.coverage import EXCLUDED, IGNORED, OVERSIZED, SPECIAL
+from takeback.model.coverage import EXCLUDED, IGNORED, OVERSIZED, PURGED, SPECIAL
 from takeback.worktree.directory import IGNORED_DIRECTORY, LEFT_OUT, UNRULED, signature
 from takeback.worktree.draft import was_ignored
 from takeback.worktree.hashing import CHANGED, LEFT, UNCHANGED, Task
@@ -46,6 +46,7 @@ class Sorting:
         self._inside = frozenset(inside)
         """Files that were held in ignored directories."""
         self._brought = setup.brought
+        self._purged = setup.purged
         self._unruled: set[bytes] | None = None
         self._whole: set[bytes] = set()
         """Directories that were wanted but could not be read: everything in them is wanted."""
@@ -109,6 +110,8 @@ class Sorting:
             result.gaps[name] = EXCLUDED
         elif not (S_ISDIR(mode) or S_ISREG(mode) or S_ISLNK(mode)):
             result.gaps[name] = SPECIAL
+        elif self._purged is not None and not S_ISDIR(mode) and self._purged.hides(path):
+            result.gaps[name] = PURGED
         elif (
             ignored and not self._rules.included(path) and not self._stays(draft, name, path, mode)
         ):

@@ -19,6 +19,7 @@ from takeback.model.coverage import (
     IGNORED,
     MOUNT,
     OTHER_WORKSPACE,
+    PURGED,
     SPECIAL,
     UNREADABLE,
     UNSTABLE,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from takeback.worktree.known import Known
     from takeback.worktree.setup import ScanSetup
 
-_STAYS = frozenset((IGNORED, IGNORED_DIRECTORY, EXCLUDED, SPECIAL))
+_STAYS = frozenset((IGNORED, IGNORED_DIRECTORY, EXCLUDED, SPECIAL, PURGED))
 """Gaps that cannot close unless the directory or the rules change."""
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 

@@ -17,7 +17,7 @@ from stat import S_ISDIR
 from takeback import kernel
 from takeback.c_modules import bisect_left
 from takeback.git.objects import TREE, encode_tree
-from takeback.model.coverage import UNREADABLE, NotHeld
+from takeback.model.coverage import PURGED, UNREADABLE, NotHeld
 from takeback.model.snapshot import DIRECTORY, entry_mode
 from takeback.worktree.directory import IGNORED_DIRECTORY, doubted, signature
 from takeback.worktree.reading import GONE, Intake, Kept, is_of_this_process, keep
@@ -56,7 +56,8 @@ class TrackedInside:
         self._rules = setup.rules
         self._header = header
         self._sink = sink
-        self._intake = Intake(sink, dirty_ns=belief.time.dirty_ns)
+        self._purged = setup.purged
+        self._intake = Intake(sink, dirty_ns=belief.time.dirty_ns, purged=setup.purged)
         self._belief = belief
         self._brought = setup.brought
         self.gaps: list[NotHeld] = []
@@ -163,6 +164,8 @@ class TrackedInside:
         try:
             if S_ISDIR(status.st_mode):
                 return self._absent(row, GONE)
+            if self._purged is not None and self._purged.hides(path):
+                return self._absent(row, PURGED)
             kept = keep(fd, name, self._intake)
         finally:
             os.close(fd)
