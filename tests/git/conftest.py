@@ -1,4 +1,4 @@
-"""A real store, made by real git."""
+"""A real store, and real git on it."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def git(tmp_path: Path, program: str) -> Git:
     """git on a new, empty store."""
     git_dir = str(tmp_path / "store.git")
     made = Git(program, git_dir)
-    repository.init(made, git_dir)
+    repository.init(git_dir)
     return made

@@ -257,7 +257,7 @@ def test_a_poisoned_environment_has_no_effect(
     ran = poison(tmp_path, monkeypatch)
     git_dir = str(tmp_path / "store.git")
     git = Git(program, git_dir)
-    repository.init(git, git_dir)
+    repository.init(git_dir)
     work = tmp_path / "work"
     work.mkdir()
     (work / "f").write_text("x")

@@ -42,7 +42,7 @@ def test_a_new_store_is_bare_private_and_has_no_hooks(git: Git):
 
 def test_making_a_store_again_keeps_what_is_in_it(git: Git):
     oid = snapshot(git, 1, {b"f": b"x"})
-    repository.init(git, git.git_dir)
+    repository.init(git.git_dir)
     assert Refs(git.git_dir, is_name).read("refs/takeback/sessions/1") == oid
     assert repository.fsck(git) == []
 

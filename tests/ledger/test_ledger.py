@@ -365,7 +365,7 @@ def test_remove_takes_all_its_files_and_none_is_no_error(path: str) -> None:
     assert list(place.glob("ledger.db*")) == []
 
 
-@pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal"])
 def test_a_link_leads_to_nobody_elses_database(tmp_path: Path, suffix: str) -> None:
     theirs = tmp_path / "theirs.db"
     other = sqlite3.connect(theirs)

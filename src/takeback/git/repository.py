@@ -66,21 +66,14 @@ HEAD = "ref: refs/heads/takeback\n"
 _LONG = 3600.0
 
 
-def init(git: Git, git_dir: str) -> None:
-    """Makes an empty store at ``git_dir``, private to the user; keeps one that exists."""
-    durable.make_directories(git_dir)
-    git.run(
-        [
-            "init",
-            "--quiet",
-            "--bare",
-            "--template=",
-            "--object-format=sha1",
-            "--initial-branch=takeback",
-            git_dir,
-        ],
-        env={"GIT_DEFAULT_REF_FORMAT": "files"},  # git 3 would choose another, 2.39 ignores this
-    )
+def init(git_dir: str) -> None:
+    """Makes an empty store at ``git_dir``, private to the user; keeps one that exists.
+
+    Only what git needs to take it for a repository: `git init` makes directories besides that are
+    never used here, and each takes a block of the disk.
+    """
+    for directory in (f"{git_dir}/objects/pack", f"{git_dir}/refs"):
+        durable.make_directories(directory)
     write_own_files(git_dir)
     for directory in (f"{git_dir}/objects", git_dir, os.path.dirname(git_dir)):
         durable.sync_directory(directory)

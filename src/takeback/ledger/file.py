@@ -22,6 +22,13 @@ Long enough for a process that catches up with a thousand turns, so that this is
 """
 
 
+PAGE = 4096
+SMALL_PAGE = 512
+"""Each table and each index takes a page from the beginning: 150 KB with the usual ones, 25 KB with
+these. Reading many rows takes longer with them, so a ledger has them only while it is small."""
+_OUTGROWN = 256 << 10
+
+
 class LedgerRefused(Exception):
     """A ledger cannot hold this row: a number is too large, or its id is already there."""
 
@@ -51,11 +58,13 @@ def _casefold(text: str | bytes | float | None) -> str | bytes | float | None:
 class LedgerFile:
     """One SQLite file, opened and brought up to the newest tables.
 
-    Every method may raise LedgerDamaged or LedgerUnwritable, one that writes also LedgerRefused.
+    A new one has pages of ``page`` bytes; one that has outgrown small ones gets larger ones. Every
+    method may raise LedgerDamaged or LedgerUnwritable, one that writes also LedgerRefused.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, page: int = PAGE) -> None:
         self._path = path
+        self._page = page
         for own in _files(path):
             if os.path.islink(own):  # SQLite would follow it, and write there
                 raise LedgerDamaged(f"{own} is a link")
@@ -74,6 +83,8 @@ class LedgerFile:
         try:
             if self._path != IN_MEMORY and os.stat(self._path).st_mode & 0o077:
                 durable.make_private(self._path, 0o600)
+            self._db.execute(f"pragma page_size = {self._page:d}")  # of one that is not there yet
+            self._enlarge_pages()
             self._db.execute("pragma journal_mode = wal")
             self._db.execute("pragma synchronous = normal")
             self._db.execute("pragma foreign_keys = on")
@@ -83,8 +94,28 @@ class LedgerFile:
         except OSError as error:
             raise LedgerUnwritable(str(error)) from error
 
+    def _enlarge_pages(self) -> None:
+        """Writes a ledger anew that has outgrown its pages, unless another process has it open."""
+        page, count = self._number("page_size"), self._number("page_count")
+        if page >= PAGE or page * count <= _OUTGROWN:
+            return
+        self._db.execute("pragma busy_timeout = 0")
+        try:
+            self._db.execute("pragma journal_mode = delete")  # the size is fixed as long as it logs
+            self._db.execute(f"pragma page_size = {PAGE:d}")
+            self._db.execute("vacuum")
+        except sqlite3.OperationalError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _BUSY:
+                raise
+        finally:
+            self._db.execute(f"pragma busy_timeout = {PATIENCE * 1000:.0f}")
+
+    def _number(self, pragma: str) -> int:
+        (number,) = self._db.execute(f"pragma {pragma}").fetchone()
+        return int(number)
+
     def _migrate(self) -> None:
-        (version,) = self._db.execute("pragma user_version").fetchone()
+        version = self._number("user_version")
         if version > len(MIGRATIONS):
             raise LedgerUnwritable(f"it was made by a newer takeback, format {version}")
         for number in range(version, len(MIGRATIONS)):
@@ -150,6 +181,7 @@ class LedgerFile:
             self.rows("rollback")
 
 
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL)
 _PRIVATE = 0x100000
 
 
@@ -186,4 +218,4 @@ def remove(path: str) -> None:
 
 def _files(path: str) -> list[str]:
     """Returns the names that SQLite uses for a database."""
-    return [path + suffix for suffix in ("", "-wal", "-shm")]
+    return [path + suffix for suffix in ("", "-wal", "-shm", "-journal")]

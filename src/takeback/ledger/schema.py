@@ -9,7 +9,7 @@ from __future__ import annotations
 
 MIGRATIONS = (
     """
-    create table if not exists tips (ref text primary key, tip text not null);
+    create table if not exists tips (ref text primary key, tip text not null) without rowid;
     create table if not exists checkpoints (
         id text primary key,
         position integer not null unique,
@@ -47,7 +47,9 @@ MIGRATIONS = (
         primary key (checkpoint, path)
     ) without rowid;
     create index if not exists changes_by_turn on changes (turn) where turn is not null;
-    create table if not exists labels (checkpoint text primary key, name text not null);
+    create table if not exists labels (
+        checkpoint text primary key, name text not null
+    ) without rowid;
     create table if not exists sessions (
         id text primary key,
         agent text,
@@ -61,7 +63,7 @@ MIGRATIONS = (
         last real not null,
         last_event real not null,
         newest text not null
-    );
+    ) without rowid;
     create table if not exists turns (
         id text primary key,
         position integer not null unique,
@@ -102,7 +104,7 @@ MIGRATIONS = (
         checkpoint text,
         stage text not null,
         reason text not null
-    );
+    ) without rowid;
     create index if not exists checkpoints_by_kind on checkpoints (kind, id);
     """,
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from takeback.errors import LedgerDamaged, LedgerUnwritable
 from takeback.ledger import gaps
-from takeback.ledger.file import IN_MEMORY, LedgerRefused, remove
+from takeback.ledger.file import IN_MEMORY, PAGE, SMALL_PAGE, LedgerRefused, remove
 from takeback.ledger.ledger import Ledger
 from takeback.ledger.missing import forget_missing, missing_refs, note_missing
 from takeback.model.value import Value
@@ -113,7 +113,7 @@ def _without(store: Store, reporter: Reporter, error: Exception) -> Ledger:
 
 
 def _caught_up(store: Store, path: str, reporter: Reporter) -> Ledger:
-    ledger = Ledger(path)
+    ledger = Ledger(path, page=SMALL_PAGE if store.is_young else PAGE)
     try:
         catch_up(store, ledger, reporter)
     except BaseException:

@@ -81,9 +81,12 @@ class Lock:
         """Releases the lock; does nothing if it is not held."""
         if self._fd is None:
             return
-        os.close(self._fd)
-        self._fd = None
-        self._close_shared()
+        try:
+            _say_nobody(self._fd)
+        finally:
+            os.close(self._fd)
+            self._fd = None
+            self._close_shared()
 
     def _close_shared(self) -> None:
         while self._shared:
@@ -122,6 +125,14 @@ def _say_who(fd: int, holder: str) -> None:
     try:
         durable.inscribe(fd, f"process {os.getpid()} ({holder})\n".encode())
     except OSError:  # a full disk: the lock is held all the same, by an unnamed holder
+        return
+
+
+def _say_nobody(fd: int) -> None:
+    """Empties the file, which then takes no block of the disk."""
+    try:
+        durable.inscribe(fd, b"")
+    except OSError:  # it means nothing when the lock is free
         return
 
 

@@ -35,6 +35,7 @@ FORMAT = 2
 MOST_PACKS = 50
 """With more packs than this, reading slows down, and they are combined."""
 _TREES_KEPT = 4096
+_FEW = 20
 
 
 class Store:
@@ -109,7 +110,7 @@ class Store:
             if not locations.exists(location):  # another process may have been faster
                 if os.path.lexists(store.path(locations.FORGOTTEN)):
                     delete_below(store.directory, besides=("lock",))
-                init(store.git, store.git_dir)
+                init(store.git_dir)
                 locations.write_location(
                     location.replace(identity=locations.identity_of(location.root))
                 )
@@ -191,6 +192,15 @@ class Store:
         """Lists the packs that exist now; a reader's own list may be older."""
         names = os.listdir(os.path.join(self.git_dir, "objects", "pack"))
         return [name.removesuffix(".pack") for name in names if name.endswith(".pack")]
+
+    @property
+    def is_young(self) -> bool:
+        """True if there were few checkpoints so far, if any."""
+        try:
+            with open(self.path("sequence"), encoding="ascii") as file:
+                return int(file.read().split()[0]) <= _FEW
+        except (OSError, ValueError, IndexError):
+            return False
 
     @property
     def has_many_packs(self) -> bool:

@@ -77,6 +77,11 @@ class Known:
         rows = sum(len(row[OIDS]) for row in self._rows.values()) // 20
         return rows + sum(len(made.files) for made in self._made.values())
 
+    def is_bare(self) -> bool:
+        """Tells whether there is nothing to know: no directory but the top, nothing in that."""
+        is_alone = len(self._rows) + len(self._made) <= 1
+        return is_alone and not self.file_count() and not self.special()
+
     def special(self) -> list[Directory]:
         """Returns those with gaps, saved or tracked-but-ignored files, in no order."""
         wanted = [

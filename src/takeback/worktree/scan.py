@@ -239,7 +239,8 @@ class Scan:
 
     def remember(self) -> None:
         """Saves the stat cache for the next scan; call it once all objects are durable."""
-        if self._touched is None or self._touched:
+        is_changed = self._touched is None or self._touched
+        if is_changed and self._cache.is_worth_its_blocks:
             self._cache.save(self._touched)
 
 

@@ -97,6 +97,11 @@ class StatCache:
         self._members = members
         self.known = Known(loaded)
 
+    @property
+    def is_worth_its_blocks(self) -> bool:
+        """False for a new one of an empty workspace, which has nothing to say."""
+        return bool(self._shards) or not self.known.is_bare()
+
     def doubt(self) -> None:
         """Stops trusting any file's cached bytes; which paths were held stays known."""
         self.known = self.known.doubted()
