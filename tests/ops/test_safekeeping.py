@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from takeback.model.policy import Policy
 from takeback.ops.capture import capture
 from takeback.ops.context import Context
 from takeback.ops.safekeeping import Safekeeping, Unsavable
 from takeback.store.held import Held
+from takeback.worktree.left_out import LeftOut
 from takeback.worktree.reading import Intake
 from tests.support.engine import file_entry
 
@@ -21,7 +23,8 @@ def safekeeping(context: Context, *, save: bool = True) -> Safekeeping:
         captured = capture(locked)
         captured.keep()
     held = Held(context.store, captured.tree)
-    return Safekeeping(context.workspace.fd, Intake(captured.sink), held, save=save)
+    intake, left_out = Intake(captured.sink), LeftOut(Policy())
+    return Safekeeping(context.workspace.fd, intake, held, left_out, save=save)
 
 
 @pytest.mark.parametrize("save", [True, False])

@@ -95,6 +95,7 @@ def test_the_fingerprint_changes_with_whatever_changes_a_verdict(
         {"ignored_file_limit": 1},
         {"include": ("a",)},
         {"exclude": ("a",)},
+        {"skip_sensitive": True},
     ):
         seen.append(made.rules(**policy).fingerprint)
     assert len(set(seen)) == len(seen)
@@ -104,8 +105,8 @@ def test_include_and_exclude_are_those_of_the_settings(made: Made) -> None:
     rules = made.rules(include=("*.env",), exclude=("big",))
     assert rules.included(b"a/x.env")
     assert not rules.included(b"big")
-    assert rules.excluded(b"a/big/x")
-    assert not rules.excluded(b"x.env")
+    assert rules.left_out.reason(b"a/big/x") == "excluded"
+    assert rules.left_out.reason(b"x.env") is None
 
 
 @pytest.fixture

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from takeback.model.policy import Policy
 from takeback.ops.context import Context
 from takeback.store import trees
-from tests.support.engine import captured, settle
+from tests.support.engine import captured, opened, settle
 from tests.support.git import git
 
 
@@ -140,3 +141,26 @@ def test_a_file_that_two_repositories_track_is_held_once(workspace: Path, contex
     made = captured(context)
     assert made.files == 2
     assert trees.lookup(context.store, made.tree, b"in/build/x") is not None
+
+
+def test_the_users_own_settings_leave_them_out_too(root: Path) -> None:
+    (root / "build" / ".env").write_text("secret")
+    git(root, "add", "--force", "build/.env")
+    with opened(root) as context:
+        assert held(context).keys() == {b"build/keep", b"build/deep/keep", b"build/.env"}
+    with opened(root, policy=Policy(exclude=("deep",), skip_sensitive=True)) as context:
+        assert held(context).keys() == {b"build/keep"}
+        coverage = captured(context).coverage
+        assert coverage.reason_for(b"build/deep/keep") == "excluded"
+        assert coverage.reason_for(b"build/.env") == "sensitive"
+    with opened(root) as context:
+        assert held(context).keys() == {b"build/keep", b"build/deep/keep", b"build/.env"}
+
+
+def test_no_descriptor_is_left_open(root: Path, context: Context) -> None:
+    captured(context)
+    settle()
+    captured(context)
+    before = len(os.listdir("/dev/fd"))
+    captured(context)
+    assert len(os.listdir("/dev/fd")) == before

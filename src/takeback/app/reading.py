@@ -167,12 +167,14 @@ class Reading(Browsing):
         old: CheckpointLike,
         new: CheckpointLike | None = None,
         paths: Iterable[str | bytes] = (),
+        *,
+        color: bool = False,
     ) -> tuple[list[CountedChange], bytes]:
         """Returns the changed paths with line counts, and the diff, both of the same state."""
         a, b = self._trees(old, new)
         scope = self._known_paths(paths, a, b)
         changes = ops.diff.changes(self._context, a, b, paths=scope)
-        return changes, ops.diff.patch(self._context, a, b, paths=scope)
+        return changes, ops.diff.patch(self._context, a, b, paths=scope, color=color)
 
     def _known_paths(self, paths: Iterable[str | bytes], a: bytes, b: bytes) -> tuple[bytes, ...]:
         """Returns the paths; raises UsageError for one that is nowhere: a typo, not "the same"."""

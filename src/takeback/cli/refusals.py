@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from takeback.visible import shown
 from takeback.words import refusals
-from takeback.words.text import shown_path
+from takeback.words.text import shown_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Refusals:
     def _answer(self, question: Question) -> str | None:
         self._say(question.title)
         for path in question.paths:
-            self._say(f"  {shown_path(path)}")
+            self._say(f"  {shown_file(path)}")
         self._say(question.consequence)
         if question.word is not None:
             return self._word(question.word, question.answers[0].field)

@@ -45,6 +45,7 @@ SETTINGS = (
     Setting("ignored_total_limit_mb", "number", 50, "all small ignored files together"),
     Setting("include", "list", (), "patterns: captured although git ignores them"),
     Setting("exclude", "list", (), "patterns: never captured"),
+    Setting("sensitive", "keep|skip", "keep", "whether files such as .env and id_rsa are captured"),
     Setting(
         "entries_limit", "number", 500_000, "of more new files, the largest are left out and named"
     ),
@@ -105,6 +106,7 @@ class Settings:
             ignored_total_limit=int(self["ignored_total_limit_mb"] * _MIB),
             include=tuple(self["include"]),
             exclude=tuple(self["exclude"]),
+            skip_sensitive=self["sensitive"] == "skip",
             entries_limit=int(self["entries_limit"]),
             bytes_limit=int(self["bytes_limit_mb"] * _MIB),
             disk_floor=int(self["disk_floor_mb"] * _MIB),

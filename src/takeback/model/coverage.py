@@ -6,12 +6,13 @@ from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from typing import Any, Final, Literal
 
     Reason = Literal[
         "ignored",
         "excluded",
+        "sensitive",
         "oversized",
         "unreadable",
         "unstable",
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 IGNORED: Final = "ignored"
 EXCLUDED: Final = "excluded"
+SENSITIVE: Final = "sensitive"
+"""Left out by its name, because the setting ``sensitive`` is ``skip``."""
 OVERSIZED: Final = "oversized"
 UNREADABLE: Final = "unreadable"
 UNSTABLE: Final = "unstable"
@@ -38,6 +41,7 @@ NO_COVERAGE: Final = "its list of what it does not hold is damaged"
 REASONS: tuple[Reason, ...] = (
     IGNORED,
     EXCLUDED,
+    SENSITIVE,
     OVERSIZED,
     UNREADABLE,
     UNSTABLE,
@@ -46,8 +50,10 @@ REASONS: tuple[Reason, ...] = (
     OTHER_WORKSPACE,
     PURGED,
 )
-_BY_CHOICE = frozenset((IGNORED, EXCLUDED, SPECIAL, OTHER_WORKSPACE, PURGED))
+_BY_CHOICE = frozenset((IGNORED, EXCLUDED, SENSITIVE, SPECIAL, OTHER_WORKSPACE, PURGED))
 """Left out by a rule that the user knows; the others are content that we wanted but lack."""
+LET_GO: frozenset[Reason] = frozenset((EXCLUDED, SENSITIVE))
+"""Left out by the user's settings, also if earlier snapshots held it."""
 
 
 def by_choice(reason: Reason) -> bool:
@@ -88,9 +94,9 @@ class Coverage:
     def complete(self) -> bool:
         return all(reason in _BY_CHOICE for reason in self._reasons.values())
 
-    def names(self, reason: Reason) -> bool:
-        """Tells whether anything is not held for this reason."""
-        return reason in self._reasons.values()
+    def names(self, reasons: Collection[Reason]) -> bool:
+        """Tells whether anything is not held for one of these reasons."""
+        return any(reason in reasons for reason in self._reasons.values())
 
     def reason_for(self, path: bytes) -> Reason | None:
         """Returns why ``path`` is not held (its own entry or a parent's), or None if it is.

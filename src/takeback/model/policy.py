@@ -32,6 +32,7 @@ class Policy(Value):
     ignored_total_limit: int = 50 * MIB
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    skip_sensitive: bool = False
     entries_limit: int = 500_000
     bytes_limit: int = 5 << 30
     disk_floor: int = 100 * MIB

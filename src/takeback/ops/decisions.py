@@ -8,7 +8,7 @@ from __future__ import annotations
 from stat import S_ISDIR
 
 from takeback.model.change import Change
-from takeback.model.coverage import MOUNT, OTHER_WORKSPACE, UNSTABLE, then
+from takeback.model.coverage import MOUNT, OTHER_WORKSPACE, SENSITIVE, UNSTABLE, then
 from takeback.model.path_text import is_inside_git
 from takeback.ops.differences import parents
 from takeback.ops.safekeeping import Unsavable
@@ -55,6 +55,10 @@ class Decisions:
         elsewhere = self._captured.coverage.reason_for(change.path)
         if elsewhere in (MOUNT, OTHER_WORKSPACE):
             return f"not part of the workspace now ({elsewhere})"
+        if elsewhere == SENSITIVE:
+            if change.path not in self._scope.asked_for:
+                self.by_rule.add(change.path)
+            return "your settings leave it out (sensitive), so it is neither saved nor replaced"
         if change.new is None:
             return self._decide_deletion(change)
         asked = self._scope.holds(change.path) or change.path in self._scope.touched

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from takeback.errors import StoreDamaged
-from takeback.model.coverage import EXCLUDED, Coverage
+from takeback.model.coverage import LET_GO, Coverage
 from takeback.model.path_text import to_text
 from takeback.store.checkpoints import read_coverage
 from takeback.store.held import Held
@@ -27,7 +27,7 @@ def new_gaps(store: Store, before: Checkpoint | None, coverage: Coverage) -> str
     """
     known = set(_coverage_of(store, before).not_held)
     lacking = [item for item in coverage.skipped if item not in known]
-    let_go = [item for item in coverage.not_held if item.reason == EXCLUDED and item not in known]
+    let_go = [item for item in coverage.not_held if item.reason in LET_GO and item not in known]
     if before is None:
         let_go = []
     elif let_go:  # by the user's own rule; what no snapshot had is not news

@@ -9,7 +9,7 @@ from __future__ import annotations
 from takeback.errors import InUse, TimedOut
 from takeback.model import event as events
 from takeback.model.checkpoint import UNDO, Checkpoint
-from takeback.model.coverage import EXCLUDED
+from takeback.model.coverage import LET_GO
 from takeback.model.event import READ
 from takeback.model.session import Origin
 from takeback.model.turn import FORK, IDLE, PROMPT, ROUND, SESSION_START, STEER, follow, forked_from
@@ -242,7 +242,7 @@ class _Step:
 
     def warning(self, made: Checkpoint, captured: Captured) -> str | None:
         """Returns what the person must be told: what is no longer held, or new and not held."""
-        if made.complete and not captured.coverage.names(EXCLUDED):
+        if made.complete and not captured.coverage.names(LET_GO):
             return None
         from takeback.ops.gaps import new_gaps
 

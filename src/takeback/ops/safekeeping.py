@@ -15,6 +15,7 @@ from takeback.worktree.resume import is_exactly
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.store.held import Held
+    from takeback.worktree.left_out import LeftOut
     from takeback.worktree.reading import Intake
     from takeback.worktree.unit import Inside
 
@@ -22,7 +23,7 @@ _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 class Unsavable(Exception):
-    """Something that takeback never reads: a FIFO, a device, a repository's .git."""
+    """Something that takeback never reads: a FIFO, a device, a repository's .git, a secret."""
 
 
 class Safekeeping:
@@ -32,10 +33,13 @@ class Safekeeping:
     only hashed, as a plan needs.
     """
 
-    def __init__(self, root_fd: int, intake: Intake, held: Held, *, save: bool) -> None:
+    def __init__(
+        self, root_fd: int, intake: Intake, held: Held, left_out: LeftOut, *, save: bool
+    ) -> None:
         self._root_fd = root_fd
         self._intake = intake
         self._held = held
+        self._left_out = left_out
         self._save = save
         self.extra: dict[bytes, Entry] = {}
         self.parents: dict[bytes, Entry] = {}
@@ -99,8 +103,9 @@ class Safekeeping:
         return entry
 
     def _is_hidden(self, path: bytes) -> bool:
+        """Tells whether no byte of a file may be taken in: by the settings, or by a purge."""
         purged = self._intake.purged
-        return purged is not None and purged.hides(path)
+        return self._left_out.is_secret(path) or (purged is not None and purged.hides(path))
 
     def _note_parents(self, path: bytes) -> None:
         while path := path.rpartition(b"/")[0]:
@@ -178,7 +183,9 @@ class Safekeeping:
         if S_ISDIR(status.st_mode):
             return Entry(entry_mode(status.st_mode), b"")
         held = self._held[full]
+        if self._is_hidden(full):
+            raise Unsavable(os.fsdecode(full))
         entry = held if held is not None and not held.is_directory else self._kept_at(fd, name)
-        if entry is None or self._is_hidden(full):
+        if entry is None:
             raise Unsavable(os.fsdecode(full))
         return entry

@@ -20,6 +20,7 @@ from takeback.store.checkpoints import newest_checkpoint
 from takeback.store.namespace import LOCAL, by_machine, local_ref, session_id
 from takeback.store.records import chain, write_record
 from takeback.store.sink import PackSink
+from takeback.worktree.left_out import LeftOut
 from takeback.worktree.reading import Intake, Kept, keep
 
 TYPE_CHECKING = False
@@ -47,6 +48,7 @@ def save_before(context: LockedContext, event: AgentEvent) -> None:
     held = newest.tree if newest is not None and is_kept else EMPTY_TREE
     sink = PackSink(context.lock, disk_floor=context.policy.disk_floor)
     saved = Saved({}, {})
+    left_out = LeftOut(context.policy)
     base = to_bytes(event.directory)
     purged = tombstones.load(context.store)
     intake = Intake(sink, size_limit=context.policy.size_limit, purged=purged)
@@ -59,6 +61,8 @@ def save_before(context: LockedContext, event: AgentEvent) -> None:
             if key and is_kept and _is_held(context, sink, held, key):
                 continue
             full = os.path.normpath(os.path.join(base, path))
+            if left_out.is_secret(key or full):
+                continue
             if purged is not None and purged.hides(key or full):
                 continue
             entry = _kept(context, intake, full)

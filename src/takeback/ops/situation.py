@@ -7,6 +7,7 @@ from takeback.ops.destination import Destination, destination
 from takeback.ops.safekeeping import Safekeeping
 from takeback.store import tombstones
 from takeback.store.held import Held
+from takeback.worktree.left_out import LeftOut
 from takeback.worktree.reading import Intake
 
 TYPE_CHECKING = False
@@ -44,6 +45,6 @@ def situation(context: Context, captured: Captured, request: Request, *, save: b
         going=destination(context, request),
         scope=request.wanted,
         now=now,
-        safe=Safekeeping(context.workspace.fd, intake, now, save=save),
+        safe=Safekeeping(context.workspace.fd, intake, now, LeftOut(context.policy), save=save),
         kept=request.kept,
     )

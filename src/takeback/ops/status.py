@@ -6,6 +6,7 @@ from takeback.model.checkpoint import UNDO
 from takeback.model.operation import history
 from takeback.model.value import Value
 from takeback.ops.running import RunningTurn, running_turns
+from takeback.ops.sensitive import SensitiveFiles, sensitive_files
 from takeback.ops.sessions import SessionEntry
 from takeback.ops.sessions import sessions as sessions_of
 from takeback.ops.standing import Dirty, Standing, standing
@@ -61,6 +62,7 @@ class Status(Value):
     """What is wrong with the store, its disk or the hooks, one line each."""
     expired: int = 0
     """Checkpoints whose files were dropped."""
+    sensitive: SensitiveFiles = SensitiveFiles()
 
     @property
     def over_budget(self) -> bool:
@@ -101,6 +103,7 @@ def status(
         expired=len(ledger.expired()),
         standing=standing(context, ledger),
         warnings=tuple(warnings(context, ledger)),
+        sensitive=sensitive_files(store),
     )
 
 

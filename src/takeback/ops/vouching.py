@@ -18,6 +18,7 @@ from takeback.model.coverage import (
     NO_COVERAGE,
     OTHER_WORKSPACE,
     PURGED,
+    SENSITIVE,
     UNSTABLE,
     Coverage,
     by_choice,
@@ -36,11 +37,11 @@ if TYPE_CHECKING:
     from takeback.ops.scope import Scope
     from takeback.store.held import Held
 
-_NOT_OURS = frozenset((EXCLUDED, OTHER_WORKSPACE))
+_NOT_OURS = frozenset((EXCLUDED, SENSITIVE, OTHER_WORKSPACE))
 """What the user keeps away from takeback, or what has checkpoints of its own."""
 _CAPTURE_SECONDS = 60
 """A file that changed this long before a checkpoint, or earlier, did so before it was captured."""
-_SELDOM_SPOKEN_OF = frozenset((IGNORED, EXCLUDED, OTHER_WORKSPACE))
+_SELDOM_SPOKEN_OF = frozenset((IGNORED, EXCLUDED, SENSITIVE, OTHER_WORKSPACE))
 """What comes and goes by itself: a new one that stays is not news."""
 
 

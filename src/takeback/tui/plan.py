@@ -16,7 +16,7 @@ from takeback.tui.dialog import SCROLLING, Choice, Dialog, Title
 from takeback.words import choices as words
 from takeback.words import refusals
 from takeback.words.refusals import Answer
-from takeback.words.text import shown_path
+from takeback.words.text import shown_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class RefusalScreen(Dialog[Answer | None]):
 
     def middle(self) -> Iterator[Widget]:
         asked = self._question
-        yield Body([asked.consequence, *(f"  {shown_path(path)}" for path in asked.paths)])
+        yield Body([asked.consequence, *(f"  {shown_file(path)}" for path in asked.paths)])
 
     def foot(self) -> Iterator[Widget]:
         asked = self._question

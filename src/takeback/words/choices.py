@@ -9,7 +9,7 @@ from takeback.errors import RecoveredInstead, Refused, TakebackError
 from takeback.model.operation import CONVERSATION, FILES, FORK, REDO, REWIND, UNDO
 from takeback.visible import shown
 from takeback.words import errors, plans, render
-from takeback.words.text import count, quoted, shown_path
+from takeback.words.text import count, quoted, shown_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def after_lines(outcome: Outcome, of: Move | None, no_resume: str | None = None)
         if paths:
             yield f"{heading}:"
         for path in paths:
-            yield f"  {shown_path(path)}{'/' if path in outcome.directories else ''}"
+            yield f"  {shown_file(path)}{'/' if path in outcome.directories else ''}"
 
 
 def farewell(outcome: Outcome | None, of: Move | None) -> Iterator[str]:

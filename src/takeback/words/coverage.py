@@ -9,7 +9,7 @@ from takeback.model.turn import STEER
 from takeback.visible import shown
 from takeback.words.listing import place_name
 from takeback.words.render import file_names, short
-from takeback.words.text import count, shown_path
+from takeback.words.text import count, shown_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _REASONS = {
     coverage.IGNORED: "ignored by git",
     coverage.EXCLUDED: "excluded by your settings",
+    coverage.SENSITIVE: "sensitive: its name speaks of a secret (the setting sensitive)",
     coverage.OVERSIZED: "oversized: larger than size_limit_mb",
     coverage.UNREADABLE: "unreadable: it may not be read, or reading it failed",
     coverage.UNSTABLE: "unstable: it was being written meanwhile",
@@ -114,4 +115,4 @@ def coverage_lines(found: Shown) -> Iterator[str]:
 
 
 def _reason_line(item: NotHeld) -> str:
-    return f"  {shown_path(item.path)}: {_REASONS.get(item.reason) or shown(item.reason)}"
+    return f"  {shown_file(item.path)}: {_REASONS.get(item.reason) or shown(item.reason)}"

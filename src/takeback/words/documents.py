@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from takeback.model.operation import Move
+from takeback.model.sensitive import SENSITIVE_WORD, is_sensitive
 from takeback.words import waivers
 from takeback.words.text import timestamp
 
@@ -37,17 +38,23 @@ def path_fields(path: bytes, name: str = "path") -> Document:
         return {name: path.decode("utf-8", "replace"), f"{name}_b64": b64encode(path).decode()}
 
 
+def file_fields(path: bytes) -> Document:
+    """Returns the path of a file, with ``sensitive`` beside it if it usually holds a secret."""
+    fields = path_fields(path)
+    return {**fields, SENSITIVE_WORD: True} if is_sensitive(path) else fields
+
+
 def path_list(paths: Iterable[bytes]) -> list[Document]:
-    return [path_fields(path) for path in paths]
+    return [file_fields(path) for path in paths]
 
 
 def reasons(items: Iterable[LeftAlone | NotHeld]) -> list[Document]:
-    return [{**path_fields(item.path), "reason": waivers.left_alone(item.reason)} for item in items]
+    return [{**file_fields(item.path), "reason": waivers.left_alone(item.reason)} for item in items]
 
 
 def counted(changes: Iterable[CountedChange]) -> list[Document]:
     return [
-        {**path_fields(c.path), "kind": c.kind, "added": c.added, "deleted": c.deleted}
+        {**file_fields(c.path), "kind": c.kind, "added": c.added, "deleted": c.deleted}
         for c in changes
     ]
 
@@ -58,7 +65,7 @@ def owned(changes: Iterable[OwnedChange]) -> list[Document]:
 
 
 def planned(changes: Iterable[Change]) -> list[Document]:
-    return [{**path_fields(change.path), "kind": change.kind} for change in changes]
+    return [{**file_fields(change.path), "kind": change.kind} for change in changes]
 
 
 def _with_lines(made: Plan, changes: Sequence[Change]) -> list[Document]:
@@ -282,6 +289,6 @@ def found(item: Found, command: list[str] | None) -> Document:
         "place": item.place.id,
         "expired": _moment(item.place.expired),
         "change": item.change,
-        **({} if item.path is None else path_fields(item.path)),
+        **({} if item.path is None else file_fields(item.path)),
         "command": command,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from takeback.model.ages import age
 from takeback.model.operation import Move
 from takeback.visible import shown
-from takeback.words.text import shown_path
+from takeback.words.text import shown_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _effects(done: Move) -> Iterator[str]:
     if done.left_alone:
         yield f"{done.left_alone} left alone"
     if done.paths:
-        yield "only " + " ".join(shown_path(path) for path in done.paths)
+        yield "only " + " ".join(shown_file(path) for path in done.paths)
     if done.child is not None:
         yield f"-> session {done.child}"
     if done.recovered:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from takeback.model.change import DELETED
+from takeback.model.sensitive import is_sensitive
 from takeback.visible import shown
 from takeback.words import waivers
 from takeback.words.changes import ANOTHER_SESSION, OWN_EDIT
 from takeback.words.render import counts, left_alone_lines, short
-from takeback.words.text import count, shown_path
+from takeback.words.text import count, mark, shown_file, shown_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,11 +40,11 @@ def plan_lines(plan: Plan, paint: Paint, *, whole: bool) -> Iterator[str]:
         yield from _listed([_turn(turn) for turn in plan.turns], whole=whole)
     if plan.saved:
         yield "not in any checkpoint, saved first:"
-        yield from _listed([shown_path(path) for path in plan.saved], whole=whole)
+        yield from _listed([shown_file(path) for path in plan.saved], whole=whole)
     yield from left_alone_lines(plan.left_alone, "left alone")
     if plan.beyond:
         yield "changed by edit tools outside the workspace, and not taken back:"
-        yield from _listed([shown_path(path) for path in plan.beyond], whole=whole)
+        yield from _listed([shown_file(path) for path in plan.beyond], whole=whole)
         yield f"(as it was before: takeback cat {plan.goal.name} PATH)"
     if plan.goes_on is not None:
         yield f"The conversation goes on as session {shown(plan.goes_on)}"
@@ -62,12 +63,15 @@ def _change_lines(plan: Plan, paint: Paint, *, whole: bool) -> Iterator[str]:
     def marks(change: Change) -> list[str]:
         """Returns whose work is taken back, if that is not what the plan is about."""
         found = ((own, OWN_EDIT), (others, ANOTHER_SESSION))
-        return [mark for paths, mark in found if change.path in paths]
+        return [whose for paths, whose in found if change.path in paths]
+
+    def comes_later(change: Change) -> bool:
+        """Sorts what somebody would miss into the part that is shown."""
+        return not (marks(change) or is_sensitive(change.path))
 
     for changes in (plan.writes, plan.deletes):
         shorter = not _fits(changes, whole=whole)
-        # what somebody would miss must be in the part that is shown
-        ordered = sorted(changes, key=lambda one: not marks(one)) if shorter else changes
+        ordered = sorted(changes, key=comes_later) if shorter else changes
         lines = ["  ".join([*_words(plan, one, paint), *marks(one)]) for one in ordered]
         yield from _listed(lines, whole=whole)
 
@@ -75,7 +79,7 @@ def _change_lines(plan: Plan, paint: Paint, *, whole: bool) -> Iterator[str]:
 def _words(plan: Plan, change: Change, paint: Paint) -> Iterator[str]:
     entry = change.new or change.old
     tail = "/" if entry is not None and entry.is_directory else ""
-    line = f"{_VERBS[change.kind]} {shown_path(change.path)}{tail}"
+    line = f"{_VERBS[change.kind]} {shown_path(change.path)}{tail}{mark(change.path)}"
     yield paint.deleted(line) if change.kind == DELETED else paint.added(line)
     lines = plan.lines.get(change.path, (0, 0))
     if any(lines):

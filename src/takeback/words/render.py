@@ -8,7 +8,7 @@ from takeback.model.operation import BOTH, CONVERSATION, FILES, FORK, REDO, REWI
 from takeback.model.turn import STEER
 from takeback.visible import shown
 from takeback.words import waivers
-from takeback.words.text import count, quoted, shown_path
+from takeback.words.text import count, more_files, quoted, shown_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def left_alone_lines(items: Sequence[LeftAlone], heading: str) -> Iterator[str]:
     if items:
         yield f"{heading}:"
     for item in items:
-        yield f"  {shown_path(item.path)}: {shown(waivers.left_alone(item.reason))}"
+        yield f"  {shown_file(item.path)}: {shown(waivers.left_alone(item.reason))}"
 
 
 def question(kind: OperationKind, plan: Plan, of: Move | None) -> str:
@@ -174,8 +174,8 @@ def file_names(paths: Sequence[bytes]) -> str:
     """Returns the first three paths and how many more there are."""
     if not paths:
         return "no changes"
-    names = ", ".join(shown_path(path) for path in paths[:_NAMES])
-    return names + (f" +{len(paths) - _NAMES} more" if len(paths) > _NAMES else "")
+    names = ", ".join(shown_file(path) for path in paths[:_NAMES])
+    return names + more_files(paths[_NAMES:])
 
 
 def shown_lines(found: Shown, paint: Paint, now: float) -> Iterator[str]:
@@ -213,7 +213,7 @@ def shown_lines(found: Shown, paint: Paint, now: float) -> Iterator[str]:
     if found.not_held:
         yield "not held:"
     for item in found.not_held:
-        yield f"  {shown_path(item.path)}: {item.reason}"
+        yield f"  {shown_file(item.path)}: {item.reason}"
 
 
 def _field(name: str, value: str) -> Iterator[str]:
@@ -238,7 +238,7 @@ def _turn_lines(found: Shown, turn: Turn, paint: Paint) -> Iterator[str]:
     if found.beyond:
         yield "changed by its edit tools outside the workspace:"
     for path in found.beyond:
-        yield f"  {shown_path(path)}"
+        yield f"  {shown_file(path)}"
 
 
 def _changed(heading: str, changes: Sequence[OwnedChange], paint: Paint) -> Iterator[str]:
@@ -249,7 +249,7 @@ def _changed(heading: str, changes: Sequence[OwnedChange], paint: Paint) -> Iter
         if change.added is not None or change.deleted is not None:
             lines = f"  {counts(change.added or 0, change.deleted or 0, paint)}"
         who = f"  {shown(change.who)}" if change.who else ""
-        yield f"  {change.kind:<8}  {shown_path(change.path)}{lines}{who}"
+        yield f"  {change.kind:<8}  {shown_file(change.path)}{lines}{who}"
 
 
 def _moment(time: float) -> str:

@@ -11,7 +11,7 @@ from takeback.model.turn import FORK, PROMPT
 from takeback.visible import shown
 from takeback.words.cells import cut_left, width
 from takeback.words.render import file_names
-from takeback.words.text import count, shown_path
+from takeback.words.text import count, mark, more_files, shown_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,13 +104,13 @@ def files(paths: Sequence[bytes], room: int) -> str:
     full = file_names(paths)
     if width(full) <= room or not paths:
         return full
-    bases = [shown_path(path.rpartition(b"/")[2] or path) for path in paths]
+    bases = [shown_path(path.rpartition(b"/")[2] or path) + mark(path) for path in paths]
     for most in (3, 2, 1):
         names = ", ".join(bases[:most])
-        more = f" +{len(bases) - most} more" if len(bases) > most else ""
+        more = more_files(paths[most:])
         if width(names) + len(more) <= room:
             return names + more
-    more = f" +{len(bases) - 1} more" if len(bases) > 1 else ""
+    more = more_files(paths[1:])
     return cut_left(bases[0], max(2, room - len(more))) + more
 
 

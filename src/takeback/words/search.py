@@ -11,7 +11,7 @@ from takeback.visible import shown
 from takeback.words.cells import cut, filled, width
 from takeback.words.render import short
 from takeback.words.rows import session_names
-from takeback.words.text import quoted, shown_path
+from takeback.words.text import quoted, shown_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _place(item: Found) -> str:
 def _text(item: Found) -> str:
     if item.path is None:
         return f'"{short(item.text)}"'
-    return shown_path(item.path) + (f": {shown(item.text)}" if item.what == "content" else "")
+    return shown_file(item.path) + (f": {shown(item.text)}" if item.what == "content" else "")
 
 
 def command(item: Found, root: bytes) -> list[str] | None:

@@ -10,7 +10,7 @@ from takeback.visible import shown
 from takeback.words import rows
 from takeback.words.listing import here_words
 from takeback.words.render import counts, short
-from takeback.words.text import count, shown_path
+from takeback.words.text import count, more_files, shown_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,8 +119,8 @@ def _turn_name(turn: Turn) -> str:
 def _changed(node: Node, paint: Paint) -> str:
     if not node.changes:
         return "no changes"
-    names = ", ".join(shown_path(change.path) for change in node.changes[:_FILES])
-    more = f" +{len(node.changes) - _FILES} more" if len(node.changes) > _FILES else ""
+    names = ", ".join(shown_file(change.path) for change in node.changes[:_FILES])
+    more = more_files([change.path for change in node.changes[_FILES:]])
     added = sum(change.added or 0 for change in node.changes)
     deleted = sum(change.deleted or 0 for change in node.changes)
     lines = f"  {counts(added, deleted, paint)}" if added or deleted else ""

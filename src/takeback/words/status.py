@@ -14,12 +14,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from takeback.ops.sensitive import SensitiveFiles
     from takeback.ops.standing import Dirty, Standing
     from takeback.ops.status import Status
     from takeback.store.failures import Failure
     from takeback.words.paint import Paint
 
 _SHOWN = 5
+_NAMED = 3
 _OFF_BY = {
     "off": "takeback on",
     "never": "the setting never names it (takeback config never)",
@@ -91,8 +93,23 @@ def _kept_lines(found: Status, paint: Paint, now: float) -> Iterator[str]:
         newest = found.newest
         where = about(address(newest, now))
         yield f"newest    {paint.id(newest.id)}, {ago(newest.time, now)}{where}"
+    yield from _sensitive_lines(found.sensitive)
     if found.can_undo or found.can_redo:
         yield f"{found.can_undo} to undo, {found.can_redo} to redo"
+
+
+def _sensitive_lines(found: SensitiveFiles) -> Iterator[str]:
+    if found.held:
+        yield f"sensitive {count(found.held, 'file')} kept: {_some(found.held)}"
+        yield "          leave them out from now on: takeback config sensitive skip"
+    if found.left_out:
+        yield f"sensitive {count(found.left_out, 'path')} left out: {_some(found.left_out)}"
+        yield "          what was captured of them before stays until it is purged: takeback purge"
+
+
+def _some(paths: Sequence[bytes]) -> str:
+    more = f" +{len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    return ", ".join(map(shown_path, paths[:_NAMED])) + more
 
 
 def _sizes(found: Status) -> str:

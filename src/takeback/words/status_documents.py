@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from takeback.model.path_text import to_bytes
-from takeback.words.documents import path_fields, planned, session
+from takeback.words.documents import path_fields, path_list, planned, session
 from takeback.words.errors import command_line
 from takeback.words.text import timestamp
 
@@ -53,6 +53,8 @@ def status(found: Status) -> Document:
         "snapshot_bytes": found.snapshot_bytes,
         "here": None if found.standing is None else here(found.standing),
         "dirty": dirty(found.dirty),
+        "sensitive": path_list(found.sensitive.held),
+        "sensitive_left_out": path_list(found.sensitive.left_out),
         "recording": found.recording_off_by is None,
         "recording_off_by": found.recording_off_by,
     }

@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from takeback.model.path_text import to_text
+from takeback.model.sensitive import SENSITIVE_WORD, is_sensitive
 from takeback.visible import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sized
+    from collections.abc import Sequence, Sized
 
 NOTHING_CHANGED = "Nothing was changed."
 
@@ -29,6 +30,24 @@ def _shown_line(line: str) -> str:
 def shown_path(path: bytes) -> str:
     """Returns a path for people; the root itself is a dot."""
     return shown(to_text(path)) or "."
+
+
+def shown_file(path: bytes) -> str:
+    """Returns a path of the workspace for people, marked if it usually holds a secret."""
+    return shown_path(path) + mark(path)
+
+
+def mark(path: bytes) -> str:
+    """Returns what follows the name of a file that usually holds a secret; else nothing."""
+    return f" ({SENSITIVE_WORD})" if is_sensitive(path) else ""
+
+
+def more_files(paths: Sequence[bytes]) -> str:
+    """Says how many files there are that are not named, and whether any is sensitive."""
+    if not paths:
+        return ""
+    hidden = sum(map(is_sensitive, paths))
+    return f" +{len(paths)} more" + (f" ({hidden} {SENSITIVE_WORD})" if hidden else "")
 
 
 def quoted(word: str) -> str:

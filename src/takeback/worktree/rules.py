@@ -5,6 +5,7 @@ from __future__ import annotations
 from takeback.c_modules import bisect_left
 from takeback.git.objects import new_hasher
 from takeback.worktree import gitconfig, project
+from takeback.worktree.left_out import LeftOut
 from takeback.worktree.patterns import Patterns
 from takeback.worktree.unignored import Unignored
 
@@ -46,7 +47,7 @@ class Rules:
             root, excludes_file=self._excludes_file, exclude_info=self._exclude_info
         )
         self._include = Patterns(policy.include)
-        self._exclude = Patterns(policy.exclude)
+        self.left_out = LeftOut(policy)
         self._tracked: dict[bytes, list[bytes]] = {}
         self._indexes: dict[bytes, tuple[int, ...]] = {}
         self.unread: list[bytes] = []
@@ -65,6 +66,7 @@ class Rules:
             policy.ignored_file_limit,
             policy.include,
             policy.exclude,
+            policy.skip_sensitive,
         )
         digest.update(repr(settings).encode())
         return digest.digest()
@@ -83,9 +85,6 @@ class Rules:
         if self._ignore_rules is None:
             self._ignore_rules = self._make_ignore_rules(self._excludes_file, self._exclude_info)
         return self._ignore_rules.ignored(paths)
-
-    def excluded(self, path: bytes) -> bool:
-        return self._exclude.match(path)
 
     def included(self, path: bytes) -> bool:
         return self._include.match(path)

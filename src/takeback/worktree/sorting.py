@@ -2,14 +2,14 @@
 
 What the last snapshot held stays held for as long as it exists: an ignore rule that appears later
 applies only to new files, as in git. So a line in a file that anybody may write cannot take a path
-out of protection. Only the user's own settings can (``exclude``, ``size_limit_mb``).
+out of protection. Only the user's own settings can (``exclude``, ``sensitive``, ``size_limit_mb``).
 """
 
 from __future__ import annotations
 
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
-from takeback.model.coverage import EXCLUDED, IGNORED, OVERSIZED, PURGED, SPECIAL
+from takeback.model.coverage import IGNORED, OVERSIZED, PURGED, SPECIAL
 from takeback.worktree.directory import IGNORED_DIRECTORY, LEFT_OUT, UNRULED, signature
 from takeback.worktree.draft import was_ignored
 from takeback.worktree.hashing import CHANGED, LEFT, UNCHANGED, Task
@@ -106,8 +106,9 @@ class Sorting:
     def _sort(self, draft: Draft, name: bytes, status: os.stat_result, ignored: bool) -> None:
         result, mode = draft.result, status.st_mode
         path = draft.path + b"/" + name if draft.path else name
-        if self._rules.excluded(path):
-            result.gaps[name] = EXCLUDED
+        left_out = self._rules.left_out.reason(path, directory=S_ISDIR(mode))
+        if left_out is not None:
+            result.gaps[name] = left_out
         elif not (S_ISDIR(mode) or S_ISREG(mode) or S_ISLNK(mode)):
             result.gaps[name] = SPECIAL
         elif self._purged is not None and not S_ISDIR(mode) and self._purged.hides(path):

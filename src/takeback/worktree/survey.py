@@ -20,6 +20,7 @@ from takeback.model.coverage import (
     MOUNT,
     OTHER_WORKSPACE,
     PURGED,
+    SENSITIVE,
     SPECIAL,
     UNREADABLE,
     UNSTABLE,
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from takeback.worktree.known import Known
     from takeback.worktree.setup import ScanSetup
 
-_STAYS = frozenset((IGNORED, IGNORED_DIRECTORY, EXCLUDED, SPECIAL, PURGED))
+_STAYS = frozenset((IGNORED, IGNORED_DIRECTORY, EXCLUDED, SENSITIVE, SPECIAL, PURGED))
 """Gaps that cannot close unless the directory or the rules change."""
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 

@@ -61,7 +61,7 @@ class TrackedInside:
         self._belief = belief
         self._brought = setup.brought
         self.gaps: list[NotHeld] = []
-        """Tracked files that exist but could not be read."""
+        """Tracked files that exist but could not be read, or that the settings leave out."""
         self.lost = False
         """A file that was held is not there any more."""
 
@@ -155,13 +155,16 @@ class TrackedInside:
         except OSError as error:
             return self._without(row, error, (*_GONE, errno.ELOOP))
         try:
-            status = os.stat(name, dir_fd=fd, follow_symlinks=False)
+            try:
+                status = os.stat(name, dir_fd=fd, follow_symlinks=False)
+            except OSError as error:
+                return self._without(row, error, _GONE)
+            reason = self._rules.left_out.reason(path)
+            if reason is not None:
+                self.gaps.append(NotHeld(path, reason))
+                return (path, _ABSENT, 0, b"")
             if mark == signature(status):
                 return row
-        except OSError as error:
-            os.close(fd)
-            return self._without(row, error, _GONE)
-        try:
             if S_ISDIR(status.st_mode):
                 return self._absent(row, GONE)
             if self._purged is not None and self._purged.hides(path):

@@ -34,6 +34,6 @@ def command(call: Call, checkpoint: str, path: str, conversation: bool, session:
 
     fields = {"bytes_b64": b64encode(data).decode()}
     if not conversation:
-        fields = {**documents.path_fields(os.fsencode(path)), **fields}
+        fields = {**documents.file_fields(os.fsencode(path)), **fields}
     call.output.document("conversation" if conversation else "file", fields)
     return 0

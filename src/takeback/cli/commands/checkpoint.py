@@ -9,7 +9,7 @@ import click
 from takeback.cli.earlier import mention
 from takeback.cli.options import Call, name_text, session_option, verb
 from takeback.words import documents
-from takeback.words.text import count, shown_path
+from takeback.words.text import count, shown_file
 
 
 @verb("checkpoint")
@@ -52,7 +52,7 @@ def command(call: Call, label: str | None, session: str | None, allow_large: boo
     }
     output.document("checkpoint", fields)
     if not call.json:
-        output.aside(f"Not captured: {shown_path(i.path)} ({i.reason})." for i in made.skipped)
+        output.aside(f"Not captured: {shown_file(i.path)} ({i.reason})." for i in made.skipped)
     if call.quiet:
         output.line(checkpoint.id)
         return 0

@@ -8,9 +8,10 @@ import click
 
 from takeback.cli.options import Call, completed_by, name_text, verb
 from takeback.cli.pager import paged
+from takeback.model.sensitive import is_sensitive
 from takeback.words import documents
 from takeback.words.patch import patch_lines
-from takeback.words.text import shown_path
+from takeback.words.text import shown_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,11 +45,17 @@ def command(call: Call, old: str, new: str | None, stat: bool, paths: tuple[str,
         elif stat:
             with paged(call, tb):
                 output.lines(_stat_lines(tb.compare(a, b, paths)[0], output.paint))
-        elif sys.stdout.isatty():  # coloured here: any other terminal codes are the file's own
-            with paged(call, tb):
-                output.lines(patch_lines(tb.diff(a, b, paths, color=False), output.paint))
         else:
-            output.raw(tb.diff(a, b, paths, color=output.paint.on))
+            on_terminal = sys.stdout.isatty()
+            color = output.paint.on and not on_terminal
+            changes, patch = tb.compare(a, b, paths, color=color)
+            for path in (change.path for change in changes if is_sensitive(change.path)):
+                output.note(f"{shown_file(path)}: be careful where you show its content")
+            if on_terminal:  # coloured here: any other terminal codes are the file's own
+                with paged(call, tb):
+                    output.lines(patch_lines(patch, output.paint))
+            else:
+                output.raw(patch)
     return 0
 
 
@@ -57,4 +64,4 @@ def _stat_lines(changes: Iterable[CountedChange], paint: Paint) -> Iterator[str]
         counts = ""
         if change.added is not None and change.deleted is not None:
             counts = f"  {paint.added(f'+{change.added}')} {paint.deleted(f'-{change.deleted}')}"
-        yield f"{change.kind:<8}  {shown_path(change.path)}{counts}"
+        yield f"{change.kind:<8}  {shown_file(change.path)}{counts}"

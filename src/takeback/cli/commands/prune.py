@@ -75,7 +75,11 @@ def _prune(call: Call, tb: Engine, planned: Prune) -> int:
         gone, there = tb.gone_workspaces(), tb.trash()
         output.document(
             "prune",
-            {**pruning.document(made), "done": False, "gone": documents.path_list(gone)},
+            {
+                **pruning.document(made),
+                "done": False,
+                "gone": [documents.path_fields(root) for root in gone],
+            },
         )
         output.lines(pruning.outlook_lines(made))
         output.lines(pruning.trash_lines(there, time.time()))

@@ -12,7 +12,7 @@ from textual.strip import Strip
 from takeback.model.value import Value
 from takeback.tui.detail.lines import Lines, fitted
 from takeback.words import changes as words
-from takeback.words.text import shown_path
+from takeback.words.text import shown_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class FileList(Lines):
             max((len(minus) for _, minus in counts), default=0),
         )
         self._longest = (
-            max((cell_len(shown_path(r.path)) for r in rows), default=0),
+            max((cell_len(shown_file(r.path)) for r in rows), default=0),
             max((len(r.who) for r in rows), default=0),
         )
         path = None if before is None else before.path
@@ -164,7 +164,7 @@ class FileList(Lines):
         tail = self._tail(row, width)
         room = width - 8 - sum(cell_len(segment.text) for segment in tail)
         room = max(4, min(room, self._longest[0]))
-        path = _end_of(shown_path(row.path), room)
+        path = _end_of(shown_file(row.path), room)
         style = self._kind_style(row)
         strip = fitted(
             [

@@ -25,7 +25,7 @@ from takeback.tui.detail.heading import Heading
 from takeback.tui.detail.pane import DiffPane
 from takeback.tui.detail.reading import read_file
 from takeback.words import changes as words
-from takeback.words.text import shown_path
+from takeback.words.text import shown_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -277,7 +277,7 @@ class DetailView(Widget):
     def _say_instead(self, row: FileRow | None) -> None:
         """Says why there is no diff, or nothing while that is unknown."""
         self.workers.cancel_group(self, "file")
-        self._diff.title("diff" if row is None else shown_path(row.path))
+        self._diff.title("diff" if row is None else shown_file(row.path))
         if self._trouble:
             self._diff.say(self._trouble, trouble=True)
         elif row is not None and row.reason is not None:
@@ -298,7 +298,7 @@ class DetailView(Widget):
             self._diff.say(words.error_lines(error), trouble=True)
         else:
             self._diff.show(patch, said)
-        self._diff.title(shown_path(row.path))
+        self._diff.title(shown_file(row.path))
 
     # -- keys
 
