@@ -18,7 +18,7 @@ from takeback.paths import config_file, takeback_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     from takeback.errors import Hint
@@ -186,10 +186,10 @@ def _within(directory: str, pattern: str, home: str) -> bool:
 
 
 class SettingsFile(Value):
-    """A file of settings, and the one that keeps what was read of it ("" for none)."""
+    """A file of settings; ``compiled`` names the one that keeps what was read ("" for none)."""
 
     path: str
-    compiled: str = ""
+    compiled: Callable[[], str] = str
 
 
 def for_all(environ: Mapping[str, str]) -> Settings:
@@ -200,14 +200,17 @@ def for_all(environ: Mapping[str, str]) -> Settings:
 def for_workspace(environ: Mapping[str, str], store_directory: str) -> Settings:
     """Returns what is set for the workspace of a store; raises UsageError naming the file."""
     path = os.path.join(store_directory, "config.toml")
-    return load([_of_user(environ), SettingsFile(path, os.path.join(store_directory, _COMPILED))])
+    kept = os.path.join(store_directory, _COMPILED)
+    return load([_of_user(environ), SettingsFile(path, lambda: kept)])
 
 
 def _of_user(environ: Mapping[str, str]) -> SettingsFile:
-    try:
-        kept = os.path.join(takeback_home(environ), _COMPILED)
-    except TakebackError:  # opening a store reports it; the settings themselves can be read
-        kept = ""
+    def kept() -> str:
+        try:
+            return os.path.join(takeback_home(environ), _COMPILED)
+        except TakebackError:  # opening a store reports it; the settings themselves can be read
+            return ""
+
     return SettingsFile(config_file(environ), kept)
 
 

@@ -21,6 +21,7 @@ from takeback.ownership import why_not_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 _SETTLED = 2.0
@@ -33,9 +34,12 @@ _seen: dict[str, tuple[list[int], dict[str, Any]]] = {}
 
 
 class CompiledSettings:
-    """One reading of a settings file; ``kept`` is the path of the compiled one, or empty."""
+    """One reading of a settings file; ``kept`` names the compiled one, or nothing.
 
-    def __init__(self, path: str, kept: str) -> None:
+    It is asked only where this process has not read the file yet.
+    """
+
+    def __init__(self, path: str, kept: Callable[[], str]) -> None:
         self._path = path
         self._kept = kept
         self._signature = _signature(os.stat(path))
@@ -61,18 +65,20 @@ class CompiledSettings:
         if not self._signature or not self._is_settled():
             return
         _seen[self._path] = self._signature, values
-        if self._is_new and self._kept:
-            self._compile(values)
+        path = self._kept() if self._is_new else ""
+        if path:
+            self._compile(path, values)
 
     def _is_settled(self) -> bool:
         *_, changed, made = self._signature
         return max(changed, made) / 1e9 < time.time() - _SETTLED
 
     def _compiled(self) -> dict[str, Any] | None:
-        if not self._kept or why_not_private(self._kept):
+        path = self._kept()
+        if not path or why_not_private(path):
             return None
         try:
-            fd = os.open(self._kept, _FLAGS)
+            fd = os.open(path, _FLAGS)
         except OSError:
             return None
         try:
@@ -91,13 +97,13 @@ class CompiledSettings:
         is_it = record.get("signature") == self._signature and isinstance(settings, dict)
         return settings if is_it else None
 
-    def _compile(self, values: dict[str, Any]) -> None:
+    def _compile(self, path: str, values: dict[str, Any]) -> None:
         record = {"path": self._path, "signature": self._signature, "settings": values}
         body = json_text.dumps(record).encode("ascii")
         if len(body) > _LONGEST >> 1:
             return
         try:
-            durable.replace_file(self._kept, _digest(body) + b"\n" + body, flush=False)
+            durable.replace_file(path, _digest(body) + b"\n" + body, flush=False)
         except OSError:  # no home yet, a full disk, a sandbox: the next call tries again
             return
 

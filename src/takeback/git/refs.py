@@ -15,6 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    Lines = list[bytes]
+
 PACKED = "packed-refs"
 """The file of the refs that git has packed; in a list of damaged refs it stands for its lines."""
 
@@ -27,12 +29,16 @@ class Refs:
         self._git_dir = git_dir
         self._is_name = is_name
         self._packed_path = f"{git_dir}/{PACKED}"
+        self._checked: set[str] = set()
 
     def _check(self, name: str) -> None:
         """Raises ValueError unless every part of a ref's name is safe as a file name."""
+        if name in self._checked:
+            return
         parts = name.split("/")
         if len(parts) < 2 or parts[0] != "refs" or not all(map(self._is_name, parts)):
             raise ValueError(f"not a name for a ref: {name!r}")
+        self._checked.add(name)
 
     def read(self, name: str) -> ObjectId | None:
         """Returns the commit that a ref names, None if there is no such ref.
@@ -44,7 +50,7 @@ class Refs:
         if found is not None:
             return found
         garbled: list[bytes] = []
-        found = _parse(self._packed_lines(), garbled).get(name)
+        found = self._packed(garbled).get(name)
         if found is None and garbled:  # perhaps this one's
             raise errors.StoreDamaged(_garbled(garbled))
         return found
@@ -53,11 +59,10 @@ class Refs:
         """Returns what is directly below the directory ``prefix``, refs and directories."""
         prefix = prefix.rstrip("/")
         self._check(f"{prefix}/any")
-        found = {
-            name[len(prefix) + 1 :].partition("/")[0]
-            for name in _parse(self._packed_lines(), [])
-            if name.startswith(f"{prefix}/")
-        }
+        found = set()
+        for name in self._packed([]):
+            if name.startswith(f"{prefix}/"):
+                found.add(name[len(prefix) + 1 :].partition("/")[0])
         try:
             found.update(filter(self._is_name, os.listdir(f"{self._git_dir}/{prefix}")))
         except (FileNotFoundError, NotADirectoryError):
@@ -73,7 +78,7 @@ class Refs:
         prefix = prefix.rstrip("/")
         self._check(f"{prefix}/any")
         garbled: list[bytes] = []
-        packed = _parse(self._packed_lines(), garbled)
+        packed = self._packed(garbled)
         if garbled:
             if damaged is None:
                 raise errors.StoreDamaged(_garbled(garbled))
@@ -134,7 +139,7 @@ class Refs:
     def drop_garbled(self) -> None:
         """Writes the packed refs again without lines that are not refs; those are kept aside."""
         garbled: list[bytes] = []
-        _parse(self._packed_lines(), garbled)
+        self._packed(garbled)
         kept = [line for line in self._packed_lines() if line not in garbled]
         durable.replace_file(f"{self._packed_path}.garbled", b"\n".join((*garbled, b"")))
         durable.replace_file(self._packed_path, b"".join(line + b"\n" for line in kept))
@@ -189,6 +194,11 @@ class Refs:
             raise _damaged(name, "it holds no id" if text else "it is empty")
         return oid
 
+    def _packed(self, garbled: Lines) -> dict[str, ObjectId]:
+        """Returns the packed refs; lines that are not refs are put into ``garbled``."""
+        lines = self._packed_lines()
+        return _parse(lines, garbled) if lines else {}
+
     def _packed_lines(self) -> tuple[bytes, ...]:
         try:
             fd = os.open(self._packed_path, os.O_RDONLY | os.O_CLOEXEC)
@@ -198,7 +208,7 @@ class Refs:
             return tuple(file.read().splitlines())
 
     def _delete_packed(self, name: str) -> None:
-        if name not in _parse(self._packed_lines(), []):
+        if name not in self._packed([]):
             return
         kept = []
         dropping = False

@@ -23,6 +23,7 @@ else:
 ID_LENGTH = 12
 _LETTERS = "abcdefghjkmnpqrstvwxyz"
 _LETTERS_AND_DIGITS = _LETTERS + "23456789"
+_ALLOWED = frozenset(_LETTERS_AND_DIGITS)
 
 WORKSPACE_SESSION = SessionId("workspace")
 """The session that checkpoints made by hand belong to."""
@@ -32,7 +33,7 @@ def _random_id() -> str:
     """Returns twelve characters that begin with a letter, so that no id looks like a time."""
     noise = os.urandom(ID_LENGTH)
     first = _LETTERS[noise[0] % len(_LETTERS)]
-    return first + "".join(_LETTERS_AND_DIGITS[b % len(_LETTERS_AND_DIGITS)] for b in noise[1:])
+    return first + "".join([_LETTERS_AND_DIGITS[b % len(_LETTERS_AND_DIGITS)] for b in noise[1:]])
 
 
 def new_checkpoint_id() -> CheckpointId:
@@ -57,11 +58,7 @@ def new_workspace_id() -> str:
 
 def looks_like_id(text: str) -> bool:
     """Tells whether ``text`` could be an id or the beginning of one."""
-    return (
-        0 < len(text) <= ID_LENGTH
-        and text[0] in _LETTERS
-        and all(c in _LETTERS_AND_DIGITS for c in text)
-    )
+    return 0 < len(text) <= ID_LENGTH and text[0] in _LETTERS and _ALLOWED.issuperset(text)
 
 
 def digest(text: str) -> str:

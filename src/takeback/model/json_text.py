@@ -81,8 +81,8 @@ def _dumps(value: Json) -> str:
     if isinstance(value, (int, float)):
         return repr(value)
     if isinstance(value, dict):
-        return "{%s}" % ", ".join(f"{json_string(k)}: {_dumps(v)}" for k, v in value.items())
-    return "[%s]" % ", ".join(_dumps(item) for item in value)
+        return "{%s}" % ", ".join([f"{json_string(k)}: {_dumps(v)}" for k, v in value.items()])
+    return "[%s]" % ", ".join([_dumps(item) for item in value])
 
 
 class _Settings:

@@ -61,19 +61,27 @@ class Value(metaclass=_ValueType):
                 for set_field, value in zip(self._setters, args, strict=True):
                     set_field(self, value)
                 return
+            given = {**self._defaults, **dict(zip(fields, args, strict=False)), **kwargs}
+            if (
+                len(args) > len(fields)
+                or given.keys() != self._types.keys()
+                or not kwargs.keys().isdisjoint(fields[: len(args)])
+            ):
+                raise TypeError(self._misfit(args, kwargs))
+            for name, set_field in zip(fields, self._setters, strict=True):
+                set_field(self, given[name])
+
+        def _misfit(self, args, kwargs):
+            """Says what is wrong with the fields that a value was to be made of."""
+            fields, kind = self._fields, type(self).__name__
             if len(args) > len(fields):
-                raise TypeError(f"{type(self).__name__} takes {len(fields)} fields")
-            given = dict(zip(fields, args, strict=False))
+                return f"{kind} takes {len(fields)} fields"
             for name in kwargs:
-                if name not in fields or name in given:
-                    raise TypeError(f"{type(self).__name__}: unexpected or repeated field {name!r}")
-            given.update(kwargs)
-            for name in fields:
-                if name not in given:
-                    if name not in self._defaults:
-                        raise TypeError(f"{type(self).__name__}: missing field {name!r}")
-                    given[name] = self._defaults[name]
-                object.__setattr__(self, name, given[name])
+                if name not in fields or name in fields[: len(args)]:
+                    return f"{kind}: unexpected or repeated field {name!r}"
+            given = {*self._defaults, *fields[: len(args)], *kwargs}
+            missing = next(name for name in fields if name not in given)
+            return f"{kind}: missing field {missing!r}"
 
         def __setattr__(self, name, value):
             raise AttributeError(f"{type(self).__name__} is frozen")
@@ -98,4 +106,5 @@ class Value(metaclass=_ValueType):
 
         def replace(self, **changes):
             """Returns a copy with some fields changed."""
-            return type(self)(**{**{f: getattr(self, f) for f in self._fields}, **changes})
+            values = [changes.pop(f) if f in changes else getattr(self, f) for f in self._fields]
+            return type(self)(*values, **changes)

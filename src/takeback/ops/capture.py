@@ -175,6 +175,13 @@ def _merged(saved: dict[bytes, Entry], extra: dict[bytes, Entry]) -> dict[bytes,
 def draft(context: Context, *, kind: CheckpointKind, session: SessionId) -> Checkpoint:
     """Returns the next checkpoint of a session, at the place of the newest one."""
     newest = newest_checkpoint(context.store, session)
+    return draft_after(newest, context, kind=kind, session=session)
+
+
+def draft_after(
+    newest: Checkpoint | None, context: Context, *, kind: CheckpointKind, session: SessionId
+) -> Checkpoint:
+    """Returns the next checkpoint of a session whose newest one is known."""
     id, time = new_checkpoint_id(), context.clock.now()
     if newest is not None:
         return newest.followed_by(id=id, kind=kind, time=time)

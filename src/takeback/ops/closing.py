@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from takeback.errors import TakebackError
 from takeback.model.turn import IDLE, SESSION_END, TURN_END, ended
-from takeback.ops.capture import capture, draft, record
+from takeback.ops.capture import capture, draft_after, record
 from takeback.ops.processes import is_gone
 from takeback.store import journal, open_turns
 from takeback.store.checkpoints import newest_checkpoint
@@ -54,7 +54,7 @@ def close_gone(
         moment = _end(newest, is_stopped)
         if moment is None:
             continue
-        drafted = draft(context, kind=moment.kind, session=session).replace(
+        drafted = draft_after(newest, context, kind=moment.kind, session=session).replace(
             phase=moment.phase, unfinished=moment.unfinished
         )
         record(context, captured, drafted)

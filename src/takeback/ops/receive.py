@@ -14,7 +14,7 @@ from takeback.model.event import READ
 from takeback.model.session import Origin
 from takeback.model.turn import FORK, IDLE, PROMPT, ROUND, SESSION_START, STEER, follow, forked_from
 from takeback.model.value import Value
-from takeback.ops.capture import capture, draft, record
+from takeback.ops.capture import capture, draft_after, record
 from takeback.ops.closing import close_gone
 from takeback.ops.failures import Translated
 from takeback.ops.processes import seen
@@ -193,7 +193,10 @@ class _Step:
     def record(self, captured: Captured, *, late: bool = False) -> Checkpoint:
         event, moment, base = self._event, self.moment, self._base
         assert moment is not None
-        drafted = draft(self._context, kind=moment.kind, session=self.session).replace(
+        # Since it was read nobody else could write to this session: the lock is held.
+        drafted = draft_after(
+            self.newest, self._context, kind=moment.kind, session=self.session
+        ).replace(
             prompt=event.prompt,
             turn=moment.turn,
             turn_id=moment.turn_id,

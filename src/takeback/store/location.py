@@ -85,7 +85,9 @@ def identity_of(root: bytes) -> Identity:
 
 def directory_of_path(home: str, root: bytes) -> str:
     """Returns where the stores of all workspaces that were ever at a path are."""
-    name = "".join(c if c in _PLAIN else "_" for c in to_text(os.path.basename(root)))
+    name = to_text(os.path.basename(root))
+    if not _PLAIN.issuperset(name):
+        name = "".join(c if c in _PLAIN else "_" for c in name)
     digest = object_id(BLOB, root).hex()[:16]
     return os.path.join(home, "workspaces", f"{name[:40] or 'root'}-{digest}")
 

@@ -30,7 +30,7 @@ class Mounts:
                 self.times_distrusted = True
             if parts[2] == wanted and kind.startswith(_IN_MEMORY):
                 self.in_memory = True
-            point = _unescaped(parts[4])
+            point = _unescaped(parts[4]) if b"\\" in parts[4] else parts[4]
             if point.startswith(inside):
                 self.below.add(point[len(inside) :])
 
