@@ -145,6 +145,25 @@ def test_whatever_is_remembered_of_deltas_each_object_is_itself(
     assert bool(held) is bool(remembered)
 
 
+def test_a_short_object_is_read_back_also_as_a_delta_of_a_longer_one(git: Git):
+    """A piece of a transcript may be one of a file that is longer than any piece."""
+    lines = [b"%d %d\n" % (number, number**5 % 9973) for number in range(6_000)]
+    versions = [b"".join(lines[:count]) for count in range(2_500, 6_000, 250)]
+    writer = PackWriter(f"{git.git_dir}/objects/pack")
+    entries = [(0o100644, b"%03d" % n, writer.add(BLOB, v)) for n, v in enumerate(versions)]
+    tree = writer.add(TREE, encode_tree(entries))
+    commit = writer.add(COMMIT, encode_commit(Commit(tree, (), 0, "all")))
+    writer.finish()
+    Refs(git.git_dir, is_name).write("refs/takeback/sessions/a", commit, expect=None)
+    git.run(["repack", "-adfq", "--depth=50"])
+    assert 6 in delta_kinds(git)
+    for data in versions:
+        assert reader(git).read(object_id(BLOB, data), most=len(data)) == (BLOB, data)
+    short, *_, longest = versions
+    with pytest.raises(errors.StoreDamaged, match="more than"):
+        reader(git).read(object_id(BLOB, longest), most=len(short))
+
+
 def test_loose_objects_are_read_back(git: Git):
     for data in (b"", b"loose", b"l" * (3 << 20)):
         said = git.run(["hash-object", "-w", "--stdin"], stdin=data)

@@ -11,7 +11,7 @@ import zlib
 
 from takeback import errors
 from takeback.git.delta import apply_delta, check_size, read_number
-from takeback.git.objects import KIND_NAMES, ObjectId
+from takeback.git.objects import KIND_NAMES, LONGEST, ObjectId
 from takeback.model.value import Value
 
 TYPE_CHECKING = False
@@ -167,36 +167,46 @@ class PackFile:
     def read(self, offset: int, index: PackIndex, most: int | None = None) -> tuple[int, bytes]:
         """Returns the kind and bytes of the object at ``offset``, its deltas applied.
 
-        It may have at most ``most`` bytes, and so may its base, and all its deltas together.
+        It may have at most ``most`` bytes. What it is a delta of is any object of its kind, so that
+        may have as many as one of that kind, and so may all deltas together.
         """
-        deltas: list[tuple[int, bytes]] = []
-        most = _LONGEST_DELTAED if most is None else min(most, _LONGEST_DELTAED)
-        orders = 0
+        deltas: list[tuple[int, PackEntry]] = []
         for _ in range(_DEEPEST):
             found = self._bases.get(offset)
-            if found is None:
-                entry = self.entry(offset)
-                check_size(entry.size + (orders if entry.base is not None else 0), most)
-                data = b"".join(self.pieces(entry))
-                if entry.base is not None:
-                    deltas.append((offset, data))
-                    orders += len(data)
-                    offset = self._base_offset(entry.base, index)
-                    continue
-                found = entry.kind, data
-            return self._undeltaed(offset, found, deltas, most)
-        raise errors.StoreDamaged("its deltas have no end")
+            if found is not None:
+                break
+            entry = self.entry(offset)
+            if entry.base is None:
+                break
+            deltas.append((offset, entry))
+            offset = self._base_offset(entry.base, index)
+        else:
+            raise errors.StoreDamaged("its deltas have no end")
+        longest = LONGEST.get(entry.kind if found is None else found[0], _LONGEST_DELTAED)
+        most = longest if most is None else min(most, longest)
+        check_size(sum(delta.size for _, delta in deltas), longest)
+        if found is None:
+            check_size(entry.size, longest if deltas else most)
+            found = entry.kind, b"".join(self.pieces(entry))
+        check_size(len(found[1]), longest if deltas else most)
+        return self._undeltaed(offset, found, deltas, most)
 
     def _undeltaed(
-        self, offset: int, base: tuple[int, bytes], deltas: list[tuple[int, bytes]], most: int
+        self,
+        offset: int,
+        base: tuple[int, bytes],
+        deltas: list[tuple[int, PackEntry]],
+        most: int,
     ) -> tuple[int, bytes]:
         """Applies deltas, the last one first, to the object at ``offset``."""
         kind, data = base
+        longest = LONGEST.get(kind, _LONGEST_DELTAED)
         if deltas:
             self._bases.add(offset, kind, data)
         while deltas:
-            offset, orders = deltas.pop()
-            data = apply_delta(data, orders, most)
+            offset, delta = deltas.pop()
+            orders = b"".join(self.pieces(delta))
+            data = apply_delta(data, orders, longest if deltas else most)
             self._bases.add(offset, kind, data)
         return kind, data
 
