@@ -21,6 +21,8 @@ from importlib import import_module
 getattr(import_module(sys.argv[4]), sys.argv[2])(sys.argv[3])
 """
 _KEPT = tuple(map(os.fsdecode, handover.PLACES))
+_running: list[int] = []
+"""What this process has started: its children, whoever asked for them."""
 
 
 def start(store: Store, module: str, function: str = "main") -> None:
@@ -38,11 +40,12 @@ def spawn(module: str, directory: str, function: str = "main") -> None:
     """
     from takeback.c_modules import signal  # not needed at every hook
 
+    _wait_for_ended()
     here = _package_directory()
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     environ = {key: os.environ[key] for key in _KEPT if key in os.environ}
     try:
-        os.posix_spawn(
+        started = os.posix_spawn(
             sys.executable,
             [sys.executable, "-I", "-c", _PROGRAM, here, function, directory, module],
             environ,
@@ -57,6 +60,21 @@ def spawn(module: str, directory: str, function: str = "main") -> None:
         )
     finally:
         os.close(null)
+    _running.append(started)
+
+
+def _wait_for_ended() -> None:
+    """Frees the entries that ended children keep in the system's table of processes.
+
+    A hook ends before they do, but a program that stays starts thousands of them.
+    """
+    for process in list(_running):
+        try:
+            if os.waitpid(process, os.WNOHANG) == (0, 0):
+                continue
+        except ChildProcessError:  # somebody waited for it, or it was the parent's before a fork
+            pass
+        _running.remove(process)
 
 
 def _package_directory() -> str:
