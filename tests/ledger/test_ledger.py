@@ -365,6 +365,19 @@ def test_remove_takes_all_its_files_and_none_is_no_error(path: str) -> None:
     assert list(place.glob("ledger.db*")) == []
 
 
+def test_what_was_once_much_to_write_does_not_stay_on_the_disk(path: str, ledger: Ledger) -> None:
+    """A program that keeps it open would hold the space, which counts as the store's."""
+    ledger.begin()
+    for number in range(2_000):
+        ledger.add(made(f"c{number}", 1.0).replace(prompt="p" * 3_000), number, ())
+    ledger.commit()
+    waiting = Path(f"{path}-wal")
+    assert waiting.stat().st_size > 4 << 20
+    for number in range(2_000, 2_004):
+        ledger.add(made(f"c{number}", 1.0), number, ())
+    assert waiting.stat().st_size <= 1 << 20
+
+
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal"])
 def test_a_link_leads_to_nobody_elses_database(tmp_path: Path, suffix: str) -> None:
     theirs = tmp_path / "theirs.db"

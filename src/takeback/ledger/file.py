@@ -20,6 +20,11 @@ PATIENCE = 3.0
 
 Long enough for a process that catches up with a thousand turns, so that this is not done twice.
 """
+_MOST_WAITING = 1 << 20
+"""How large, in bytes, the file may stay that holds what is yet to go into the ledger.
+
+Without a limit it keeps the size of the largest catch-up for as long as anybody has it open.
+"""
 
 
 PAGE = 4096
@@ -86,6 +91,8 @@ class LedgerFile:
             self._db.execute(f"pragma page_size = {self._page:d}")  # of one that is not there yet
             self._enlarge_pages()
             self._db.execute("pragma journal_mode = wal")
+            self._db.execute(f"pragma journal_size_limit = {_MOST_WAITING}")
+            self._db.execute(f"pragma wal_autocheckpoint = {_MOST_WAITING // 4096}")
             self._db.execute("pragma synchronous = normal")
             self._db.execute("pragma foreign_keys = on")
             self._migrate()
