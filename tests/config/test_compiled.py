@@ -9,7 +9,6 @@ import pytest
 
 from takeback import config
 from takeback.config import SettingsFile, compiled
-from takeback.errors import UsageError
 
 
 @pytest.fixture
@@ -125,8 +124,7 @@ def test_what_is_not_ours_or_not_whole_is_not_believed(file: SettingsFile) -> No
 def test_settings_that_are_wrong_are_not_kept(file: SettingsFile) -> None:
     for text in ("hook_seconds = -1\n", "nothing = 1\n", "hook_seconds =\n", "\xff"):
         Path(file.path).write_text(text, encoding="latin-1")
-        with pytest.raises(UsageError, match=r"config\.toml"):
-            values(file)
+        assert len(config.load([file]).damage) == 1
         assert not os.path.exists(file.compiled())
 
 

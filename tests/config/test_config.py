@@ -58,10 +58,13 @@ def test_a_later_file_wins_and_each_value_says_where_it_came_from(tmp_path: Path
         "\udcff",
     ],
 )
-def test_a_wrong_value_is_a_usage_error_that_names_the_file(file: Path, text: str) -> None:
+def test_a_wrong_value_is_damage_that_names_the_file(file: Path, text: str) -> None:
     file.write_text(text, errors="surrogateescape")
+    loaded = config.load([SettingsFile(str(file))])
+    assert [damage.path for damage in loaded.damage] == [str(file)]
+    assert str(file) in loaded.policy().unknown
     with pytest.raises(UsageError, match=r"config\.toml"):
-        config.load([SettingsFile(str(file))]).policy()
+        loaded.bounds()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from takeback.ops.capture import capture
 from takeback.ops.context import Context
 from takeback.ops.safekeeping import Safekeeping, Unsavable
 from takeback.store.held import Held
-from takeback.worktree.left_out import LeftOut
+from takeback.worktree.patterns import LeftOut
 from takeback.worktree.reading import Intake
 from tests.support.engine import file_entry
 

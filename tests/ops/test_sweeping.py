@@ -152,4 +152,4 @@ def test_sizes_are_said_in_words_or_numbers() -> None:
     assert {text: config.bytes_of(text) for text in said} == said
     for wrong in ("", "GB", "two", "-1GB", "nan", True, ["1"]):
         with pytest.raises(UsageError, match="max_bytes must be a number of bytes"):
-            config.checked("max_bytes", wrong, "")
+            config.checked("max_bytes", wrong)

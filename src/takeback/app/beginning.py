@@ -10,6 +10,7 @@ from takeback.app.reading import unrecorded_by
 from takeback.app.workspace import location_of
 from takeback.errors import Command
 from takeback.model.value import Value
+from takeback.ops.settings import damaged
 from takeback.ops.status import nothing_yet
 from takeback.paths import recorded_git, takeback_home
 
@@ -37,14 +38,15 @@ class Unopened(Value):
 
     def status(self) -> Status:
         """Returns a status that says that nothing is kept, and what went wrong."""
-        policy = config.for_all(self.environ).policy()
-        return nothing_yet(
+        settings = config.for_all(self.environ)
+        found = nothing_yet(
             self.root,
             self.store,
             home=takeback_home(self.environ),
-            budget=policy.max_bytes,
+            budget=settings.policy().max_bytes,
             recording_off_by=unrecorded_by(self.root, self.environ),
         )
+        return found.replace(warnings=tuple(damaged(settings)))
 
     def agents(self) -> list[AgentState]:
         """Returns the agents of this machine, and which of them worked here without us."""
@@ -70,6 +72,7 @@ class Unopened(Value):
         from takeback.ops.doctor import check_git
         from takeback.ops.finding import OFFER, Finding
         from takeback.ops.round_trip import check_round_trip
+        from takeback.ops.settings import check
 
         if fix:
             refuse_inside("doctor --fix", self.environ)
@@ -83,6 +86,7 @@ class Unopened(Value):
             check_git(self._find_git),
             none,
             check_round_trip(self.environ, self._find_git),
+            *check(config.for_all(self.environ)),
             *check_recording(unrecorded_by(self.root, self.environ)),
             *check_agents(self.environ, self.agents(), fix=fix),
         ]

@@ -214,7 +214,8 @@ class Reading(Browsing):
             found = found.replace(dirty=ops.standing.dirty(self._context, seen))
         stale = stale_hooks(home)
         return found.replace(
-            recording_off_by=self.recording_off_by, warnings=(*found.warnings, *stale)
+            recording_off_by=self.recording_off_by,
+            warnings=(*found.warnings, *stale, *ops.settings.damaged(self.settings)),
         )
 
     @property

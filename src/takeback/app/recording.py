@@ -69,6 +69,7 @@ class Recording(OpenWorkspace):
         self, event: AgentEvent, adapter: Adapter | None
     ) -> tuple[AgentEvent, tuple[TranscriptPart, ...]]:
         """Returns an event as it is kept, with the files of its transcript and their lengths."""
+        self.settings.require_known()
         if not self._context.policy.conversation:
             # a prompt names its turn; the words of a command are part of the conversation
             words = None if event.kind == TURN_END else event.prompt
@@ -84,9 +85,13 @@ class Recording(OpenWorkspace):
 
     @staticmethod
     def wants(directory: str, environ: Mapping[str, str] | None = None) -> bool:
-        """Tells whether agents' events in a directory are to be recorded (never, only)."""
+        """Tells whether agents' events in a directory are to be recorded (never, only).
+
+        Raises UsageError if that is not known.
+        """
         environ = os.environ if environ is None else environ
         settings = config.for_all(environ)
+        settings.require_known()
         home = os.fsdecode(user_home(environ))
         return config.is_wanted(settings, os.path.realpath(directory), home)
 

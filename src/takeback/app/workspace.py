@@ -88,6 +88,8 @@ class OpenWorkspace:
     ) -> Self:
         """Opens the workspace of a store that is open."""
         settings = config.for_workspace(environ, store.directory)
+        for damage in settings.damage:
+            reporter.note(str(damage))
         context = Context(
             workspace=open_workspace(store.location),
             store=store,

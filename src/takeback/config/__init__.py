@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
+    from takeback.config.compiled import CompiledSettings
+    from takeback.config.damage import Damage
     from takeback.errors import Hint
     from takeback.model.retention import Bounds
 
@@ -85,17 +87,33 @@ _BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
 class Settings:
-    """The values in force, and the file that each came from ("default" if none)."""
+    """The values in force, and the file that each came from ("default" if none).
 
-    def __init__(self, values: dict[str, Any], origins: dict[str, str]) -> None:
+    ``damage`` is what is wrong with the files.
+    """
+
+    def __init__(
+        self, values: dict[str, Any], origins: dict[str, str], damage: tuple[Damage, ...] = ()
+    ) -> None:
         self._values = values
         self._origins = origins
+        self.damage = damage
 
     def __getitem__(self, name: str) -> Any:
         return self._values.get(name, _BY_NAME[name].default)
 
     def origin(self, name: str) -> str:
         return self._origins.get(name, "default")
+
+    @property
+    def unknown(self) -> Damage | None:
+        """What hides from us what the person has set; None if that is known."""
+        return next((one for one in self.damage if not one.is_known), None)
+
+    def require_known(self) -> None:
+        """Raises UsageError if nobody can say what the person has set."""
+        if self.unknown is not None:
+            raise UsageError(str(self.unknown), hint=self.unknown.hint)
 
     def policy(self) -> Policy:
         """Returns the rules that captures and rewinds follow."""
@@ -118,12 +136,14 @@ class Settings:
             hook_seconds=float(self["hook_seconds"]),
             agent_may_rewind=self["agent_may_rewind"],
             startup_budget=self["startup_budget_ms"] / 1000,
+            unknown="" if self.unknown is None else str(self.unknown),
         )
 
     def bounds(self) -> Bounds:
-        """Returns how much retention keeps."""
+        """Returns how much retention keeps; raises UsageError if that is not known."""
         from takeback.model.retention import DAY, Bounds  # sweeps only, in no hook
 
+        self.require_known()
         return Bounds(
             max_bytes=bytes_of(self["max_bytes"]),
             max_age=self["max_age_days"] * DAY,
@@ -193,12 +213,12 @@ class SettingsFile(Value):
 
 
 def for_all(environ: Mapping[str, str]) -> Settings:
-    """Returns what the user has set for all workspaces; raises UsageError naming the file."""
+    """Returns what the user has set for all workspaces."""
     return load([_of_user(environ)])
 
 
 def for_workspace(environ: Mapping[str, str], store_directory: str) -> Settings:
-    """Returns what is set for the workspace of a store; raises UsageError naming the file."""
+    """Returns what is set for the workspace of a store."""
     path = os.path.join(store_directory, "config.toml")
     kept = os.path.join(store_directory, _COMPILED)
     return load([_of_user(environ), SettingsFile(path, lambda: kept)])
@@ -215,38 +235,62 @@ def _of_user(environ: Mapping[str, str]) -> SettingsFile:
 
 
 def load(files: Iterable[SettingsFile]) -> Settings:
-    """Reads the files, a later one over an earlier one; raises UsageError naming the file."""
+    """Reads the files, a later one over an earlier one, as far as they can be read."""
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
+    damage: list[Damage] = []
     for file in files:
-        for name, value in _read(file).items():
+        for name, value in _read(file, damage).items():
             values[name] = value
             origins[name] = file.path
-    return Settings(values, origins)
+    return Settings(values, origins, tuple(damage))
 
 
-def _read(file: SettingsFile) -> dict[str, Any]:
-    if not os.path.isfile(file.path):
+def _read(file: SettingsFile, damage: list[Damage]) -> dict[str, Any]:
+    """Returns what a file sets, as far as it can be read; what is wrong is added to ``damage``."""
+    try:
+        os.lstat(file.path)
+    except (FileNotFoundError, NotADirectoryError):
         return {}
+    except OSError:
+        pass  # it may be there
     from takeback.config import compiled
 
+    found = compiled.CompiledSettings(file.path, file.compiled)
     try:
-        found = compiled.CompiledSettings(file.path, file.compiled)
         known = found.known()
         if known is None:
             import tomllib
 
             known = tomllib.loads(found.text())
-        values = {name: checked(name, value, file.path) for name, value in known.items()}
+        values = {name: checked(name, value) for name, value in known.items()}
         found.keep(values)
-    except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read the settings in {file.path}: {error}") from None
+    except OSError as error:
+        return _read_in_part(found, damage, error.strerror or str(error))
+    except UsageError as error:
+        return _read_in_part(found, damage, error.message, error.advice)
+    except ValueError as error:
+        return _read_in_part(found, damage, str(error))
     return values
 
 
-def checked(name: str, value: Any, path: str) -> Any:
-    """Returns the value if the setting may have it; raises UsageError, with the file if any."""
-    setting = setting_named(name, path)
+def _read_in_part(
+    found: CompiledSettings, damage: list[Damage], reason: str, hint: Hint = "mend it, or remove it"
+) -> dict[str, Any]:
+    from takeback.config.damage import Damage, salvaged
+
+    before = found.last_known()
+    damage.append(Damage(found.path, reason, before is not None, hint))
+    try:
+        text = found.text()
+    except (OSError, ValueError):
+        text = ""
+    return {**(before or {}), **salvaged(text, checked)}
+
+
+def checked(name: str, value: Any) -> Any:
+    """Returns the value if the setting may have it; raises UsageError."""
+    setting = setting_named(name)
     ok = {
         "number": isinstance(value, (int, float))
         and not isinstance(value, bool)
@@ -256,10 +300,7 @@ def checked(name: str, value: Any, path: str) -> Any:
         "list": isinstance(value, list) and all(isinstance(item, str) for item in value),
     }.get(setting.kind, value in setting.kind.split("|"))
     if not ok:
-        where = f"{path}: " if path else ""
-        raise UsageError(
-            f"{where}{name} must be {_kind(setting)}, not {value!r}", hint=example(setting)
-        )
+        raise UsageError(f"{name} must be {_kind(setting)}, not {value!r}", hint=example(setting))
     return value
 
 
@@ -281,15 +322,14 @@ def example(setting: Setting) -> Hint:
     return (f"such as {text}: ", Command("config", setting.name, text))
 
 
-def setting_named(name: str, path: str = "") -> Setting:
+def setting_named(name: str) -> Setting:
     """Returns a setting; raises UsageError with the known names."""
     setting = _BY_NAME.get(name)
     if setting is None:
-        where = f"{path}: " if path else ""
         from difflib import get_close_matches
 
         near = get_close_matches(name, _BY_NAME, n=1)
         every = "settings: " + ", ".join(_BY_NAME)
         hint = f"did you mean: {near[0]}; {every}" if near else every
-        raise UsageError(f"{where}there is no setting {name!r}", hint=hint)
+        raise UsageError(f"there is no setting {name!r}", hint=hint)
     return setting

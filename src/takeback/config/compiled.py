@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import time
+from stat import S_ISREG
 
 from takeback import durable
 from takeback.c_modules import small_sha1
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _SETTLED = 2.0
 """Seconds after which a file system surely gives a changed file different times."""
 _LONGEST = 1 << 20
+_NO_FILE = "it is not a file, or far too large"
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 _seen: dict[str, tuple[list[int], dict[str, Any]]] = {}
@@ -40,31 +42,48 @@ class CompiledSettings:
     """
 
     def __init__(self, path: str, kept: Callable[[], str]) -> None:
-        self._path = path
+        self.path = path
         self._kept = kept
-        self._signature = _signature(os.stat(path))
+        self._signature: list[int] = []
         self._is_new = True
 
     def known(self) -> dict[str, Any] | None:
-        """Returns what was read from the file before; None if it has to be parsed."""
-        seen = _seen.get(self._path)
+        """Returns what was read from the file before; None if it has to be parsed.
+
+        Raises OSError, or ValueError if it is no file.
+        """
+        status = os.stat(self.path)
+        if not S_ISREG(status.st_mode):
+            raise ValueError(_NO_FILE)
+        self._signature = _signature(status)
+        seen = _seen.get(self.path)
         found = seen[1] if seen is not None and seen[0] == self._signature else self._compiled()
         self._is_new = found is None
         return found
 
+    def last_known(self) -> dict[str, Any] | None:
+        """Returns what the file last said when it could be read; None if that is not known."""
+        return self._compiled(of_now=False)
+
     def text(self) -> str:
-        """Returns the text of the file; raises OSError or ValueError."""
-        with open(self._path, "rb") as file:
-            data = file.read()
-            if _signature(os.fstat(file.fileno())) != self._signature:
-                self._signature = []  # changed meanwhile: good for now, but not to be kept
+        """Returns the text of the file; raises OSError or ValueError. Never waits."""
+        fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            status = os.fstat(fd)
+            if not S_ISREG(status.st_mode) or status.st_size > _LONGEST:
+                raise ValueError(_NO_FILE)
+            data = os.read(fd, _LONGEST)
+        finally:
+            os.close(fd)
+        if _signature(status) != self._signature:
+            self._signature = []  # changed meanwhile: good for now, but not to be kept
         return data.decode()
 
     def keep(self, values: dict[str, Any]) -> None:
         """Remembers the values, if the file can no longer change unnoticed."""
         if not self._signature or not self._is_settled():
             return
-        _seen[self._path] = self._signature, values
+        _seen[self.path] = self._signature, values
         path = self._kept() if self._is_new else ""
         if path:
             self._compile(path, values)
@@ -73,7 +92,7 @@ class CompiledSettings:
         *_, changed, made = self._signature
         return max(changed, made) / 1e9 < time.time() - _SETTLED
 
-    def _compiled(self) -> dict[str, Any] | None:
+    def _compiled(self, *, of_now: bool = True) -> dict[str, Any] | None:
         path = self._kept()
         if not path or why_not_private(path):
             return None
@@ -91,14 +110,15 @@ class CompiledSettings:
             return None
         finally:
             os.close(fd)
-        if not isinstance(record, dict) or record.get("path") != self._path:
+        if not isinstance(record, dict) or record.get("path") != self.path:
             return None
         settings = record.get("settings")
-        is_it = record.get("signature") == self._signature and isinstance(settings, dict)
-        return settings if is_it else None
+        if of_now and record.get("signature") != self._signature:
+            return None
+        return settings if isinstance(settings, dict) else None
 
     def _compile(self, path: str, values: dict[str, Any]) -> None:
-        record = {"path": self._path, "signature": self._signature, "settings": values}
+        record = {"path": self.path, "signature": self._signature, "settings": values}
         body = json_text.dumps(record).encode("ascii")
         if len(body) > _LONGEST >> 1:
             return

@@ -30,7 +30,7 @@ def parse_value(name: str, text: str) -> Any:
         value = int(text)
     elif setting.kind == "list":
         value = [item.strip() for item in text.split(",") if item.strip()]
-    return checked(name, value, "")
+    return checked(name, value)
 
 
 def written(path: str, name: str, value: Any) -> str:

@@ -44,6 +44,8 @@ class Policy(Value):
     hook_seconds: float = 5.0
     agent_may_rewind: bool = False
     startup_budget: float = 2.0
+    unknown: str = ""
+    """Why nobody can say what the user has set; then nothing is captured."""
 
 
 class Overrides(Value):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from takeback.errors import CaptureFailed
+from takeback.errors import CaptureFailed, UsageError
 from takeback.git.objects import EMPTY_TREE
 from takeback.git.objects import TREE as TREE_KIND
 from takeback.model.checkpoint import Checkpoint
@@ -77,9 +77,12 @@ def capture(
 
     ``brought`` is what an operation has just restored: it is held as it was in its checkpoint.
 
-    Raises CaptureFailed or WriteFailed; then there is no snapshot and nothing is left in the store.
+    Raises CaptureFailed or WriteFailed, or UsageError if nobody can say what the user wants to be
+    left out; then there is no snapshot and nothing is left in the store.
     """
     store = context.store
+    if context.policy.unknown:
+        raise UsageError(context.policy.unknown, hint="mend it, or remove it")
     trust = Trust(store)
     with Translated("the capture"):
         trouble = trust.check(context.lock)

@@ -15,7 +15,7 @@ from takeback.worktree.resume import is_exactly
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.store.held import Held
-    from takeback.worktree.left_out import LeftOut
+    from takeback.worktree.patterns import LeftOut
     from takeback.worktree.reading import Intake
     from takeback.worktree.unit import Inside
 

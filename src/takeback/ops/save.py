@@ -20,7 +20,7 @@ from takeback.store.checkpoints import newest_checkpoint
 from takeback.store.namespace import LOCAL, by_machine, local_ref, session_id
 from takeback.store.records import chain, write_record
 from takeback.store.sink import PackSink
-from takeback.worktree.left_out import LeftOut
+from takeback.worktree.patterns import LeftOut
 from takeback.worktree.reading import Intake, Kept, keep
 
 TYPE_CHECKING = False

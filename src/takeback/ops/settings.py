@@ -1,4 +1,7 @@
-"""Settings: sets or removes one value of one file. Nothing else writes a settings file."""
+"""Settings: says what is wrong with them, and sets or removes one value of one file.
+
+Nothing else writes a settings file.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,15 @@ from takeback import durable
 from takeback.config import edits
 from takeback.model.value import Value
 from takeback.ops.failures import Translated
+from takeback.ops.finding import BROKEN, OK, Finding
 from takeback.paths import config_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
+
+    from takeback.config import Settings
 
 
 class SettingEdit(Value):
@@ -40,3 +46,13 @@ def set_setting(edit: SettingEdit) -> None:
         durable.make_directories(os.path.dirname(edit.path))
         text = edits.written(edit.path, edit.name, edit.value)
         durable.replace_file(edit.path, text.encode())
+
+
+def damaged(settings: Settings) -> list[Finding]:
+    """Says what is wrong with the files of settings; nothing if all is well."""
+    return [Finding("settings", BROKEN, str(one), one.hint) for one in settings.damage]
+
+
+def check(settings: Settings) -> list[Finding]:
+    """Says what is wrong with the files of settings, or that they read."""
+    return damaged(settings) or [Finding("settings", OK, "their files read as settings")]

@@ -7,7 +7,7 @@ from takeback.ops.destination import Destination, destination
 from takeback.ops.safekeeping import Safekeeping
 from takeback.store import tombstones
 from takeback.store.held import Held
-from takeback.worktree.left_out import LeftOut
+from takeback.worktree.patterns import LeftOut
 from takeback.worktree.reading import Intake
 
 TYPE_CHECKING = False

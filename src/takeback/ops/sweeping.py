@@ -117,7 +117,9 @@ class _Used(Value):
 
 def sweep_others(here: StoreLocation) -> None:
     """Brings all stores of the user together within their bound, the least recently used first."""
-    most = config.bytes_of(config.for_all(os.environ)["max_total_bytes"])
+    settings = config.for_all(os.environ)
+    settings.require_known()
+    most = config.bytes_of(settings["max_total_bytes"])
     if not most:
         return
     found = sorted(_used(here.home), key=lambda one: one.last)

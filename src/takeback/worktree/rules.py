@@ -5,8 +5,7 @@ from __future__ import annotations
 from takeback.c_modules import bisect_left
 from takeback.git.objects import new_hasher
 from takeback.worktree import gitconfig, project
-from takeback.worktree.left_out import LeftOut
-from takeback.worktree.patterns import Patterns
+from takeback.worktree.patterns import LeftOut, Patterns
 from takeback.worktree.unignored import Unignored
 
 TYPE_CHECKING = False

@@ -13,7 +13,7 @@ from takeback.model.plan import Outcome
 from takeback.model.policy import Policy
 from takeback.ops.context import Context
 from takeback.ops.receive import receive
-from takeback.worktree.left_out import LeftOut
+from takeback.worktree.patterns import LeftOut
 from tests.support.engine import captured, carry_out, checkpoint, clock_of, opened, request
 from tests.support.git import git
 
