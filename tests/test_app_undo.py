@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from takeback import ops
 from takeback.app.engine import Engine
 from takeback.app.session import AgentSession
 from takeback.errors import Refused
+from takeback.ledger.ledger import Ledger
 from takeback.model.event import AgentEvent
 from takeback.model.operation import CONVERSATION
 from takeback.model.policy import Overrides
+from takeback.store.store import Store
 from takeback.words.paint import Paint
 from takeback.words.plans import plan_lines
 from takeback.words.render import outcome_lines
@@ -332,4 +336,27 @@ def test_redo_of_what_undo_could_not_do_does_nothing_and_does_not_fail(
     (workspace / "d").unlink()
     redone = tb.redo()
     assert (redone.written, redone.deleted) == ((), ())
+    assert names(workspace) == ["a.txt"]
+
+
+def test_decisions_under_the_lock_need_one_look_at_the_refs(
+    tb: Engine, talk: Talk, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[bool] = []
+    look = ops.catch_up.catch_up
+
+    def counted(store: Store, ledger: Ledger, reporter: Any) -> None:
+        looks.append(store.lock.held)
+        look(store, ledger, reporter)
+
+    monkeypatch.setattr(ops.catch_up, "catch_up", counted)
+    for act in (
+        lambda: tb.rewind("turn:2", scope="both"),
+        tb.undo,
+        tb.redo,
+        lambda: tb.fork("turn:1", files=True, overrides=Overrides.all()),
+    ):
+        looks.clear()
+        act()
+        assert looks.count(True) == 1
     assert names(workspace) == ["a.txt"]

@@ -32,8 +32,6 @@ from __future__ import annotations
 import errno
 import os
 
-from takeback.visible import shown
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,6 +79,8 @@ class TakebackError(Exception):
     exit_status = 1
 
     def __init__(self, message: str, *, hint: Hint = "") -> None:
+        from takeback.visible import shown  # most events go without any error
+
         message = shown(message)
         super().__init__(message)
         self.message = message

@@ -41,13 +41,14 @@ class Forks(Travel):
         with self._context.locked() as locked:  # from the decision until it is done
             captured = self._take_in(locked)
             with_files = files or worktree is not None
-            target = self.find_kept(checkpoint) if with_files else self.find(checkpoint)
             linked = None
-            if worktree is not None:
-                worktree = self._directory_to_fill(worktree)
-                linked = self._linked(target) if git else None
-            cut = self._cut(locked, target, worktree)
-            request = self._request_of_fork(target, files=files and worktree is None)
+            with self._steady(locked):
+                target = self.find_kept(checkpoint) if with_files else self.find(checkpoint)
+                if worktree is not None:
+                    worktree = self._directory_to_fill(worktree)
+                    linked = self._linked(target) if git else None
+                cut = self._cut(locked, target, worktree)
+                request = self._request_of_fork(target, files=files and worktree is None)
             request = request.replace(overrides=overrides, kind="fork", cut=cut)
             outcome = ops.rewind.rewind(locked, captured, request, shown=shown)
         filled = outcome.conversation_error is None  # else what is there may be anybody's

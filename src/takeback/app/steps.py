@@ -94,8 +94,9 @@ class Steps(Forks):
         with self._context.locked() as locked:  # from the decision until it is done
             self._recover_instead_of(locked, kind)
             captured = self._take_in(locked)
-            step = ops.undo.next_step(locked, kind)
-            request = self._request_of_step(kind, step, overrides)
+            with self._steady(locked):
+                step = ops.undo.next_step(locked, kind)
+                request = self._request_of_step(kind, step, overrides)
             outcome = ops.rewind.rewind(locked, captured, request, shown=shown)
         return self._with_session(outcome, step.operation)
 

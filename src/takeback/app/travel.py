@@ -179,11 +179,12 @@ class Travel(Reading):
         )
         with self._context.locked() as locked:  # from the decision until it is done
             captured = self._take_in(locked)
-            target, moved = self._destination(checkpoint, named, scope, ignored)
-            files = self._scope(named, ignored, files=moved != CONVERSATION)
-            request = self._request(target, files).replace(
-                overrides=overrides, cut=self._cut(locked, target) if moved != FILES else None
-            )
+            with self._steady(locked):
+                target, moved = self._destination(checkpoint, named, scope, ignored)
+                files = self._scope(named, ignored, files=moved != CONVERSATION)
+                request = self._request(target, files).replace(
+                    overrides=overrides, cut=self._cut(locked, target) if moved != FILES else None
+                )
             outcome = ops.rewind.rewind(locked, captured, request, shown=shown)
         return self._delivered(outcome, request.cut)
 

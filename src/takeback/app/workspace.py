@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.earlier import Earlier
     from takeback.model.ids import CheckpointId, SessionId
-    from takeback.ops.catch_up import Index
+    from takeback.ops.catch_up import Index, Steady
+    from takeback.ops.context import LockedContext
     from takeback.ops.scope import Scope
     from takeback.ops.whose import Candidate
     from takeback.ports import Clock, Reporter
@@ -151,11 +152,18 @@ class OpenWorkspace:
         return programs.trusted_path(self._context.environ, store.is_workspace)
 
     def _ask(self, question: Callable[[Ledger], T]) -> T:
+        if self._context.policy.capture and not self._context.store.lock.held:
+            self._close_ended()
+        return self._opened_index().ask(question)
+
+    def _opened_index(self) -> Index:
         if self._index is None:
             self._index = ops.catch_up.Index(self._context.store, self._context.reporter)
-        if self._context.policy.capture:
-            self._close_ended()
-        return self._index.ask(question)
+        return self._index
+
+    def _steady(self, locked: LockedContext) -> Steady:
+        """Returns a context manager for decisions under the lock: one look at the refs for all."""
+        return self._opened_index().steady(locked.lock)
 
     def _close_ended(self) -> None:
         """Ends the turns that are over but not announced as such, before anybody looks."""

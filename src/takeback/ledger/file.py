@@ -135,8 +135,7 @@ class LedgerFile:
         self._db.close()
 
     def rows(self, query: str, *values: object) -> list[tuple[object, ...]]:
-        rows = self.columns(query, *values)
-        return [tuple(original(v) if isinstance(v, str) else v for v in row) for row in rows]
+        return [_originals(row) for row in self.columns(query, *values)]
 
     def columns(self, query: str, *values: object) -> list[tuple[object, ...]]:
         """Returns rows as SQLite has them: text that a person wrote has to go through ``original``.
@@ -193,7 +192,11 @@ _PRIVATE = 0x100000
 
 
 def _bound(values: Iterable[object]) -> list[object]:
-    return [_storable(v) if isinstance(v, str) else v for v in values]
+    return [_storable(v) if isinstance(v, str) and not v.isascii() else v for v in values]
+
+
+def _originals(row: tuple[object, ...]) -> tuple[object, ...]:
+    return tuple([original(v) if isinstance(v, str) and not v.isascii() else v for v in row])
 
 
 def _storable(text: str) -> str:
@@ -201,8 +204,6 @@ def _storable(text: str) -> str:
 
     They are mapped to the last private plane of Unicode, which nobody types, and back.
     """
-    if text.isascii():
-        return text
     return "".join(chr(ord(c) + _PRIVATE) if 0xD800 <= ord(c) <= 0xDFFF else c for c in text)
 
 

@@ -189,6 +189,7 @@ _OPTIONAL = (
 
 def decode(meta: Mapping[str, Any], *, snapshot: SnapshotId, commit: bytes) -> Checkpoint:
     """Returns the checkpoint that a record describes; raises ValueError naming what is wrong."""
+    text_of = {name: value for name, value in meta.items() if isinstance(value, str)}.get
     try:
         return Checkpoint(
             id=CheckpointId(_text(meta["id"])),
@@ -199,36 +200,36 @@ def decode(meta: Mapping[str, Any], *, snapshot: SnapshotId, commit: bytes) -> C
             commit=commit,
             complete=meta.get("complete") is True,
             files=int(meta["files"]),
-            saved=_maybe(meta, "saved"),
-            prompt=_maybe(meta, "prompt"),
+            saved=text_of("saved"),
+            prompt=text_of("prompt"),
             turn=_number(meta.get("turn")),
-            branch=_maybe(meta, "branch"),
-            head=_maybe(meta, "head"),
-            operation=_maybe(meta, "operation"),
-            agent=_maybe(meta, "agent"),
-            native=_maybe(meta, "native"),
-            directory=_maybe(meta, "directory"),
-            turn_id=_maybe(meta, "turn_id"),
-            phase=_maybe_word(meta, "phase"),
+            branch=text_of("branch"),
+            head=text_of("head"),
+            operation=text_of("operation"),
+            agent=text_of("agent"),
+            native=text_of("native"),
+            directory=text_of("directory"),
+            turn_id=text_of("turn_id"),
+            phase=_maybe_word(text_of("phase")),
             unfinished=meta.get("unfinished") is True,
-            leaf=_maybe(meta, "leaf"),
-            entry=_maybe(meta, "entry"),
+            leaf=text_of("leaf"),
+            entry=text_of("entry"),
             transcript=_transcript(meta.get("transcript", ()), meta.get("transcript_places", ())),
             tools=tuple(
                 ToolCall(_text(name), _word(kind), tuple(_text(path) for path in paths))
                 for name, kind, *paths in meta.get("tools", ())
             ),
-            subagent=_maybe(meta, "subagent"),
+            subagent=text_of("subagent"),
             origin=_origin(meta.get("origin")),
-            process=_process(meta.get("process"), _maybe(meta, "namespace")),
+            process=_process(meta.get("process"), text_of("namespace")),
             resume=tuple(_text(word) for word in meta.get("resume", ())),
-            noted=_maybe(meta, "noted"),
+            noted=text_of("noted"),
             late=meta.get("late") is True,
-            amid=_maybe(meta, "amid"),
+            amid=text_of("amid"),
             sequence=_number(meta.get("sequence")) or 0,
-            machine=MachineId(_maybe(meta, "machine") or ""),
+            machine=MachineId(text_of("machine") or ""),
             root_mode=_bits(meta.get("root_mode")),
-            staged=_maybe(meta, "staged"),
+            staged=text_of("staged"),
             expired=None if "expired" not in meta else time_of(meta["expired"]),
         )
     except KeyError as error:
@@ -263,13 +264,9 @@ def time_of(value: Any) -> float:
     return float(value)
 
 
-def _maybe(meta: Mapping[str, Any], name: str) -> str | None:
-    value = meta.get(name)
-    return value if isinstance(value, str) else None
-
-
-def _maybe_word(meta: Mapping[str, Any], name: str) -> Any:
-    return _maybe(meta, name)
+def _maybe_word(value: str | None) -> Any:
+    """Returns a word as ``_word`` does, or None."""
+    return value
 
 
 def _bits(value: Any) -> int | None:

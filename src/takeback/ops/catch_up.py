@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from takeback.ports import Reporter
+    from takeback.store.locked import Locked
     from takeback.store.store import Store
 
     T = TypeVar("T")
@@ -42,6 +43,22 @@ class Index:
         self._store = store
         self._reporter = reporter
         self._ledger = rebuild_ledger(store, reporter) if rebuild else None
+        self._is_steady = False
+
+    def steady(self, locked: Locked) -> Steady:
+        """Returns a context manager for questions that one look at the refs is enough for.
+
+        Only while this process holds the lock and writes nothing itself: then nobody else does.
+        """
+        locked.check()
+        return Steady(self)
+
+    def keep(self, *, steady: bool) -> None:
+        """Catches up now and not again, or at each question; see ``steady``."""
+        self._is_steady = False
+        if steady:
+            self.ask(lambda ledger: None)
+        self._is_steady = steady
 
     def ask(self, question: Callable[[Ledger], T]) -> T:
         """Asks the ledger; if it turns out to be damaged, rebuilds it and asks once more."""
@@ -59,7 +76,7 @@ class Index:
     def _caught_up(self) -> Ledger:
         if self._ledger is None:
             self._ledger = open_ledger(self._store, self._reporter)
-        else:
+        elif not self._is_steady:
             try:
                 catch_up(self._store, self._ledger, self._reporter)
             except LedgerUnwritable:  # no longer writable: opening it says so and does without
@@ -71,6 +88,19 @@ class Index:
         if self._ledger is not None:
             self._ledger.close()
             self._ledger = None
+
+
+class Steady:
+    """Keeps an index steady for the length of a ``with``."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+
+    def __enter__(self) -> None:
+        self._index.keep(steady=True)
+
+    def __exit__(self, *exc: object) -> None:
+        self._index.keep(steady=False)
 
 
 def open_ledger(store: Store, reporter: Reporter) -> Ledger:

@@ -19,7 +19,7 @@ from takeback.ops.closing import close_gone
 from takeback.ops.failures import Translated
 from takeback.ops.processes import seen
 from takeback.ops.transcript import read_part
-from takeback.store import log, open_turns, pending, tombstones
+from takeback.store import open_turns, pending, tombstones
 from takeback.store.checkpoints import checkpoints_back, newest_checkpoint
 from takeback.store.namespace import session_id
 from takeback.store.operations import newest_id
@@ -125,6 +125,8 @@ def _record_in_time(
         return _record_all(context, event, transcript)
     except TimedOut as error:
         pending.leave(context.store, event, came, transcript)
+        from takeback.store import log
+
         log.append(context.store, f"{event.agent} {event.kind}: {error.message}; the event waits")
         return Received(waiting=True, timed_out=True)
 
