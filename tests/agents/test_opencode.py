@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from takeback.adapters.opencode.importer import OpencodeImporter
+from takeback.store.namespace import session_id
 from tests.agents.flow import AGAIN, LATER, ONE, TWO, take_back_the_second_turn
 from tests.agents.opencode import OpenCode
 from tests.agents.terminal import Terminal, need_tmux
@@ -103,7 +104,7 @@ def test_a_fork_made_in_opencode_goes_on_from_its_parent(opencode: OpenCode) -> 
         (2, AGAIN),
     ]
     [child] = [s for s in opencode.world.cli.ok("--json", "sessions").json_lines if s["parent"]]
-    assert (child["native"], child["parent"]) == (fork, f"opencode-{session}")
+    assert (child["native"], child["parent"]) == (fork, session_id("opencode", session))
 
 
 @pytest.mark.long

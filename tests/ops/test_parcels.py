@@ -13,6 +13,7 @@ from takeback import durable, errors
 from takeback.adapters import adapter_named
 from takeback.app.engine import Engine
 from takeback.model.plan import Outcome
+from takeback.store.namespace import session_id
 
 SECRET = "hunter2-in-the-conversation"
 SESSION = "ses_e209d8a4effevk6RG38eDczRkK"
@@ -104,8 +105,9 @@ def test_a_new_session_is_imported_and_opened_by_a_plain_line(
     done = rewind(workspace)
     assert done.session is not None
     assert done.resume is not None
-    native = done.session.removeprefix("opencode-")
-    assert done.resume.argv == ("opencode", f"--session={native}")
+    program, option = done.resume.argv
+    native = option.removeprefix("--session=")
+    assert (program, session_id("opencode", native)) == ("opencode", done.session)
     where, argv, document, *environ = opencode.was_called()
     assert where == str(workspace)
     assert argv.startswith("import ")

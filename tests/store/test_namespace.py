@@ -62,11 +62,16 @@ def is_taken(ref: str) -> bool:
         "0199a213-81c0-7800-8aa1-bbab2a035a53",
         "session_1.2",
         "s1.0a1b2c3d",
-        "UPPER",
     ],
 )
 def test_an_ordinary_id_is_kept_as_it_is(native: str) -> None:
     assert session_id("claude", native) == f"claude-{native}"
+
+
+def test_no_two_sessions_share_a_file_where_case_is_not_told_apart() -> None:
+    natives = ("ses_aB", "ses_Ab", "ses_ab", "ses_AB", "SES_AB", "x" * 300, "X" * 300)
+    names = [session_id(agent, native) for native in natives for agent in ("mine", "Mine")]
+    assert len({name.lower() for name in names}) == len(names)
 
 
 @pytest.mark.parametrize("native", ODD)

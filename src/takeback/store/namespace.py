@@ -56,12 +56,13 @@ def is_name(text: str) -> bool:
 def session_id(agent: str, native: str) -> SessionId:
     """Returns our name for an agent's session, valid as a file name and in a git ref.
 
-    Any two texts can be an agent and its session, and no two pairs get the same name. A dash in the
-    agent's name could also be part of another's session, so such a name is marked too.
+    Any two texts can be an agent and its session, and no two pairs get the same name, nor names
+    that differ only in upper and lower case, which many disks take for one. A dash in the agent's
+    name could also be part of another's session, so such a name is marked too.
     """
     text = f"{agent}-{native}"
-    is_plain = len(text) <= _LONGEST_PLAIN and _MARK not in text and is_name(text)
-    if "-" not in agent and is_plain:
+    is_short = len(text) <= _LONGEST_PLAIN and text == text.lower()
+    if "-" not in agent and is_short and _MARK not in text and is_name(text):
         return SessionId(text)
     return SessionId(_marked(text, f"{len(agent)}:{agent}{native}"))
 
