@@ -10,7 +10,7 @@ import pytest
 
 from takeback import Takeback
 from takeback.app.engine import Engine
-from takeback.errors import UsageError
+from takeback.errors import Expired, UsageError
 
 AT_MOST = 45
 
@@ -61,3 +61,24 @@ def test_a_relative_path_is_from_where_the_workspace_was_opened(
         assert tb.cat(made, "../lib/a.txt") == b"1\n"
         with pytest.raises(UsageError, match="outside the workspace"):
             tb.plan(made, ["../../elsewhere"])
+
+
+def test_what_a_prune_would_do_is_told_first_and_can_be_brought_back(workspace: Path) -> None:
+    with Takeback.open(workspace) as tb:
+        for number in (1, 2, 3):
+            with tb.session("mine", "s1").turn(f"turn {number}"):
+                (workspace / "a.txt").write_text(f"{number}\n")
+        planned = tb.plan_prune(["turn:2"])
+        would = planned.outlook()
+        assert len(would.dropped) == 2
+        assert would.operation is None
+        assert tb.cat("turn:2", "a.txt") == b"1\n"
+        done = tb.prune(planned)
+        assert done.dropped == would.dropped
+        with pytest.raises(Expired):
+            tb.cat("turn:2", "a.txt")
+        [trash] = tb.trash()
+        assert trash.id == done.operation
+        assert set(tb.restore().checkpoints) == set(done.dropped)
+        assert tb.cat("turn:2", "a.txt") == b"1\n"
+        assert tb.trash() == []

@@ -77,3 +77,21 @@ def test_what_lies_behind_a_lost_checkpoint_is_checked_too(workspace: Path) -> N
         behind = next(one for one in found if "only the ledger" in one.detail)
         assert made[0][0] in behind.what
         assert tb.cat(made[0][0], "file.txt") == b"0\n"
+
+
+def test_damage_in_the_trash_is_told_as_such(workspace: Path) -> None:
+    with Takeback.open(workspace) as tb:
+        for number in (1, 2, 3):
+            with tb.session("mine", "s1").turn(f"turn {number}"):
+                (workspace / "a.txt").write_text(f"{number}\n" * 100)
+        [(_, _, only_there)] = tb.engine._context.store.tree(tb.find("turn:2").tree)
+        tb.prune(tb.plan_prune(["turn:1", "turn:2"]))
+        [trash] = tb.trash()
+        assert tb.verify(read_data=True).problems == ()
+        garble(tb.engine._context.store, only_there)
+    with Takeback.open(workspace) as tb:
+        found = tb.verify(read_data=True).problems
+    whose = {one.what: one for one in found if "trash" in one.what}
+    assert [*whose] == [f"the trash of prune {trash.id}"]
+    assert "a.txt" in whose[f"the trash of prune {trash.id}"].detail
+    assert [one for one in found if one.checkpoint] == [], "no checkpoint lost anything"

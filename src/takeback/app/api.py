@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from takeback.model.policy import Overrides
     from takeback.ops.checkpoint import Made
     from takeback.ops.finding import Finding
+    from takeback.ops.prune import Prune, Pruning
     from takeback.ops.receive import Received
     from takeback.ops.recover import Recovered
+    from takeback.ops.restore import Restored
     from takeback.ops.search import Found
     from takeback.ops.sessions import Node, SessionEntry
     from takeback.ops.status import Status
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from takeback.ops.verify import Verified
     from takeback.ops.workspaces import KnownWorkspace
     from takeback.ports import Clock, Reporter
+    from takeback.store.expiry import Trash
 
     Paths = Iterable[str | bytes]
     Where = str | os.PathLike[str]
@@ -291,6 +294,35 @@ class Takeback:
     def doctor(self, *, rebuild: bool = False, fix: bool = False) -> list[Finding]:
         """Reports what is wrong; with ``fix`` it mends what can safely be mended."""
         return self.engine.doctor(rebuild=rebuild, fix=fix)
+
+    def plan_prune(
+        self,
+        checkpoints: Iterable[CheckpointLike] = (),
+        *,
+        session: str | None = None,
+        everything: bool = False,
+    ) -> Prune:
+        """Returns a prune that is decided and not carried out: its ``outlook`` says what it does.
+
+        By the settings, or of the checkpoints that are named; of one session only, or with
+        ``everything`` all of that session.
+        """
+        return self.engine.plan_prune(checkpoints, session=session, everything=everything)
+
+    def prune(self, planned: Prune) -> Pruning:
+        """Carries out a prune, and empties the trash of what was there long enough."""
+        return self.engine.prune(planned)
+
+    def restore(self, name: str | None = None) -> Restored:
+        """Brings back what was pruned: the newest, or what the id of a prune or a checkpoint means.
+
+        Of a checkpoint its turn comes back. Raises Refused if the trash is empty.
+        """
+        return self.engine.restore(name)
+
+    def trash(self) -> list[Trash]:
+        """Returns what was dropped and can be brought back, the oldest first."""
+        return self.engine.trash()
 
     def forget(self) -> None:
         """Deletes every checkpoint of this workspace for good; its files are not touched."""

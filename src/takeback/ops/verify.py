@@ -9,7 +9,7 @@ from takeback.ops.inspection import NOTHING_KNOWN, inspect, inspect_journal, ins
 from takeback.ops.read_data import NOTHING_READ, read_everything
 from takeback.ops.walk import Problem, Walk
 from takeback.store.lock import Lock
-from takeback.store.namespace import LABELS, LOCAL, OPERATIONS, SESSIONS, listed
+from takeback.store.namespace import LABELS, LOCAL, OPERATIONS, SESSIONS, TRASH, listed
 from takeback.store.trust import LOST, Trust
 
 TYPE_CHECKING = False
@@ -57,6 +57,8 @@ def _verify(context: Context, known: Witness, *, read_data: bool) -> Verified:
     walk.unreached(known)
     for ref, tip in others.items():
         walk.other(ref, tip)
+    for ref, tip in store.refs.list(TRASH, damaged={}).items():
+        walk.trashed(ref, tip)
     problems += walk.problems()
     problems += read.problems
     if read.problems:

@@ -13,7 +13,7 @@ from takeback.git.objects import is_tree
 from takeback.model.value import Value
 from takeback.store import trees
 from takeback.store.checkpoints import checkpoint_of, conversation_tree, read_coverage
-from takeback.store.namespace import LABELS, session_of
+from takeback.store.namespace import LABELS, prune_of, session_of
 from takeback.store.records import parents_of, read_record
 
 TYPE_CHECKING = False
@@ -116,6 +116,25 @@ class Walk:
                 parents = record.commit.parents
             # the parent of a label is its checkpoint
             oid = parents[0] if parents and not ref.startswith(LABELS) else None
+
+    def trashed(self, ref: str, tip: bytes) -> None:
+        """Follows what a prune dropped; damage there takes nothing from what is kept."""
+        owner = _Owner(f"the trash of prune {prune_of(ref)}")
+        behind = [tip]
+        while behind:
+            oid = behind.pop()
+            if oid in self._commits:
+                continue
+            self._commits.add(oid)
+            try:
+                record = read_record(self._store, oid)
+            except StoreDamaged as error:
+                self._problems.append(Problem(owner.name, error.message))
+                behind += parents_of(self._store, oid)
+                continue
+            for tree in record.trees():
+                self._look(owner, tree)
+            behind += record.commit.parents
 
     def unreached(self, known: Witness) -> None:
         """Checks the checkpoints that only the ledger leads to: they are beyond damage."""

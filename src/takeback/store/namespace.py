@@ -111,6 +111,11 @@ def labelled_by(ref: str) -> CheckpointId:
     return CheckpointId(ref.rpartition("/")[2])
 
 
+def prune_of(ref: str) -> str:
+    """Returns the prune whose trash a ref of ``TRASH`` holds."""
+    return ref.rpartition("/")[2]
+
+
 def machine_of(ref: str) -> MachineId:
     """Returns the machine that writes a ref."""
     return MachineId(ref.split("/")[3])
