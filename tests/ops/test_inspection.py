@@ -151,3 +151,38 @@ def test_doctor_changes_nothing_unless_it_is_asked_to(tb: Takeback) -> None:
     assert [path.exists() for path in (stale, old, young)] == [False, False, True]
     assert {one.state for one in tb.doctor()} <= {"ok", "offer"}
     assert Path(tb.store_directory).stat().st_mode & 0o777 == 0o700
+
+
+def test_a_lost_name_of_the_machine_is_given_back_before_a_new_one_is(
+    tb: Takeback, workspace: Path
+) -> None:
+    """A new name would make all that was done here look like another machine's work."""
+    home = Path(os.environ["TAKEBACK_HOME"])
+    before = (home / "machine").read_text().split()[0]
+    for damage in (lambda: (home / "machine").unlink(), lambda: (home / "machine").write_text("")):
+        damage()
+        with Takeback.open(workspace) as opened:
+            assert "machine" in whats(opened)
+            assert [one.about for one in opened.status().warnings] == ["machine"]
+            states = [one.state for one in opened.doctor(fix=True) if one.about == "machine"]
+            assert states == ["mended"]
+        assert (home / "machine").read_text().split()[0] == before
+        with Takeback.open(workspace) as opened:
+            assert whats(opened) == set()
+    (home / "machine").unlink()
+    with Takeback.open(workspace) as opened:  # too late: it goes on as a copy of itself
+        opened.checkpoint("three")
+    with Takeback.open(workspace) as opened:
+        assert whats(opened) == set()
+        [said] = [one for one in opened.doctor() if one.about == "machine"]
+        assert said.state == "ok"
+        assert before in said.message
+
+
+def test_a_copied_home_has_no_name_to_get_back(tb: Takeback, workspace: Path) -> None:
+    home = Path(os.environ["TAKEBACK_HOME"])
+    there = (home / "machine").read_bytes()
+    (home / "machine").rename(home / "aside")
+    (home / "machine").write_bytes(there)  # as copying does: another inode
+    with Takeback.open(workspace) as opened:
+        assert "machine" not in whats(opened)

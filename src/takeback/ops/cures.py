@@ -10,12 +10,14 @@ import os
 from takeback.git.repository import index_pack, write_own_files
 from takeback.store import journal, pending
 from takeback.store.location import identity_of, read_location, write_location
+from takeback.store.machine import give_name
 from takeback.store.trust import Trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from takeback.model.ids import MachineId
     from takeback.ops.context import LockedContext
 
     Cure = Callable[[LockedContext], str]
@@ -81,6 +83,12 @@ def location(context: LockedContext) -> str:
 def event(context: LockedContext, name: str) -> str:
     """Puts a damaged event aside, so that it is not recorded as if it were whole."""
     return f"kept as {pending.set_aside(context.lock, name)}; it is not recorded"
+
+
+def machine_name(context: LockedContext, machine: MachineId) -> str:
+    """Gives this machine back the name under which it made the store."""
+    give_name(context.store.location.home, machine)
+    return f"it is {machine} again, which made this store"
 
 
 def journal_aside(context: LockedContext) -> str:

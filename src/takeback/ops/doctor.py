@@ -21,6 +21,7 @@ from takeback.ops.room import advice, room_at
 from takeback.paths import takeback_home
 from takeback.store import failures, maintenance
 from takeback.store.checksum import reads_whole
+from takeback.store.location import read_location
 from takeback.store.lock import Lock
 
 TYPE_CHECKING = False
@@ -47,6 +48,7 @@ def doctor(context: Context, known: Witness, recover: Recover, *, fix: bool) -> 
         found += [_mended(locked, "packs", _naming_pack(fault), fix=fix) for fault in faults]
         found += [_disk(locked), *_private(locked, fix=fix), _leftovers(locked, fix=fix)]
     found.append(_packs(context, {fault.pack for fault in faults}, fix=fix))
+    found += _renamed(context)
     found += offers(earlier(context.store.location, context.environ))
     return [*found, *_failures(context)]
 
@@ -115,6 +117,15 @@ def _mended(context: LockedContext, about: str, fault: Fault, *, fix: bool) -> F
     except (TakebackError, OSError) as error:
         return Finding(about, BROKEN, f"{fault.detail}; it could not be mended: {error}")
     return Finding(about, MENDED, f"{fault.detail}; {done}")
+
+
+def _renamed(context: Context) -> Iterator[Finding]:
+    """Says that the home has another name than when it made the store: a copy, or a lost file."""
+    store, known = context.store, read_location(context.store.directory)
+    if known is None or not known.machine or store.machine in (None, known.machine):
+        return
+    message = f"it is {store.machine} now; what {known.machine} did here before counts as its own"
+    yield Finding("machine", OK, message)
 
 
 def _naming_pack(fault: Fault) -> Fault:

@@ -14,12 +14,13 @@ from takeback.errors import Command, StoreDamaged
 from takeback.git.refs import PACKED
 from takeback.git.repository import HEAD, config_text
 from takeback.ledger.missing import missing_refs
-from takeback.model.ids import CheckpointId
+from takeback.model.ids import CheckpointId, MachineId
 from takeback.model.value import Value
 from takeback.ops import cures
 from takeback.store import journal, pending
 from takeback.store.checksum import checksum_holds, name_fits
 from takeback.store.location import identity_of, read_location
+from takeback.store.machine import is_copy
 from takeback.store.namespace import (
     EVERYTHING,
     LABELS,
@@ -88,6 +89,7 @@ def inspect(context: Context, known: Witness) -> list[Fault]:
         *_numbers(store, known),
         *_location(store),
         *_waiting(store),
+        *lost_name(store),
     ]
 
 
@@ -221,6 +223,25 @@ def _waiting(store: Store) -> Iterator[Fault]:
     for name in pending.damaged(store):
         detail = "an event that waits to be recorded is damaged"
         yield Fault(f"pending/{name}", detail, _putting_aside(name))
+
+
+def lost_name(store: Store) -> Iterator[Fault]:
+    """Notices that the file with this machine's name is lost before a new name is given out.
+
+    After that nothing is lost: what the old one did counts as what a copy came with. A home that
+    is a copy has no name to get back.
+    """
+    names = store.refs.names(SESSIONS)
+    if store.machine is not None or not names or is_copy(store.location.home):
+        return
+    known = read_location(store.directory)
+    made_by = "" if known is None or known.identity != identity_of(known.root) else known.machine
+    detail = "the name of this machine is lost: what it did would look like another one's"
+    yield Fault("machine", detail, _naming(MachineId(made_by)) if made_by in names else None)
+
+
+def _naming(machine: MachineId) -> Cure:
+    return lambda context: cures.machine_name(context, machine)
 
 
 def inspect_journal(context: Context) -> list[Fault]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from takeback.errors import Command
 from takeback.ledger.missing import missing_refs
-from takeback.ops.finding import BROKEN, OFFER, Finding
-from takeback.ops.inspection import WHO_LOST
+from takeback.ops.finding import BROKEN, FIX, OFFER, Finding
+from takeback.ops.inspection import WHO_LOST, lost_name
 from takeback.ops.room import advice, room_at
 from takeback.store.trust import Trust
 
@@ -28,6 +28,8 @@ def warnings(context: Context, ledger: Ledger) -> Iterator[Finding]:
     if broken:
         message = f"{_are(len(broken), 'pack')} gone or not as written"
         yield Finding("packs", BROKEN, message, WHO_LOST)
+    for fault in lost_name(context.store):
+        yield Finding("machine", BROKEN, fault.detail, FIX)
     missing = missing_refs(ledger)
     if missing:
         message = f"{_are(len(missing), 'ref')} gone, and what is behind is not found"

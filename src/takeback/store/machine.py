@@ -22,31 +22,43 @@ _LONGEST = 200
 
 def known_machine(home: str) -> MachineId | None:
     """Returns the name of a home's machine; None if it has none of its own. Writes nothing."""
+    name, is_here = _read(home)
+    return name if is_here else None
+
+
+def is_copy(home: str) -> bool:
+    """Tells whether the file has the name of another home, which this one is a copy of."""
+    name, is_here = _read(home)
+    return name is not None and not is_here
+
+
+def _read(home: str) -> tuple[MachineId | None, bool]:
+    """Returns the name in the file, None without one, and whether it is that of this home."""
     try:
         fd = os.open(_path(home), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
-        return None
+        return None, False
     try:
         name, _, where = os.read(fd, _LONGEST).decode("ascii", "replace").partition(" ")
         is_here = where.strip() == _where(fd, home)
     except OSError:
-        return None
+        return None, False
     finally:
         os.close(fd)
-    return MachineId(name) if is_here and looks_like_id(name) else None
+    return MachineId(name) if looks_like_id(name) else None, is_here
 
 
 def machine_of(home: str) -> MachineId:
     """Returns the name of a home's machine, and makes one if it has none; durable."""
     found = known_machine(home)
     if found is None:
-        found = _make(home)
+        found = new_machine_id()
+        give_name(home, found)
     return found
 
 
-def _make(home: str) -> MachineId:
-    """Writes a new name. If two processes do so at once, one of them uses its name only once."""
-    made = new_machine_id()
+def give_name(home: str, name: MachineId) -> None:
+    """Writes a name. If two processes do so at once, one of them uses its name only once."""
     temporary = f"{_path(home)}.{os.getpid()}.tmp"
     try:
         durable.unlink(temporary)  # left by a dead process that had our number
@@ -54,17 +66,16 @@ def _make(home: str) -> MachineId:
         pass
     fd = durable.create(temporary)
     try:
-        durable.write(fd, f"{made} {_where(fd, home)}\n".encode())
+        durable.write(fd, f"{name} {_where(fd, home)}\n".encode())
         durable.sync(fd)
     finally:
         os.close(fd)
     try:
         durable.rename(temporary, _path(home))
     except IsADirectoryError:  # nobody's doing that we know of: it is kept, beside
-        durable.rename(_path(home), f"{_path(home)}.{made}")
+        durable.rename(_path(home), f"{_path(home)}.{name}")
         durable.rename(temporary, _path(home))
     durable.sync_directory(home)
-    return made
 
 
 def _where(fd: int, home: str) -> str:
