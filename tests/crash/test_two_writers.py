@@ -186,5 +186,7 @@ def test_packs_are_combined_under_a_reader(tmp_path: Path) -> None:
 
 def combine(world: World, place: StoreLocation) -> bool:
     store = Store.open(place, world.environ)
-    wait_for(lambda: combine_packs(store))  # the reader's verify waits for it, and it for verify
+    wait_for(
+        lambda: combine_packs(store, disk_floor=0)
+    )  # the reader's verify waits for it, and it for verify
     return True

@@ -102,12 +102,12 @@ def test_fsck_names_a_damaged_object(git: Git):
     assert any(object_id(BLOB, data).hex() in line for line in repository.fsck(git))
 
 
-def test_a_geometric_repack_bounds_the_packs_and_loses_nothing(git: Git):
+def test_packs_that_are_combined_lose_nothing(git: Git):
     files = {number: {b"f": b"content %d\n" % number * 200} for number in range(40)}
     for number, content in files.items():
         snapshot(git, number, content)
     before = set(Packs(f"{git.git_dir}/objects").names())
-    repository.repack_geometric(git)
+    repository.pack_together(git, f"{git.git_dir}/objects/pack", before)
     [new] = set(Packs(f"{git.git_dir}/objects").names()) - before
     for old in before:  # the caller removes them
         for suffix in ("pack", "idx"):
@@ -133,5 +133,5 @@ def test_a_repack_over_damage_fails_and_removes_nothing(git: Git):
         path.chmod(0o600)
         path.write_bytes(raw)
     with pytest.raises(errors.GitFailed):
-        repository.repack_geometric(git)
+        repository.pack_together(git, f"{git.git_dir}/objects/pack", before)
     assert set(before) <= set(Packs(f"{git.git_dir}/objects").names())

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from takeback import errors
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
 
 def read_number(data: bytes, position: int) -> tuple[int, int]:
     """Returns a little-endian base-128 number and the position after it."""
@@ -25,7 +29,17 @@ def check_size(size: int, most: int | None) -> None:
 
 
 def apply_delta(base: bytes, delta: bytes, most: int) -> bytes:
-    """Returns what ``delta`` makes of ``base``; raises StoreDamaged if they do not fit.
+    """Returns what ``delta`` makes of ``base``; raises StoreDamaged if they do not fit."""
+    return b"".join(delta_pieces(base, delta, most))
+
+
+def size_made(delta: bytes) -> int:
+    """Returns how many bytes a delta says that it makes."""
+    return read_number(delta, read_number(delta, 0)[1])[0]
+
+
+def delta_pieces(base: bytes, delta: bytes, most: int) -> Generator[bytes, None, None]:
+    """Yields what ``delta`` makes of ``base``; raises StoreDamaged if they do not fit.
 
     A few instructions can copy the base again and again: the result is limited to ``most`` bytes.
     """
@@ -34,7 +48,6 @@ def apply_delta(base: bytes, delta: bytes, most: int) -> bytes:
     if base_size != len(base):
         raise errors.StoreDamaged("it holds a delta that does not fit its base")
     check_size(size, most)
-    parts = []
     made = 0
     end = len(delta)
     while position < end and made <= size:
@@ -59,8 +72,7 @@ def apply_delta(base: bytes, delta: bytes, most: int) -> bytes:
             if not order or len(piece) != order:
                 raise errors.StoreDamaged("it holds a delta that is cut short")
             position += order
-        parts.append(piece)
         made += len(piece)
+        yield piece
     if made != size:
         raise errors.StoreDamaged("it holds a delta that makes another size than it says")
-    return b"".join(parts)

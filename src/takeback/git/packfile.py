@@ -10,7 +10,7 @@ import os
 import zlib
 
 from takeback import errors
-from takeback.git.delta import apply_delta, check_size, read_number
+from takeback.git.delta import apply_delta, check_size, delta_pieces, read_number, size_made
 from takeback.git.objects import KIND_NAMES, LONGEST, ObjectId
 from takeback.model.value import Value
 
@@ -164,11 +164,14 @@ class PackFile:
         """Yields the inflated bytes of one entry as they are: for a delta, its instructions."""
         return inflate(self._read, entry.position, entry.first, entry.size)
 
-    def read(self, offset: int, index: PackIndex, most: int | None = None) -> tuple[int, bytes]:
-        """Returns the kind and bytes of the object at ``offset``, its deltas applied.
+    def open(
+        self, offset: int, index: PackIndex, most: int | None = None
+    ) -> tuple[int, int, Generator[bytes, None, None]]:
+        """Returns kind, size and bytes of the object at ``offset``, its deltas applied.
 
         It may have at most ``most`` bytes. What it is a delta of is any object of its kind, so that
-        may have as many as one of that kind, and so may all deltas together.
+        may have as many as one of that kind, and so may all deltas together. Of a long one only
+        what its own delta is applied to is in memory, not its bytes.
         """
         deltas: list[tuple[int, PackEntry]] = []
         for _ in range(_DEEPEST):
@@ -197,7 +200,7 @@ class PackFile:
         base: tuple[int, bytes],
         deltas: list[tuple[int, PackEntry]],
         most: int,
-    ) -> tuple[int, bytes]:
+    ) -> tuple[int, int, Generator[bytes, None, None]]:
         """Applies deltas, the last one first, to the object at ``offset``."""
         kind, data = base
         longest = LONGEST.get(kind, _LONGEST_DELTAED)
@@ -206,9 +209,11 @@ class PackFile:
         while deltas:
             offset, delta = deltas.pop()
             orders = b"".join(self.pieces(delta))
+            if not deltas and size_made(orders) > _REMEMBERED:
+                return kind, size_made(orders), delta_pieces(data, orders, most)
             data = apply_delta(data, orders, longest if deltas else most)
             self._bases.add(offset, kind, data)
-        return kind, data
+        return kind, len(data), _cut(data)
 
     def _base_offset(self, base: int | ObjectId, index: PackIndex) -> int:
         if isinstance(base, int):
@@ -234,3 +239,8 @@ def _read_distance(raw: bytes, position: int) -> tuple[int, int]:
                 break
             return distance, at + 1
     raise errors.StoreDamaged("it names no base")
+
+
+def _cut(data: bytes) -> Generator[bytes, None, None]:
+    for start in range(0, len(data), PIECE):
+        yield data[start : start + PIECE]

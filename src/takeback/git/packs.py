@@ -12,7 +12,6 @@ from takeback import errors
 from takeback.git.delta import check_size
 from takeback.git.loose import LooseObject, loose_path
 from takeback.git.objects import KIND_NAMES, ObjectId, new_hasher, object_id
-from takeback.git.packfile import PIECE
 from takeback.git.packlist import ListedPack, PackList
 
 TYPE_CHECKING = False
@@ -281,8 +280,7 @@ class Packs:
             index = self._list.index(pack)
             if index is None:
                 raise errors.StoreDamaged("its index is gone")
-            kind, data = file.read(offset, index, most)
-            return kind, len(data), _cut(data)
+            return file.open(offset, index, most)
         except FileNotFoundError as error:
             raise errors.ObjectMissing(f"object {oid.hex()} went away") from error
         except OSError as error:
@@ -303,8 +301,3 @@ class Packs:
 
 def _drop(piece: bytes) -> None:
     """Takes a piece of an object that is only being checked."""
-
-
-def _cut(data: bytes) -> Generator[bytes, None, None]:
-    for start in range(0, len(data), PIECE):
-        yield data[start : start + PIECE]

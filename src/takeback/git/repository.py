@@ -8,6 +8,8 @@ from takeback import durable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from takeback.git.process import Git
 
 # What people keep in their directories is not for fsck to judge: a `.gitmodules` that git would
@@ -124,34 +126,62 @@ def pack_reachable(git: Git, pack_dir: str) -> list[str]:
 
     Raises GitFailed and writes nothing if an object is missing. The other packs stay.
     """
+    return _pack_objects(git, pack_dir, "--all")
+
+
+def pack_together(git: Git, pack_dir: str, names: Iterable[str]) -> list[str]:
+    """Writes every object of some packs, referenced or not, into a new one; returns its name.
+
+    Raises GitFailed and writes nothing if an object cannot be read back. The other packs stay.
+    """
+    listed = "".join(f"{name}.pack\n" for name in names).encode()
+    return _pack_objects(git, pack_dir, "--stdin-packs", stdin=listed)
+
+
+def reachable_bytes(git: Git) -> int:
+    """Returns how many bytes what the refs lead to takes in the packs; reads no file's content."""
+    said = git.run(["rev-list", "--all", "--objects", "--disk-usage"], timeout=_LONG)
+    return int(said)
+
+
+def _pack_objects(git: Git, pack_dir: str, which: str, *, stdin: bytes = b"") -> list[str]:
     said = git.run(
         [
             "pack-objects",
-            "--all",
+            which,
             "--delta-base-offset",
             "--quiet",
             "--window=10",
             os.path.join(pack_dir, "pack"),
         ],
-        config=(("core.bigFileThreshold", "16m"), ("pack.writeReverseIndex", "false")),
+        stdin=stdin,
+        config=(
+            ("core.bigFileThreshold", str(_largest_delta())),
+            ("pack.windowMemory", str(_WINDOW)),
+            ("pack.deltaCacheSize", "32m"),
+            ("core.packedGitWindowSize", "16m"),
+            ("core.packedGitLimit", "64m"),
+            ("pack.threads", "1"),
+            ("pack.writeReverseIndex", "false"),
+        ),
         timeout=_LONG,
     )
     return [f"pack-{name}" for name in said.decode().split()]
 
 
-def repack_geometric(git: Git) -> None:
-    """Combines small packs into one, so that each pack is at least twice the size of the next.
+_WINDOW = 256 << 20
+_LARGEST_DELTA = 192 << 20
+_SMALLEST_LARGEST = 16 << 20
 
-    It holds every object of theirs, referenced or not; the small packs stay for the caller to
-    remove. Raises GitFailed and changes nothing if an object cannot be read back. Large files are
-    stored whole: a delta's result is read into memory with its base, by git and by us.
+
+def _largest_delta() -> int:
+    """Returns how long a file may be that is stored as its difference from another.
+
+    git needs up to six times as much memory for it, whatever is said of the window, and we twice
+    as much to read it back: no more than a quarter of the machine's. Longer ones are stored whole.
     """
-    git.run(
-        ["repack", "--geometric=2", "-q", "--window=10", "--no-write-bitmap-index"],
-        config=(
-            ("repack.writeBitmaps", "false"),
-            ("core.multiPackIndex", "false"),
-            ("core.bigFileThreshold", "16m"),
-        ),
-        timeout=_LONG,
-    )
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return _SMALLEST_LARGEST
+    return max(_SMALLEST_LARGEST, min(memory // 24, _LARGEST_DELTA))

@@ -203,7 +203,7 @@ def _packs(context: Context, named: set[str], *, fix: bool) -> Finding:
     if not fix:
         combine = ("combine them now: ", Command("doctor", "--fix"))
         return Finding("packs", OFFER, f"{count} packs are many, which slows reading", combine)
-    done = maintenance.combine_packs(context.store)
+    done = maintenance.combine_packs(context.store, disk_floor=context.policy.disk_floor)
     now = len(context.store.pack_names())
     how = f"{count} packs combined into {now}" if done else "another process combines packs"
     return Finding("packs", MENDED, how)

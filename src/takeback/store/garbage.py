@@ -16,14 +16,15 @@ from __future__ import annotations
 import os
 
 from takeback import durable
-from takeback.errors import InUse, StoreDamaged, WriteFailed
+from takeback.errors import InUse, StoreDamaged
 from takeback.git.objects import COMMIT, TREE, decode_commit, decode_tree
-from takeback.git.repository import pack_reachable
+from takeback.git.repository import pack_reachable, reachable_bytes
 from takeback.model.value import Value
 from takeback.store import journal, namespace
 from takeback.store.checksum import reads_whole
 from takeback.store.lock import Lock
 from takeback.store.maintenance import remove_retired
+from takeback.store.packdir import check_room, pack_dir, pack_sizes, shortage
 from takeback.store.sink import PackSink
 from takeback.store.trust import Trust
 
@@ -63,10 +64,10 @@ def collect(
         return None
     with lock:
         before = store.pack_names()
-        size = _size(store, before)
-        _check_room(store, size, disk_floor)
-        new = pack_reachable(store.git, _pack_dir(store))
-        if not all(reads_whole(_pack_dir(store), name) for name in new):
+        size = sum(pack_sizes(store, before).values())
+        check_room(store, needed(store, size, disk_floor), disk_floor)
+        new = pack_reachable(store.git, pack_dir(store))
+        if not all(reads_whole(pack_dir(store), name) for name in new):
             raise StoreDamaged("the packs that were just written do not read back")
         with store.locked("maintenance", wait=60) as locked:
             if journal.exists(store):
@@ -81,7 +82,26 @@ def collect(
             remove_retired(locked)
             _forget_garbage(locked)
             store.reopen_packs()
-            return Collected(size, _size(store, store.pack_names()))
+            return Collected(size, sum(pack_sizes(store, store.pack_names()).values()))
+
+
+def needed(store: Store, size: int, disk_floor: int) -> int:
+    """Returns how many bytes packing anew may need at most.
+
+    As many as all packs have. Only if there is no room for those is it found out what of them is
+    still led to: where much was given up, that is much less.
+    """
+    if shortage(store, size, disk_floor) is None:
+        return size
+    indexes = sum(_index_size(store, name) for name in store.pack_names())
+    return min(size, reachable_bytes(store.git) + indexes)
+
+
+def _index_size(store: Store, name: str) -> int:
+    try:
+        return os.stat(os.path.join(pack_dir(store), f"{name}.idx")).st_size
+    except OSError:
+        return 0
 
 
 def note_garbage(locked: Locked) -> None:
@@ -102,32 +122,6 @@ def _forget_garbage(locked: Locked) -> None:
         durable.unlink(locked.store.path(_NOTE))
     except FileNotFoundError:
         return
-
-
-def _pack_dir(store: Store) -> str:
-    return os.path.join(store.git_dir, "objects", "pack")
-
-
-def _size(store: Store, names: Iterable[str]) -> int:
-    total = 0
-    for name in names:
-        for suffix in (".pack", ".idx"):
-            try:
-                total += os.stat(os.path.join(_pack_dir(store), name + suffix)).st_size
-            except FileNotFoundError:
-                continue
-    return total
-
-
-def _check_room(store: Store, size: int, disk_floor: int) -> None:
-    """Raises WriteFailed if a second copy of all packs would not fit."""
-    status = os.statvfs(store.directory)
-    free = status.f_bavail * status.f_frsize
-    if free < size + disk_floor:
-        raise WriteFailed(
-            f"packing anew may need {size >> 20} MB for a while, and only {free >> 20} MB are free",
-            hint="free some space on the disk of the store",
-        )
 
 
 def _tips(store: Store) -> list[bytes]:
