@@ -44,6 +44,7 @@ _LATER = (
     "takeback.git.process",
     "takeback.events",
     "takeback.ops.notes",
+    "takeback.ops.predecessor",
     "takeback.ops.receive",
     "takeback.ops.save",
     "takeback.ops.sweeping",
