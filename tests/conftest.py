@@ -34,12 +34,21 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leaves slow files unread in `make quick`: importing them costs each worker seconds."""
+    return True if "not slow" in config.option.markexpr and _is_slow(collection_path) else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks the files and directories that are too slow for `make quick`."""
-    here = Path(__file__).parent
     for item in items:
-        if item.path.relative_to(here).as_posix().startswith(SLOW):
+        if _is_slow(item.path):
             item.add_marker(pytest.mark.slow)
+
+
+def _is_slow(path: Path) -> bool:
+    below = path.relative_to(Path(__file__).parent).as_posix()
+    return f"{below}/".startswith(SLOW) or below.startswith(SLOW)
 
 
 @pytest.fixture(autouse=True)
