@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 from takeback import Takeback
-from takeback.ops.inspection import NOTHING_KNOWN
+from takeback.app.engine import Engine
+from takeback.ops.inspection import Witness, witness
 from takeback.ops.verify import verify
 from tests.support.engine import checkpoint, garble, heard_by, opened
 
@@ -18,7 +19,7 @@ def test_progress_goes_by_the_object(workspace: Path) -> None:
         (workspace / "file.txt").write_text("two\n")
         checkpoint(context)
         heard_by(context).steps.clear()
-        found = verify(context, NOTHING_KNOWN, read_data=True)
+        found = verify(context, read_data=True)
         steps = [(done, total) for what, done, total in heard_by(context).steps if "obj" in what]
     assert found.problems == ()
     assert len(steps) == found.objects + 1
@@ -33,6 +34,25 @@ def test_without_reading_the_data_no_object_is_counted(workspace: Path) -> None:
         checkpoint(context)
         found = verify(context, read_data=False)
     assert (found.checkpoints, found.objects, found.problems) == (1, 0, ())
+
+
+def test_a_session_that_is_written_anew_meanwhile_is_no_damage(workspace: Path) -> None:
+    """A sweep has its own process, and runs beside a verify."""
+    with Engine.open(workspace) as tb, Engine.open(workspace) as other:
+        session = tb.session(agent="mine", native="s")
+        for number in range(3):
+            with session.turn(f"turn {number}"):
+                (workspace / "file.txt").write_text(f"{number}\n")
+        left = ["turn:1", "turn:2"]
+
+        def ask() -> Witness:
+            known = tb._ask(lambda ledger: witness(ledger, None))
+            if left:
+                other.prune(other.plan_prune((f"mine-s/{left.pop()}",)))
+            return known
+
+        assert verify(tb._context, ask, read_data=False).problems == ()
+    assert left == []
 
 
 def test_a_flipped_bit_is_told_by_the_checkpoints_and_paths_that_lost_it(workspace: Path) -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from takeback.model.comparison import Between, FileDiff
     from takeback.model.operation import Operation
     from takeback.model.timeline import Session
+    from takeback.ops.inspection import Witness
     from takeback.ops.operation_log import Logged
     from takeback.ops.search import Found
     from takeback.ops.sessions import Node, SessionEntry
@@ -241,8 +242,11 @@ class Reading(Browsing):
     def verify(self, *, read_data: bool = False) -> Verified:
         """Checks that everything kept can be read back."""
         machine = self._context.store.machine
-        known = self._ask(lambda ledger: ops.inspection.witness(ledger, machine))
-        return ops.verify.verify(self._context, known, read_data=read_data)
+
+        def ask() -> Witness:
+            return self._ask(lambda ledger: ops.inspection.witness(ledger, machine))
+
+        return ops.verify.verify(self._context, ask, read_data=read_data)
 
     def sessions(self) -> list[SessionEntry]:
         """Returns the agents' sessions, the one that was last active first."""

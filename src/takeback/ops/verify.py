@@ -9,16 +9,27 @@ from takeback.ops.inspection import NOTHING_KNOWN, inspect, inspect_journal, ins
 from takeback.ops.read_data import NOTHING_READ, read_everything
 from takeback.ops.walk import Problem, Walk
 from takeback.store.lock import Lock
-from takeback.store.namespace import LABELS, LOCAL, OPERATIONS, SESSIONS, TRASH, listed
+from takeback.store.namespace import (
+    EVERYTHING,
+    LABELS,
+    LOCAL,
+    OPERATIONS,
+    SESSIONS,
+    TRASH,
+    listed,
+)
 from takeback.store.trust import LOST, Trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from takeback.ops.context import Context
     from takeback.ops.inspection import Witness
 
 
 _COMBINING_TAKES = 120
+_ATTEMPTS = 5
 
 
 class Verified(Value):
@@ -29,8 +40,14 @@ class Verified(Value):
     problems: tuple[Problem, ...]
 
 
-def verify(context: Context, known: Witness = NOTHING_KNOWN, *, read_data: bool) -> Verified:
-    """Checks refs, checkpoints and trees; with ``read_data`` every byte of every object."""
+def verify(
+    context: Context, ask: Callable[[], Witness] = lambda: NOTHING_KNOWN, *, read_data: bool
+) -> Verified:
+    """Checks refs, checkpoints and trees; with ``read_data`` every byte of every object.
+
+    ``ask`` returns what the ledger remembers. A prune may write sessions anew while they are
+    checked: a problem that is found while refs move is looked at again.
+    """
     store = context.store
     combining = Lock(store.path("maintenance.lock"))
     try:  # so that no pack is removed while it is read
@@ -39,7 +56,12 @@ def verify(context: Context, known: Witness = NOTHING_KNOWN, *, read_data: bool)
         context.reporter.note("Packs may be combined meanwhile; what is gone then is not damage.")
     try:
         store.reopen_packs()
-        return _verify(context, known, read_data=read_data)
+        for _ in range(_ATTEMPTS):
+            before = store.refs.list(EVERYTHING, damaged={})
+            found = _verify(context, ask(), read_data=read_data)
+            if not found.problems or store.refs.list(EVERYTHING, damaged={}) == before:
+                break
+        return found
     finally:
         combining.release()
 
