@@ -111,6 +111,14 @@ class Recording(NamedTuple):
         return {path: plain(entry) for path, entry in self.state.items() if self.held(path)}
 
 
+class Point(NamedTuple):
+    """A checkpoint and what it is of. An undo snapshot may hold more than other checkpoints do."""
+
+    id: str
+    recording: Recording
+    is_undo: bool = False
+
+
 def record(
     root: bytes,
     tracked: Collection[bytes] = (),

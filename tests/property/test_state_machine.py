@@ -1,4 +1,4 @@
-"""Random edits, captures, rewinds, undos and redos: the tree is always the one recorded.
+"""Random edits, captures, rewinds, undos, redos, prunes: the tree is always the one recorded.
 
 Every edit is made with plain system calls, every tree is recorded by tests/support/trees.py,
 and what must come back is worked out by oracle.py. takeback is only asked to do its work.
@@ -18,7 +18,6 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import seed, settings
 from hypothesis.stateful import (
-    RuleBasedStateMachine,
     initialize,
     precondition,
     rule,
@@ -32,6 +31,7 @@ from takeback.paths import config_file
 from tests.property.oracle import (
     IGNORE_RULES,
     SIZE_LIMIT,
+    Point,
     Recording,
     Task,
     ancestors,
@@ -41,6 +41,7 @@ from tests.property.oracle import (
     plain,
     record,
 )
+from tests.property.upkeep import SETTINGS, Upkeep
 from tests.support.lanes import shares
 from tests.support.removal import remove_tree
 from tests.support.trees import Entry, differences, git_state, tree_state
@@ -133,14 +134,6 @@ edits = st.lists(
 """What somebody does to the files before the next command; often nothing at all."""
 
 
-class Point(NamedTuple):
-    """A checkpoint and what it is of. An undo snapshot may hold more than other checkpoints do."""
-
-    id: str
-    recording: Recording
-    is_undo: bool = False
-
-
 class Place(NamedTuple):
     """What an operation led from and to, and the paths it was limited to: undo goes back."""
 
@@ -164,7 +157,7 @@ class Place(NamedTuple):
         return same_root and not task.changed and not task.made
 
 
-class Workspace(RuleBasedStateMachine):
+class Workspace(Upkeep):
     """One workspace and its store, from empty to the end of an example."""
 
     repository = False
@@ -186,7 +179,7 @@ class Workspace(RuleBasedStateMachine):
         self.configure()
         if self.repository:
             make_repository(self.root)
-        self.takeback = Takeback.open(os.fsdecode(self.root), environ=self.environ)
+        self.takeback = self.opened()
         self.points: list[Point] = []
         self.snapshots: dict[str, dict[bytes, Entry]] = {}
         self.undoable: list[Place] = []
@@ -196,10 +189,10 @@ class Workspace(RuleBasedStateMachine):
         """What the newest snapshot held, each path with whether it is a directory."""
 
     def configure(self) -> None:
-        """Lowers the size limit, so that a small file is too large."""
+        """Lowers the size limit, so that a small file is too large, and what is kept."""
         settings = config_file(self.environ)
         os.makedirs(os.path.dirname(settings))
-        Path(settings).write_text(f"size_limit_mb = {SIZE_LIMIT / (1 << 20)!r}\n")
+        Path(settings).write_text(f"size_limit_mb = {SIZE_LIMIT / (1 << 20)!r}\n{SETTINGS}")
 
     def teardown(self) -> None:
         try:
@@ -361,7 +354,10 @@ class Workspace(RuleBasedStateMachine):
     @rule()
     def restart(self) -> None:
         self.takeback.close()
-        self.takeback = Takeback.open(os.fsdecode(self.root), environ=self.environ)
+        self.takeback = self.opened()
+
+    def opened(self) -> Takeback:
+        return Takeback.open(os.fsdecode(self.root), environ=self.environ, clock=self.clock)
 
     @rule(edits=edits)
     def checkpoint(self, edits: list[Edit]) -> None:
@@ -423,7 +419,7 @@ class Workspace(RuleBasedStateMachine):
         assert_same_but_for_new_directories(before, self.record(), between=there)
 
     def plain_point(self, which: int) -> Point:
-        points = [point for point in self.points if not point.is_undo]
+        points = self.plain_points()
         return points[which % len(points)]
 
     def some_paths(self, point: Point, picks: list[int]) -> tuple[bytes, ...]:
