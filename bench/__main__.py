@@ -36,6 +36,7 @@ def main() -> None:
     parser.add_argument("--agents", action="store_true", help="only what the real agents feel")
     parser.add_argument("--picker", action="store_true", help="only how fast the picker opens")
     parser.add_argument("--commands", action="store_true", help="only what people type most")
+    parser.add_argument("--soak", type=int, default=0, help="only so many turns, in months")
     parser.add_argument("--json", type=Path, default=Path("build/bench.json"))
     options = parser.parse_args()
     results: dict[str, Any] = {"python": sys.version.split()[0], "sizes": {}}
@@ -55,6 +56,12 @@ def main() -> None:
         from bench.commands import measure_commands
 
         results["commands"] = measure_commands(options.rounds or 7)
+        _write(options.json, results)
+        return
+    if options.soak:
+        from bench.soak import measure_soak  # needs the tests' campaign
+
+        results["soak"] = measure_soak(options.soak, options.json.parent)
         _write(options.json, results)
         return
     for size in map(int, filter(None, options.sizes.split(","))):

@@ -30,6 +30,7 @@ SLOW = (
     "conformance/",
     "crash/",
     "property/",
+    "soak/",
     "test_standby.py",
     "tui/test_detail.py",
     "tui/test_flow.py",

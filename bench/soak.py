@@ -1,0 +1,80 @@
+"""Plays a campaign of months (tests/soak) and prints what it cost; draws the size of the store."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from bench.curve import Curve, draw
+from tests.soak.campaign import DAYS, LATENCIES, Campaign, Report, Sample, Size
+from tests.support.sealed import sealed_environment
+
+MB = 1 << 20
+SIZE = Size(turns=5_000, files=2_000, max_bytes=24 * MB)
+
+
+def measure_soak(turns: int, place: Path) -> dict[str, Any]:
+    """Plays so many turns and leaves the picture in ``place``."""
+    size = SIZE._replace(turns=turns)
+    print(f"\n## {turns:,} turns on {size.files:,} files, {DAYS} days\n", flush=True)
+    with tempfile.TemporaryDirectory(prefix="takeback-soak-", ignore_cleanup_errors=True) as name:
+        environ = dict(os.environ)
+        os.environ.clear()
+        os.environ.update(sealed_environment(Path(name)))
+        try:
+            report = Campaign(Path(name), size, seed=7, tell=_tell).run()
+        finally:
+            os.environ.clear()
+            os.environ.update(environ)
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "soak.svg").write_text(_picture(report))
+    return _table(report)
+
+
+def _tell(sample: Sample) -> None:
+    print(f"turn {sample.turn:,}: store {sample.store / MB:.1f} MB, {sample}", flush=True)
+
+
+def _picture(report: Report) -> str:
+    size = report.size
+    return draw(
+        Curve(
+            title=f"size of the store, {size.turns:,} turns on {size.files:,} files",
+            across="turns",
+            up="MB",
+            points=[(0, 0), *((sample.turn, sample.store / MB) for sample in report.samples)],
+            bound=size.max_bytes / MB,
+            bound_name=f"max_bytes: {size.max_bytes // MB} MB",
+        )
+    )
+
+
+def _table(report: Report) -> dict[str, Any]:
+    samples = report.samples
+    few = min(LATENCIES, len(report.latencies) // 3)
+    begin, end = samples[len(samples) // 10], samples[-1]
+    row: dict[str, Any] = {
+        "largest_after_a_sweep": max(report.after_sweeps),
+        "largest_of_all": max(sample.store for sample in samples),
+        "first_turns_ms": median(report.latencies[:few]) * 1000,
+        "last_turns_ms": median(report.latencies[-few:]) * 1000,
+        "slowdown": report.slowdown,
+        "looking_ms": [median(s.looking for s in part) * 1000 for part in _ends(samples)],
+        "memory": [begin.memory, end.memory],
+        "descriptors": [begin.descriptors, max(sample.descriptors for sample in samples)],
+        "counts": report.counts,
+        "samples": [sample._asdict() for sample in samples],
+    }
+    print("| | |\n|---|---|")
+    for title, value in row.items():
+        if title != "samples":
+            print(f"| {title} | {value} |")
+    return row
+
+
+def _ends(samples: list[Any]) -> tuple[list[Any], list[Any]]:
+    few = max(1, len(samples) // 10)
+    return samples[:few], samples[-few:]
