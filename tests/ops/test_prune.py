@@ -241,6 +241,7 @@ def test_undo_over_an_expired_snapshot_is_the_same_clear_error(
         ({"max_age_days": 2, "keep_newest": 5}, []),
         ({"max_snapshots": 2}, [1, 2, 3]),
         ({"max_bytes": "1KB", "thin": False}, [1, 2, 3, 4]),
+        ({"max_bytes": 0, "thin": False}, []),
     ],
 )
 def test_the_settings_say_what_goes(

@@ -25,9 +25,11 @@ from takeback.store.namespace import (
     EVERYTHING,
     LABELS,
     SESSIONS,
+    TRASH,
     label_ref,
     machine_of,
     session_ref,
+    trash_ref,
 )
 from takeback.store.records import leads_to, read_record
 from takeback.store.trust import Trust
@@ -138,6 +140,8 @@ def _refs(store: Store, known: Witness) -> Iterator[Fault]:
             detail = f"it names commit {refs[ref].hex()}, which is not in the store"
             yield Fault(ref, detail, cure, hint=WHO_LOST)
     for ref, oid in refs.items():
+        if ref.startswith(TRASH) and not store.packs.has(oid):  # the ledger does not follow these
+            yield Fault(ref, f"it names commit {oid.hex()}, which is not in the store")
         right = _right_name(store, ref, oid)
         if right is not None and right != ref:
             there = right in refs and leads_to(store, refs[right], oid)
@@ -179,6 +183,8 @@ def _right_name(store: Store, ref: str, oid: bytes) -> str | None:
         return session_ref(machine_of(ref), session)
     if ref.startswith(LABELS) and isinstance(checkpoint, str):
         return label_ref(machine_of(ref), CheckpointId(checkpoint))
+    if ref.startswith(TRASH) and isinstance(meta.get("id"), str):
+        return trash_ref(machine_of(ref), meta["id"])
     return None
 
 
