@@ -353,3 +353,10 @@ def test_doctor_removes_the_socket_of_a_killed_standby(
         called(workspace, "doctor", "--fix")
     assert not (folder / "standby-dead").exists()
     assert not (folder / "standby-other").exists()
+
+
+def test_a_store_is_too_large_only_where_there_is_a_bound(tb: Takeback, workspace: Path) -> None:
+    for said, too_large in (("1KB", True), ("0", False)):
+        done(workspace, "config", "max_bytes", said)
+        assert done(workspace, "--json", "status").json["over_budget"] is too_large
+        assert ("max_bytes" in done(workspace, "status").stdout) is too_large

@@ -78,6 +78,8 @@ def test_what_is_too_old_goes_and_the_newest_of_a_session_stays() -> None:
     assert (only.dropped, only.pinned) == ({}, {"a": TIP})
     left = judged([checkpoint("a", 400, newest=True)], bounds)
     assert (left.dropped, left.pinned) == ({"a": TOO_OLD}, {})
+    ageless = judged([checkpoint("a", 400, newest=True)], bounds.replace(max_age=0))
+    assert (ageless.dropped, ageless.pinned) == ({}, {"a": TIP})
     last = judged([checkpoint("a", 400, newest=True, here=True)], bounds)
     assert (last.dropped, last.pinned) == ({}, {"a": HERE})
 
