@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from takeback.ops.receive import Received
     from takeback.ports import Adapter
 
-_SWEPT_EVERY = 50
-
 
 @guarded
 class Recording(OpenWorkspace):
@@ -112,12 +110,16 @@ class Recording(OpenWorkspace):
     def sweep_if_due(self, kind: str, made: Checkpoint | None) -> None:
         """Starts a sweep, in a process of its own, if an event of that kind is the time for it.
 
-        Where a session starts or ends, and every 50 checkpoints.
+        Where a session starts or ends, and when enough came since the last one. A prompt is never
+        the time: an agent's first word is not to wait for a look at the packs.
         """
         if kind in (SESSION_START, SESSION_END):
             ops.sweeping.start(self._context, at_start=kind == SESSION_START)
-        elif made is not None and made.sequence % _SWEPT_EVERY == 0:
-            ops.sweeping.start(self._context, at_start=False)
+        elif made is not None and kind != PROMPT:
+            from takeback.store.swept import is_sweep_due  # not at a prompt
+
+            if is_sweep_due(self._context.store, made.sequence):
+                ops.sweeping.start(self._context, at_start=False)
 
     def keep_house(self) -> None:
         """Starts combining packs, in a separate process, if there are too many."""

@@ -158,7 +158,7 @@ def _private(context: Context, *, fix: bool) -> Iterator[Finding]:
 
 def _leftovers(context: LockedContext, *, fix: bool) -> Finding:
     """Finds temporary files of dead processes; the lock ensures that no live one has any."""
-    left = Leftovers(context)
+    left = Leftovers(context.lock)
     if not left.paths:
         return Finding("leftovers", OK, "no temporary files are left over")
     size = left.bytes

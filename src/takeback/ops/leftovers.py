@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from takeback.ops.context import LockedContext
+    from takeback.store.locked import Locked
     from takeback.store.store import Store
 
 _OLD = 3600.0
@@ -29,9 +29,8 @@ _OF_GIT = ("tmp_pack_", "tmp_idx_", ".tmp-")
 class Leftovers:
     """The temporary files of dead processes, found while the lock is held."""
 
-    def __init__(self, context: LockedContext) -> None:
-        self._store = context.store
-        self.paths = [*_packs(context.store), *_files(context.store)]
+    def __init__(self, locked: Locked) -> None:
+        self.paths = [*_packs(locked.store), *_files(locked.store)]
 
     @property
     def bytes(self) -> int:

@@ -15,6 +15,7 @@ from takeback.ops.whose import in_use
 from takeback.store import failures, journal, pending
 from takeback.store.disk import size_on_disk
 from takeback.store.failures import Failure
+from takeback.store.heaviest import Consumer, heaviest
 from takeback.store.operations import read_operations
 
 TYPE_CHECKING = False
@@ -62,6 +63,8 @@ class Status(Value):
     """What is wrong with the store, its disk or the hooks, one line each."""
     expired: int = 0
     """Checkpoints whose files were dropped."""
+    heaviest: tuple[Consumer, ...] = ()
+    """The files that take a notable part of the store, the heaviest first."""
     sensitive: SensitiveFiles = SensitiveFiles()
 
     @property
@@ -103,6 +106,7 @@ def status(
         expired=len(ledger.expired()),
         standing=standing(context, ledger),
         warnings=tuple(warnings(context, ledger)),
+        heaviest=heaviest(store, size.snapshots),
         sensitive=sensitive_files(store),
     )
 

@@ -1,23 +1,33 @@
 """Sweep: keeps a store within its bounds, and empties the trash, so that space comes free.
 
-too large?          packed anew first, with deltas: often that is enough
+leftovers           of processes that were killed are removed
+too large?          packed anew first, with deltas: often that is enough. Also when as much came
+                    since as there was then: some of it nothing leads to (files of plans)
 prune               by the settings (ops/prune.py): into the trash
 trash               what is older than its grace goes, and as much more, the oldest first, as
                     it takes to be within the bound: the bound counts more than the grace
 packed anew         what nothing leads to any more is gone
+weighed             which files take most of it, for `status` to name
+
+Where the disk has no room to pack anew, everything else is done all the same; `status` says how
+much room it takes.
 """
 
 from __future__ import annotations
 
+from takeback.errors import WriteFailed
 from takeback.model.value import Value
 from takeback.ops.catch_up import Index
 from takeback.ops.handed_out import HandedOut
+from takeback.ops.leftovers import Leftovers
 from takeback.ops.prune import Prune
 from takeback.ports import SilentReporter
 from takeback.store.chains import Chains
 from takeback.store.disk import size_on_disk
 from takeback.store.expiry import all_trash, remove_trash, trashed_trees
 from takeback.store.garbage import Collected, collect, has_garbage, note_garbage
+from takeback.store.heaviest import weigh_paths
+from takeback.store.packdir import pack_sizes, shortage
 from takeback.store.weight import Scales
 
 TYPE_CHECKING = False
@@ -25,6 +35,10 @@ if TYPE_CHECKING:
     from takeback.ops.prune import Pruning
     from takeback.ops.upkeep import Upkeep
     from takeback.store.expiry import Trash
+    from takeback.store.store import Store
+
+
+_WORTH_IT = 16 << 20
 
 
 class Emptied(Value):
@@ -42,8 +56,11 @@ def sweep(upkeep: Upkeep) -> Pruning | None:
     """
     if upkeep.until is not None:
         upkeep = upkeep.replace(bounds=upkeep.bounds.replace(max_bytes=0))
-    elif is_too_large(upkeep):
-        pack_anew(upkeep)
+    else:
+        with upkeep.locked() as locked:
+            Leftovers(locked).remove()
+        if is_too_large(upkeep) or is_outgrown(upkeep.store):
+            _pack_anew_if_there_is_room(upkeep)
     planned = Prune(upkeep)
     if not upkeep.is_in_time:
         return None
@@ -51,8 +68,26 @@ def sweep(upkeep: Upkeep) -> Pruning | None:
     if made.operation is not None:
         index_anew(upkeep)
     if upkeep.is_in_time:
-        empty_trash(upkeep)
+        try:
+            empty_trash(upkeep)
+        except WriteFailed as error:
+            _leave_for_later(upkeep, error)
+    if upkeep.until is None:
+        weigh_paths(upkeep.store, size_on_disk(upkeep.store).snapshots)
     return made
+
+
+def _pack_anew_if_there_is_room(upkeep: Upkeep) -> None:
+    try:
+        pack_anew(upkeep)
+    except WriteFailed as error:
+        _leave_for_later(upkeep, error)
+
+
+def _leave_for_later(upkeep: Upkeep, error: WriteFailed) -> None:
+    """Goes on without the space, if that is what was missing; else raises the error again."""
+    if maintenance_shortage(upkeep.store, upkeep.bounds.max_bytes, upkeep.disk_floor) is None:
+        raise error
 
 
 def index_anew(upkeep: Upkeep) -> None:
@@ -67,8 +102,28 @@ def index_anew(upkeep: Upkeep) -> None:
 
 def is_too_large(upkeep: Upkeep) -> bool:
     """Tells whether a store takes more of its disk than it may."""
-    most = upkeep.bounds.max_bytes
-    return bool(most) and size_on_disk(upkeep.store).all > most
+    return _exceeds(upkeep.store, upkeep.bounds.max_bytes)
+
+
+def _exceeds(store: Store, most: int) -> bool:
+    return bool(most) and size_on_disk(store).all > most
+
+
+def is_outgrown(store: Store) -> bool:
+    """Tells whether as much came as there was when all was last packed anew, in one pack."""
+    sizes = pack_sizes(store, store.pack_names()).values()
+    rest = sum(sizes) - max(sizes, default=0)
+    return rest >= max(_WORTH_IT, *sizes) if rest else False
+
+
+def maintenance_shortage(store: Store, max_bytes: int, disk_floor: int) -> str | None:
+    """Says what is short if packing anew is due and the disk has no room for it; else None.
+
+    The figure is that of all packs: two stats each, and nothing is read.
+    """
+    if not (has_garbage(store) or _exceeds(store, max_bytes) or is_outgrown(store)):
+        return None
+    return shortage(store, sum(pack_sizes(store, store.pack_names()).values()), disk_floor)
 
 
 def empty_trash(upkeep: Upkeep) -> Emptied:

@@ -2,7 +2,7 @@
 
     a session starts      within startup_budget_ms; what is too large is left to the others
     a session ends        all of it
-    every 50 checkpoints  all of it
+    50 checkpoints later  all of it, and sooner when the packs have grown by 256 MB
 
 It is the humblest of all processes: niced, it takes no lock that another one has, and if somebody
 is at work here it is left to the next sweep.
@@ -18,9 +18,12 @@ from takeback.errors import InUse, TakebackError
 from takeback.model.value import Value
 from takeback.ports import SystemClock
 from takeback.store import detached, log
+from takeback.store.swept import note_sweep, put_off_sweep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from takeback.ops.context import Context
     from takeback.ops.upkeep import Upkeep
     from takeback.store.location import StoreLocation
@@ -33,6 +36,7 @@ _MODULE = "takeback.ops.sweeping"
 def start(context: Context, *, at_start: bool) -> None:
     """Starts a sweep, ``at_start`` of a session one within its budget; returns at once."""
     if not at_start:
+        note_sweep(context.store)
         detached.start(context.store, _MODULE)
     elif context.policy.startup_budget > 0:
         detached.start(context.store, _MODULE, "main_at_start")
@@ -65,12 +69,20 @@ def run(directory: str, *, at_start: bool) -> None:
         if not at_start:
             sweep_others(location)
     except InUse:
-        return  # somebody is at work here: the next one does it
+        if not at_start:
+            _tell(location, put_off_sweep)  # somebody is at work here
     except (TakebackError, OSError) as error:
-        from takeback.store.store import Store
+        said = f"a sweep failed: {error}"
+        _tell(location, lambda store: log.append(store, said))
 
-        store = Store.open(location, os.environ)
-        log.append(store, f"a sweep failed: {error}")
+
+def _tell(location: StoreLocation, what: Callable[[Store], None]) -> None:
+    from takeback.store.store import Store
+
+    store = Store.open(location, os.environ)
+    try:
+        what(store)
+    finally:
         store.close()
 
 
@@ -84,6 +96,8 @@ def sweep_store(location: StoreLocation, *, most: int = 0, until: float | None =
     try:
         settings = config.for_workspace(os.environ, store.directory)
         sweep(_upkeep(store, settings, most=most, until=until))
+        if until is None:
+            note_sweep(store)
         return size_on_disk(store).all
     finally:
         store.close()

@@ -7,6 +7,7 @@ from takeback.ledger.missing import missing_refs
 from takeback.ops.finding import BROKEN, FIX, OFFER, Finding
 from takeback.ops.inspection import WHO_LOST, lost_name
 from takeback.ops.room import advice, room_at
+from takeback.ops.sweep import maintenance_shortage
 from takeback.store.trust import Trust
 
 TYPE_CHECKING = False
@@ -18,12 +19,15 @@ if TYPE_CHECKING:
 
 
 def warnings(context: Context, ledger: Ledger) -> Iterator[Finding]:
-    """Yields what is wrong with the disk, the packs and the refs: two stats for each pack."""
+    """Yields what is wrong with the disk, the packs and the refs: a few stats for each pack."""
     room = room_at(context.store.directory, context.policy.disk_floor)
     if room.lacks is not None:
         yield Finding("disk", BROKEN, room.lacks, advice())
     elif room.is_nearly_full:
         yield Finding("disk", OFFER, f"the disk of the store is nearly full: {room}", advice())
+    short = maintenance_shortage(context.store, context.policy.max_bytes, context.policy.disk_floor)
+    if short is not None:
+        yield Finding("maintenance", BROKEN, short, advice())
     broken = Trust(context.store).broken()
     if broken:
         message = f"{_are(len(broken), 'pack')} gone or not as written"

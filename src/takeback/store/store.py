@@ -195,12 +195,17 @@ class Store:
 
     @property
     def is_young(self) -> bool:
-        """True if there were few checkpoints so far, if any."""
+        """True if there were few checkpoints so far; False if that is not known."""
+        return 0 < self.sequence <= _FEW
+
+    @property
+    def sequence(self) -> int:
+        """The highest number that was given to anything; 0 if that is not known."""
         try:
             with open(self.path("sequence"), encoding="ascii") as file:
-                return int(file.read().split()[0]) <= _FEW
+                return int(file.read().split()[0])
         except (OSError, ValueError, IndexError):
-            return False
+            return 0
 
     @property
     def has_many_packs(self) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from takeback.model.address import address
 from takeback.model.ages import ago, time_of_day
+from takeback.model.path_text import to_text
 from takeback.visible import shown
 from takeback.words.errors import command_line
 from takeback.words.render import about, file_names, short
 from takeback.words.rows import session_names
-from takeback.words.text import count, shown_path, size
+from takeback.words.text import count, quoted, shown_file, shown_path, size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def _kept_lines(found: Status, paint: Paint, now: float) -> Iterator[str]:
     expired = f", {found.expired:,} expired" if found.expired else ""
     yield f"{paint.strong('◆')} {checkpoints} / {count(found.snapshots, 'snapshot')}{expired}"
     yield _sizes(found)
+    yield from _heaviest(found)
     yield f"workspace {shown_path(found.root)}"
     yield f"store     {shown(found.store)}"
     if found.newest is not None:
@@ -118,6 +120,19 @@ def _sizes(found: Status) -> str:
     young = "all" if found.growth == found.snapshot_bytes else size(found.growth)
     snapshots = f"snapshots {size(found.snapshot_bytes)} (last day: {young})"
     return f"{size(found.bytes)} in the store: {snapshots}, index {rest}"
+
+
+def _heaviest(found: Status) -> Iterator[str]:
+    """Names what takes most of the store, and what to do about it."""
+    for one in found.heaviest:
+        versions = count(one.versions, "version")
+        yield f"mostly    {shown_file(one.path)}, {versions}: {size(one.bytes)}"
+    if found.heaviest:
+        pattern = quoted(to_text(found.heaviest[0].path))
+        yield (
+            f"          keep it out from now on: takeback config exclude {pattern}; "
+            "drop old turns: takeback prune"
+        )
 
 
 def _trouble_lines(found: Status, paint: Paint) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from takeback.model.path_text import to_bytes
-from takeback.words.documents import path_fields, path_list, planned, session
+from takeback.words.documents import file_fields, path_fields, path_list, planned, session
 from takeback.words.errors import command_line
 from takeback.words.text import timestamp
 
@@ -29,6 +29,10 @@ def status(found: Status) -> Document:
         **path_fields(to_bytes(found.store), "store"),
         **path_fields(found.root, "workspace"),
         "budget": found.budget,
+        "heaviest": [
+            {**file_fields(one.path), "versions": one.versions, "bytes": one.bytes}
+            for one in found.heaviest
+        ],
         "warnings": [
             {"about": one.about, "message": one.message, "hint": command_line(one.hint)}
             for one in found.warnings

@@ -1,0 +1,84 @@
+"""What a sweep does beside dropping: it packs anew, and removes what is left over."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from takeback.app.engine import Engine
+from takeback.git.pack import TEMPORARY
+from takeback.ops import sweep as module
+from takeback.ops.sweep import is_outgrown, sweep
+from takeback.ops.upkeep import Upkeep
+from takeback.store.garbage import has_garbage, note_garbage
+from tests.support.engine import packs_of
+
+
+def unwatched(tb: Engine) -> Upkeep:
+    return tb._upkeep().replace(wait=0.0)
+
+
+def test_leftovers_of_killed_processes_go_with_a_sweep(workspace: Path) -> None:
+    with Engine.open(workspace) as tb:
+        tb.checkpoint()
+        packs = Path(tb._context.store.git_dir, "objects", "pack")
+        left = [
+            packs / f"{TEMPORARY}x",
+            packs / "tmp_pack_abc",
+            Path(tb.store_directory, ".a.7.tmp"),
+        ]
+        for path in left:
+            path.write_bytes(b"x")
+            os.utime(path, (time.time() - 7200,) * 2)
+        young = Path(tb.store_directory, ".b.8.tmp")
+        young.write_bytes(b"x")
+        sweep(unwatched(tb))
+        assert [path for path in left if path.exists()] == []
+        assert young.exists()
+
+
+def test_what_plans_captured_goes_once_as_much_came_as_there_was(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_WORTH_IT", 0)
+    with Engine.open(workspace) as tb:
+        store = tb._context.store
+        (workspace / "a").write_bytes(os.urandom(300_000))
+        made = tb.checkpoint().checkpoint
+        (workspace / "a").write_bytes(os.urandom(200_000))
+        tb.plan(made)  # captures, and makes no checkpoint
+        sweep(unwatched(tb))
+        assert len(packs_of(store)) > 1, "not for so little"
+        (workspace / "a").write_bytes(os.urandom(200_000))
+        tb.plan(made)
+        assert is_outgrown(store)
+        (workspace / "a").write_bytes(b"small")
+        tb.checkpoint()
+        sweep(unwatched(tb))
+        assert sum(path.stat().st_size for path in packs_of(store)) < 310_000
+        assert not is_outgrown(store)
+        assert tb.verify(read_data=True).problems == ()
+
+
+def test_a_disk_without_room_stops_the_packing_and_nothing_else(workspace: Path) -> None:
+    with Engine.open(workspace) as tb:
+        store = tb._context.store
+        session = tb.session(agent="mine", native="s")
+        for number in range(3):
+            with session.turn(f"turn {number}"):
+                (workspace / "a").write_bytes(os.urandom(10_000))
+        with tb._context.locked() as locked:
+            note_garbage(locked.lock)
+        keeping = unwatched(tb).replace(disk_floor=1 << 60)
+        bounds = keeping.bounds.replace(max_snapshots=1, keep_newest=1, undo_grace=0.0)
+        made = sweep(keeping.replace(bounds=bounds))
+        assert made is not None
+        assert made.dropped, "what is to go goes"
+        assert has_garbage(store), "and its space later"
+        tight = tb._context.policy.replace(disk_floor=1 << 60)
+        short = module.maintenance_shortage(store, tight.max_bytes, tight.disk_floor)
+        assert short is not None
+        assert "MB are free" in short
