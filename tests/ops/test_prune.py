@@ -338,6 +338,32 @@ def test_a_session_alone_is_swept_or_goes_whole(
     assert [one.id for one in everything(tb)] == [one.id for one in before]
 
 
+def test_what_a_session_that_is_gone_changed_is_nobodys_own_edit(
+    tb: Engine, talk: Talk, workspace: Path, clock: TestClock
+) -> None:
+    """Neither the person's nor another agent's, in a ledger that was made anew too."""
+    other = Talk(tb, workspace, clock, native="other")
+    other.turn("first", "o1")
+    (workspace / "mine").write_text("by hand")
+    talk.turn("turn 6", "f6")
+    assert pruned(tb, session=other.session.id, everything=True).sessions == (other.session.id,)
+    tb.doctor(rebuild=True)
+    found = tb._ask(lambda ledger: ledger.changes(tb.find("turn:6").id))
+    assert {(one.path, one.who, one.session) for one in found} == {
+        (b"o1", UNKNOWN, None),
+        (b"mine", UNKNOWN, None),
+    }
+    assert tb.plan("turn:5").outside == ()
+    (workspace / "later").write_text("by hand")
+    talk.turn("turn 7", "f7")
+    own = tb._ask(lambda ledger: ledger.changes(tb.find("turn:7").id))
+    assert [(one.path, one.who) for one in own] == [(b"later", OUTSIDE)]
+    tb.restore()
+    tb.doctor(rebuild=True)
+    back = tb._ask(lambda ledger: ledger.changes(tb.find("turn:6").id))
+    assert [(one.path, one.who) for one in back] == [(b"mine", OUTSIDE)]
+
+
 def test_a_session_that_others_descend_from_stays_without_files(tb: Engine, talk: Talk) -> None:
     child = tb.fork("turn:2.end").session
     made = pruned(tb, session=talk.session.id, everything=True)

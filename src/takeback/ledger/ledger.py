@@ -33,7 +33,8 @@ class Point(Value):
 class Gap(Value):
     """What happened since the state that changes are counted from, and has expired.
 
-    ``operations`` says that operations did, too: what they left is in no checkpoint any more.
+    ``operations`` says that others did, too, who left no checkpoint: operations whose state is in
+    none any more, and sessions that are gone.
     """
 
     checkpoints: tuple[Checkpoint, ...] = ()

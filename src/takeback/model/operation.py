@@ -126,13 +126,16 @@ class Pruned(Operation):
 
     What was dropped is in the trash under the operation's own id, until its grace is over; it is
     not undone but restored. ``dropped`` and ``restored`` are checkpoints, ``sessions`` those that
-    went or came back whole. ``swept`` says that nobody asked for it: the settings did.
+    went or came back whole. ``swept`` says that nobody asked for it: the settings did. ``gone`` are
+    the numbers of the agents' checkpoints that went with their sessions: what they changed is
+    nobody's own edit, and nothing else is left to tell.
     """
 
     dropped: int = 0
     restored: tuple[CheckpointId, ...] = ()
     sessions: tuple[SessionId, ...] = ()
     swept: bool = False
+    gone: tuple[int, ...] = ()
 
 
 def decode(record: Mapping[str, Any]) -> Operation:

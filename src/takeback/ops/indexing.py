@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from takeback.c_modules import bisect_right
 from takeback.ledger import gaps
 from takeback.ledger import sessions as questions
 from takeback.ledger.ledger import Gap
 from takeback.model.checkpoint import Checkpoint
-from takeback.model.operation import Move
+from takeback.model.operation import Move, Pruned
 from takeback.model.timeline import COMMAND, SHELL, OwnedChange
 from takeback.model.turn import FORK
 from takeback.ops.attempt import Spoilt, attempt
@@ -14,6 +15,7 @@ from takeback.ops.attribute import Fold, Indexed
 from takeback.ops.backlog import decoded
 from takeback.ops.compare import changed
 from takeback.store.namespace import is_log, session_of
+from takeback.store.operations import read_operations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from takeback.ports import Reporter
     from takeback.store.store import Store
 
+_NEXT_BUT_ONE = 2
 _NAMED = 5
 """How many are reported one by one; a lost pack can spoil thousands."""
 _TRIED_AGAIN = 20
@@ -43,6 +46,8 @@ class Indexing:
         self._ledger = ledger
         self._reporter = reporter
         self._lacking = list(unread)
+        self._is_anew = ledger.last_position() < 0
+        self._gone: list[int] | None = None
         self._written = 0
         self._told = 0
 
@@ -52,6 +57,7 @@ class Indexing:
         position = ledger.last_position() + 1
         states: dict[str, str | None] = {}  # what is in the files of each machine
         expired: dict[str, Gap] = {}  # and what has expired since
+        last: dict[str, int] = {}  # the number of the last thing that it did
         fold = Fold(ledger, self._store.location.root)
         uncounted = []
         for waiting in batch:
@@ -61,6 +67,10 @@ class Indexing:
             if point.machine not in states:
                 states[point.machine] = ledger.state_now(point.machine, point.sequence)
                 expired[point.machine] = ledger.gap_now(point.machine, point.sequence)
+                last[point.machine] = ledger.highest_sequence(point.machine)
+            if self._has_gone(last[point.machine], point.sequence):
+                expired[point.machine] = expired[point.machine].replace(operations=True)
+            last[point.machine] = point.sequence
             state, gap = states[point.machine], expired[point.machine]
             if not isinstance(point, Checkpoint):
                 # only a newer takeback can read what it did in its own way
@@ -100,6 +110,21 @@ class Indexing:
             gaps.note_unread(ledger, lacking)
         self._written = len(self._lacking)
         return {waiting.ref: waiting.commit.hex() for waiting in batch}
+
+    def _has_gone(self, above: int, below: int) -> bool:
+        """Tells whether a session that went whole had done something between two numbers.
+
+        Only a ledger that is made anew has to ask: any other has seen it before it went.
+        """
+        if not self._is_anew or below - above < _NEXT_BUT_ONE:
+            return False
+        if self._gone is None:
+            log = read_operations(self._store)
+            self._gone = sorted(
+                number for one in log if isinstance(one, Pruned) for number in one.gone
+            )
+        at = bisect_right(self._gone, above)
+        return at < len(self._gone) and self._gone[at] < below
 
     def _point(self, waiting: Waiting) -> Checkpoint | Operation | None:
         try:

@@ -202,6 +202,7 @@ class Prune:
             dropped=len(dropped),
             sessions=tuple(sessions),
             swept=swept,
+            gone=self._numbers_of(sessions),
         )
         sink = PackSink(locked)
         try:
@@ -211,6 +212,11 @@ class Prune:
             sink.discard()
             raise
         return made.replace(dropped=dropped, sessions=tuple(sessions), operation=operation.id)
+
+    def _numbers_of(self, sessions: Iterable[SessionId]) -> tuple[int, ...]:
+        """Returns the numbers of all that agents made in some sessions."""
+        found = (one for session in sessions for one in self._found.by_session[session])
+        return tuple(sorted(one.sequence for one in found if one.agent is not None))
 
     def _pinned_now(self) -> dict[CheckpointId, str]:
         """Returns what must not go by what is there now, whole turns of it."""
