@@ -371,6 +371,46 @@ def test_a_setting_is_taken_off_again(workspace: Path) -> None:
     done(workspace, "config", "--unset", "include")
 
 
+SECRET = "TOKEN=hunter2-is-my-password\n"
+
+
+def with_secret(story: Story) -> None:
+    (story.cli.directory / "secret.env").write_text(SECRET)
+    story.cli.ok("checkpoint", "-m", f"use {SECRET.strip()}")
+
+
+def test_purge(story: Story) -> None:
+    with_secret(story)
+    planned = story.cli.ok("--json", "purge", "secret.env", "--dry-run")
+    done = story.cli.ok("--json", "purge", "secret.env", "--confirm", "secret.env")
+    assert (planned.json["done"], done.json["done"], done.json["proved"]) == (False, True, True)
+    for said in (planned, done):
+        [store] = said.json["stores"]
+        assert store["paths"] == [{"path": "secret.env"}]
+        assert (store["versions"], store["checkpoints"]) == (1, 1)
+        assert store["quotes"] > 0
+        assert "hunter2" not in said.stdout + said.stderr
+    assert done.json["stores"][0]["objects"] > 0
+    refused = story.cli.run("cat", "@", "secret.env")
+    assert "does not hold secret.env (purged)" in refused.stderr
+    shown = story.cli.ok("show").stdout
+    assert "secret.env: purged" in shown
+    assert "hunter2" not in shown
+    assert (
+        "purge  of what a person wanted kept no more" in story.cli.ok("log", "--operations").stdout
+    )
+
+
+@pytest.mark.parametrize(("typed", "status"), [("secret.env\n", 0), ("yes\n", 13), ("\n", 13)])
+def test_purge_at_a_terminal(story: Story, typed: str, status: int) -> None:
+    with_secret(story)
+    seen = at_a_terminal(story.cli, "purge", "secret.env", answers=(typed,))
+    assert seen.status == status, seen.screen
+    assert "hunter2" not in seen.screen
+    assert (story.cli.run("cat", "@", "secret.env").status == 12) is (status == 0)
+    assert (story.cli.directory / "secret.env").read_text() == SECRET
+
+
 def test_forget(story: Story) -> None:
     store = Path(story.cli.ok("--json", "status").json["store"])
     planned = story.cli.ok("--json", "forget", ".", "--dry-run").json

@@ -129,6 +129,10 @@ ERRORS = [
     (("undo",), 13, "refused"),
     (("undo", "--yes"), 13, "refused"),
     (("redo", "--yes"), 13, "refused"),
+    (("purge", "a"), 13, "refused"),
+    (("purge", "a", "--confirm", "b"), 13, "refused"),
+    (("purge", "nowhere", "--confirm", "nowhere"), 12, "no_such_checkpoint"),
+    (("purge", ".", "--confirm", "."), 2, "usage"),
     (("forget", "."), 13, "refused"),
     (("forget", ".", "--yes"), 13, "refused"),
     (("forget", ".", "--yes", "--name", "wrong"), 13, "refused"),
@@ -175,6 +179,7 @@ READING = [
     ("fork", "@"),
     ("label", "@", "x"),
     ("verify",),
+    ("purge", "a", "--confirm", "a"),
     ("forget", ".", "--yes", "--name", "workspace"),
 ]
 

@@ -33,6 +33,7 @@ WORDS = {
     "on": ("on",),
     "": (),
     "prune": ("prune", "--yes"),
+    "purge": ("purge", "a", "--confirm", "a"),
     "redo": ("redo", "--yes"),
     "rewind": ("rewind", "@", "--yes"),
     "search": ("search", "word"),

@@ -99,6 +99,7 @@ def test_every_field_is_documented(story: Story, tmp_path: Path) -> None:
         cli.ok("--json", "prune", "@", "--yes").json,
         cli.ok("--json", "prune", "--restore", "--dry-run").json,
         cli.ok("--json", "prune", "--restore").json,
+        cli.ok("--json", "purge", "a", "--dry-run").json,
         cli.ok("--json", "label", "@", "x").json,
         cli.ok("--json", "init", "claude", "--dry-run").json,
         cli.ok("--json", "uninstall", "--dry-run").json,

@@ -213,6 +213,8 @@ def _commands(place: Path, sessions: list[str], tmp_path: Path) -> None:
     calls += [
         ["-C", "\x1b[2J", "status"],
         ["forget", ".", "--dry-run"],
+        ["purge", "*", "--dry-run"],
+        ["purge", "\x1b[2J", "--confirm", "x"],
         ["forget", ".", "--name", "x"],
     ]
     for session in sessions:

@@ -129,6 +129,7 @@ def destroying(cli: Cli) -> list[list[str]]:
         ["prune", "turn:1", "--yes"],
         ["prune", "--session", "mine", "--all", "--yes"],
         ["prune", "--restore"],
+        ["purge", "a.txt", "--confirm", "a.txt"],
         ["off"],
         ["on"],
         ["config", "exclude", "**"],
@@ -192,6 +193,7 @@ def test_a_model_looks_and_adds_from_inside_its_turn(host: Host) -> None:
         ["rewind", "turn:1", "--files", "--dry-run"],
         ["forget", ".", "--dry-run"],
         ["prune", "--dry-run"],
+        ["purge", "a.txt", "--dry-run"],
         ["fork", "turn:2", "--worktree", str(beside)],
     ]
     needing = {

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from takeback.ops.checkpoint import Made
     from takeback.ops.finding import Finding
     from takeback.ops.prune import Prune, Pruning
+    from takeback.ops.purge import Purge, Purging
     from takeback.ops.receive import Received
     from takeback.ops.recover import Recovered
     from takeback.ops.restore import Restored
@@ -323,6 +324,18 @@ class Takeback:
     def trash(self) -> list[Trash]:
         """Returns what was dropped and can be brought back, the oldest first."""
         return self.engine.trash()
+
+    def plan_purge(self, *names: str) -> Purge:
+        """Returns a purge that is not carried out: its ``outlook`` says what it would remove.
+
+        A name is a path, which starts where the workspace was opened, or a pattern, which starts
+        at its root and matches at any depth if it has no slash.
+        """
+        return self.engine.plan_purge(*names)
+
+    def purge(self, planned: Purge) -> Purging:
+        """Removes what it is about from everything that is kept, for good; proves it."""
+        return self.engine.purge(planned)
 
     def forget(self) -> None:
         """Deletes every checkpoint of this workspace for good; its files are not touched."""

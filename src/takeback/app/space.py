@@ -5,7 +5,8 @@ from __future__ import annotations
 from takeback import ops
 from takeback.app.border import guarded
 from takeback.app.steps import Steps
-from takeback.errors import GitFailed, InUse, StoreDamaged, WriteFailed
+from takeback.errors import Command, GitFailed, InUse, StoreDamaged, UsageError, WriteFailed
+from takeback.model.path_text import covers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from takeback.app.workspace import CheckpointLike
     from takeback.ops.prune import Prune, Pruning
+    from takeback.ops.purge import Purge, Purging
     from takeback.ops.restore import Restored
     from takeback.ops.upkeep import Upkeep
     from takeback.store.expiry import Trash
@@ -56,6 +58,43 @@ class Space(Steps):
         except (GitFailed, StoreDamaged, WriteFailed, InUse) as error:
             said = f"The space of what has left the trash is not free yet: {error.message}."
             self._context.reporter.note(said)
+        return made
+
+    def plan_purge(self, *names: str) -> Purge:
+        """Returns a purge that is not carried out: its ``outlook`` says what it would remove.
+
+        A name is a path, which starts where the workspace was opened, or a pattern, which starts
+        at its root and matches at any depth if it has no slash.
+        """
+        from takeback.ops.purge import Purge, is_pattern
+        from takeback.worktree.patterns import Patterns
+
+        paths = self._paths(name for name in names if not is_pattern(name))
+        if not names or b"" in paths:
+            raise UsageError(
+                "a purge takes the paths of some files, not of the workspace itself",
+                hint=("to delete all that is kept of it: ", Command("forget")),
+            )
+        patterns = Patterns(tuple(name for name in names if is_pattern(name)))
+        return Purge(
+            self._upkeep(),
+            lambda path: (bool(paths) and covers(paths, path)) or patterns.match(path),
+            " ".join(names),
+            self._context.reporter,
+        )
+
+    def purge(self, planned: Purge) -> Purging:
+        """Removes what it is about from everything that is kept, for good; proves it."""
+        self._refuse_inside("a purge")
+        with self._context.locked() as locked:
+            if self.interrupted:
+                self._recover_and_say(locked)
+            ops.receive.record_waiting(locked)
+        if self._index is not None:  # it is made anew
+            self._index.close()
+            self._index = None
+        made = planned.carry_out()
+        self._ask(lambda ledger: None)
         return made
 
     def restore(self, name: str | None = None) -> Restored:

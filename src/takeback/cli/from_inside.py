@@ -36,6 +36,7 @@ FROM_INSIDE = {
     "off": REFUSED,
     "on": REFUSED,
     "prune": REFUSED,
+    "purge": REFUSED,
     "forget": REFUSED,
     "uninstall": REFUSED,
     "demo": TOLD_APART,  # not into a directory of its choice

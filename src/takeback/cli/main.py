@@ -39,6 +39,7 @@ COMMANDS = (
     "verify",
     "doctor",
     "prune",
+    "purge",
     "config",
     "off",
     "on",

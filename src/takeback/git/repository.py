@@ -121,12 +121,16 @@ def index_pack(git: Git, pack: str) -> None:
     durable.sync_directory(folder)
 
 
-def pack_reachable(git: Git, pack_dir: str) -> list[str]:
+def pack_reachable(git: Git, pack_dir: str, tips: Iterable[bytes] | None = None) -> list[str]:
     """Writes all that the refs lead to into a new pack, with deltas; returns its name.
 
-    Raises GitFailed and writes nothing if an object is missing. The other packs stay.
+    With ``tips`` all that those objects lead to instead, whatever the refs say. Raises GitFailed
+    and writes nothing if an object is missing. The other packs stay.
     """
-    return _pack_objects(git, pack_dir, "--all")
+    if tips is None:
+        return _pack_objects(git, pack_dir, "--all")
+    listed = b"".join(tip.hex().encode() + b"\n" for tip in tips)
+    return _pack_objects(git, pack_dir, "--revs", stdin=listed)
 
 
 def pack_together(git: Git, pack_dir: str, names: Iterable[str]) -> list[str]:
@@ -167,6 +171,12 @@ def _pack_objects(git: Git, pack_dir: str, which: str, *, stdin: bytes = b"") ->
         timeout=_LONG,
     )
     return [f"pack-{name}" for name in said.decode().split()]
+
+
+def foreign_refs(git: Git, ours: str) -> list[str]:
+    """Returns the refs of a store that are not below ``ours``: somebody made them by hand."""
+    said = git.run(["for-each-ref", "--format=%(refname)"]).decode(errors="surrogateescape")
+    return [name for name in said.split() if not name.startswith(ours)]
 
 
 _WINDOW = 256 << 20

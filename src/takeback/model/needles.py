@@ -26,7 +26,8 @@ _LONGEST_TEXT = 2048
 """A longer line is looked for in pieces. As JSON inside JSON it is still shorter than a piece of a
 conversation."""
 _MOST = 512
-_LARGEST = 1 << 20
+LARGEST = 1 << 20
+"""A larger content is known by its id alone."""
 _AROUND = b" \t\r\"'`,;{}[]()"
 _QUOTED = rb"""[:=]\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')"""
 """A value in quotes, of which a line may have several."""
@@ -50,7 +51,7 @@ class Needles:
         found: dict[bytes, None] = {}
         cut = False
         for content in contents:
-            if len(content) > _LARGEST or b"\0" in content:
+            if len(content) > LARGEST or b"\0" in content:
                 continue
             found.update(dict.fromkeys(_texts(content)))
         if len(found) > _MOST:

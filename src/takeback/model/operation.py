@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from takeback.model.ids import Order
 
-    OperationKind = Literal["rewind", "undo", "redo", "fork", "revert", "prune"]
+    OperationKind = Literal["rewind", "undo", "redo", "fork", "revert", "prune", "purge"]
     StepKind = Literal["undo", "redo"]
     ScopeKind = Literal["files", "conversation", "both"]
 
@@ -25,6 +25,8 @@ REDO: Final = "redo"
 REVERT: Final = "revert"
 FORK: Final = "fork"
 PRUNE: Final = "prune"
+PURGE: Final = "purge"
+"""Has no more than a head: what was purged is said nowhere, and it is not undone."""
 FILES: Final = "files"
 CONVERSATION: Final = "conversation"
 BOTH: Final = "both"

@@ -12,6 +12,8 @@ FILE = 0o100000
 LINK = 0o120000
 DIRECTORY = 0o040000
 _TYPE = 0o170000
+SANDBOX = frozenset((b".agents", b".aws", b".codex"))
+"""What Codex makes and removes around each command. If empty, they are left out of a snapshot."""
 
 
 class Entry(Value):

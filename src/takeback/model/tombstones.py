@@ -9,6 +9,8 @@ Only a capture of a workspace in which something was purged imports this.
 
 from __future__ import annotations
 
+from itertools import islice
+
 from takeback.c_modules import blake2b
 from takeback.model.needles import blank
 from takeback.model.value import Value
@@ -70,20 +72,19 @@ class Tombstones(Value):
     def of_passages(self, data: bytes, needles: Needles) -> Tombstones:
         """Returns them with the passages of a transcript in which a needle occurs."""
         spans = needles.spans(data)
-        if not spans:
-            return self
         passages = {length: dict(known) for length, known in self.passages.items()}
-        for at, text in _cut(data):
-            while spans and spans[0][1] <= at:
-                spans.pop(0)
+        first = 0
+        for at, text in _cut(data) if spans else ():
             end = at + len(text)
-            inside = tuple(
-                (max(one[0], at) - at, min(one[1], end) - at)
-                for one in spans
-                if one[0] < end and one[1] > at
-            )
+            while first < len(spans) and spans[first][1] <= at:
+                first += 1
+            inside = []
+            for start, stop in islice(spans, first, None):
+                if start >= end:
+                    break
+                inside.append((max(start, at) - at, min(stop, end) - at))
             if inside:
-                passages.setdefault(len(text), {})[self._hash(_PASSAGE, text)] = inside
+                passages.setdefault(len(text), {})[self._hash(_PASSAGE, text)] = tuple(inside)
         return self.replace(passages=passages)
 
     def encode(self) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def open_store(
         if not locations.exists(location):
             location = _inherited(home, location, environ, reporter)
         if locations.exists(location):
-            return _opened(location, environ)
+            return _opened(location, environ, reporter)
         if not create:
             raise NotAWorkspace(
                 f"{to_text(location.root)} has no checkpoints yet",
@@ -67,8 +67,10 @@ def open_store(
         return _made(home, location, environ, reporter)
 
 
-def _opened(location: StoreLocation, environ: Mapping[str, str]) -> Store:
+def _opened(location: StoreLocation, environ: Mapping[str, str], reporter: Reporter) -> Store:
     store = Store.open(location, environ)
+    if os.path.exists(store.path("purge")):
+        _finish_purge(store, reporter)
     if location.identity is not None:
         known = locations.read_location(location.directory)
         if known is None or known.identity != location.identity:  # it has a new .git, for example
@@ -76,6 +78,15 @@ def _opened(location: StoreLocation, environ: Mapping[str, str]) -> Store:
             locations.write_location(location.replace(root=at))
         locations.remember(location)
     return store
+
+
+def _finish_purge(store: Store, reporter: Reporter) -> None:
+    """Finishes a purge that was interrupted, unless another process is at it."""
+    try:
+        with store.locked("finishing a purge", wait=0):
+            reporter.note("An interrupted purge was found and finished.")
+    except InUse:
+        return
 
 
 def _inherited(
@@ -121,7 +132,7 @@ def _made(
     with Making(home):
         location = _inherit(home, location, environ, reporter)
         if locations.exists(location):
-            return _opened(location, environ)
+            return _opened(location, environ, reporter)
         store = Store.create(location, environ)
         # From now on work inside shares our lock; we wait for work that began before.
         try:

@@ -10,7 +10,7 @@ state.
 from __future__ import annotations
 
 from takeback.errors import Command, NoSuchCheckpoint
-from takeback.model.operation import FORK, REDO, UNDO, Move, Pruned, history, moves
+from takeback.model.operation import FORK, PURGE, REDO, UNDO, Move, Pruned, history, moves
 from takeback.model.value import Value
 from takeback.visible import shown
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 BEFORE, AFTER = "before", "after"
 _SHORTEST = 4
+_PURGED = "of what a person wanted kept no more"
 _LIST = ("the operations: ", Command("log", "--operations"))
 
 
@@ -50,6 +51,8 @@ class Logged(Value):
         done = self.operation
         if isinstance(done, Pruned):
             return _pruned(done)
+        if done.kind == PURGE:
+            return _PURGED
         if not isinstance(done, Move):
             return "by a newer takeback, which knows what it did"
         if done.kind in (UNDO, REDO):
@@ -112,6 +115,10 @@ def _known(operation: Operation) -> Move:
         raise NoSuchCheckpoint(
             f"{operation.id} moved no files here: it was a prune {_pruned(operation)}",
             hint=("to bring them back: ", Command("prune", "--restore", operation.id)),
+        )
+    if operation.kind == PURGE:
+        raise NoSuchCheckpoint(
+            f"{operation.id} moved no files here: it was a purge", hint="it cannot be undone"
         )
     if not isinstance(operation, Move):
         raise NoSuchCheckpoint(

@@ -16,7 +16,7 @@ from takeback.model.path_text import to_bytes
 from takeback.model.snapshot import DIRECTORY, Entry, entry_mode
 from takeback.ops.failures import Translated
 from takeback.store import log, tombstones, trees
-from takeback.store.checkpoints import newest_checkpoint
+from takeback.store.checkpoints import FILES, OUTSIDE, newest_checkpoint
 from takeback.store.namespace import LOCAL, by_machine, local_ref, session_id
 from takeback.store.records import chain, write_record
 from takeback.store.sink import PackSink
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from takeback.ops.context import Context, LockedContext
     from takeback.store.store import Store
 
-_INSIDE = b"files"
-_OUTSIDE = b"outside"
 BEFORE_TOOL = "saved before a tool"
 
 
@@ -109,7 +107,7 @@ def _write(
     ref = local_ref(context.lock.machine, session_id(event.agent, event.session))
     tip = context.store.refs.read(ref)
     now = context.clock.now()
-    trees_of = ((_INSIDE, saved.inside), (_OUTSIDE, saved.outside))
+    trees_of = ((FILES, saved.inside), (OUTSIDE, saved.outside))
     commit = write_record(
         sink,
         {
@@ -162,7 +160,7 @@ def saved_since(
     inside: dict[bytes, Entry] = {}
     outside: dict[bytes, Entry] = {}
     for _, record in sorted(found, key=lambda pair: -pair[0]):
-        for name, files in ((_INSIDE, inside), (_OUTSIDE, outside)):
+        for name, files in ((FILES, inside), (OUTSIDE, outside)):
             if name in record.entries:
                 files.update(_files(store, record.entries[name][1]))
     return Saved(inside, outside)

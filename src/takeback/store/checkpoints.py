@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from takeback.store.store import Store
 
 FILES = b"files"
-_COVERAGE = b"coverage"
+OUTSIDE = b"outside"
+"""Files outside the workspace that were saved before a tool, by their absolute path."""
+COVERAGE = b"coverage"
 CONVERSATION = b"conversation"
 _LONGEST_COVERAGE = 1 << 28
 
@@ -72,7 +74,7 @@ def write_checkpoint(
         meta["not_held"] = len(coverage.not_held)
         entries = [
             (DIRECTORY, FILES, checkpoint.tree),
-            (0o100644, _COVERAGE, sink.add(BLOB, coverage.encode())),
+            (0o100644, COVERAGE, sink.add(BLOB, coverage.encode())),
         ]
     if conversation is not None:
         entries.append((DIRECTORY, CONVERSATION, conversation))
@@ -83,7 +85,7 @@ def write_checkpoint(
         meta,
         parents=() if parent is None else (parent,),
         time=checkpoint.time,
-        message=_message(checkpoint),
+        message=message_of(checkpoint.kind, checkpoint.id, checkpoint.prompt),
         entries=tuple(entries),
     )
     sink.publish()
@@ -128,9 +130,10 @@ def _newest_tip(store: Store, session: str) -> bytes | None:
     return None if newest is None else newest.commit
 
 
-def _message(checkpoint: Checkpoint) -> str:
-    first_line = (checkpoint.prompt or "").strip().split("\n")[0][:100]
-    return f"{checkpoint.kind} {checkpoint.id}" + (f": {first_line}" if first_line else "")
+def message_of(kind: str, id: str, prompt: str | None) -> str:
+    """Returns the message of a checkpoint's commit, for people who look into the store."""
+    first_line = (prompt or "").strip().split("\n")[0][:100]
+    return f"{kind} {id}" + (f": {first_line}" if first_line else "")
 
 
 def checkpoint_of(record: Record) -> Checkpoint:
@@ -174,10 +177,15 @@ def conversation_tree(record: Record) -> bytes | None:
 
 def read_coverage(store: Store, commit: bytes) -> Coverage:
     """Returns what a checkpoint does not hold; raises StoreDamaged."""
-    entry = read_record(store, commit).entries.get(_COVERAGE)
+    entry = read_record(store, commit).entries.get(COVERAGE)
     if entry is None:
         raise StoreDamaged(f"checkpoint {commit.hex()} does not say what it covers")
+    return decoded_coverage(store, entry[1])
+
+
+def decoded_coverage(store: Store, blob: bytes) -> Coverage:
+    """Returns the coverage that a blob has; raises StoreDamaged."""
     try:
-        return Coverage.decode(store.blob(entry[1], _LONGEST_COVERAGE))
+        return Coverage.decode(store.blob(blob, _LONGEST_COVERAGE))
     except ValueError:
-        raise StoreDamaged(f"the coverage of checkpoint {commit.hex()} is not readable") from None
+        raise StoreDamaged(f"the coverage in {blob.hex()} is not readable") from None

@@ -16,7 +16,7 @@ from takeback.model.snapshot import DIRECTORY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from takeback.ports import ObjectSink
     from takeback.store.store import Store
@@ -54,6 +54,36 @@ def _write_part(sink: ObjectSink, data: bytes) -> bytes:
 def _keep(sink: ObjectSink, kind: int, data: bytes) -> bytes:
     oid = object_id(kind, data)
     return oid if sink.has(oid) else sink.add(kind, data, oid)
+
+
+def with_pieces(
+    store: Store, sink: ObjectSink, tree: bytes, replace: Callable[[bytes, bytes, bytes], bytes]
+) -> bytes:
+    """Returns the tree of the same conversation with other pieces of the same sizes.
+
+    ``replace`` gets the id of the piece before one, its own and that of the piece after it, an
+    empty one where there is none, and returns the id of what stands in its place.
+    """
+    parts = store.tree(tree)
+    made = [(mode, name, _part_with(store, sink, part, replace)) for mode, name, part in parts]
+    return tree if made == parts else sink.add(TREE, encode_tree(made))
+
+
+def _part_with(
+    store: Store, sink: ObjectSink, part: bytes, replace: Callable[[bytes, bytes, bytes], bytes]
+) -> bytes:
+    groups = [(mode, name, store.tree(group)) for mode, name, group in store.tree(part)]
+    pieces = [oid for _, _, group in groups for _, _, oid in group]
+    around = zip((b"", *pieces), pieces, (*pieces[1:], b""), strict=False)
+    made = [replace(*three) for three in around]
+    if made == pieces:
+        return part
+    left = iter(made)
+    anew = [
+        (mode, name, sink.add(TREE, encode_tree([(m, n, next(left)) for m, n, _ in group])))
+        for mode, name, group in groups
+    ]
+    return sink.add(TREE, encode_tree(anew))
 
 
 def read_conversation(store: Store, tree: bytes) -> tuple[bytes, ...]:

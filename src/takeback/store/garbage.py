@@ -80,7 +80,7 @@ def collect(
             copied = sink.publish()  # with the very name of an old one, if it holds the same
             Trust(store).retire(locked, [name for name in old if name not in copied], new)
             remove_retired(locked)
-            _forget_garbage(locked)
+            forget_garbage(locked)
             store.reopen_packs()
             return Collected(size, sum(pack_sizes(store, store.pack_names()).values()))
 
@@ -117,7 +117,8 @@ def has_garbage(store: Store) -> bool:
     return os.path.exists(store.path(_NOTE))
 
 
-def _forget_garbage(locked: Locked) -> None:
+def forget_garbage(locked: Locked) -> None:
+    """Notes that packing anew is done."""
     try:
         durable.unlink(locked.store.path(_NOTE))
     except FileNotFoundError:

@@ -10,8 +10,10 @@ gets it as an argument.
 
 from __future__ import annotations
 
+import os
+
 from takeback import durable
-from takeback.errors import StoreDamaged
+from takeback.errors import StoreDamaged, WriteFailed
 from takeback.git.objects import BLOB, object_id
 from takeback.store import namespace
 from takeback.store.machine import machine_of
@@ -114,7 +116,22 @@ class Locking:
 
     def __enter__(self) -> Locked:
         self._store.lock.acquire(self._holder, wait=self._wait)
+        if os.path.exists(self._store.path("purge")):
+            self._finish_purge()
         return self._locked
+
+    def _finish_purge(self) -> None:
+        """Finishes a purge that was interrupted: nothing may be added to what is about to go."""
+        from takeback.store import purge
+
+        try:
+            purge.finish(self._locked)
+        except OSError as error:
+            self._store.lock.release()
+            raise WriteFailed.of("finishing an interrupted purge", error) from error
+        except BaseException:
+            self._store.lock.release()
+            raise
 
     def __exit__(self, *exc: object) -> None:
         self._locked.end()

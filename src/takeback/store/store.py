@@ -50,7 +50,7 @@ class Store:
         self.lock = Lock(
             os.path.join(location.directory, "lock"), lambda: locations.locks_above(location)
         )
-        self._environ = environ
+        self.environ = environ
         self._machine: MachineId | None = None
         self._git: Git | None = None
         self._trees: dict[bytes, list[tuple[int, bytes, bytes]]] = {}
@@ -140,7 +140,7 @@ class Store:
         from takeback.paths import recorded_git
 
         return find_git(
-            self._environ,
+            self.environ,
             recorded=recorded_git(self.location.home),
             is_workspace=self.is_workspace,
         )

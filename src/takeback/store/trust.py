@@ -125,6 +125,10 @@ class Trust:
                 found[pack] = "it does not have the size that was written"
         return found
 
+    def packs(self) -> list[str]:
+        """Returns every pack that the table names, in whatever state."""
+        return [*self._packs]
+
     def retired(self) -> list[str]:
         """Returns the packs that are to be removed."""
         return [pack for pack, (state, _) in self._packs.items() if state == RETIRED]

@@ -18,7 +18,7 @@ import time
 
 from takeback.git.objects import EMPTY_TREE, TREE, encode_tree, object_id
 from takeback.model.coverage import IGNORED, UNREADABLE, Coverage, NotHeld
-from takeback.model.snapshot import Entry, entry_mode
+from takeback.model.snapshot import SANDBOX, Entry, entry_mode
 from takeback.model.value import Value
 from takeback.worktree.belief import Belief
 from takeback.worktree.detect import changed_directories
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 _LOOKS = 5
 """How often a directory that keeps changing is listed before it is reported as unstable."""
-_SANDBOX = frozenset((b".agents", b".aws", b".codex"))
-"""What Codex makes and removes around each command. If empty, they are left out of a snapshot."""
 
 
 class Scanned(Value):
@@ -197,7 +195,7 @@ class Scan:
         entries += [
             (mode, name, oid)
             for name, (mode, oid) in directory.subs.items()
-            if oid != EMPTY_TREE or name not in _SANDBOX
+            if oid != EMPTY_TREE or name not in SANDBOX
         ]
         data = encode_tree(entries)
         oid = object_id(TREE, data)

@@ -1,0 +1,81 @@
+"""Traced: where a secret is in a store, and what it consists of."""
+
+from __future__ import annotations
+
+from takeback.model.needles import LARGEST, LEAST, Needles
+from takeback.model.secret import Secret
+from takeback.model.value import Value
+from takeback.ops.transcript import read_now
+from takeback.store.namespace import SESSIONS
+from takeback.store.records import read_record
+from takeback.store.traces import Traces, all_records
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from takeback.store.records import Record
+    from takeback.store.store import Store
+
+
+class Traced(Value):
+    """Where a secret is in one store.
+
+    ``others`` has the paths of each other content of its snapshots, ``copies`` the paths at which
+    the same content lies, ``transcripts`` the agents' own files that quote it.
+    """
+
+    secret: Secret
+    outside: frozenset[bytes]
+    versions: int
+    checkpoints: int
+    others: Mapping[bytes, list[bytes]]
+    copies: tuple[bytes, ...]
+    transcripts: tuple[str, ...]
+
+
+def trace(store: Store, wanted: Callable[[bytes, bytes], bool]) -> Traced:
+    """Looks for paths and contents in all that is kept, and reads what they hold."""
+    records = all_records(store)
+    traces = Traces(store, records, wanted)
+    ids = {oid for at in (*traces.versions.values(), *traces.outside.values()) for oid in at}
+    contents = {oid: store.blob(oid) for oid in sorted(ids) if store.packs.size_of(oid) <= LARGEST}
+    telling = {oid for oid in ids if oid not in contents or len(contents[oid].strip()) >= LEAST}
+    needles = Needles.of(contents.values())
+    return Traced(
+        Secret(frozenset(traces.versions), frozenset(telling), needles),
+        frozenset(traces.outside),
+        len(ids),
+        traces.checkpoints,
+        {oid: paths for oid, paths in traces.others.items() if oid not in telling},
+        tuple(sorted({path for oid in telling for path in traces.others.get(oid, ())})),
+        tuple(_quoting_transcripts(store, needles)),
+    )
+
+
+def trace_elsewhere(store: Store, secret: Secret) -> Traced:
+    """Looks for a secret of another store: where one of its contents was, all versions go."""
+    found = trace(store, lambda path, oid: oid in secret.contents)
+    paths = found.secret.paths
+    found = trace(store, lambda path, oid: path in paths or oid in secret.contents)
+    mine = found.secret
+    return found.replace(
+        secret=mine.replace(
+            contents=mine.contents | secret.contents, needles=mine.needles | secret.needles
+        )
+    )
+
+
+def newest_records(store: Store) -> Iterator[Record]:
+    for tip in store.refs.list(SESSIONS).values():
+        yield read_record(store, tip)
+
+
+def _quoting_transcripts(store: Store, needles: Needles) -> Iterator[str]:
+    """Yields the agents' own transcripts that are there and quote it: they are not ours."""
+    told = (record.meta.get("transcript") for record in newest_records(store))
+    paths = {path for parts in told for path, _ in parts or () if path}
+    for path in sorted(paths):
+        data = read_now(path)
+        if data is not None and needles.are_in(data):
+            yield path

@@ -1,0 +1,138 @@
+"""Proof: every object and every other file of a store is searched for some bytes."""
+
+from __future__ import annotations
+
+import os
+
+from takeback.errors import StoreDamaged
+from takeback.model.value import Value
+from takeback.store.kept_files import OBJECTS, SEARCHED_AT_HOME
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator
+
+    from takeback.store.store import Store
+
+_PIECE = 1 << 20
+
+
+class Searched(Value):
+    """What was searched, and what of it holds one of the texts: objects by their id, and files.
+
+    ``count`` objects were read, ``size`` bytes in all. ``unread`` are objects that cannot be read
+    back, and so cannot be vouched for.
+    """
+
+    count: int
+    size: int
+    objects: frozenset[bytes]
+    files: tuple[str, ...]
+    unread: tuple[str, ...]
+
+
+class Search:
+    """Looks for texts; what lies across the pieces in which something is read is found too."""
+
+    def __init__(self, store: Store, texts: Iterable[bytes]) -> None:
+        self._store = store
+        self._texts = tuple(texts)
+        self._reach = max(map(len, self._texts), default=1) - 1
+        self._bytes = 0
+
+    def run(self, progress: Callable[[int, int], None] | None = None) -> Searched:
+        """Searches everything: each object inflated, each other file as it is."""
+        ids = [*dict.fromkeys(_objects(self._store))]
+        found, unread = set(), []
+        for number, oid in enumerate(ids):
+            try:
+                if self.is_in_object(oid):
+                    found.add(oid)
+            except StoreDamaged:
+                unread.append(oid.hex())
+            if progress is not None:
+                progress(number, len(ids))
+        files = [path for path in _files(self._store) if self.is_in_file(path)]
+        return Searched(len(ids), self._bytes, frozenset(found), tuple(files), tuple(unread))
+
+    def is_in_object(self, oid: bytes) -> bool:
+        """Tells whether an object holds one of the texts; raises StoreDamaged."""
+        window = _Window(self._texts, self._reach)
+        self._bytes += self._store.packs.open_stream(oid, window.take)
+        return window.found
+
+    def is_in_file(self, path: str) -> bool:
+        """Tells whether a file holds one of the texts; one that is gone does not."""
+        window = _Window(self._texts, self._reach)
+        try:
+            with open(path, "rb") as file:
+                while piece := file.read(_PIECE):
+                    self._bytes += len(piece)
+                    window.take(piece)
+        except FileNotFoundError:
+            return False
+        return window.found
+
+
+class _Window:
+    """Takes bytes piece by piece and remembers the end of what it has seen."""
+
+    def __init__(self, texts: Collection[bytes], reach: int) -> None:
+        self._texts = texts
+        self._reach = reach
+        self._end = b""
+        self.found = False
+
+    def take(self, piece: bytes) -> None:
+        if self.found:
+            return
+        data = self._end + piece
+        self.found = any(text in data for text in self._texts)
+        self._end = data[-self._reach :] if self._reach else b""
+
+
+def _objects(store: Store) -> Iterator[bytes]:
+    for pack in store.pack_names():
+        yield from store.packs.iterate(pack)
+    objects = os.path.join(store.git_dir, "objects")
+    for folder in os.listdir(objects):
+        if len(folder) == 2:
+            for name in os.listdir(os.path.join(objects, folder)):
+                try:
+                    yield bytes.fromhex(folder + name)
+                except ValueError:  # what git was writing when it was killed
+                    continue
+
+
+def _files(store: Store) -> Iterator[str]:
+    """Yields every file but packs and objects."""
+    objects = os.path.join(store.git_dir, "objects")
+    for folder, folders, names in os.walk(store.directory):
+        if folder == objects:
+            folders[:] = [name for name in folders if name == "info"]
+        yield from (os.path.join(folder, name) for name in names)
+    yield from files_at_home(store)
+
+
+def files_at_home(store: Store) -> Iterator[str]:
+    """Yields the files beside the stores that may quote what is in one of them."""
+    for name in SEARCHED_AT_HOME:
+        path = os.path.join(store.location.home, name)
+        if os.path.isdir(path):
+            yield from (os.path.join(path, one) for one in sorted(os.listdir(path)))
+        elif os.path.exists(path):
+            yield path
+
+
+def other_files(store: Store, besides: Collection[str]) -> Iterator[str]:
+    """Yields the files of a store by their path in it, except for some names right in it."""
+    for name in sorted(os.listdir(store.directory)):
+        if name in besides or name in OBJECTS:
+            continue
+        path = os.path.join(store.directory, name)
+        if not os.path.isdir(path):
+            yield name
+            continue
+        for folder, _, names in os.walk(path):
+            inside = os.path.relpath(folder, store.directory)
+            yield from (os.path.join(inside, one) for one in sorted(names))
