@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.cli import Cli
-from tests.support.git import git
+from tests.support.git import new_repository
 from tests.support.lanes import SLOW
 from tests.support.sealed import end_standby, sealed_environment
 
@@ -77,7 +77,7 @@ def workspace(tmp_path: Path) -> Path:
     """A fresh directory with an empty git repository on branch main."""
     directory = tmp_path / "workspace"
     directory.mkdir()
-    git(directory, "init", "--quiet", "--initial-branch=main")
+    new_repository(directory)
     return directory
 
 

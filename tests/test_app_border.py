@@ -71,23 +71,45 @@ def records_garbled(tb: Takeback) -> None:
         Path(tb.store_directory, name).write_bytes(b"\xff" * 100)
 
 
-@pytest.mark.parametrize("number", range(len(CALLS)))
-@pytest.mark.parametrize(
-    "break_it", [store_gone, store_a_file, objects_gone, workspace_gone, records_garbled]
-)
-def test_only_errors_of_ours_come_out(
-    tb: Takeback, number: int, break_it: Callable[[Takeback], None]
+def only_ours_comes_out(
+    tb: Takeback, number: int, checkpoint: Checkpoint, break_it: Callable[[Takeback], None]
 ) -> None:
-    [entry] = tb.checkpoints()
     (Path(os.fsdecode(tb.root)) / "a").write_text("2\n")
     break_it(tb)
     said: TakebackError | None = None
     try:
-        CALLS[number](tb, entry.checkpoint)
+        CALLS[number](tb, checkpoint)
     except TakebackError as error:
         said = error
-    assert not isinstance(said, Bug), said
-    assert said is None or said.message
+    assert not isinstance(said, Bug), (number, said)
+    assert said is None or said.message, number
+
+
+@pytest.mark.parametrize("break_it", [store_gone, store_a_file, objects_gone, records_garbled])
+def test_only_errors_of_ours_come_out(
+    tb: Takeback, workspace: Path, tmp_path: Path, break_it: Callable[[Takeback], None]
+) -> None:
+    [entry] = tb.checkpoints()
+    store, whole = Path(tb.store_directory), tmp_path / "whole"
+    shutil.copytree(store, whole, symlinks=True)
+    for number in range(len(CALLS)):
+        with Takeback.open(workspace) as again:
+            only_ours_comes_out(again, number, entry.checkpoint, break_it)
+        if store.is_dir():
+            shutil.rmtree(store)
+        else:
+            store.unlink(missing_ok=True)
+        shutil.copytree(whole, store, symlinks=True)
+
+
+def test_only_errors_of_ours_come_out_where_the_workspace_is_gone(tmp_path: Path) -> None:
+    for number in range(len(CALLS)):
+        workspace = tmp_path / f"workspace{number}"
+        workspace.mkdir()
+        (workspace / "a").write_text("1\n")
+        with Takeback.open(workspace) as tb:
+            made = tb.checkpoint("first").checkpoint
+            only_ours_comes_out(tb, number, made, workspace_gone)
 
 
 @pytest.mark.parametrize("home", ["relative", "/dev/null/x", "/proc/nowhere", "\udcff/x"])
@@ -168,3 +190,12 @@ def test_what_is_guarded_raises_errors_of_ours_only() -> None:
     with pytest.raises(TypeError):  # the caller's own mistake
         one.fails()  # type: ignore[call-arg]
     assert Guarded.fails.__doc__ == "Raises what it is given."
+
+
+def test_closed_twice_it_closes_no_descriptor_of_others(workspace: Path) -> None:
+    tb = Takeback.open(workspace)
+    tb.close()
+    theirs = [os.open(workspace, os.O_RDONLY) for _ in range(20)]  # those numbers are free again
+    tb.close()
+    for fd in theirs:
+        os.close(fd)  # raises if it is closed

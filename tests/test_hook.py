@@ -89,6 +89,7 @@ def test_a_prompt_imports_exactly_this(modules: list[str]) -> None:
     assert modules == GOLDEN
 
 
+@pytest.mark.slow
 def test_with_settings_a_prompt_imports_no_more(workspace: Path, cli: Cli) -> None:
     """What was read of them is kept: TOML is parsed when a file has changed, not at each event."""
     write_files(workspace, {"a": b"x"})
@@ -256,6 +257,7 @@ def test_a_late_event_keeps_the_transcript_of_its_moment(cli: Cli, workspace: Pa
     assert cli.ok("cat", "turn:1", "--conversation").stdout == "before\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", ["0.05", "0.0001"])
 def test_a_first_capture_that_does_not_fit_is_finished_in_the_background(
     cli: Cli, workspace: Path, limit: str

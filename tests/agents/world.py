@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.agents.scripted_model import ScriptedModel
 from tests.support.cli import Cli
-from tests.support.git import git
+from tests.support.git import git, new_repository
 
 _SECONDS = 120
 
@@ -71,7 +71,7 @@ class World:
 def fill(repo: Path) -> None:
     """Makes a small project with the things that are easily lost: bytes, modes, links."""
     repo.mkdir()
-    git(repo, "init", "--quiet", "--initial-branch=main")
+    new_repository(repo)
     (repo / "keep.txt").write_text("original\n")
     (repo / "doomed.bin").write_bytes(bytes(range(256)))
     (repo / "run.sh").write_text("#!/bin/sh\n")

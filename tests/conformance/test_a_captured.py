@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli import Cli
-from tests.support.git import git
+from tests.support.git import git, new_repository
 from tests.support.journey import (
     checkpoint,
     comes_back,
@@ -442,7 +442,7 @@ def _longer_than_a_path_may_be(cli: Cli, workspace: Path) -> None:
 
 def _nested_repository(path: Path, *, commits: bool) -> None:
     path.mkdir(parents=True)
-    git(path, "init", "--quiet", "--initial-branch=main")
+    new_repository(path)
     write_files(path, {"tracked.txt": b"tracked there\n", "deep/file.txt": b"deep\n"})
     if commits:
         commit_all(path)

@@ -29,7 +29,7 @@ from takeback.stdio.server import StdioServer
 from takeback.tui.picker import PickerApp
 from tests.support.cli import Cli
 from tests.support.engine import TestClock
-from tests.support.git import git
+from tests.support.git import new_repository
 from tests.support.hostile import HOSTILE, STEERING, raw
 from tests.tui.stage import screen_text
 from tests.tui.world import open_app, play
@@ -50,7 +50,7 @@ def place(tmp_path: Path) -> Path:
     """A workspace whose own path is hostile too, and the branch that is checked out."""
     place = tmp_path / "w\x1b]0;PWN\x07\u202e"
     place.mkdir()
-    git(place, "init", "--quiet", "--initial-branch=main")
+    new_repository(place)
     (place / ".git" / "HEAD").write_bytes(b"ref: refs/heads/x\x1b]0;PWN\x07\xe2\x80\xae\n")
     return place
 

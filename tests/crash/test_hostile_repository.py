@@ -19,7 +19,7 @@ import pytest
 from takeback import Takeback
 from takeback.store.store import MOST_PACKS
 from tests.support.cli import Cli
-from tests.support.git import git
+from tests.support.git import git, new_repository
 from tests.support.lanes import cases
 from tests.support.trees import differences, git_state, tree_state
 
@@ -41,7 +41,7 @@ class Project:
         (self.root / "a.txt").write_bytes(b"one\r\n")
         (self.root / "b.bin").write_bytes(b"\0\1\2")
         (self.root / "sub" / "c.txt").write_bytes(b"deep\n")
-        git(self.root, "init", "--quiet", "--initial-branch=main")
+        new_repository(self.root)
         git(self.root, "add", ".")
         git(self.root, "commit", "--quiet", "-m", "first")
 

@@ -200,16 +200,18 @@ def test_abort_after_finish_keeps_the_pack(git: Git):
     assert sorted(os.listdir(pack_dir(git))) == [f"{name}.idx", f"{name}.pack"]
 
 
-@pytest.mark.parametrize("size", [100, 9 << 20])
+@pytest.mark.parametrize("size", [100, pytest.param(9 << 20, marks=pytest.mark.slow)])
 def test_a_full_disk_at_any_step_shows_no_pack_and_leaves_nothing(
     git: Git, monkeypatch: pytest.MonkeyPatch, size: int
 ):
+    data = noise(size)
+    oid = object_id(BLOB, data)
     for number in range(1, 30):
         faults = FailAt(number)
         monkeypatch.setattr(durable, "faults", faults)
         writer = PackWriter(pack_dir(git))
         try:
-            writer.add(BLOB, noise(size))
+            writer.add(BLOB, data)
             writer.finish()
         except OSError:
             pass
@@ -223,7 +225,7 @@ def test_a_full_disk_at_any_step_shows_no_pack_and_leaves_nothing(
         assert left in (set(), {"pack"}, {"pack", "idx"})
         assert not [n for n in os.listdir(pack_dir(git)) if n.startswith(pack.TEMPORARY)]
         if "idx" not in left:
-            assert not Packs(f"{git.git_dir}/objects").has(object_id(BLOB, noise(size)))
+            assert not Packs(f"{git.git_dir}/objects").has(oid)
         for name in os.listdir(pack_dir(git)):
             os.unlink(f"{pack_dir(git)}/{name}")
     assert number > 8

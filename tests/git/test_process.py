@@ -116,6 +116,7 @@ def test_unread_input_is_no_failure(git: Git):
     assert git.run(["version"], stdin=bytes(1 << 20)).startswith(b"git version")
 
 
+@pytest.mark.slow
 def test_a_hanging_git_and_its_children_are_ended_at_the_limit(tmp_path: Path, spawned: list[int]):
     alive = tmp_path / "alive"
     program = script(tmp_path / "git", f"(sleep 3; touch {alive}) & sleep 30")

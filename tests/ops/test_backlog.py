@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from takeback.ledger import gaps
-from takeback.ledger.file import IN_MEMORY
+from takeback.ledger.file import IN_MEMORY, remove
 from takeback.ledger.ledger import Ledger
 from takeback.model.event import EDIT, AgentEvent, ToolCall
 from takeback.model.policy import Overrides
@@ -72,12 +72,12 @@ def at_once(context: Context) -> list[str]:
     return dump_of(context, ledger)
 
 
-@pytest.mark.parametrize("size", [1, 2, 7, 30])
-def test_batches_of_any_size_come_to_the_same_ledger(played: Context, size: int) -> None:
-    ledger = Ledger(IN_MEMORY)
-    catch_up(played.store, ledger, Heard(), batch=size)
-    assert len(ledger.checkpoints()) > 50
-    assert dump_of(played, ledger) == at_once(played)
+def test_batches_of_any_size_come_to_the_same_ledger(played: Context) -> None:
+    for size in (1, 2, 7, 30):
+        ledger = Ledger(IN_MEMORY)
+        catch_up(played.store, ledger, Heard(), batch=size)
+        assert len(ledger.checkpoints()) > 50
+        assert dump_of(played, ledger) == at_once(played), size
 
 
 class EndsAfter(Ledger):
@@ -92,8 +92,13 @@ class EndsAfter(Ledger):
             raise Killed
 
 
-@pytest.mark.parametrize("commits", [1, 2, 4, 7])
-def test_what_was_killed_between_two_batches_goes_on_there(played: Context, commits: int) -> None:
+def test_what_was_killed_between_two_batches_goes_on_there(played: Context) -> None:
+    for commits in (1, 2, 4, 7):
+        remove(played.store.path("ledger.db"))
+        kill_and_go_on(played, commits)
+
+
+def kill_and_go_on(played: Context, commits: int) -> None:
     path = played.store.path("ledger.db")
     ledger = EndsAfter(path)
     ledger.left = commits
@@ -133,12 +138,13 @@ class Overtaken(Ledger):
             ledger.close()
 
 
-@pytest.mark.parametrize("anew", [0, 9])
-def test_two_that_catch_up_at_once_come_to_the_same_ledger(played: Context, anew: int) -> None:
-    ledger = Overtaken(played.store.path("ledger.db"))
-    ledger.other, ledger.batches = played, anew
-    catch_up(played.store, ledger, Heard(), batch=5)
-    assert dump_of(played, ledger) == at_once(played)
+def test_two_that_catch_up_at_once_come_to_the_same_ledger(played: Context) -> None:
+    for anew in (0, 9):
+        remove(played.store.path("ledger.db"))
+        ledger = Overtaken(played.store.path("ledger.db"))
+        ledger.other, ledger.batches = played, anew
+        catch_up(played.store, ledger, Heard(), batch=5)
+        assert dump_of(played, ledger) == at_once(played), anew
 
 
 def test_numbers_that_were_given_twice_stay_in_one_batch(played: Context) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from takeback.errors import LedgerUnwritable
+from takeback.ledger import file
 from takeback.ledger import sessions as questions
 from takeback.ledger.ledger import Ledger
 from takeback.model import event as events
@@ -186,8 +187,11 @@ def test_where_no_ledger_can_be_written_the_command_does_without(
     again.close()
 
 
-def test_a_disk_that_takes_no_more_is_no_reason_to_fail(context: Context, ledger: Ledger) -> None:
+def test_a_disk_that_takes_no_more_is_no_reason_to_fail(
+    context: Context, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Between two questions the disk fills up; or another process keeps the ledger to itself."""
+    monkeypatch.setattr(file, "PATIENCE", 0.2)
     before = ids(ledger)
     ledger.close()
     index = Index(context.store, context.reporter)

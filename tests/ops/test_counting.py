@@ -50,6 +50,7 @@ def shuffle(root: Path, seed: int) -> None:
 SLOW = [(b"slow1", None, None), (b"slow2", None, None), (b"slow3", None, None)]
 
 
+@pytest.mark.slow
 def test_lines_in_another_order_take_no_counts_from_the_other_checkpoints(
     workspace: Path, context: Context, ledger: Ledger
 ) -> None:

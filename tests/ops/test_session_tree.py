@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import pytest
+
 from takeback import Takeback
 from takeback.ops.sessions import Node
 from takeback.words import documents
@@ -27,6 +29,7 @@ def test_a_session_stands_below_the_turn_that_it_was_cut_from(workspace: Path) -
         assert one.children == ()
 
 
+@pytest.mark.slow
 def test_who_takes_itself_back_all_day_has_a_tree_that_can_be_read(workspace: Path) -> None:
     """Each session is cut from the one before: nobody could read, or parse, so deep a tree."""
     with Takeback.open(workspace) as tb:

@@ -208,6 +208,7 @@ def test_combining_alarms_no_capture(workspace: Path, context: Context) -> None:
     assert log.read(context.store) == []
 
 
+@pytest.mark.slow
 def test_a_capture_finds_everything_wherever_combining_was_killed(tmp_path: Path) -> None:
     """Killed for real before each durable step, then a capture, then the combining again."""
     killed = 0
@@ -251,6 +252,7 @@ def _combine(directory: str) -> None:
     store.close()
 
 
+@pytest.mark.slow
 def test_combining_beside_captures_of_another_process_alarms_nobody(
     workspace: Path, context: Context
 ) -> None:

@@ -17,7 +17,7 @@ from takeback.app.engine import Engine
 from takeback.model import event as events
 from takeback.model.event import EDIT, ToolCall
 from tests.support.engine import NOON, TestClock
-from tests.support.git import git
+from tests.support.git import new_repository
 from tests.support.removal import remove_tree
 from tests.tui.world import CART, DAY, FASTER, HOUR, LOGIN, MINUTE, SIGNED, Agent, change
 
@@ -60,7 +60,7 @@ def shop() -> Iterator[Path]:
     """Gives a directory that Claude Code has worked in for a day, and deletes it afterwards."""
     root = Path(tempfile.mkdtemp(prefix="shop-", dir="/tmp"))
     try:
-        git(root, "init", "--quiet", "--initial-branch=main")
+        new_repository(root)
         _tell(root)
         yield root
     finally:

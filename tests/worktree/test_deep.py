@@ -58,6 +58,7 @@ def apply(fd: int, *units: Unit) -> None:
     assert applied.left_alone == ()
 
 
+@pytest.mark.slow
 def test_it_is_written_displaced_and_removed(fd: int, root: Path) -> None:
     apply(fd, Unit(0, b"d", None, FOLDER, inside_new=INSIDE))
     assert ondisk.matches(fd, b"d", FOLDER, INSIDE)
@@ -69,6 +70,7 @@ def test_it_is_written_displaced_and_removed(fd: int, root: Path) -> None:
         assert len(os.listdir("/proc/self/fd")) == before
 
 
+@pytest.mark.slow
 def test_a_file_at_its_bottom_is_replaced_and_deleted(fd: int) -> None:
     make_deep(fd)
     old = file_entry(b"bottom")

@@ -96,6 +96,7 @@ def test_after_an_edit_only_that_file_is_opened(root: Path, scanner: Scanner) ->
     assert scanner.asked == [b"sub/new"]
 
 
+@pytest.mark.slow
 @linux
 def test_a_file_too_young_to_be_believed_is_read_once_more_and_then_no_more(
     workspace: Path, scanner: Scanner

@@ -80,6 +80,7 @@ def test_what_it_is_sure_of_git_confirms(
         by_git.close()
 
 
+@pytest.mark.slow
 @given(root=files, below=files, asked=st.lists(paths, min_size=1, max_size=6))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_the_verdict_is_the_same_however_many_names_are_asked(

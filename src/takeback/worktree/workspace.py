@@ -29,7 +29,10 @@ class Workspace:
             ) from None
 
     def close(self) -> None:
-        os.close(self.fd)
+        """Closes the descriptor; once more does nothing, as the number may be another's by then."""
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
 
     def relative(self, path: bytes, *, base: bytes) -> bytes:
         """Returns a path that a user gave, relative to the root; raises ValueError if outside.
