@@ -7,11 +7,20 @@ from pathlib import Path
 import pytest
 
 from takeback import durable
+from takeback.git.objects import TREE, encode_tree
 from takeback.ops.context import Context
 from takeback.store.operations import read_operations, write_operation
 from takeback.store.sink import PackSink
 from tests.store.test_operations import FIRST
-from tests.support.engine import KillAt, Killed, checkpoint, clock_of, garble, under_lock
+from tests.support.engine import (
+    KillAt,
+    Killed,
+    checkpoint,
+    clock_of,
+    garble,
+    packing,
+    under_lock,
+)
 
 
 def sequence_file(context: Context) -> Path:
@@ -82,3 +91,23 @@ def test_a_kill_leaves_a_gap_and_gives_no_number_twice(
                 next_sequence(context)
         numbers.append(next_sequence(context))
     assert numbers == sorted(set(numbers))
+
+
+def test_what_is_remembered_of_directories_is_bounded_by_their_length(context: Context) -> None:
+    """A thousand versions of a directory of ten thousand files would be a gigabyte."""
+    with packing(context) as sink:
+        ids = [
+            sink.add(
+                TREE,
+                encode_tree(
+                    [(0o100644, b"%05d-%d" % (n, version), bytes(20)) for n in range(5_000)]
+                ),
+            )
+            for version in range(60)
+        ]
+        sink.publish()
+    for oid in (*ids, ids[-1]):
+        assert len(context.store.tree(oid)) == 5_000
+    remembered = context.store._trees
+    assert ids[-1] in remembered
+    assert sum(map(len, remembered.values())) <= 200_000

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 FORMAT = 2
 MOST_PACKS = 50
 """With more packs than this, reading slows down, and they are combined."""
-_TREES_KEPT = 4096
+_ENTRIES_KEPT = 200_000
+"""So many entries of trees are remembered: about 40 MB, however long the directories are."""
 _FEW = 20
 
 
@@ -54,6 +55,7 @@ class Store:
         self._machine: MachineId | None = None
         self._git: Git | None = None
         self._trees: dict[bytes, list[tuple[int, bytes, bytes]]] = {}
+        self._entries = 0
 
     @classmethod
     def open(cls, location: StoreLocation, environ: Mapping[str, str]) -> Store:
@@ -224,8 +226,10 @@ class Store:
         known = self._trees.get(oid)
         if known is None:
             known = decode_tree(self._read(oid, TREE, LONGEST[TREE]))
-            if len(self._trees) >= _TREES_KEPT:
+            self._entries += len(known) + 1
+            if self._entries > _ENTRIES_KEPT:
                 self._trees.clear()
+                self._entries = len(known) + 1
             self._trees[oid] = known
         return known
 
