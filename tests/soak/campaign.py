@@ -199,7 +199,7 @@ class Campaign:
             self._changed(edit())  # a person's own
         if self._chance.random() < 0.01:
             self._travels.count("killed in the background", self._background.kill())
-        elif self._chance.random() < 0.7:  # else the next turn begins beside what still runs
+        elif self._chance.random() < 0.2:  # else the next turn begins beside what still runs
             self._background.wait()
         self._travels.perhaps(self._size.often)
 
