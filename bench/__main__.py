@@ -37,6 +37,7 @@ def main() -> None:
     parser.add_argument("--picker", action="store_true", help="only how fast the picker opens")
     parser.add_argument("--commands", action="store_true", help="only what people type most")
     parser.add_argument("--soak", type=int, default=0, help="only so many turns, in months")
+    parser.add_argument("--disk", action="store_true", help="only what maintenance gains; 15 GB")
     parser.add_argument("--json", type=Path, default=Path("build/bench.json"))
     options = parser.parse_args()
     results: dict[str, Any] = {"python": sys.version.split()[0], "sizes": {}}
@@ -50,6 +51,12 @@ def main() -> None:
         from bench.picker import measure_picker  # opens a pseudo-terminal
 
         results["picker"] = measure_picker(options.rounds or 7)
+        _write(options.json, results)
+        return
+    if options.disk:
+        from bench.disk import measure_disk  # takes 15 GB for a while
+
+        results["disk"] = measure_disk(turns=20, tree_turns=200)
         _write(options.json, results)
         return
     if options.commands:

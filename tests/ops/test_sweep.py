@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from takeback.app.engine import Engine
 from takeback.git.pack import TEMPORARY
 from takeback.ops import sweep as module
+from takeback.ops.finding import BROKEN
 from takeback.ops.sweep import is_outgrown, sweep
 from takeback.ops.upkeep import Upkeep
 from takeback.store.garbage import has_garbage, note_garbage
@@ -78,7 +80,20 @@ def test_a_disk_without_room_stops_the_packing_and_nothing_else(workspace: Path)
         assert made is not None
         assert made.dropped, "what is to go goes"
         assert has_garbage(store), "and its space later"
-        tight = tb._context.policy.replace(disk_floor=1 << 60)
-        short = module.maintenance_shortage(store, tight.max_bytes, tight.disk_floor)
-        assert short is not None
-        assert "MB are free" in short
+        tb._context = tb._context.replace(policy=tb._context.policy.replace(disk_floor=1 << 60))
+        [warning] = [one for one in tb.status().warnings if one.about == "maintenance"]
+        assert re.search(r"may need \d+ MB for a while, and only \d+ MB are free", warning.message)
+
+
+def test_doctor_goes_on_where_packs_cannot_be_combined(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Engine.open(workspace) as tb:
+        for number in range(3):
+            (workspace / "a").write_text(str(number))
+            tb.checkpoint()
+        monkeypatch.setattr("takeback.store.store.MOST_PACKS", 1)
+        tb._context = tb._context.replace(policy=tb._context.policy.replace(disk_floor=1 << 60))
+        [found] = [one for one in tb.doctor(fix=True) if one.about == "packs"]
+        assert found.state == BROKEN
+        assert "MB are free" in found.message

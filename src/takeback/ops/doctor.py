@@ -9,15 +9,25 @@ from __future__ import annotations
 import os
 
 from takeback import durable
-from takeback.errors import Command, GitUnusable, InUse, StoreDamaged, TakebackError
+from takeback.errors import (
+    Command,
+    GitFailed,
+    GitUnusable,
+    InUse,
+    StoreDamaged,
+    TakebackError,
+    WriteFailed,
+)
 from takeback.git.process import check_version
 from takeback.model.path_text import to_text
 from takeback.ops import cures
 from takeback.ops.earlier import earlier
+from takeback.ops.failures import Translated
 from takeback.ops.finding import BROKEN, FIX, MENDED, OFFER, OK, Finding
 from takeback.ops.inspection import WHO_LOST, inspect, inspect_packs
 from takeback.ops.leftovers import Leftovers
 from takeback.ops.room import advice, room_at
+from takeback.ops.sweep import maintenance_shortage
 from takeback.paths import takeback_home
 from takeback.store import failures, maintenance
 from takeback.store.checksum import reads_whole
@@ -138,6 +148,9 @@ def _disk(context: Context) -> Finding:
         return Finding("disk", BROKEN, room.lacks, advice())
     if room.is_nearly_full:
         return Finding("disk", OFFER, f"it is nearly full: {room}", advice())
+    short = maintenance_shortage(context.store, context.policy.max_bytes, context.policy.disk_floor)
+    if short is not None:
+        return Finding("disk", BROKEN, short, advice())
     return Finding("disk", OK, str(room))
 
 
@@ -203,7 +216,11 @@ def _packs(context: Context, named: set[str], *, fix: bool) -> Finding:
     if not fix:
         combine = ("combine them now: ", Command("doctor", "--fix"))
         return Finding("packs", OFFER, f"{count} packs are many, which slows reading", combine)
-    done = maintenance.combine_packs(context.store, disk_floor=context.policy.disk_floor)
+    try:
+        with Translated("combining packs"):
+            done = maintenance.combine_packs(context.store, disk_floor=context.policy.disk_floor)
+    except (WriteFailed, GitFailed) as error:
+        return Finding("packs", BROKEN, f"{count} packs are many; {error.message}", error.hint)
     now = len(context.store.pack_names())
     how = f"{count} packs combined into {now}" if done else "another process combines packs"
     return Finding("packs", MENDED, how)

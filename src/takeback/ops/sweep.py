@@ -18,6 +18,7 @@ from __future__ import annotations
 from takeback.errors import WriteFailed
 from takeback.model.value import Value
 from takeback.ops.catch_up import Index
+from takeback.ops.failures import Translated
 from takeback.ops.handed_out import HandedOut
 from takeback.ops.leftovers import Leftovers
 from takeback.ops.prune import Prune
@@ -57,7 +58,7 @@ def sweep(upkeep: Upkeep) -> Pruning | None:
     if upkeep.until is not None:
         upkeep = upkeep.replace(bounds=upkeep.bounds.replace(max_bytes=0))
     else:
-        with upkeep.locked() as locked:
+        with upkeep.locked() as locked, Translated("removing what is left over"):
             Leftovers(locked).remove()
         if is_too_large(upkeep) or is_outgrown(upkeep.store):
             _pack_anew_if_there_is_room(upkeep)
@@ -134,7 +135,7 @@ def empty_trash(upkeep: Upkeep) -> Emptied:
     if is_too_large(upkeep):
         going += _without_room(upkeep, [trash for trash in there if trash not in going])
     if going:
-        with upkeep.locked() as locked:
+        with upkeep.locked() as locked, Translated("emptying the trash"):
             note_garbage(locked)
             for trash in going:
                 remove_trash(locked, trash)
@@ -145,7 +146,8 @@ def empty_trash(upkeep: Upkeep) -> Emptied:
 def pack_anew(upkeep: Upkeep) -> Collected | None:
     """Packs all that something leads to and drops the rest; None if that has to wait."""
     handed_out = HandedOut(upkeep.store)
-    return collect(upkeep.store, handed_out, disk_floor=upkeep.disk_floor)
+    with Translated("packing anew"):
+        return collect(upkeep.store, handed_out, disk_floor=upkeep.disk_floor)
 
 
 def _without_room(upkeep: Upkeep, there: list[Trash]) -> list[Trash]:
