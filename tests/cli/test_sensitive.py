@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 from takeback import Takeback
+from takeback.app.engine import Engine
+from takeback.model.event import PROMPT, AgentEvent
+from takeback.prompt_command import answer
 from tests.support.called import called, done
 
 MARKED = ".env (sensitive)"
@@ -73,7 +76,9 @@ def test_status_counts_them_and_says_what_the_setting_does(workspace_with_secret
     assert "takeback config sensitive skip" in said
     done(root, "config", "sensitive", "skip")
     (root / ".env").write_text("KEY=hunter3\n")
+    assert done(root, "--json", "status").json["dirty"] == [], "it was not deleted"
     made = done(root, "--json", "checkpoint").json["id"]
+    assert done(root, "--json", "show", made).json["changed"] == []
     said = done(root, "status").stdout
     assert "sensitive 1 path left out: .env\n" in said
     assert "takeback purge" in said
@@ -82,3 +87,21 @@ def test_status_counts_them_and_says_what_the_setting_does(workspace_with_secret
     assert [one["path"] for one in found["sensitive_left_out"]] == [".env"]
     assert ".env (sensitive): sensitive" in done(root, "show", made).stdout
     assert called(root, "config", "sensitive", "hide").status == 2
+
+
+def test_inside_an_agent_they_are_marked_and_no_content_is_quoted(
+    workspace_with_secret: Path,
+) -> None:
+    root = workspace_with_secret
+    with Engine.open(root) as tb:
+        (root / ".env").write_text("KEY=hunter3\n")
+        asked: tuple[list[str], ...] = ([], ["1"], ["status"], ["1", "files", "yes"])
+        said = [answer(tb, "mine-s1", words, command="/takeback").text for words in asked]
+        assert [MARKED in text for text in said] == [True, True, False, False]
+        assert "sensitive 1 file kept" in said[2]
+        told = tb.receive(
+            AgentEvent(PROMPT, "mine", "s1", str(root), turn="t2", prompt="go on")
+        ).note
+        assert told is not None
+        assert ".env" in told
+        assert not any("hunter" in text for text in (*said, told))

@@ -72,6 +72,14 @@ def test_no_files_and_odd_ones() -> None:
     assert rows.files([b"a\nb\xff"], 20) == "a\\x0ab\\xff"
 
 
+def test_a_file_that_usually_holds_a_secret_is_marked_shown_or_not() -> None:
+    paths = [b"deep/down/.env", b"a", b"b", b"id_rsa", b"c"]
+    assert rows.files(paths, 80) == "deep/down/.env (sensitive), a, b +2 more (1 sensitive)"
+    assert rows.files(paths, 50) == ".env (sensitive), a, b +2 more (1 sensitive)"
+    assert rows.files(paths, 40) == ".env (sensitive) +4 more (1 sensitive)"
+    assert rows.files(paths[:1], 13) == "… (sensitive)"
+
+
 def test_a_place_is_named_as_in_the_log() -> None:
     row = TimelineRow("x", 1, "a", "prompt", 0.0, 3, number=3, state="ended")
     assert rows.name(row) == "turn 3"

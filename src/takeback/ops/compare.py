@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from takeback.git.diff import BINARY
 from takeback.model.change import ADDED, DELETED, CountedChange
+from takeback.model.coverage import LET_GO
 from takeback.ops.counting import lines_between
 from takeback.store import trees
+from takeback.store.checkpoints import read_coverage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from takeback.model.change import Change
+    from takeback.model.checkpoint import Checkpoint
     from takeback.store.store import Store
 
 
@@ -21,6 +24,24 @@ def changed(store: Store, old: bytes, new: bytes) -> list[CountedChange]:
     The list is ours, because git sees neither permission bits nor empty directories.
     """
     return counted(list(trees.diff(store, old, new)), {})
+
+
+def found_at(store: Store, old: str, checkpoint: Checkpoint) -> list[CountedChange]:
+    """Returns what changed from a snapshot to a checkpoint, without counting lines.
+
+    What the settings began to leave out was not deleted: it is there and not looked at any more.
+    """
+    found = changed(store, bytes.fromhex(old), bytes.fromhex(checkpoint.snapshot))
+    if not any(change.kind == DELETED for change in found):
+        return found
+    coverage = read_coverage(store, checkpoint.commit)
+    if not coverage.names(LET_GO):
+        return found
+    return [
+        change
+        for change in found
+        if change.kind != DELETED or coverage.reason_for(change.path) not in LET_GO
+    ]
 
 
 def counted_changes(store: Store, old: bytes, new: bytes) -> list[CountedChange]:

@@ -13,7 +13,7 @@ from takeback.model.turn import FORK
 from takeback.ops.attempt import Spoilt, attempt
 from takeback.ops.attribute import Fold, Indexed
 from takeback.ops.backlog import decoded
-from takeback.ops.compare import changed
+from takeback.ops.compare import changed, found_at
 from takeback.store.namespace import is_log, session_of
 from takeback.store.operations import read_operations
 
@@ -46,7 +46,7 @@ class Indexing:
         self._ledger = ledger
         self._reporter = reporter
         self._lacking = list(unread)
-        self._is_anew = ledger.last_position() < 0
+        self._is_anew = ledger.highest_sequence() < 0
         self._gone: list[int] | None = None
         self._written = 0
         self._told = 0
@@ -135,9 +135,7 @@ class Indexing:
 
     def _changes(self, old: str, point: Checkpoint, waiting: Waiting) -> list[CountedChange]:
         try:
-            return attempt(
-                lambda: changed(self._store, bytes.fromhex(old), bytes.fromhex(point.snapshot))
-            )
+            return attempt(lambda: found_at(self._store, old, point))
         except Spoilt as spoilt:
             self._lack(waiting, gaps.CHANGES, spoilt, point.id)
             return []
@@ -272,7 +270,7 @@ def _reads(store: Store, ledger: Ledger, row: gaps.Unread) -> bool:
         point = decoded(store, row.ref, bytes.fromhex(row.commit))
         if row.stage == gaps.CHANGES and isinstance(point, Checkpoint):
             old = ledger.state_before(point) or point.snapshot
-            changed(store, bytes.fromhex(old), bytes.fromhex(point.snapshot))
+            found_at(store, old, point)
 
     try:
         attempt(read)

@@ -14,7 +14,7 @@ from takeback.ledger import sessions as questions
 from takeback.model.timeline import OwnedChange
 from takeback.ops.attempt import Spoilt, attempt
 from takeback.ops.attribute import moved_to
-from takeback.ops.compare import changed
+from takeback.ops.compare import found_at
 from takeback.store.namespace import machine_of, session_of
 
 TYPE_CHECKING = False
@@ -101,9 +101,8 @@ class Rewritten:
         if old is None:  # the first of all has nothing to be compared with
             removal.set_changes(ledger, heir.id, ())
             return
-        pair = bytes.fromhex(old), bytes.fromhex(heir.snapshot)
         try:
-            found = attempt(lambda: changed(self._store, *pair))
+            found = attempt(lambda: found_at(self._store, old, heir))
         except Spoilt:
             return
         own = [one for one in ledger.changes(heir.id) if one.who is not None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from takeback.errors import TakebackError
 from takeback.ledger import sessions as questions
+from takeback.model.coverage import LET_GO
 from takeback.model.value import Value
 from takeback.ops.capture import scan_into
 from takeback.ops.failures import Translated
@@ -64,8 +65,12 @@ def dirty(context: Context, seen: SnapshotId | None) -> Dirty:
     look = Looking(context.store)
     try:
         with Translated("a look at the files"):
-            now = scan_into(context, look, may_rehash=False).run().tree
-        found = list(trees.diff(look, bytes.fromhex(seen), now))
+            now = scan_into(context, look, may_rehash=False).run()
+        found = [
+            change
+            for change in trees.diff(look, bytes.fromhex(seen), now.tree)
+            if change.new is not None or now.coverage.reason_for(change.path) not in LET_GO
+        ]
     except (TakebackError, IgnoreRaced) as error:
         return Dirty(unknown=str(error) or "a directory keeps turning into a link")
     return Dirty(tuple(sorted(_telling(found), key=lambda change: change.path)))
