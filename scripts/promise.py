@@ -135,6 +135,7 @@ PROMISE = (
             "conformance/test_e_anew.py",
             "conformance/test_g_inside.py",
             "crash/test_kill_prune.py",
+            "crash/test_kill_purge.py",
             "crash/test_two_writers.py",
         ),
     ),

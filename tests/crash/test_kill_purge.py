@@ -22,7 +22,7 @@ TURNS = 3
 
 
 def prepared(base: Path) -> World:
-    """A workspace in which an agent had some turns, a fork, something in the trash, a secret."""
+    """An agent had some turns with a secret, a fork, something in the trash; another store."""
     world = World(base)
     (world.root / ".gitignore").write_text("*.key\n")
     (world.root / "saved.key").write_bytes(SECRET)
@@ -39,6 +39,12 @@ def prepared(base: Path) -> World:
         tb.prune(tb.plan_prune(["mine-s/turn:1"]))
         tb.rewind("mine-s/turn:2.end", scope="files")
         tb.undo()
+    other = world.base / "other"
+    other.mkdir()
+    (other / "copied.env").write_bytes(SECRET + b"2")
+    (other / "plain").write_bytes(b"plain")
+    with Engine.open(other, environ=world.environ, clock=TestClock()) as tb:
+        tb.checkpoint(message=VALUE.decode())
     return world
 
 
@@ -75,15 +81,18 @@ def is_purged(world: World) -> bool:
             assert data == SECRET + b"3"
         [label] = [e.checkpoint.label for e in tb.checkpoints() if e.checkpoint.label]
         assert label == ("*" * len(VALUE) if gone else VALUE.decode())
+    with Engine.open(world.base / "other", environ=world.environ, clock=TestClock()) as tb:
+        assert tb.verify(read_data=True).problems == ()
+        assert tb.cat("@", f"{world.base}/other/plain") == b"plain"
     if gone:
         assert holding(home_of(world), VALUE) == []
     return gone
 
 
 @pytest.mark.parametrize("fault", [0, errno.ENOSPC])
-@shares(8)
+@shares(20)
 def test_a_purge_disturbed_at_each_step(tmp_path: Path, share: int, fault: int) -> None:
-    for at in range(1 + share, 10_000, 8):
+    for at in range(1 + share, 10_000, 20):
         world = prepared(tmp_path / str(at))
         ran = world.run(partial(purge, world), Faults(at, errno=fault, sticky=True))
         assert ran.killed or ran.done or ran.clean, ran.text

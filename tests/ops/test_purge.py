@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from takeback.store import log, pending, tombstones
 from takeback.store import trees as trees_of
 from takeback.store.conversation import PIECE
 from tests.support.engine import TestClock, settle
+from tests.support.git import git
 from tests.support.inflated import all_bytes, holding
 
 VALUE = b"hunter2-is-my-password"
@@ -295,3 +297,66 @@ def test_it_is_a_line_of_the_log_that_undo_steps_over(tb: Engine, workspace: Pat
     assert [one.operation.kind for one in tb.operation_log()][-1] == "purge"
     tb.undo()
     assert (workspace / "plain").read_text() == "two"
+
+
+def test_a_path_in_it_is_no_secret_and_takes_no_record_apart(
+    tb: Engine, workspace: Path, home: Path
+) -> None:
+    (workspace / "data").mkdir()
+    (workspace / "data" / "things.sqlite").write_text("db")
+    secret = b"ROOT=%s\nDB=data/things.sqlite\n" % os.fsencode(workspace)
+    (workspace / "secret.env").write_bytes(secret + SECRET)
+    transcript = workspace.parent / "t.jsonl"
+    transcript.write_text('{"text": "in data/things.sqlite"}\n')
+    tell(tb, events.PROMPT, prompt="look into data/things.sqlite", transcript=str(transcript))
+    made = purge(tb, "secret.env")
+    assert made.found == ()
+    found = tb.find("turn:1")
+    assert found.prompt == "look into data/things.sqlite"
+    assert found.directory == os.fsdecode(tb.root)
+    assert found.transcript[0].path == str(transcript)
+    assert holding(home, VALUE) == []
+
+
+@pytest.mark.parametrize("damage", ["flipped", "emptied", "deleted"])
+def test_lost_or_damaged_tombstones_are_reported(tb: Engine, workspace: Path, damage: str) -> None:
+    (workspace / "a.env").write_bytes(SECRET)
+    tb.checkpoint()
+    purge(tb, "a.env")
+    assert tb.verify().problems == ()
+    file = Path(tb._context.store.path(tombstones.FILE))
+    data = bytearray(file.read_bytes())
+    data[100] ^= 1
+    file.unlink()
+    if damage != "deleted":
+        file.write_bytes(data if damage == "flipped" else b"")
+    [problem] = tb.verify().problems
+    assert problem.what == "purged"
+
+
+def test_what_another_machine_brings_back_is_named_and_can_be_purged_again(
+    tb: Engine, workspace: Path, home: Path, tmp_path: Path
+) -> None:
+    (workspace / "a.env").write_bytes(SECRET)
+    tb.checkpoint()
+    store = tb._context.store
+    other = tmp_path / "other.git"
+    shutil.copytree(store.git_dir, other)
+    purge(tb, "a.env")
+    machine = store.machine or ""
+    git(
+        Path(store.git_dir),
+        "fetch",
+        "-q",
+        str(other),
+        f"refs/takeback/sessions/{machine}/*:{OTHER}*",
+    )
+    assert holding(home, VALUE) != []
+    [problem] = tb.verify().problems
+    assert problem.what == "a.env"
+    assert purge(tb, "a.env").found == ()
+    assert holding(home, VALUE) == []
+    assert tb.verify().problems == ()
+
+
+OTHER = "refs/takeback/sessions/another/"

@@ -46,18 +46,20 @@ class Needles:
         self.cut = cut
 
     @classmethod
-    def of(cls, contents: Iterable[bytes]) -> Needles:
-        """Returns what to look for so as to find where some contents are quoted."""
+    def of(cls, contents: Iterable[bytes], names: bytes = b"") -> Needles:
+        """Returns what to look for so as to find where some contents are quoted.
+
+        What is also part of ``names``, the paths of files and directories that everybody may know,
+        is no secret: blanking it would only take the records apart.
+        """
         found: dict[bytes, None] = {}
-        cut = False
         for content in contents:
             if len(content) > LARGEST or b"\0" in content:
                 continue
             found.update(dict.fromkeys(_texts(content)))
-        if len(found) > _MOST:
-            cut = True
-        kept = [*found][:_MOST]
-        return cls((form for text in kept for form in _forms(text)), cut=cut)
+        kept = [text for text in found if text not in names]
+        forms = (form for text in kept[:_MOST] for form in _forms(text))
+        return cls(forms, cut=len(kept) > _MOST)
 
     def __bool__(self) -> bool:
         return bool(self.texts)

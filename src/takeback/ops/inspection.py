@@ -15,9 +15,11 @@ from takeback.git.refs import PACKED
 from takeback.git.repository import HEAD, config_text
 from takeback.ledger.missing import missing_refs
 from takeback.model.ids import CheckpointId, MachineId
+from takeback.model.operation import PURGE
+from takeback.model.path_text import to_text
 from takeback.model.value import Value
 from takeback.ops import cures
-from takeback.store import journal, pending
+from takeback.store import journal, pending, tombstones
 from takeback.store.checksum import checksum_holds, name_fits
 from takeback.store.location import identity_of, read_location
 from takeback.store.machine import is_copy
@@ -31,7 +33,9 @@ from takeback.store.namespace import (
     session_ref,
     trash_ref,
 )
+from takeback.store.operations import known_here
 from takeback.store.records import leads_to, read_record
+from takeback.store.traces import Traces, all_records
 from takeback.store.trust import Trust
 
 TYPE_CHECKING = False
@@ -40,6 +44,7 @@ if TYPE_CHECKING:
 
     from takeback.errors import Hint
     from takeback.ledger.ledger import Ledger
+    from takeback.model.tombstones import Tombstones
     from takeback.ops.context import Context
     from takeback.ops.cures import Cure
     from takeback.store.store import Store
@@ -91,6 +96,7 @@ def inspect(context: Context, known: Witness) -> list[Fault]:
         *_numbers(store, known),
         *_location(store),
         *_waiting(store),
+        *_purged(store),
         *lost_name(store),
     ]
 
@@ -229,6 +235,34 @@ def _waiting(store: Store) -> Iterator[Fault]:
     for name in pending.damaged(store):
         detail = "an event that waits to be recorded is damaged"
         yield Fault(f"pending/{name}", detail, _putting_aside(name))
+
+
+def _purged(store: Store) -> Iterator[Fault]:
+    """Notices tombstones that are lost or damaged: what was purged would be captured again."""
+    try:
+        known = tombstones.load(store)
+    except StoreDamaged as error:
+        yield Fault(tombstones.FILE, error.message, hint=error.advice)
+        return
+    if known is not None:
+        yield from _returned(store, known)
+    elif any(one.kind == PURGE for one in known_here(store)):
+        detail = "the file that says what was purged is lost: captures hold that again"
+        hint = ("if the file is there again, purge it again: ", Command("purge", "PATH"))
+        yield Fault(tombstones.FILE, detail, hint=hint)
+
+
+def _returned(store: Store, known: Tombstones) -> Iterator[Fault]:
+    """Names what was purged here and came back with the work of another machine."""
+    try:
+        records = all_records(store)
+        found = Traces(store, records, lambda path, oid: known.hides(path) or known.bans(oid))
+    except StoreDamaged:  # it is reported by who looks at what cannot be read
+        return
+    for path in sorted((*found.versions, *found.outside)):
+        name = to_text(path)
+        detail = f"{name} was purged here, and came back with the work of another machine"
+        yield Fault(name, detail, hint=("purge it again: ", Command("purge", name)))
 
 
 def lost_name(store: Store) -> Iterator[Fault]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
 from takeback.model.needles import LARGEST, LEAST, Needles
+from takeback.model.path_text import to_bytes
 from takeback.model.secret import Secret
 from takeback.model.value import Value
 from takeback.ops.transcript import read_now
@@ -12,7 +15,7 @@ from takeback.store.traces import Traces, all_records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from takeback.store.records import Record
     from takeback.store.store import Store
@@ -41,7 +44,7 @@ def trace(store: Store, wanted: Callable[[bytes, bytes], bool]) -> Traced:
     ids = {oid for at in (*traces.versions.values(), *traces.outside.values()) for oid in at}
     contents = {oid: store.blob(oid) for oid in sorted(ids) if store.packs.size_of(oid) <= LARGEST}
     telling = {oid for oid in ids if oid not in contents or len(contents[oid].strip()) >= LEAST}
-    needles = Needles.of(contents.values())
+    needles = Needles.of(contents.values(), _names(store, records, traces))
     return Traced(
         Secret(frozenset(traces.versions), frozenset(telling), needles),
         frozenset(traces.outside),
@@ -51,6 +54,24 @@ def trace(store: Store, wanted: Callable[[bytes, bytes], bool]) -> Traced:
         tuple(sorted({path for oid in telling for path in traces.others.get(oid, ())})),
         tuple(_quoting_transcripts(store, needles)),
     )
+
+
+def _names(store: Store, records: Iterable[Record], traces: Traces) -> bytes:
+    """Returns the names of all files and directories that records and snapshots have."""
+    found = {store.location.root, *store.location.also, os.fsencode(store.location.home)}
+    found.update(traces.versions, traces.outside, *traces.others.values())
+    for record in records:
+        told = [record.meta.get(field) for field in ("directory", "branch", "resume", "transcript")]
+        found.update(to_bytes(text) for text in _texts(told))
+    return b"\0".join(sorted(found))
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one)
 
 
 def trace_elsewhere(store: Store, secret: Secret) -> Traced:

@@ -48,6 +48,7 @@ _NAMES = frozenset(
         *("operation", "head", "before", "target", "child", "of", "origin", "tips", "dropped"),
         *("turn_id", "phase", "leaf", "entry", "noted", "amid", "staged", "restored", "sessions"),
         *("process", "namespace", "transcript_places", "scope"),
+        *("directory", "branch", "resume", "transcript", "paths"),
         *SNAPSHOTS,
     )
 )

@@ -38,8 +38,10 @@ def load(store: Store) -> Tombstones | None:
 
     try:
         record: Any = json_text.loads(text)
+        if record.pop("check") != _check(record):
+            raise ValueError("a bit has flipped")
         return tombstones.decode(record)
-    except (ValueError, TypeError, LookupError):
+    except (ValueError, TypeError, LookupError, AttributeError):
         raise _unreadable(store) from None
 
 
@@ -61,8 +63,18 @@ def stage(locked: Locked, found: Tombstones) -> None:
     """Keeps the tombstones of a purge, flushed, before it begins."""
     from takeback.model import json_text
 
-    text = json_text.dumps({"v": 1, **found.encode()}) + "\n"
+    record = {"v": 1, **found.encode()}
+    text = json_text.dumps({**record, "check": _check(record)}) + "\n"
     durable.replace_file(locked.store.path(STAGED), text.encode())
+
+
+def _check(record: dict[str, Any]) -> str:
+    """Returns what shows a flipped bit: without it a secret would be captured again, unseen."""
+    from zlib import crc32
+
+    from takeback.model import json_text
+
+    return f"{crc32(json_text.dumps(record).encode()):08x}"
 
 
 def set_up(locked: Locked) -> None:
