@@ -112,6 +112,14 @@ def test_a_sweep_whose_time_is_over_does_nothing(old: Engine) -> None:
     assert made.dropped
 
 
+def test_the_budget_bounds_the_sweep_at_a_start_and_no_other(old: Engine) -> None:
+    settings(startup_budget_ms=0.001, keep_newest=0)
+    sweeping.run(old.store_directory, at_start=True)
+    assert not is_swept(old)
+    sweeping.run(old.store_directory, at_start=False)
+    assert is_swept(old)
+
+
 def test_a_sweep_never_waits_for_somebody_who_works_here(old: Engine, workspace: Path) -> None:
     settings(keep_newest=0)
     with old._context.locked():
