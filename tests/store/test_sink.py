@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 
 from takeback.errors import CaptureFailed, WriteFailed
+from takeback.git import objects
 from takeback.git.objects import BLOB, LONGEST, TREE, object_id
 from takeback.git.packs import Collision, Packs
 from takeback.ops.capture import capture
 from takeback.ops.context import Context, LockedContext
+from takeback.store import sink as module
 from takeback.store.sink import PackSink
 from takeback.store.trust import Trust
 from takeback.worktree import reading
-from tests.support.engine import clock_of, packs_of, settle
+from tests.support.engine import clock_of, garble, packs_of, settle
 
 
 @pytest.fixture
@@ -79,6 +81,47 @@ def test_a_file_that_is_not_of_the_size_it_was_is_not_added(
             assert sink.add_stream(BLOB, file.fileno(), size) is None
     with open(tmp_path / "f", "rb") as file:
         assert sink.add_stream(BLOB, file.fileno(), 10) == object_id(BLOB, b"0123456789")
+
+
+def test_a_long_file_that_is_kept_is_not_written_again(
+    tmp_path: Path, context: LockedContext
+) -> None:
+    data = os.urandom(3 << 20)
+    (tmp_path / "f").write_bytes(data)
+    for _ in range(2):
+        sink = PackSink(context.lock)
+        with open(tmp_path / "f", "rb") as file:
+            assert sink.add_stream(BLOB, file.fileno(), len(data)) == object_id(BLOB, data)
+        sink.publish()
+    assert len(packs_of(context.store)) == 1
+    garble(context.store, object_id(BLOB, data))
+    sink = PackSink(context.lock)
+    with open(tmp_path / "f", "rb") as file:
+        assert sink.add_stream(BLOB, file.fileno(), len(data)) == object_id(BLOB, data)
+    assert sink.publish(), "what is damaged is not kept"
+
+
+def test_a_long_file_that_is_written_to_meanwhile_collides_with_nothing(
+    tmp_path: Path, context: LockedContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = os.urandom(3 << 20)
+    (tmp_path / "f").write_bytes(data)
+    with open(tmp_path / "f", "rb") as file:
+        sink = PackSink(context.lock)
+        sink.add_stream(BLOB, file.fileno(), len(data))
+        sink.publish()
+    known = objects.stream_id
+
+    def hashed_and_written(kind: int, fd: int, size: int) -> bytes | None:
+        oid = known(kind, fd, size)
+        (tmp_path / "f").write_bytes(b"x" + data[1:])
+        return oid
+
+    monkeypatch.setattr(module, "stream_id", hashed_and_written)
+    with open(tmp_path / "f", "rb") as file:
+        sink = PackSink(context.lock)
+        found = sink.add_stream(BLOB, file.fileno(), len(data))
+    assert found == object_id(BLOB, b"x" + data[1:])
 
 
 def test_two_sinks_publish_side_by_side(context: LockedContext) -> None:

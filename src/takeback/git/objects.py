@@ -6,6 +6,8 @@ Trees differ from git's own in one point: the mode field carries all permission 
 
 from __future__ import annotations
 
+import os
+
 from takeback import errors
 from takeback.c_modules import small_sha1
 from takeback.model.value import Value
@@ -79,6 +81,22 @@ def new_hasher(expected_bytes: int) -> Hasher:
 
             _sha1 = fast_sha1
     return _sha1()
+
+
+def stream_id(kind: int, fd: int, size: int) -> ObjectId | None:
+    """Returns the id of what an open file holds from its position on, which it keeps.
+
+    None if that is not exactly ``size`` bytes.
+    """
+    start = os.lseek(fd, 0, os.SEEK_CUR)
+    hasher = new_hasher(size)
+    hasher.update(b"%s %d\0" % (KIND_NAMES[kind], size))
+    left = size + 1
+    while left and (piece := os.read(fd, min(left, 1 << 20))):
+        left -= len(piece)
+        hasher.update(piece)
+    os.lseek(fd, start, os.SEEK_SET)
+    return hasher.digest() if left == 1 else None
 
 
 def object_id(kind: int, data: bytes) -> ObjectId:

@@ -11,12 +11,12 @@ import os
 from takeback import errors
 from takeback.git.delta import check_size
 from takeback.git.loose import LooseObject, loose_path
-from takeback.git.objects import KIND_NAMES, ObjectId, new_hasher, object_id
+from takeback.git.objects import BLOB, KIND_NAMES, ObjectId, new_hasher, stream_id
 from takeback.git.packlist import ListedPack, PackList
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator
     from typing import TypeVar
 
     T = TypeVar("T")
@@ -63,21 +63,48 @@ class Packs:
 
         A damaged copy does not count. Raises Collision if one holds other bytes of that id.
         """
+        return self._holds(oid, believed, lambda pieces: b"".join(pieces) == data)
+
+    def streams_among(
+        self, oid: ObjectId, fd: int, size: int, believed: Callable[[str], bool]
+    ) -> bool:
+        """Tells the same of what an open file holds from its position on, which it keeps.
+
+        False if that has changed since its id was computed: it is being written.
+        """
+        start = os.lseek(fd, 0, os.SEEK_CUR)
+
+        def is_there(pieces: Iterable[bytes]) -> bool:
+            os.lseek(fd, start, os.SEEK_SET)
+            same = all(os.read(fd, len(piece)) == piece for piece in pieces)
+            os.lseek(fd, start, os.SEEK_SET)
+            return same
+
+        try:
+            return self._holds(oid, believed, is_there)
+        except Collision:
+            if stream_id(BLOB, fd, size) != oid:
+                return False
+            raise
+
+    def _holds(
+        self,
+        oid: ObjectId,
+        believed: Callable[[str], bool],
+        is_same: Callable[[Iterable[bytes]], bool],
+    ) -> bool:
         found = [place for place in self._located(oid) if believed(place[0].name)]
         if not found and self._list.is_stale():
             self._list.refresh()
             found = [place for place in self._located(oid) if believed(place[0].name)]
         for pack, offset in found:
             try:
-                kind, _, pieces = self._open(oid, pack, offset)
-                kept = b"".join(pieces)
+                if is_same(self._open(oid, pack, offset)[2]):
+                    return True
+                self._deliver(oid, pack, offset, _drop)
             except (errors.StoreDamaged, errors.ObjectMissing):
                 continue
-            if kept == data:
-                return True
-            if object_id(kind, kept) == oid:
-                raise Collision(f"two contents have the id {oid.hex()}")
-            self._blame(oid, pack, "its bytes have another hash")
+            raise Collision(f"two contents have the id {oid.hex()}")
         return False
 
     def _among(self, oid: ObjectId, believed: Callable[[str], bool]) -> bool:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
-from takeback.git.objects import KIND_NAMES, TREE, decode_tree, new_hasher, object_id
-from takeback.git.pack import PIECE
+from takeback.git.objects import TREE, decode_tree, object_id, stream_id
 from takeback.store.trust import Trust
 
 TYPE_CHECKING = False
@@ -39,16 +36,7 @@ class Looking:
         return oid
 
     def add_stream(self, kind: int, fd: int, size: int) -> bytes | None:
-        hasher = new_hasher(size)
-        hasher.update(b"%s %d\0" % (KIND_NAMES[kind], size))
-        left = size
-        while left:
-            piece = os.read(fd, min(left, PIECE))
-            if not piece:
-                return None
-            left -= len(piece)
-            hasher.update(piece)
-        return None if os.read(fd, 1) else hasher.digest()
+        return stream_id(kind, fd, size)
 
     def fork(self) -> Looking:
         return self

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from takeback.errors import CaptureFailed, Command, WriteFailed
-from takeback.git.objects import KIND_NAMES, LONGEST
-from takeback.git.pack import PackWriter
+from takeback.git.objects import KIND_NAMES, LONGEST, stream_id
+from takeback.git.pack import PackWriter, SourceFailed
 from takeback.git.packs import Collision
 from takeback.store.trust import Trust
 
@@ -88,6 +88,13 @@ class PackSink:
         return oid
 
     def add_stream(self, kind: int, fd: int, size: int) -> bytes | None:
+        """Keeps a long file, unless its very bytes are kept: they are read once more for that."""
+        try:
+            oid = stream_id(kind, fd, size)
+        except OSError as error:
+            raise SourceFailed(error.errno, error.strerror) from error
+        if oid is None or self._store.packs.streams_among(oid, fd, size, self._trust.believes):
+            return oid
         return self._open_writer().add_stream(kind, fd, size)
 
     def fork(self) -> PackSink:

@@ -15,7 +15,7 @@ import time
 from stat import S_ISLNK, S_ISREG
 
 from takeback.c_modules import signal
-from takeback.git.objects import BLOB, new_hasher, object_id
+from takeback.git.objects import BLOB, object_id, stream_id
 from takeback.git.pack import SourceFailed
 from takeback.git.packs import Collision
 from takeback.model.coverage import OVERSIZED, PURGED, SPECIAL, UNREADABLE, UNSTABLE
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 3
 _IN_MEMORY = 128 << 20
-_PIECE = 1 << 20
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
 _FLEETING = (errno.ELOOP, errno.EINVAL, errno.ESTALE, errno.ENXIO)
@@ -175,8 +174,10 @@ def _attempt(
             before.st_mtime_ns, before.st_ctime_ns
         ) < intake.dirty_ns and _may_be_written_to(fd)
         if before.st_size > _IN_MEMORY:
-            if intake.purged is not None and intake.purged.bans(_hashed(fd, before.st_size)):
-                return PURGED
+            if intake.purged is not None:
+                oid = stream_id(BLOB, fd, before.st_size)
+                if oid is not None and intake.purged.bans(oid):
+                    return PURGED
             oid = _put_stream(sink, fd, before.st_size)
             unmoved = oid is not None and _unmoved(before, os.fstat(fd))
             return Kept(oid, before, doubtful=doubtful) if oid and unmoved else None
@@ -219,16 +220,6 @@ def _read(fd: int, size: int) -> bytes:
         pieces.append(data)
         length += len(data)
     return b"".join(pieces)
-
-
-def _hashed(fd: int, size: int) -> bytes:
-    """Returns the id of a large file's content, and leaves the file at its beginning."""
-    hasher = new_hasher(size)
-    hasher.update(b"blob %d\0" % size)
-    while data := os.read(fd, _PIECE):
-        hasher.update(data)
-    os.lseek(fd, 0, os.SEEK_SET)
-    return hasher.digest()
 
 
 def _unmoved(before: os.stat_result, after: os.stat_result) -> bool:
