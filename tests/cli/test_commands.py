@@ -396,6 +396,10 @@ def test_purge(story: Story) -> None:
     assert done.json["stores"][0]["objects"] > 0
     refused = story.cli.run("cat", "@", "secret.env")
     assert "does not hold secret.env (purged)" in refused.stderr
+    compared = story.cli.ok("diff", "start", "@", "--", "secret.env")
+    assert (compared.stdout, "secret.env: purged:" in compared.stderr) == ("", True)
+    told = story.cli.ok("--json", "diff", "start", "@").json
+    assert told["purged"] == [{"path": "secret.env"}]
     shown = story.cli.ok("show").stdout
     assert "secret.env: purged" in shown
     assert "hunter2" not in shown

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from takeback.app.workspace import CheckpointLike
+    from takeback.model.checkpoint import Checkpoint
     from takeback.ops.prune import Prune, Pruning
     from takeback.ops.purge import Purge, Purging
     from takeback.ops.restore import Restored
@@ -96,6 +97,25 @@ class Space(Steps):
         made = planned.carry_out()
         self._ask(lambda ledger: None)
         return made
+
+    def purged_in(
+        self, checkpoints: Iterable[Checkpoint | None], paths: Iterable[str | bytes] = ()
+    ) -> list[bytes]:
+        """Returns what was purged from some checkpoints, of some paths only if any are named."""
+        from takeback.model.coverage import PURGED
+        from takeback.store.checkpoints import read_coverage
+
+        wanted = self._paths(paths)
+        found: set[bytes] = set()
+        for one in checkpoints:
+            if one is None or one.expired is not None:
+                continue
+            try:
+                kept = read_coverage(self._context.store, one.commit).not_held
+            except StoreDamaged:  # verify reports it
+                continue
+            found.update(item.path for item in kept if item.reason == PURGED)
+        return sorted(path for path in found if covers(wanted, path))
 
     def restore(self, name: str | None = None) -> Restored:
         """Brings back what was pruned: the newest, or what the id of a prune or a checkpoint means.

@@ -35,6 +35,8 @@ MOUNT: Final = "mount"
 OTHER_WORKSPACE: Final = "other workspace"
 PURGED: Final = "purged"
 """A person had it removed from everything that is kept, and wants it kept no more."""
+PURGED_FOR_GOOD = "purged: no checkpoint has it any more"
+"""What every face says of such a path that it leaves alone."""
 NO_COVERAGE: Final = "its list of what it does not hold is damaged"
 """Given for the root if the record itself cannot be read; never written."""
 

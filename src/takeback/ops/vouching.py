@@ -18,6 +18,7 @@ from takeback.model.coverage import (
     NO_COVERAGE,
     OTHER_WORKSPACE,
     PURGED,
+    PURGED_FOR_GOOD,
     SENSITIVE,
     UNSTABLE,
     Coverage,
@@ -43,9 +44,6 @@ _CAPTURE_SECONDS = 60
 """A file that changed this long before a checkpoint, or earlier, did so before it was captured."""
 _SELDOM_SPOKEN_OF = frozenset((IGNORED, EXCLUDED, SENSITIVE, OTHER_WORKSPACE))
 """What comes and goes by itself: a new one that stays is not news."""
-
-
-PURGED_FOR_GOOD = f"{PURGED}: no checkpoint has it any more"
 
 
 class Vouching:

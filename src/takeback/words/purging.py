@@ -69,8 +69,8 @@ def _details(store: PurgedStore, blanked: str, went: str) -> Iterator[str]:
         yield f"  {quotes} in conversations, prompts, labels and records: {blanked}"
     if store.also_in:
         words = " ".join(quoted(to_text(path)) for path in store.also_in[:_NAMED])
-        files = count(store.also_in, "other file")
-        yield f"  {files} with a line or a value of it stay; to purge them: takeback purge {words}"
+        yield f"  a line or a value of it is also in {_names(store.also_in)}, left as it is;"
+        yield f"  to purge that, too: takeback purge {words}"
 
 
 def _rest(made: Purging) -> Iterator[str]:

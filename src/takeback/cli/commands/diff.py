@@ -8,6 +8,7 @@ import click
 
 from takeback.cli.options import Call, completed_by, name_text, verb
 from takeback.cli.pager import paged
+from takeback.model.coverage import PURGED_FOR_GOOD
 from takeback.model.sensitive import is_sensitive
 from takeback.words import documents
 from takeback.words.patch import patch_lines
@@ -36,9 +37,13 @@ def command(call: Call, old: str, new: str | None, stat: bool, paths: tuple[str,
     with call.open("diff") as tb:
         a = call.look_up(tb, old)
         b = None if new is None else call.look_up(tb, new)
+        purged = tb.purged_in((a, b), paths)
         if call.json:
             changes, patch = tb.compare(a, b, paths)
-            fields: dict[str, object] = {"changes": documents.counted(changes)}
+            fields: dict[str, object] = {
+                "changes": documents.counted(changes),
+                "purged": documents.path_list(purged),
+            }
             if not stat:
                 fields["patch"] = patch.decode("utf-8", "replace")
             output.document("diff", fields)
@@ -56,6 +61,8 @@ def command(call: Call, old: str, new: str | None, stat: bool, paths: tuple[str,
                     output.lines(patch_lines(patch, output.paint))
             else:
                 output.raw(patch)
+        for path in purged if not call.json else ():
+            output.note(f"{shown_file(path)}: {PURGED_FOR_GOOD}")
     return 0
 
 
