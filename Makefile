@@ -1,8 +1,9 @@
 # Every target sets itself up: `make test` on a fresh checkout is enough. See `make help`.
 
 PYTHON  ?= python3
-# One more than there are cores: many tests wait, for an agent, a terminal or the disk.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+# Two more than there are cores: many tests wait, for an agent, a terminal or the disk. With one
+# more, two cores stood still for a third of the time.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
 
 BIN       := .venv/bin
 MADE      := .venv/.made

@@ -124,23 +124,25 @@ def test_escape_steps_back_one_stage_and_then_quits(workspace: Path, clock: Test
     assert app.return_code == 0
 
 
-@pytest.mark.parametrize(
-    ("typed", "title", "rows"),
-    [
-        ("agent codex", "only agent codex", 2),
-        ("session claude 9c41", "only session claude 9c41", 1),
-        ("anything", "only anything with a label", 2),
-        ("label login", "only label login", 1),
-        ("cart.py", "only files with cart.py in their path", 4),
-    ],
+FILTERS = (
+    ("agent codex", "only agent codex", 2),
+    ("session claude 9c41", "only session claude 9c41", 1),
+    ("anything", "only anything with a label", 2),
+    ("label login", "only label login", 1),
+    ("cart.py", "only files with cart.py in their path", 4),
 )
-def test_filters(workspace: Path, clock: TestClock, typed: str, title: str, rows: int) -> None:
+
+
+def test_filters(workspace: Path, clock: TestClock) -> None:
     async def story(app: PickerApp, pilot: Pilot[None]) -> None:
-        await pilot.press("f")
-        await until(pilot, lambda: isinstance(app.screen, FilterScreen))
-        await pilot.press(*typed, "enter")
-        await until(pilot, lambda: title in title_of(app))
-        assert len(listed(app)) == rows
+        for typed, title, rows in FILTERS:
+            await pilot.press("f")
+            await until(pilot, lambda: isinstance(app.screen, FilterScreen))
+            await pilot.press(*typed, "enter")
+            await until(pilot, lambda title=title: title in title_of(app))  # type: ignore[misc]
+            assert len(listed(app)) == rows, title
+            await pilot.press("escape")
+            await until(pilot, lambda: "only" not in title_of(app))
 
     play(open_app(workspace, clock), story, size=(100, 30))
 

@@ -14,7 +14,6 @@ import os
 import sys
 
 from takeback import adapters
-from takeback.adapters.contained import ContainedAdapter, ContainedConnection
 from takeback.model.agent import Agent
 from takeback.model.value import Value
 
@@ -158,9 +157,13 @@ def _workspace_around(package: str) -> str | None:
 
 def contained_adapter(agent: Agent) -> Adapter:
     """Returns the adapter of another package's agent; one that does not load does nothing."""
+    from takeback.adapters.contained import ContainedAdapter
+
     return ContainedAdapter(agent.name, lambda: adapters.loaded(agent.adapter))
 
 
 def contained_connection(agent: Agent) -> Connection:
     """Returns the connection of another package's agent."""
+    from takeback.adapters.contained import ContainedConnection
+
     return ContainedConnection(agent.name, lambda: adapters.loaded(agent.connection))

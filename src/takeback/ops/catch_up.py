@@ -11,7 +11,6 @@ from takeback.model.value import Value
 from takeback.ops.backlog import BATCH, Backlog
 from takeback.ops.indexing import Indexing, reads_now
 from takeback.ops.rewritten import Rewritten
-from takeback.store.expiry import all_trash
 from takeback.store.labels import read_labels
 from takeback.store.namespace import (
     EVERYTHING,
@@ -289,6 +288,8 @@ def _forget_reached(store: Store, ledger: Ledger) -> None:
     missing = missing_refs(ledger)
     if not missing:
         return
+    from takeback.store.expiry import all_trash  # nearly never
+
     refs = store.refs.list(EVERYTHING, damaged={})
     dropped = {one for trash in all_trash(store) for one in trash.tips.items()}
     for ref, tip in missing:

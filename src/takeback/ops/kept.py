@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from takeback.errors import CONVERSATION_ALONE, Command, Expired
 from takeback.model.address import address
-from takeback.store.expiry import all_trash
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,6 +56,8 @@ def _without_last_mark(hints: list[str | Command]) -> list[str | Command]:
 
 def is_in_trash(context: Context, checkpoint: Checkpoint) -> bool:
     """Tells whether the files of an expired checkpoint can still be brought back."""
+    from takeback.store.expiry import all_trash  # most checkpoints have their files
+
     return any(
         checkpoint.id in trash.dropped.get(checkpoint.session, ())
         for trash in all_trash(context.store)
