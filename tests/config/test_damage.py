@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from takeback import config
-from takeback.config import SettingsFile, compiled
+from takeback.config import SettingsFile, compiled, edits
+from takeback.errors import UsageError
 
 
 @pytest.fixture
@@ -83,3 +84,13 @@ def test_what_is_no_file_is_said_and_never_waited_for(file: SettingsFile, tmp_pa
     path.rmdir()
     path.write_bytes(b"# " + b"x" * (2 << 20))
     assert len(config.load([file]).damage) == 1
+
+
+def test_what_is_no_file_is_not_waited_for_by_who_writes_either(
+    file: SettingsFile, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    for name in ("pipe", "binary"):
+        with pytest.raises(UsageError, match=name):
+            edits.written(str(tmp_path / name), "keep_newest", 3)

@@ -66,18 +66,11 @@ class CompiledSettings:
         return self._compiled(of_now=False)
 
     def text(self) -> str:
-        """Returns the text of the file; raises OSError or ValueError. Never waits."""
-        fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        try:
-            status = os.fstat(fd)
-            if not S_ISREG(status.st_mode) or status.st_size > _LONGEST:
-                raise ValueError(_NO_FILE)
-            data = os.read(fd, _LONGEST)
-        finally:
-            os.close(fd)
+        """Returns the text of the file; raises OSError or ValueError."""
+        text, status = read_text(self.path)
         if _signature(status) != self._signature:
             self._signature = []  # changed meanwhile: good for now, but not to be kept
-        return data.decode()
+        return text
 
     def keep(self, values: dict[str, Any]) -> None:
         """Remembers the values, if the file can no longer change unnoticed."""
@@ -126,6 +119,22 @@ class CompiledSettings:
             durable.replace_file(path, _digest(body) + b"\n" + body, flush=False)
         except OSError:  # no home yet, a full disk, a sandbox: the next call tries again
             return
+
+
+def read_text(path: str) -> tuple[str, os.stat_result]:
+    """Returns the text of a settings file, and what it was then; never waits for a pipe.
+
+    Raises OSError, or ValueError if it is no file or no text.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        status = os.fstat(fd)
+        if not S_ISREG(status.st_mode) or status.st_size > _LONGEST:
+            raise ValueError(_NO_FILE)
+        data = os.read(fd, _LONGEST)
+    finally:
+        os.close(fd)
+    return data.decode(), status
 
 
 def _signature(status: os.stat_result) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from takeback.config import checked, example, setting_named
+from takeback.config.compiled import read_text
 from takeback.errors import UsageError
 
 TYPE_CHECKING = False
@@ -40,10 +41,11 @@ def written(path: str, name: str, value: Any) -> str:
     """
     set_to = [] if value is None else [f"{name} = {_toml(value)}"]
     try:
-        with open(path, encoding="utf-8") as file:
-            lines = file.read().removesuffix("\n").split("\n")
+        lines = read_text(path)[0].removesuffix("\n").split("\n")
     except FileNotFoundError:
         lines = []
+    except ValueError as error:
+        raise UsageError(f"{path} cannot be changed: {error}", hint="remove it") from None
     for number, old in enumerate(lines):
         if old.partition("=")[0].strip() == name:
             lines[number : _end_of_value(lines, number)] = set_to
