@@ -16,7 +16,7 @@ from takeback.ops.verify import verify
 from takeback.store import garbage, journal
 from takeback.store.garbage import Collected, collect
 from takeback.store.lock import Lock
-from takeback.store.trust import Trust
+from takeback.store.trust import SOUND, Trust
 from tests.support.engine import captured, checkpoint, packing, packs_of, settle, under_lock
 
 
@@ -50,6 +50,20 @@ def test_what_nothing_leads_to_goes_and_every_checkpoint_stays(
     assert len(packs_of(context.store)) == 1
     assert verify(context, read_data=True).problems == ()
     assert all(Trust(context.store).believes(pack.stem) for pack in packs_of(context.store))
+
+
+def test_half_a_pack_that_a_killed_process_left_goes_too(context: Context, workspace: Path) -> None:
+    (workspace / "f").write_text("kept")
+    checkpoint(context)
+    lost = unreferenced(context, b"never published")
+    name = context.store.packs.pack_of(lost)
+    assert name is not None
+    Path(context.store.git_dir, "objects", "pack", f"{name}.idx").unlink()
+    under_lock(context, lambda it: Trust(context.store).forget(it.lock, SOUND))  # nobody knows it
+    collected(context)
+    assert len(packs_of(context.store)) == 1
+    assert Trust(context.store).retired() == []
+    assert verify(context, read_data=True).problems == ()
 
 
 def test_what_the_stat_cache_hands_out_stays(context: Context, workspace: Path) -> None:

@@ -44,6 +44,7 @@ UNREAD = "unread"
 """Sound until now, but in doubt; a check has begun and has not read it yet."""
 UNSOUND = "unsound"
 RETIRED = "retired"
+_NEVER_SEEN = (0, 0, 0, 0, 0, 0)
 LOST = "lost"
 
 _UNFLUSHED_NS = 10 * 60 * 1_000_000_000
@@ -158,9 +159,9 @@ class Trust:
         believed and still there, or retired, and then nothing relies on them.
         """
         self.add(locked, into)
-        for pack in old:
-            if pack in self._packs:
-                self._packs[pack] = (RETIRED, self._packs[pack][1])
+        for pack in old:  # the table may lack one: who wrote it was killed before it had an index
+            _, known = self._packs.get(pack, (RETIRED, _NEVER_SEEN))
+            self._packs[pack] = (RETIRED, known)
         self._seen.clear()
         self._save(locked, flush=True)
 
