@@ -62,6 +62,30 @@ def test_it_has_one_spare_and_leaves_no_dead_behind(attended: Agent) -> None:
     wait_for(lambda: len(children(standby)) <= 2)
 
 
+def test_it_needs_no_more_after_many_hooks(attended: Agent) -> None:
+    standby = attended.standby()
+    for _ in range(3):
+        attended.prompt()
+    spare_of(standby)
+    before = resources(standby)
+    for _ in range(20):
+        attended.prompt()
+    spare_of(standby)
+    after = resources(standby)
+    assert attended.standby() == standby
+    assert after["descriptors"] == before["descriptors"]
+    assert after["memory"] <= before["memory"] + (4 << 20)
+
+
+def resources(process: int) -> dict[str, int]:
+    """Returns how many descriptors a process has open, and how many bytes of memory it has."""
+    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    return {
+        "descriptors": len(os.listdir(f"/proc/{process}/fd")),
+        "memory": pages * os.sysconf("SC_PAGE_SIZE"),
+    }
+
+
 def test_what_the_hook_prints_is_printed(attended: Agent) -> None:
     payload = {
         "hook_event_name": "UserPromptSubmit",
