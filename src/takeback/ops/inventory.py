@@ -58,13 +58,14 @@ class Inventory:
             self.checkpoints.update((one.id, one) for one in found)
         labels = read_labels(self._store)
         back = _brought_back(self._store)
+        lines = {session: self.chains.line(session) for session in self.by_session}
         running = {s: self._running_turn(found) for s, found in self.by_session.items()}
         last = max((one.sequence for one in self.checkpoints.values() if _has(one)), default=0)
         self.stored = [
             Stored(
                 id=one.id,
                 session=session,
-                line=self.chains.line(session),
+                line=lines[session],
                 kind=one.kind,
                 time=max(one.time, back.get(one.id, 0.0)),
                 sequence=one.sequence,
