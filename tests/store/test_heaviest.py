@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from takeback.app.engine import Engine
+from takeback.ops.sweep import sweep
 from takeback.store import heaviest as module
 from takeback.store.disk import size_on_disk
 from takeback.store.heaviest import Consumer, Weighed, heaviest
@@ -99,3 +100,24 @@ def test_the_same_bytes_count_once(workspace: Path) -> None:
         found = module.weigh_paths(tb._context.store, 100_000)
         assert sorted(one.bytes > 0 for one in found.paths) == [False, True]
         assert Consumer(b"b", 1, 0) in found.paths or Consumer(b"a", 1, 0) in found.paths
+
+
+def test_a_sweep_weighs_only_what_is_large_and_has_changed(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes every 50 checkpoints, and the walk is as long as all that is kept."""
+    with Engine.open(workspace) as tb:
+        (workspace / "a").write_bytes(os.urandom(200_000))
+        tb.checkpoint()
+        remembered = Path(tb.store_directory, "heaviest")
+        sweep(tb._upkeep())
+        assert not remembered.exists(), "nobody asks for it in a small store"
+        monkeypatch.setattr(module, "NOTABLE", 100_000)
+        sweep(tb._upkeep())
+        found = remembered.stat()
+        sweep(tb._upkeep())
+        assert remembered.stat() == found
+        (workspace / "a").write_bytes(os.urandom(200_000))
+        tb.checkpoint()
+        sweep(tb._upkeep())
+        assert remembered.stat() != found

@@ -27,7 +27,7 @@ from takeback.store.chains import Chains
 from takeback.store.disk import size_on_disk
 from takeback.store.expiry import all_trash, remove_trash, trashed_trees
 from takeback.store.garbage import Collected, collect, has_garbage, note_garbage
-from takeback.store.heaviest import weigh_paths
+from takeback.store.heaviest import weigh_if_changed
 from takeback.store.packdir import pack_sizes, shortage
 from takeback.store.weight import Scales
 
@@ -74,7 +74,7 @@ def sweep(upkeep: Upkeep) -> Pruning | None:
         except WriteFailed as error:
             _leave_for_later(upkeep, error)
     if upkeep.until is None:
-        weigh_paths(upkeep.store, size_on_disk(upkeep.store).snapshots)
+        weigh_if_changed(upkeep.store, size_on_disk(upkeep.store).snapshots)
     return made
 
 

@@ -63,6 +63,16 @@ def heaviest(store: Store, size: int) -> tuple[Consumer, ...]:
     return known.notable
 
 
+def weigh_if_changed(store: Store, size: int) -> None:
+    """Finds the heaviest paths again where that is worth it: the store is not as large as it was.
+
+    A sweep comes every 50 checkpoints, and would walk all that is kept each time.
+    """
+    known = _remembered(store)
+    if size >= NOTABLE and (known is None or 10 * abs(size - known.of) >= known.of):
+        weigh_paths(store, size)
+
+
 def weigh_paths(store: Store, size: int) -> Weighed:
     """Finds the heaviest paths, and remembers them if the disk lets it."""
     sizes = stored_sizes(pack_dir(store))
