@@ -231,7 +231,6 @@ class Travels:
                 self._there_and_back(point)
         problems = self._tb.verify().problems
         assert problems == (), problems
-        self._forget_gone()
 
     def _check_newest(self) -> None:
         """Both ends of the newest turns are there, but for what was dropped by its name.
@@ -276,11 +275,3 @@ class Travels:
         assert not (point.is_undo and is_young), "an undo snapshot was lost within its grace"
         self.count("met expired")
         return False
-
-    def _forget_gone(self) -> None:
-        """Forgets the points whose whole session is gone."""
-        for id in list(self._points):
-            try:
-                self._tb.find(id)
-            except NoSuchCheckpoint:
-                del self._points[id]
