@@ -13,6 +13,7 @@ import pytest
 from scripts.behaviours import BEHAVIOURS, TESTS, numbered
 from scripts.layers import ABOUT, layers
 from scripts.targets import targets
+from tests.support.source import tree_of
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "takeback"
@@ -21,7 +22,7 @@ FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "handler", "base"}
 
 
 def modules() -> list[tuple[Path, ast.Module]]:
-    return [(path, ast.parse(path.read_text())) for path in sorted(SOURCE.rglob("*.py"))]
+    return [(path, tree_of(path)) for path in sorted(SOURCE.rglob("*.py"))]
 
 
 def test_every_behaviour_is_tried_and_every_number_is_a_behaviour() -> None:

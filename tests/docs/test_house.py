@@ -13,6 +13,8 @@ from urllib.parse import unquote
 
 import pytest
 
+from tests.support.source import tree_of
+
 ROOT = Path(__file__).resolve().parents[2]
 LINES_AT_MOST = 400
 
@@ -116,7 +118,7 @@ def test_one_module_alone_imports_private_c_modules() -> None:
     found = {
         str(path.relative_to(ROOT)): names
         for path in source_modules()
-        if (names := imported(ast.parse(text_of(path))) & private)
+        if (names := imported(tree_of(path)) & private)
     }
     assert found == {}
 
@@ -207,7 +209,7 @@ def test_no_function_of_ops_takes_more_than_five_arguments() -> None:
     """What goes together is one value: a Request, a Situation, a LockedContext."""
     many = []
     for path in sorted((ROOT / "src/takeback/ops").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 given = node.args
                 names = [a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
@@ -220,7 +222,7 @@ def test_a_class_has_a_name_of_its_own() -> None:
     """One word, one thing; nested ones belong to their class, private ones to their module."""
     named: dict[str, list[str]] = {}
     for path in source_modules():
-        for node in ast.parse(text_of(path)).body:
+        for node in tree_of(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 named.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
     assert {name: places for name, places in named.items() if len(places) > 1} == {}

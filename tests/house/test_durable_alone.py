@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.source import tree_of
+
 SOURCE = Path(__file__).parents[2] / "src" / "takeback"
 
 OS = {
@@ -157,7 +159,7 @@ def test_nothing_else_changes_a_disk() -> None:
         (str(path.relative_to(SOURCE)), call)
         for path in SOURCE.rglob("*.py")
         if str(path.relative_to(SOURCE)) not in EXEMPT
-        for call in writes(ast.parse(path.read_text()))
+        for call in writes(tree_of(path))
     }
     assert found - set(ALLOWED) == set()
     assert set(ALLOWED) <= found  # an exception that nobody needs any more goes
@@ -166,7 +168,7 @@ def test_nothing_else_changes_a_disk() -> None:
 
 def test_each_change_in_durable_is_a_step() -> None:
     """What is not announced to tests/crash cannot be tried there."""
-    tree = ast.parse((SOURCE / "durable.py").read_text())
+    tree = tree_of(SOURCE / "durable.py")
     for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
         calls = [call for call in writes(ast.Module([function], [])) if "umask" not in call]
         if calls and function.name not in ("replace_file", "create_file", "make_directories"):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import takeback
 from takeback.cli.main import COMMANDS
+from tests.support.source import tree_of
 
 SOURCE = Path(takeback.__file__).parent
 FACES = ("cli/", "tui/", "stdio/", "words/", "prompt_command.py", "hook.py")
@@ -37,7 +38,7 @@ def test_no_error_of_the_core_names_an_option_or_a_command_in_its_words() -> Non
         name = path.relative_to(SOURCE).as_posix()
         if name.startswith(FACES):
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             if not isinstance(node, ast.Call):
                 continue
             called = node.func.attr if isinstance(node.func, ast.Attribute) else node.func

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import takeback
 from takeback.store.kept_files import KNOWN
+from tests.support.source import tree_of
 
 SOURCE = Path(takeback.__file__).parent
 FORMAT = SOURCE.parent.parent / "docs" / "format.md"
@@ -17,7 +18,7 @@ def named_in_the_source() -> set[str]:
     """Returns the first name of every ``store.path("...")`` and ``Lock(store.path("..."))``."""
     found = set()
     for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
             if not is_call or node.func.attr != "path" or not node.args:  # type: ignore[attr-defined]
                 continue

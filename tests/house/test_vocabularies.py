@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import takeback
+from tests.support.source import tree_of
 
 SOURCE = Path(takeback.__file__).parent
 
 
 def trees() -> Iterator[tuple[str, ast.Module]]:
     for path in sorted(SOURCE.rglob("*.py")):
-        yield path.relative_to(SOURCE).as_posix(), ast.parse(path.read_text())
+        yield path.relative_to(SOURCE).as_posix(), tree_of(path)
 
 
 def texts(node: ast.AST) -> Iterator[str]:
