@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from takeback.app.engine import Engine
-from takeback.errors import NoSuchCheckpoint, Refused, UsageError
+from takeback.errors import NoSuchCheckpoint, Refused, TakebackError, UsageError, WriteFailed
 from takeback.model import event as events
 from takeback.model.coverage import PURGED
 from takeback.model.event import EDIT, AgentEvent, ToolCall
@@ -19,7 +19,8 @@ from takeback.ops.purge import Purging
 from takeback.store import log, pending, tombstones
 from takeback.store import trees as trees_of
 from takeback.store.conversation import PIECE
-from tests.support.engine import TestClock, settle
+from takeback.store.purge import has_begun
+from tests.support.engine import TestClock, garble, settle
 from tests.support.git import git
 from tests.support.inflated import all_bytes, holding
 
@@ -137,6 +138,11 @@ def test_it_is_gone_from_everything_and_the_rest_is_as_it_was(
     assert tb.verify(read_data=True).problems == ()
     assert tb.find("kept").label == "kept"
     tb.restore()
+    on_disk = {path: (workspace / os.fsdecode(path)).read_bytes() for path in GONE}
+    tb.redo(overrides=Overrides.all())
+    tb.undo(overrides=Overrides.all())
+    for path in GONE - {b"mine.key"}:  # that one has another content by now
+        assert (workspace / os.fsdecode(path)).read_bytes() == on_disk[path]
     assert holding(home, VALUE, b"an-older-secret-value") == []
     assert tb.verify(read_data=True).problems == ()
 
@@ -360,3 +366,32 @@ def test_what_another_machine_brings_back_is_named_and_can_be_purged_again(
 
 
 OTHER = "refs/takeback/sessions/another/"
+
+
+def test_without_room_for_it_twice_nothing_happens(tb: Engine, workspace: Path, home: Path) -> None:
+    (workspace / "a.env").write_bytes(SECRET)
+    tb.checkpoint()
+    before = dict(all_bytes(home))
+    planned = tb.plan_purge("a.env")
+    planned._upkeep = tb._upkeep().replace(disk_floor=1 << 60)
+    with pytest.raises(WriteFailed, match=r"may need \d+ MB"):
+        tb.purge(planned)
+    assert not has_begun(tb._context.store)
+    after = dict(all_bytes(home))
+    assert {k: v for k, v in after.items() if "ledger" not in k and "lock" not in k} == {
+        k: v for k, v in before.items() if "ledger" not in k and "lock" not in k
+    }
+
+
+def test_a_store_that_does_not_read_whole_is_not_purged(tb: Engine, workspace: Path) -> None:
+    (workspace / "a.env").write_bytes(SECRET)
+    (workspace / "other").write_text("other")
+    made = tb.checkpoint().checkpoint
+    lost = trees_of.lookup(tb._context.store, made.tree, b"other")
+    assert lost is not None
+    garble(tb._context.store, lost.oid)
+    tb._context.store.reopen_packs()
+    with pytest.raises(TakebackError):
+        purge(tb, "a.env")
+    assert not has_begun(tb._context.store)
+    assert tb.cat("@", "a.env") == SECRET

@@ -19,7 +19,7 @@ from takeback.model.operation import PURGE
 from takeback.model.path_text import to_text
 from takeback.model.value import Value
 from takeback.ops import cures
-from takeback.store import journal, pending, tombstones
+from takeback.store import journal, pending, purge, tombstones
 from takeback.store.checksum import checksum_holds, name_fits
 from takeback.store.location import identity_of, read_location
 from takeback.store.machine import is_copy
@@ -285,9 +285,12 @@ def _naming(machine: MachineId) -> Cure:
 
 
 def inspect_journal(context: Context) -> list[Fault]:
-    """Reports an interrupted operation whose journal cannot be read, if there is one."""
+    """Reports an interrupted operation or purge whose journal cannot be read."""
+    found = []
     try:
         journal.read(context.store)
     except StoreDamaged as error:
-        return [Fault("journal", error.message)]
-    return []
+        found.append(Fault("journal", error.message))
+    if purge.has_begun(context.store):
+        found.append(Fault(purge.JOURNAL, "a purge was interrupted and is not finished"))
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from takeback.errors import Command, InUse, NotAWorkspace
+from takeback.errors import Command, InUse, NotAWorkspace, StoreDamaged, WriteFailed
 from takeback.model.path_text import to_text
 from takeback.ops.failures import Translated
 from takeback.paths import takeback_home, user_home
@@ -81,12 +81,17 @@ def _opened(location: StoreLocation, environ: Mapping[str, str], reporter: Repor
 
 
 def _finish_purge(store: Store, reporter: Reporter) -> None:
-    """Finishes a purge that was interrupted, unless another process is at it."""
+    """Finishes a purge that was interrupted, unless another process is at it.
+
+    One that cannot be finished keeps nobody from looking; whatever changes the store raises it.
+    """
     try:
         with store.locked("finishing a purge", wait=0):
             reporter.note("An interrupted purge was found and finished.")
     except InUse:
         return
+    except (StoreDamaged, WriteFailed) as error:
+        reporter.note(f"An interrupted purge is not finished: {error.message}; {error.hint}.")
 
 
 def _inherited(

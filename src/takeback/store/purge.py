@@ -14,6 +14,7 @@ to what is about to go.
 from __future__ import annotations
 
 import os
+from zlib import crc32
 
 from takeback import durable
 from takeback.errors import StoreDamaged
@@ -23,12 +24,13 @@ from takeback.store import tombstones
 from takeback.store.clearing import delete_below
 from takeback.store.garbage import forget_garbage
 from takeback.store.kept_files import DERIVED
-from takeback.store.packdir import pack_dir
+from takeback.store.packdir import pack_dir, whole_packs
 from takeback.store.trust import RETIRED, Trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
     from takeback.store.locked import Locked
     from takeback.store.store import Store
@@ -58,7 +60,13 @@ def begin(locked: Locked, made: PurgeJournal) -> None:
         "files": list(made.files),
         "home_files": list(made.home_files),
     }
-    durable.replace_file(locked.store.path(JOURNAL), json_text.dumps(record).encode())
+    data = json_text.dumps({**record, "check": _check(record)}).encode()
+    durable.replace_file(locked.store.path(JOURNAL), data)
+
+
+def _check(record: dict[str, Any]) -> str:
+    """Returns what shows a flipped bit: a journal says which packs may go."""
+    return f"{crc32(json_text.dumps(record).encode(errors='surrogateescape')):08x}"
 
 
 def has_begun(store: Store) -> bool:
@@ -70,6 +78,9 @@ def finish(locked: Locked) -> None:
     """Finishes a purge that has begun; raises StoreDamaged if nobody can tell what it was."""
     store = locked.store
     made = _read(store)
+    missing = frozenset(made.packs).difference(whole_packs(store))
+    if missing:
+        raise StoreDamaged(f"what a purge wrote is gone: {', '.join(sorted(missing))}")
     tombstones.set_up(locked)
     for ref, (old, new) in made.refs.items():
         if store.refs.read(ref) != new:
@@ -90,7 +101,7 @@ def _read(store: Store) -> PurgeJournal:
     try:
         with open(store.path(JOURNAL), encoding="utf-8") as file:
             record = json_text.loads(file.read())
-        if not isinstance(record, dict):
+        if not isinstance(record, dict) or record.pop("check") != _check(record):
             raise TypeError
         return PurgeJournal(
             {
