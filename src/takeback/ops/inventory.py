@@ -58,6 +58,7 @@ class Inventory:
             self.checkpoints.update((one.id, one) for one in found)
         labels = read_labels(self._store)
         back = _brought_back(self._store)
+        self._parents = {session: self.chains.parent(session) for session in self.by_session}
         lines = {session: self.chains.line(session) for session in self.by_session}
         running = {s: self._running_turn(found) for s, found in self.by_session.items()}
         last = max((one.sequence for one in self.checkpoints.values() if _has(one)), default=0)
@@ -99,7 +100,7 @@ class Inventory:
 
     def descendants(self, session: SessionId) -> list[SessionId]:
         """Returns the sessions that begin at a checkpoint of another one."""
-        return [s for s in self.by_session if self.chains.parent(s) == session]
+        return [one for one, parent in self._parents.items() if parent == session]
 
     def is_dead(self, session: SessionId) -> bool:
         """Tells whether an agent's session cannot be gone on with: transcript and agent are gone.

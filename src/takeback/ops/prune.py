@@ -152,15 +152,20 @@ class Prune:
 
     def outlook(self) -> Pruning:
         """Returns what would be done; changes nothing."""
+        made = self._decided()
+        stored = self._found.stored
+        left = [one for one in stored if one.id not in made.dropped]
+        free = self._weigh(stored) - self._weigh(left) if made.dropped else 0
+        return made.replace(bytes=free)
+
+    def _decided(self) -> Pruning:
+        """Returns what it would do, not weighed: that is a walk through all that is kept."""
         dropped, stored = self._verdict.dropped, self._found.stored
-        left = [one for one in stored if one.id not in dropped]
-        free = self._weigh(stored) - self._weigh(left) if dropped else 0
         return Pruning(
             dropped=dropped,
             pinned=self._verdict.pinned,
             sessions=tuple(self._whole(dropped)),
-            kept=len(left),
-            bytes=free,
+            kept=sum(one.id not in dropped for one in stored),
             unread=self._found.unread,
         )
 
@@ -172,7 +177,7 @@ class Prune:
         Raises InUse if the lock is not had in time. Refused if there is nothing left to drop of
         what a person named.
         """
-        made = self.outlook()
+        made = self._decided() if swept else self.outlook()
         if self.is_named and not made.dropped and not made.sessions:
             raise refused(made)
         if not made.dropped and not made.sessions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from array import array
 
 from takeback.errors import StoreDamaged
 from takeback.git.objects import is_tree
@@ -20,12 +21,16 @@ class Scales:
     """Weighs snapshots by what their objects take in the packs; asked many times about the same.
 
     An object that is missing weighs nothing. What a delta takes is counted for the one that is
-    stored as such, so that sums are right for the whole and nearly right for a part.
+    stored as such, so that sums are right for the whole and nearly right for a part. A tree is read
+    once: what is in it is remembered as numbers, four bytes for each entry.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._sizes = stored_sizes(os.path.join(store.git_dir, "objects", "pack"))
+        self._numbers: dict[bytes, int] = {}
+        self._ids: list[bytes] = []
+        self._inside: dict[int, tuple[array[int], array[int]]] = {}
 
     def records(self, records: Iterable[Record]) -> int:
         """Returns the bytes that records take without the trees that they keep."""
@@ -37,21 +42,33 @@ class Scales:
 
     def weigh(self, roots: Iterable[bytes]) -> int:
         """Returns the bytes of all objects that some trees lead to."""
-        waiting, seen, total = list(roots), set[bytes](), 0
-        files = set[bytes]()
+        waiting, seen = [self._number(root) for root in roots], set[int]()
+        files = set[int]()
         while waiting:
             tree = waiting.pop()
             if tree in seen:
                 continue
             seen.add(tree)
-            total += self._sizes.get(tree, 0)
+            trees, others = self._look_inside(tree)
+            waiting.extend(trees)
+            files.update(others)
+        return sum(self._sizes.get(self._ids[number], 0) for number in seen | files)
+
+    def _number(self, oid: bytes) -> int:
+        number = self._numbers.setdefault(oid, len(self._ids))
+        if number == len(self._ids):
+            self._ids.append(oid)
+        return number
+
+    def _look_inside(self, tree: int) -> tuple[array[int], array[int]]:
+        """Returns the trees and the files in a tree."""
+        known = self._inside.get(tree)
+        if known is None:
+            known = self._inside[tree] = array("I"), array("I")
             try:
-                entries = self._store.tree(tree)
+                entries = self._store.tree(self._ids[tree])
             except StoreDamaged:
-                continue
+                return known
             for mode, _, oid in entries:
-                if is_tree(mode):
-                    waiting.append(oid)
-                else:
-                    files.add(oid)
-        return total + sum(self._sizes.get(oid, 0) for oid in files)
+                known[0 if is_tree(mode) else 1].append(self._number(oid))
+        return known
