@@ -91,6 +91,19 @@ def test_what_does_not_read_is_found_anew(workspace: Path, text: str) -> None:
         assert heaviest(tb._context.store, 60 << 20) == ()
 
 
+@pytest.mark.usefixtures("small")
+def test_a_ref_that_does_not_read_stops_no_status(workspace: Path) -> None:
+    (workspace / "a").write_bytes(os.urandom(300_000))
+    with Engine.open(workspace) as tb:
+        tb.checkpoint()
+        [ref] = Path(tb._context.store.git_dir, "refs", "takeback", "sessions").glob("*/*")
+        good = ref.read_bytes()
+        ref.write_bytes(b"garbled\n")
+        assert tb.status().heaviest == ()
+        ref.write_bytes(good)
+        assert [one.path for one in tb.status().heaviest] == [b"a"]
+
+
 def test_the_same_bytes_count_once(workspace: Path) -> None:
     data = os.urandom(100_000)
     with Engine.open(workspace) as tb:

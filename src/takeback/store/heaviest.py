@@ -74,11 +74,18 @@ def weigh_if_changed(store: Store, size: int) -> None:
 
 
 def weigh_paths(store: Store, size: int) -> Weighed:
-    """Finds the heaviest paths, and remembers them if the disk lets it."""
+    """Finds the heaviest paths, and remembers them if the disk lets it.
+
+    None are found while a ref does not read: nobody knows what it leads to.
+    """
     sizes = stored_sizes(pack_dir(store))
     weights: dict[bytes, int] = {}
     versions: dict[bytes, int] = {}
-    for path, oid in _versions(store):
+    try:
+        chains = Chains(store)
+    except StoreDamaged:
+        return Weighed(size, ())
+    for path, oid in _versions(store, chains):
         weights[path] = weights.get(path, 0) + sizes.pop(oid, 0)  # the same bytes count once
         versions[path] = versions.get(path, 0) + 1
     first = sorted(weights, key=lambda path: (-weights[path], path))[:_NAMED]
@@ -90,10 +97,10 @@ def weigh_paths(store: Store, size: int) -> Weighed:
     return found
 
 
-def _versions(store: Store) -> Iterator[tuple[bytes, bytes]]:
+def _versions(store: Store, chains: Chains) -> Iterator[tuple[bytes, bytes]]:
     """Yields each version of each path that is kept, once."""
     seen: set[tuple[bytes, bytes]] = set()
-    for record in Chains(store).all_records():
+    for record in chains.all_records():
         if FILES not in record.entries:
             continue
         waiting = [(b"", record.entries[FILES][1])]
