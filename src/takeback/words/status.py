@@ -131,7 +131,7 @@ def _heaviest(found: Status) -> Iterator[str]:
         pattern = quoted(to_text(found.heaviest[0].path))
         yield (
             f"          keep it out from now on: takeback config exclude {pattern}; "
-            "drop old turns: takeback prune"
+            f"drop old turns: takeback prune; remove every version: takeback purge {pattern}"
         )
 
 
