@@ -314,6 +314,11 @@ def test_status_warns_before_the_disk_is_full(tb: Takeback, workspace: Path) -> 
     assert states["disk"] == "broken"
 
 
+def about_hooks(workspace: Path, *words: str) -> list[str]:
+    found = called(workspace, "--json", "doctor", *words).json_lines
+    return [one["state"] for one in found if one["about"] == "hooks"]
+
+
 def test_status_and_doctor_name_hooks_that_lead_nowhere(
     tb: Takeback, workspace: Path, agents: Path
 ) -> None:
@@ -323,11 +328,9 @@ def test_status_and_doctor_name_hooks_that_lead_nowhere(
     good = recorded.read_text()
     recorded.write_text("/nowhere/python\n/nowhere\n")
     assert set(warned(workspace)) == {"hooks"}
-    hooks = [
-        one for one in called(workspace, "--json", "doctor").json_lines if one["about"] == "hooks"
-    ]
-    assert [one["state"] for one in hooks] == ["broken"]
-    done(workspace, "doctor", "--fix")
+    assert about_hooks(workspace) == ["broken"]
+    # Then how long they take is looked at, which on a busy machine may be too long.
+    assert about_hooks(workspace, "--fix")[0] == "mended"
     assert recorded.read_text() == good
     assert warned(workspace) == {}
     done(workspace, "uninstall", "--yes")

@@ -494,7 +494,7 @@ def test_18_a_git_hooks_environment_changes_nothing(
     }
     assert hooked.ok("diff", at).stdout.count("diff --git") == 4
     hooked.ok("verify", "--read-data")
-    hooked.ok("doctor")
+    hooked.doctor()
     same(before, git_state(workspace, identity=True))
     same(other_before, git_state(other, identity=True))
     assert not canary.exists(), "something of the hook's environment was run or written"

@@ -196,7 +196,7 @@ def test_72_an_agent_that_worked_without_takeback_is_named(
     cli.ok("init", "claude", "--yes")
     [claude] = cli.ok("--json", "status").json["agents"]
     assert claude["missed_since"] is None, "that was before it was connected"
-    cli.ok("doctor")
+    cli.doctor()
     later = time.time() + 600
     os.utime(folder / "x.jsonl", (later, later))
     assert "not trusted, or its settings were written anew" in cli.ok("status").stdout

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
 
 from takeback.store import detached
+from tests.support.processes import wait_for
 
 
 def ended_children() -> int:
@@ -29,8 +29,5 @@ def test_what_has_ended_is_waited_for_when_the_next_is_started(tmp_path: Path) -
     before = ended_children()
     for _ in range(4):
         detached.spawn("os", str(tmp_path), "listdir")
-        end = time.monotonic() + 20
-        while ended_children() == before:
-            assert time.monotonic() < end
-            time.sleep(0.01)
-    assert ended_children() == before + 1
+        wait_for(ended_children)
+    assert ended_children() <= before + 1  # or fewer: what ended before may be waited for, too

@@ -122,6 +122,16 @@ class Cli:
         assert answer.status == 0, str(answer)
         return answer.json_lines
 
+    def doctor(self) -> None:
+        """Fails the test unless doctor finds everything well.
+
+        That hooks take long is no finding here: it says only how busy the machine is.
+        """
+        answer = self.run("--json", "doctor")
+        broken = [one for one in answer.json_lines if one["state"] == "broken"]
+        assert [one for one in broken if "agents wait" not in one["message"]] == []
+        assert broken or answer.status == 0, str(answer)
+
     def start(
         self, *args: str | bytes, env: Mapping[str, str] | None = None
     ) -> subprocess.Popen[bytes]:
