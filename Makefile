@@ -52,6 +52,7 @@ bench: $(INSTALLED) ## measure the speed
 soak: $(INSTALLED) ## run the long campaigns (hours)
 	@TAKEBACK_SOAK=1 $(PYTEST) -m "" \
 		$(wildcard tests/property tests/crash tests/conformance tests/soak)
+	@$(BIN)/python -m bench --disk --json build/disk.json
 
 docs: $(INSTALLED) ## write the generated parts of the docs again
 	@$(if $(COG_FILES),$(BIN)/cog -r -P $(COG_FILES),:)

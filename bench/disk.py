@@ -159,7 +159,7 @@ def _hash(data: bytes) -> str:
 
 
 def _said(tb: Engine) -> list[str]:
-    wanted = ("in the store", "mostly", "keep it out", "larger than", "disk", "packing")
+    wanted = ("in the store", "mostly", "keep it out", "larger than", "packing anew")
     lines = status_lines(tb.status(), Paint(on=False), time.time())
     return [line for line in lines if any(word in line for word in wanted)]
 
