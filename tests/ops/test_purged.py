@@ -13,6 +13,7 @@ from takeback.model.event import EDIT, AgentEvent, ToolCall
 from takeback.model.needles import Needles
 from takeback.model.policy import Overrides
 from takeback.ops.context import Context
+from takeback.ops.plan import plan
 from takeback.ops.receive import receive
 from takeback.store import tombstones
 from takeback.store.checkpoints import conversation_tree, read_coverage
@@ -109,3 +110,17 @@ def test_a_transcript_is_blanked_when_it_is_read_again(root: Path, context: Cont
     assert tree is not None
     [kept] = read_conversation(context.store, tree)
     assert kept == said.replace(b"hunter2-hunter2", b"*" * 15)
+
+
+def test_a_copy_of_it_in_the_way_is_left_alone_as_the_plan_says(
+    root: Path, context: Context
+) -> None:
+    (root / "copy").write_text("was another file")
+    before = checkpoint(context)
+    (root / "copy").write_bytes(SECRET)
+    wanted = request(context, before, overrides=Overrides.all())
+    planned = {item.path: item.reason for item in plan(context, wanted).left_alone}
+    done = under_lock(context, lambda locked: carry_out(locked, wanted))
+    assert {item.path: item.reason for item in done.left_alone} == planned
+    assert planned == {b"copy": "in the way, and its content cannot be saved"}
+    assert (root / "copy").read_bytes() == SECRET

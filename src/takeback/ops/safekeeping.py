@@ -107,6 +107,10 @@ class Safekeeping:
         purged = self._intake.purged
         return self._left_out.is_secret(path) or (purged is not None and purged.hides(path))
 
+    def _is_banned(self, oid: bytes) -> bool:
+        purged = self._intake.purged
+        return purged is not None and purged.bans(oid)
+
     def _note_parents(self, path: bytes) -> None:
         while path := path.rpartition(b"/")[0]:
             if path not in self._held and path not in self.parents:
@@ -120,7 +124,9 @@ class Safekeeping:
                 entry = ondisk.entry_at(fd, name)
             except OSError:
                 return None
-            return None if entry is None or entry.is_directory else entry
+            if entry is None or entry.is_directory or self._is_banned(entry.oid):
+                return None
+            return entry
         kept = keep(fd, name, self._intake)
         if not isinstance(kept, Kept):
             return None
