@@ -60,7 +60,7 @@ class Sample(NamedTuple):
     ended: int
     """Processes that have ended and were not waited for."""
     looking: float
-    """Seconds until the newest turns are listed, the ledger's catching up included."""
+    """Seconds of computing to list the newest turns, the ledger's catching up included."""
 
 
 class Report(NamedTuple):
@@ -69,7 +69,10 @@ class Report(NamedTuple):
     size: Size
     samples: list[Sample]
     latencies: list[float]
-    """Seconds that the agent waited, one number a turn."""
+    """Seconds of computing for which the agent waited, one number a turn.
+
+    What else the machine does in half an hour would hide what the length of a history costs.
+    """
     after_sweeps: list[int]
     """Bytes of the store after each session, when its sweep was over."""
     counts: dict[str, int]
@@ -228,9 +231,9 @@ class Campaign:
 
     def _heard(self, tell: Callable[[], Heard]) -> None:
         """Tells an event; what is acknowledged is noted with the files as they are."""
-        begin = time.perf_counter()
+        begin = time.process_time()
         heard = tell()
-        self._waited += time.perf_counter() - begin
+        self._waited += time.process_time() - begin
         if heard.failure is not None:
             raise heard.failure
         assert heard.warning is None, heard.warning
@@ -243,9 +246,9 @@ class Campaign:
 
     def _sample(self, number: int) -> None:
         self._background.wait()
-        begin = time.perf_counter()
+        begin = time.process_time()
         assert self._tb.checkpoints(limit=20)
-        took = time.perf_counter() - begin
+        took = time.process_time() - begin
         sample = Sample(
             number,
             surroundings.bytes_on_disk(self._tb.store_directory),
