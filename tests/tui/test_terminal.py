@@ -138,9 +138,9 @@ def test_choose_confirm_and_undo(opened: Opened, workspace: Path) -> None:
     terminal.shows("Rewound 1 file")
     assert a.read_bytes() == b"1\n"
     terminal.press("Escape")
+    terminal.until(lambda: "Rewound 1 file" not in terminal.screen, "see the timeline")
     terminal.shows("taken back")
-    terminal.press("u")
-    terminal.shows("Undo the rewind")
+    terminal.insist("Undo the rewind", "u")
     terminal.press("y")
     terminal.shows("Undid the rewind")
     assert a.read_bytes() == b"ruined\n"
