@@ -147,7 +147,7 @@ class Campaign:
             if number % max(5, turns // SAMPLES) == 0:
                 self._sample(number)
             if number % max(10, turns // CHECKS) == 0:
-                self._travels.check(min(8, max(1, turns // 50)))
+                self._travels.check(min(8, max(1, turns // 100)))
         self._next_session()
         self._background.wait()
         verified = self._tb.verify(read_data=True)

@@ -16,7 +16,7 @@ LEDGER_WAITING = MB
 """What the ledger may have yet to take in, as long as a program has it open."""
 SIZES = {
     "40 turns": pytest.param(Size(40, 100, 3 * MB, often=8.0)),
-    "300 turns": pytest.param(Size(300, 500, 6 * MB, often=3.0), marks=pytest.mark.long),
+    "300 turns": pytest.param(Size(300, 200, 8 * MB, often=2.0), marks=pytest.mark.long),
     "5000 turns": pytest.param(Size(5_000, 2_000, 24 * MB), marks=pytest.mark.soak),
 }
 
