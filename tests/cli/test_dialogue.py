@@ -44,7 +44,7 @@ Plan: rewind 4 files to FIRST ("start").
   delete c  +0 -1
   delete d  +0 -1
 all of these are your own edits since then, taken back too
-(undo brings them back; `takeback checkpoint` first keeps them)
+(undo brings them back; --keep-edits keeps them)
 $ takeback rewind start --yes
 Rewound 4 files to FIRST ("start").
 Take it back: takeback undo
@@ -129,6 +129,9 @@ def test_the_json_of_a_plan(story: Story) -> None:
         "turns": [],
         "goes_on": None,
         "beyond": [],
+        "kind": "rewind",
+        "conflicts": [],
+        "edits": [],
     }
     assert story.files() == NOW
 
@@ -291,7 +294,7 @@ def test_yes_at_a_terminal(story: Story) -> None:
   delete c  +0 -1
   delete d  +0 -1
 all of these are your own edits since then, taken back too
-(undo brings them back; `takeback checkpoint` first keeps them)
+(undo brings them back; --keep-edits keeps them)
 Rewind 4 files to FIRST ("start")? [y/N] y
 Rewound 4 files to FIRST ("start").
 Take it back: takeback undo
@@ -375,7 +378,7 @@ def test_refusals_at_a_terminal_are_asked_about_one_by_one(refused: Cli, workspa
         snapshot("""\
   delete a  +0 -1
 this is your own edit since then, taken back too
-(undo brings it back; `takeback checkpoint` first keeps it)
+(undo brings it back; --keep-edits keeps it)
 BRANCHES
 It can be done all the same; 2 questions first.
 This would delete 1 of 1 files.

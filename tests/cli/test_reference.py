@@ -73,6 +73,7 @@ def agents_documents(folder: Path) -> list[dict[str, Any]]:
     Host(cli, folder, "s2", "yours").turn("write docs", {"docs.md": b"1\n"})
     documents += [
         cli.run("--json", "show", "turn:1").error,
+        cli.ok("--json", "revert", "mine-s1/turn:1", "--yes", "--conflicts=ours").json,
         cli.ok("--json", "rewind", "mine-s1/turn:2", "--yes", "--files", "--keep-others").json,
         *cli.ok("--json", "sessions").json_lines,
         cli.ok("--json", "status").json,

@@ -253,7 +253,7 @@ Plan: rewind 3 files and the conversation to ID (before turn 2: make it faster).
   write parser.py  +1 -0
   create test.py  +1 -0
 1 of these is your own edit since then, taken back too
-(undo brings it back; `takeback checkpoint` first keeps it)
+(undo brings it back; --keep-edits keeps it)
 Rewound 3 files and the conversation to ID (before turn 2: make it faster).
 The prompt was: "make it faster"
 Go on with it: cd WORKSPACE && mine --resume s1.NEW

@@ -60,6 +60,21 @@ def test_operation_killed(
             return
 
 
+@shares(SHARES, long=3)
+@pytest.mark.parametrize("operation", ["revert", "keep_edits"])
+def test_merge_killed(tmp_path: Path, operation: str, share: int) -> None:
+    """What is gone to is in no checkpoint: a recovery finds it in the journal."""
+    for at in every(share):
+        world = prepare(tmp_path / str(at), operation)
+        ran = world.run(world.operate, Faults(at))
+        world.check_paths()
+        world.check_operation(by=MET_BY[at % len(MET_BY)], thorough=is_thorough(at))
+        world.remove()
+        if not ran.killed:
+            assert ran.done, ran.text
+            return
+
+
 @share
 def test_capture_killed(
     tmp_path: Path, share: int, record_property: Callable[[str, object], None]

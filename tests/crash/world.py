@@ -13,6 +13,7 @@ import pytest
 
 from takeback import Takeback, kernel
 from takeback.errors import RecoveredInstead
+from takeback.model.keeping import EDITS, Keeping
 from takeback.model.plan import Outcome
 from takeback.model.policy import Overrides
 from takeback.ports import SilentReporter
@@ -79,6 +80,15 @@ class World:
     def redo(self) -> list[bytes]:
         with self.open() as takeback:
             return _undone(takeback.redo(overrides=Overrides.all()))
+
+    def revert(self) -> list[bytes]:
+        with self.open() as takeback:
+            return _undone(takeback.revert([self.target], overrides=Overrides.all()))
+
+    def keep_edits(self) -> list[bytes]:
+        keeping = Keeping(EDITS)
+        with self.open() as takeback:
+            return _undone(takeback.rewind(self.target, overrides=Overrides.all(), keeping=keeping))
 
     def checkpoint(self) -> None:
         with self.open() as takeback:
@@ -327,6 +337,42 @@ def _prepare_step(world: World, operation: str) -> World:
     return world
 
 
+def prepare_revert(world: World) -> World:
+    """Leaves ``world`` with a turn in the middle that is one revert away."""
+    return _prepare_merged(world, "revert")
+
+
+def prepare_keep_edits(world: World) -> World:
+    """Leaves ``world`` one rewind away from a turn's beginning with a person's edits in it."""
+    return _prepare_merged(world, "keep_edits")
+
+
+def _prepare_merged(world: World, operation: str) -> World:
+    """An agent does everything there is, then a person changes another end of the same text."""
+    make_target_tree(world)
+    lines = [b"line %d\n" % number for number in range(20)]
+    write(world.root / "text", b"".join(lines))
+    with world.open() as takeback:
+        with takeback.session(agent="mine").turn("change it all") as turn:
+            edit_tree(world)
+            write(world.root / "text", b"".join([b"the agent's\n", *lines[1:]]))
+        world.target = turn.before.id
+        write(world.root / "text", b"".join([b"the agent's\n", *lines[1:-1], b"mine\n"]))
+        write(world.root / "mine", b"mine")
+        takeback.checkpoint()
+    world.operation, world.old = operation, world.state()
+    assert world.operate() == []
+    world.new = world.state()
+    assert (world.root / "text").read_bytes() == b"".join([*lines[:-1], b"mine\n"])
+    assert (world.root / "mine").read_bytes() == b"mine"
+    new = world.new
+    world.undo()
+    world.new = world.old
+    _prepare_step(world, operation)
+    world.old, world.new = world.state(), new
+    return world
+
+
 # -- small things
 
 
@@ -361,7 +407,13 @@ def _without_exchange() -> None:
     kernel.rename_to_free_name = rename_to_free_name
 
 
-PREPARED = {"rewind": prepare_rewind, "undo": prepare_undo, "redo": prepare_redo}
+PREPARED = {
+    "rewind": prepare_rewind,
+    "undo": prepare_undo,
+    "redo": prepare_redo,
+    "revert": prepare_revert,
+    "keep_edits": prepare_keep_edits,
+}
 
 
 def prepare(base: Path, operation: str, *, exchange: bool = True) -> World:

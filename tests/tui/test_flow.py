@@ -320,7 +320,7 @@ def test_own_edits_are_named_with_how_to_keep_them(story: Path) -> None:
         plan = await to_plan(stage, pilot, "f")
         assert "write a.txt" in plan
         assert "your own edit since then, taken back too" in plan
-        assert "`takeback checkpoint` first keeps it" in plan
+        assert "--keep-edits keeps it" in plan
 
     play(story, keys)
 

@@ -16,6 +16,8 @@ opened. What only faces need is in ``app/engine.py``.
 from __future__ import annotations
 
 from takeback.app.engine import Engine
+from takeback.model.keeping import KEEP_NOTHING
+from takeback.model.merge import NOTHING_CHOSEN
 from takeback.model.policy import NO_OVERRIDES
 
 TYPE_CHECKING = False
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from takeback.app.workspace import CheckpointLike
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.event import AgentEvent
+    from takeback.model.keeping import Keeping
+    from takeback.model.merge import ConflictChoices
     from takeback.model.operation import Operation, ScopeKind
     from takeback.model.plan import Outcome, Plan
     from takeback.model.policy import Overrides
@@ -202,10 +206,11 @@ class Takeback:
         scope: ScopeKind | None = None,
         ignored: bool = False,
         overrides: Overrides = NO_OVERRIDES,
+        keeping: Keeping = KEEP_NOTHING,
     ) -> Plan:
         """Returns what a rewind would change; changes nothing."""
         return self.engine.plan(
-            checkpoint, paths, scope=scope, ignored=ignored, overrides=overrides
+            checkpoint, paths, scope=scope, ignored=ignored, overrides=overrides, keeping=keeping
         )
 
     def rewind(
@@ -216,12 +221,49 @@ class Takeback:
         scope: ScopeKind | None = None,
         ignored: bool = False,
         overrides: Overrides = NO_OVERRIDES,
+        keeping: Keeping = KEEP_NOTHING,
         shown: Plan | None = None,
     ) -> Outcome:
-        """Goes to a checkpoint. ``shown`` is the plan a person agreed to."""
+        """Goes to a checkpoint. ``shown`` is the plan a person agreed to.
+
+        ``keeping`` says what of the time since is kept, merged into it: a person's edits, or all
+        but what the checkpoint's session changed.
+        """
         return self.engine.rewind(
-            checkpoint, paths, scope=scope, ignored=ignored, overrides=overrides, shown=shown
+            checkpoint,
+            paths,
+            scope=scope,
+            ignored=ignored,
+            overrides=overrides,
+            keeping=keeping,
+            shown=shown,
         )
+
+    def plan_revert(
+        self,
+        turns: Iterable[str],
+        paths: Paths = (),
+        *,
+        choices: ConflictChoices = NOTHING_CHOSEN,
+        overrides: Overrides = NO_OVERRIDES,
+    ) -> Plan:
+        """Returns what ``revert`` would change; changes nothing. Its ``conflicts`` need choices."""
+        return self.engine.plan_revert(turns, paths, choices=choices, overrides=overrides)
+
+    def revert(
+        self,
+        turns: Iterable[str],
+        paths: Paths = (),
+        *,
+        choices: ConflictChoices = NOTHING_CHOSEN,
+        overrides: Overrides = NO_OVERRIDES,
+        shown: Plan | None = None,
+    ) -> Outcome:
+        """Takes some turns out of the files, and leaves what came after them.
+
+        A turn is ``turn:3``, one of its steps ``turn:3.2``, or any checkpoint within it.
+        """
+        return self.engine.revert(turns, paths, choices=choices, overrides=overrides, shown=shown)
 
     def plan_fork(
         self,

@@ -7,20 +7,25 @@ face.
 from __future__ import annotations
 
 from takeback.errors import Refused
-from takeback.model.operation import FORK, REWIND, UNDO, Move, step_named
+from takeback.model.keeping import KEEP_NOTHING
+from takeback.model.merge import NOTHING_CHOSEN
+from takeback.model.operation import FORK, REVERT, REWIND, UNDO, Move, step_named
 from takeback.model.policy import NO_OVERRIDES, Overrides
 from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from takeback.app.engine import Engine
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import CheckpointId
+    from takeback.model.keeping import Keeping
+    from takeback.model.merge import ConflictChoices
     from takeback.model.operation import OperationKind, ScopeKind, StepKind
     from takeback.model.plan import Outcome, Plan
     from takeback.ops.recover import Recovered
+    from takeback.ops.turn_names import NamedTurn
 
     Planning = Callable[[Engine, Overrides], Plan]
     Going = Callable[[Engine, Overrides, Plan | None], Outcome]
@@ -30,10 +35,11 @@ _FILES_LIKE: dict[OperationKind, OperationKind] = {FORK: REWIND}
 
 
 class Proposal(Value):
-    """One rewind, fork, undo or redo that somebody is considering.
+    """One rewind, revert, fork, undo or redo that somebody is considering.
 
     ``goal`` is the checkpoint that it goes to or begins at; for an undo or redo ``of`` is the
-    operation that it is about. ``directory`` is where a fork would put its files.
+    operation that it is about. ``directory`` is where a fork would put its files. ``choosing``
+    returns the same with the choices that were made about its conflicts, if it can have any.
     """
 
     kind: OperationKind
@@ -42,6 +48,7 @@ class Proposal(Value):
     goal: CheckpointId | None = None
     of: Move | None = None
     directory: str | None = None
+    choosing: Callable[[ConflictChoices], Proposal] | None = None
 
     def plan(self, tb: Engine, overrides: Overrides = NO_OVERRIDES) -> Plan:
         """Returns what it would change; changes nothing."""
@@ -102,18 +109,28 @@ def rewind(
     *,
     scope: ScopeKind,
     ignored: bool = False,
+    keeping: Keeping = KEEP_NOTHING,
 ) -> Proposal:
     """Returns the proposal of going to a checkpoint."""
     named = tuple(paths)
     return Proposal(
         REWIND,
         lambda tb, overrides: tb.plan(
-            target, named, scope=scope, ignored=ignored, overrides=overrides
+            target, named, scope=scope, ignored=ignored, overrides=overrides, keeping=keeping
         ),
         lambda tb, overrides, shown: tb.rewind(
-            target, named, scope=scope, ignored=ignored, overrides=overrides, shown=shown
+            target,
+            named,
+            scope=scope,
+            ignored=ignored,
+            overrides=overrides,
+            keeping=keeping,
+            shown=shown,
         ),
         target.id,
+        choosing=lambda chosen: rewind(
+            target, named, scope=scope, ignored=ignored, keeping=keeping.replace(choices=chosen)
+        ),
     )
 
 
@@ -123,6 +140,24 @@ def rewind_to(
     """Returns the proposal of going to what a name means; without a scope, the name decides it."""
     target = tb.find(name, session=session)
     return rewind(target, scope=scope or tb.default_scope(name, target, session=session))
+
+
+def revert(
+    turns: Sequence[NamedTurn],
+    paths: Iterable[str | bytes] = (),
+    *,
+    choices: ConflictChoices = NOTHING_CHOSEN,
+) -> Proposal:
+    """Returns the proposal of taking some turns out of the files."""
+    named = tuple(paths)
+    return Proposal(
+        REVERT,
+        lambda tb, overrides: tb.plan_revert(turns, named, choices=choices, overrides=overrides),
+        lambda tb, overrides, shown: tb.revert(
+            turns, named, choices=choices, overrides=overrides, shown=shown
+        ),
+        choosing=lambda chosen: revert(turns, named, choices=chosen),
+    )
 
 
 def fork(

@@ -6,8 +6,9 @@ from takeback import ops
 from takeback.adapters import adapter_of
 from takeback.app.border import guarded
 from takeback.app.endings import turn_is_over
-from takeback.app.reading import Reading
+from takeback.app.merging import Merging
 from takeback.errors import FILES_ALONE, Command, NoSuchCheckpoint, UsageError, WhichSession
+from takeback.model.keeping import KEEP_NOTHING
 from takeback.model.policy import NO_OVERRIDES, Overrides
 from takeback.model.turn import PROMPT
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.comparison import Preview
+    from takeback.model.keeping import Keeping
     from takeback.model.operation import ScopeKind
     from takeback.model.plan import Outcome, Plan
     from takeback.ops.capture import Captured
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @guarded
-class Travel(Reading):
+class Travel(Merging):
     """Everything that moves the workspace to another place."""
 
     def recover(self) -> Recovered | None:
@@ -126,6 +128,7 @@ class Travel(Reading):
         scope: ScopeKind | None = None,
         ignored: bool = False,
         overrides: Overrides = NO_OVERRIDES,
+        keeping: Keeping = KEEP_NOTHING,
     ) -> Plan:
         """Returns what a rewind would change; changes nothing."""
         from takeback.model.operation import CONVERSATION
@@ -133,7 +136,10 @@ class Travel(Reading):
         named = tuple(paths)
         target, moved = self._destination(checkpoint, named, scope, ignored)
         request = self._request(target, self._scope(named, ignored, files=moved != CONVERSATION))
-        made = ops.plan.plan(self._context, request.replace(overrides=overrides))
+        request = request.replace(overrides=overrides)
+        made = ops.plan.plan(
+            self._context, lambda captured: self._keeping(captured, request, target, keeping)
+        )
         return self._announced(self._with_conversation(made, moved))
 
     def _request(self, target: Checkpoint, scope: Scope) -> Request:
@@ -168,14 +174,26 @@ class Travel(Reading):
         scope: ScopeKind | None = None,
         ignored: bool = False,
         overrides: Overrides = NO_OVERRIDES,
+        keeping: Keeping = KEEP_NOTHING,
         shown: Plan | None = None,
     ) -> Outcome:
-        """Goes to a checkpoint. ``shown`` is the plan a person agreed to."""
+        """Goes to a checkpoint. ``shown`` is the plan a person agreed to.
+
+        ``keeping`` says what of the time since is kept, merged into it: a person's edits, or all
+        but what the checkpoint's session changed.
+        """
         from takeback.model.operation import CONVERSATION, FILES
 
         named = tuple(paths)
         self._make_ours(
-            lambda: self.plan(checkpoint, named, scope=scope, ignored=ignored, overrides=overrides)
+            lambda: self.plan(
+                checkpoint,
+                named,
+                scope=scope,
+                ignored=ignored,
+                overrides=overrides,
+                keeping=keeping,
+            )
         )
         with self._context.locked() as locked:  # from the decision until it is done
             captured = self._take_in(locked)
@@ -185,6 +203,7 @@ class Travel(Reading):
                 request = self._request(target, files).replace(
                     overrides=overrides, cut=self._cut(locked, target) if moved != FILES else None
                 )
+                request = self._keeping(captured, request, target, keeping)
             outcome = ops.rewind.rewind(locked, captured, request, shown=shown)
         return self._delivered(outcome, request.cut)
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import click
 
 from takeback.app import proposal as proposals
+from takeback.cli.conflicts import Conflicts
 from takeback.cli.refusals import Refusals
 from takeback.cli.terminal import agrees, ask
 from takeback.errors import PartlyDone, Refused
+from takeback.model.merge import CHOICES
 from takeback.model.policy import Overrides
 from takeback.words import choices, documents, plans, refusals, render, waivers
 from takeback.words.text import NOTHING_CHANGED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from takeback.app.engine import Engine
     from takeback.app.proposal import Proposal
@@ -24,19 +26,43 @@ if TYPE_CHECKING:
 DECLINED = 1
 
 
+_OVERRIDES = {
+    "--allow-mass-delete": "Also when most of the files would be deleted.",
+    "--during-git": "Also while a merge, rebase or the like is in progress.",
+    "--other-branch": "Also when another branch is checked out than then.",
+    "--during-turn": "Also while an agent is working here.",
+    "--overwrite-others": "Also files that another session changed since.",
+    "--keep-others": "Leave the files that another session changed since.",
+    "--force": "All of these, except --keep-others.",
+}
+_MERGED = {
+    **{name: _OVERRIDES[name] for name in ("--allow-mass-delete", "--during-git", "--during-turn")},
+    "--force": "All of these.",
+}
+"""Those for what is merged into the files as they are: nobody's changes are overwritten by it."""
+
+
 def override_options(function: Callable[..., int]) -> Callable[..., int]:
     """Adds the flags that waive a precondition; ``overrides`` collects them."""
-    for name, about in (
-        ("--force", "All of these, except --keep-others."),
-        ("--keep-others", "Leave the files that another session changed since."),
-        ("--overwrite-others", "Also files that another session changed since."),
-        ("--during-turn", "Also while an agent is working here."),
-        ("--other-branch", "Also when another branch is checked out than then."),
-        ("--during-git", "Also while a merge, rebase or the like is in progress."),
-        ("--allow-mass-delete", "Also when most of the files would be deleted."),
-    ):
+    return _flags(function, _OVERRIDES)
+
+
+def merged_override_options(function: Callable[..., int]) -> Callable[..., int]:
+    """Adds the flags that waive what can stand against a merge."""
+    return _flags(function, _MERGED)
+
+
+def _flags(function: Callable[..., int], flags: Mapping[str, str]) -> Callable[..., int]:
+    for name, about in reversed(list(flags.items())):
         function = click.option(name, is_flag=True, help=about)(function)
     return function
+
+
+def conflicts_option(function: Callable[..., int]) -> Callable[..., int]:
+    """Adds the option that answers all conflicts of a merge at once."""
+    about = "Where both changed the same: ours (as it is), theirs, markers, skip (the whole file)."
+    kind = click.Choice(CHOICES)
+    return click.option("--conflicts", metavar="CHOICE", type=kind, help=about)(function)
 
 
 def overrides(**waived: bool) -> Overrides:
@@ -87,6 +113,10 @@ class Dialogue:
                 if before is None or not plan.same_changes(before):
                     self._show(plan)
                 before = plan
+                if plan.conflicts:
+                    if not self._chosen(plan):
+                        return self._declined()
+                    continue
                 if plan.refused:
                     if not self._waived(plan):
                         return self._declined()
@@ -122,6 +152,16 @@ class Dialogue:
         given = asking.answers(plan)
         if given is not None:
             self._allowed = self._allowed.replace(**given)
+        return given is not None
+
+    def _chosen(self, plan: Plan) -> bool:
+        """Asks about each conflict; False if the person steps back."""
+        assert self._proposal.choosing is not None  # else there would be no conflicts
+        output = self._output
+        asking = Conflicts(_line, lambda text: output.aside([text]), output.paint_stderr)
+        given = asking.answers(plan.conflicts)
+        if given is not None:
+            self._proposal = self._proposal.choosing(given)
         return given is not None
 
     def _declined(self) -> int:

@@ -26,6 +26,7 @@ FROM_INSIDE = {
     "diff": ALLOWED,
     "cat": ALLOWED,
     "rewind": TOLD_APART,  # the setting agent_may_rewind allows it, and undo and redo
+    "revert": TOLD_APART,
     "undo": TOLD_APART,
     "redo": TOLD_APART,
     "fork": TOLD_APART,  # not the files here, nor any directory

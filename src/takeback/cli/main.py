@@ -32,6 +32,7 @@ COMMANDS = (
     "diff",
     "cat",
     "rewind",
+    "revert",
     "undo",
     "redo",
     "fork",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from takeback.app.engine import Engine
     from takeback.cli.completing import Completer
     from takeback.model.checkpoint import Checkpoint
+    from takeback.ops.turn_names import NamedTurn
 
 AFTER_DASHES = "takeback.after_dashes"
 """The key in a context's ``meta`` that says that paths may follow: true once ``--`` was typed."""
@@ -90,6 +91,12 @@ class Call:
         if _needs_session(name):
             session = self.session_meant(tb, session)
         return tb.find(name, session=session)
+
+    def find_turn(self, tb: Engine, name: str, session: str | None = None) -> NamedTurn:
+        """Returns the turn that a name means; asks the person whose, if that matters."""
+        if _needs_session(name):
+            session = self.session_meant(tb, session)
+        return tb.turn(name, session=session)
 
     def look_up(self, tb: Engine, name: str, session: str | None = None) -> Checkpoint:
         """Returns the checkpoint that a name means, for a command that only reads.

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from takeback.errors import Hint
     from takeback.model.retention import Bounds
 
+_LEFT_OUT = "skip"
 _MIB = 1 << 20
 _LARGEST = 1 << 53
 _COMPILED = "settings.compiled"
@@ -124,7 +125,7 @@ class Settings:
             ignored_total_limit=int(self["ignored_total_limit_mb"] * _MIB),
             include=tuple(self["include"]),
             exclude=tuple(self["exclude"]),
-            skip_sensitive=self["sensitive"] == "skip",
+            skip_sensitive=self["sensitive"] == _LEFT_OUT,
             entries_limit=int(self["entries_limit"]),
             bytes_limit=int(self["bytes_limit_mb"] * _MIB),
             disk_floor=int(self["disk_floor_mb"] * _MIB),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from takeback.model.ids import CheckpointId, SessionId
-from takeback.model.timeline import INTERRUPTED, OwnedChange, Session, Turn
+from takeback.model.timeline import INTERRUPTED, OUTSIDE, OwnedChange, Session, Turn
 from takeback.model.turn import forked_from
 
 TYPE_CHECKING = False
@@ -212,6 +212,22 @@ def owners(ledger: Ledger, turn: CheckpointId) -> dict[bytes, str | None]:
     return {bytes(path): who for path, who in rows}  # type: ignore[call-overload, misc]
 
 
+def others_during(
+    ledger: Ledger, before: CheckpointId, after: CheckpointId, turn: CheckpointId
+) -> set[bytes]:
+    """Returns the paths that changed between two checkpoints, but not by a turn."""
+    rows = ledger.rows(
+        "select path, max(coalesce(changes.turn, '') = ?3) from changes "
+        "join checkpoints on checkpoints.id = changes.checkpoint "
+        "where position > (select position from checkpoints where id = ?1) "
+        "and position <= (select position from checkpoints where id = ?2) group by path",
+        before,
+        after,
+        turn,
+    )
+    return {bytes(path) for path, own in rows if not own}  # type: ignore[call-overload]
+
+
 def amid(ledger: Ledger) -> dict[str, str]:
     """Returns the checkpoints that were taken in the middle of an operation, with its id."""
     rows = ledger.rows("select id from checkpoints where instr(meta, '\"amid\"') > 0")
@@ -276,6 +292,27 @@ def changed_since(ledger: Ledger, since: CheckpointId, here: Lineage) -> list[Ow
         here.first,
     )
     return [OwnedChange(*row) for row in rows]  # type: ignore[arg-type]
+
+
+def outside_since(
+    ledger: Ledger, since: CheckpointId, here: Lineage
+) -> list[tuple[Checkpoint, frozenset[bytes]]]:
+    """Returns the checkpoints at which a person's edits were found, with their paths, in order."""
+    rows = ledger.rows(
+        "select checkpoint, path from changes "
+        "join checkpoints on checkpoints.id = changes.checkpoint "
+        "where position > (select position from checkpoints where id = ?1) "
+        "and (machine = ?2 or sequence < ?3) and who = ?4 order by position",
+        since,
+        here.machine,
+        here.first,
+        OUTSIDE,
+    )
+    paths: dict[str, set[bytes]] = {}
+    for id, path in rows:
+        paths.setdefault(str(id), set()).add(bytes(path))  # type: ignore[call-overload]
+    found = ((ledger.by_id(id), frozenset(named)) for id, named in paths.items())
+    return [(one, named) for one, named in found if one is not None]
 
 
 def turns_since(ledger: Ledger, since: CheckpointId, here: Lineage) -> list[Turn]:

@@ -18,7 +18,9 @@ class Goal(Value):
     ``tree`` is the snapshot, ``coverage`` what it does not hold, ``saved`` the tree of the ignored
     files that are kept beside it (None: there are none). ``about`` says in words where it is.
     ``checkpoint`` is the one whose state it is. A goal without one was made from the present state:
-    what it does not hold stays as it is now. Its trees are in the store all the same.
+    what it does not hold stays as it is now. Its trees are in the store all the same, and ``owner``
+    is the session that it is about. One with ``own`` has a tree of its own, made from that of its
+    checkpoint, of which it has everything else.
     """
 
     tree: SnapshotId
@@ -26,6 +28,18 @@ class Goal(Value):
     saved: str | None = None
     about: str | None = None
     checkpoint: Checkpoint | None = None
+    owner: SessionId = WORKSPACE_SESSION
+    own: bool = False
+
+    def merged(self, tree: SnapshotId, words: str) -> Goal:
+        """Returns the goal with something kept in it; ``words`` say what."""
+        then = self.checkpoint
+        return self.replace(
+            tree=tree,
+            about=f"{self.about or self.name}, {words}",
+            checkpoint=None if then is None else then.replace(snapshot=tree),
+            own=True,
+        )
 
     @property
     def id(self) -> CheckpointId | None:
@@ -39,7 +53,7 @@ class Goal(Value):
     @property
     def session(self) -> SessionId:
         """Returns the session whose state it is; the workspace's own if it is no session's."""
-        return WORKSPACE_SESSION if self.checkpoint is None else self.checkpoint.session
+        return self.owner if self.checkpoint is None else self.checkpoint.session
 
     @property
     def complete(self) -> bool:

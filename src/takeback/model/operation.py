@@ -39,6 +39,14 @@ MOVES = frozenset((*UNDOABLE, UNDO, REDO))
 """The kinds that have what a ``Move`` has."""
 
 
+_WAYS: dict[OperationKind, str] = {FORK: "from", REVERT: "of"}
+
+
+def way(kind: OperationKind) -> str:
+    """Returns the word between an operation and where it went: a rewind *to*, a revert *of*."""
+    return _WAYS.get(kind, "to")
+
+
 def step_named(name: str) -> StepKind | None:
     """Returns undo or redo, if a word is one of them."""
     return next((step for step in STEPS if step == name), None)
@@ -81,8 +89,8 @@ class Move(Operation):
     that a conversation was cut into; ``about`` says in words where it went ("before turn 3").
     ``directory`` is where a fork put its files instead of the workspace. ``touched`` is what it did
     to the files that the snapshots before and after it do not show within ``paths``: a file that
-    was not named but displaced, directories that had to be
-    made, ignored files.
+    was not named but displaced, directories that had to be made, ignored files. ``keeps`` if it
+    left what the person had changed by hand since the target.
     """
 
     session: SessionId
@@ -102,6 +110,7 @@ class Move(Operation):
     directory: str | None = None
     touched: tuple[Change, ...] = ()
     was: SnapshotId | None = None
+    keeps: bool = False
 
     @property
     def moves_files(self) -> bool:

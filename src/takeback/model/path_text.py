@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 
 class FromRoot(bytes):
     """A path from the root of the workspace, as plans and changes name it: meant literally.
@@ -31,3 +35,10 @@ def covers(scope: tuple[bytes, ...], path: bytes) -> bool:
     return not scope or any(
         path == inner or inner == b"" or path.startswith(inner + b"/") for inner in scope
     )
+
+
+def parents(path: bytes) -> Iterator[bytes]:
+    """Yields the directories above a path, nearest first."""
+    while b"/" in path:
+        path = path.rpartition(b"/")[0]
+        yield path

@@ -5,7 +5,7 @@ from __future__ import annotations
 from takeback.model.change import Change
 from takeback.model.goal import Goal
 from takeback.model.ids import SessionId
-from takeback.model.operation import FILES
+from takeback.model.operation import FILES, REWIND
 from takeback.model.session import Resume
 from takeback.model.value import Value
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Final, Literal
 
+    from takeback.model.merge import Conflict
     from takeback.model.operation import OperationKind, ScopeKind
     from takeback.model.policy import Waiver
     from takeback.model.timeline import Turn
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         "other_branch",
         "colliding_names",
         "disk_space",
+        "conflicts",
     ]
 
 
@@ -41,6 +43,7 @@ DURING_GIT: Final = "during_git"
 OTHER_BRANCH: Final = "other_branch"
 COLLIDING_NAMES: Final = "colliding_names"
 DISK_SPACE: Final = "disk_space"
+CONFLICTS: Final = "conflicts"
 
 
 class LeftAlone(Value):
@@ -77,7 +80,8 @@ class Plan(Value):
     the target that changed any of the paths, ``lines`` how many lines each path would gain and
     lose, if counted, ``goes_on`` the session that the conversation goes back to by undo and redo.
     ``beyond`` are files outside the workspace that edit tools changed since, by absolute path: they
-    are not taken back.
+    are not taken back. ``kind`` is what would be done, ``conflicts`` are the paths about which
+    somebody has to choose first, ``edits`` those of a person's edits that are kept.
     """
 
     goal: Goal
@@ -98,6 +102,9 @@ class Plan(Value):
     lines: Mapping[bytes, tuple[int, int]] = {}
     goes_on: SessionId | None = None
     beyond: tuple[bytes, ...] = ()
+    kind: OperationKind = REWIND
+    conflicts: tuple[Conflict, ...] = ()
+    edits: tuple[bytes, ...] = ()
 
     @property
     def files(self) -> int:

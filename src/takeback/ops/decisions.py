@@ -9,8 +9,7 @@ from stat import S_ISDIR
 
 from takeback.model.change import Change
 from takeback.model.coverage import MOUNT, OTHER_WORKSPACE, SENSITIVE, UNSTABLE, then
-from takeback.model.path_text import is_inside_git
-from takeback.ops.differences import parents
+from takeback.model.path_text import is_inside_git, parents
 from takeback.ops.safekeeping import Unsavable
 
 TYPE_CHECKING = False

@@ -7,7 +7,7 @@ that lead to a wanted path, and what an undone operation did that no snapshot sh
 from __future__ import annotations
 
 from takeback.model.change import Change
-from takeback.model.path_text import covers
+from takeback.model.path_text import covers, parents
 from takeback.model.plan import NOT_ASKED
 from takeback.store import trees
 
@@ -140,10 +140,3 @@ def _makes_directory(change: Change) -> bool:
 def _is_right(now: Entry | None, then: Entry | None) -> bool:
     """Tells whether a file is as it was; for a directory its bits are checked on the disk."""
     return then is not None and not then.is_directory and now == then
-
-
-def parents(path: bytes) -> Iterator[bytes]:
-    """Yields the directories above a path, nearest first."""
-    while b"/" in path:
-        path = path.rpartition(b"/")[0]
-        yield path

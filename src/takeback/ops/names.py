@@ -1,8 +1,8 @@
 """Finds the checkpoint that a person means.
 
 In this order: exact id, label, ``OP.before`` and ``OP.after`` (the states around an operation),
-``turn:N`` (before turn N) and ``turn:N.end``, ``@`` and ``@~N``, a time, the beginning of an id
-(four characters at least). ``SESSION/CP`` looks in only one session; without it, turns and ``@``
+a turn (ops/turn_names.py), ``@`` and ``@~N``, a time, the beginning of an id (four characters at
+least). ``SESSION/CP`` looks in only one session; without it, turns and ``@``
 are those of the session that is meant.
 """
 
@@ -16,6 +16,7 @@ from takeback.model.checkpoint import UNDO
 from takeback.model.ids import ID_LENGTH, looks_like_id
 from takeback.model.operation import moves
 from takeback.ops.operation_log import hint_for, is_state_name, state_after, state_named
+from takeback.ops.turn_names import is_turn_name, turn_named
 from takeback.ops.whose import find_session
 
 TYPE_CHECKING = False
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _SHORTEST_PREFIX = 4
-_END = "end"
 _LONGEST_LABEL = 100
 _DAYS = ("yesterday", "today", "now", "noon", "midnight")
 _NEAR = 5
@@ -67,8 +67,8 @@ def find(
         state = state_named(ledger, log(), wanted)
         if state is not None:
             return state
-    if wanted.startswith("turn:"):
-        return _turn(ledger, wanted, session or meant())
+    if is_turn_name(wanted):
+        return turn_named(ledger, wanted, session or meant()).place
     if wanted.startswith("@"):
         return _from_newest(ledger, wanted, session or meant())
     moment = parse_time(wanted, now)
@@ -123,24 +123,6 @@ def unused_children(ledger: Ledger, target: Checkpoint) -> list[Checkpoint]:
         for child in ledger.children(target.id)
         if (newest := newest_of(ledger, child.session)) is not None and newest.id == child.id
     ]
-
-
-def _turn(ledger: Ledger, text: str, session: str | None) -> Checkpoint:
-    number, dot, end = text.removeprefix("turn:").partition(".")
-    if not (number.isascii() and number.isdigit()) or (dot and end != _END):
-        raise NoSuchCheckpoint(f"{text!r} is no turn; write turn:3 or turn:3.end", hint=_LIST)
-    if session is None:
-        raise NoSuchCheckpoint("no agent has worked here yet, so there are no turns", hint=_LIST)
-    found = questions.turn_numbered(ledger, session, int(number[:9]))
-    if found is None:
-        newest = questions.newest_number(ledger, session)
-        raise NoSuchCheckpoint(
-            f"session {session} has no turn {number}",
-            hint=(f"its turns are 1 to {newest}: ", Command("log")) if newest else _LIST,
-        )
-    checkpoint = ledger.by_id(found.after if end else found.before)
-    assert checkpoint is not None  # the ledger holds what its turns name
-    return checkpoint
 
 
 _LIST = ("the checkpoints: ", Command("log"))

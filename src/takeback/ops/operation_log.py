@@ -10,7 +10,7 @@ state.
 from __future__ import annotations
 
 from takeback.errors import Command, NoSuchCheckpoint
-from takeback.model.operation import FORK, PURGE, REDO, UNDO, Move, Pruned, history, moves
+from takeback.model.operation import PURGE, REDO, UNDO, Move, Pruned, history, moves, way
 from takeback.model.value import Value
 from takeback.visible import shown
 
@@ -58,7 +58,7 @@ class Logged(Value):
         if done.kind in (UNDO, REDO):
             return "of an operation that is lost" if self.of is None else f"of {named(self.of)}"
         where = f", into {shown(done.directory)}" if done.directory is not None else ""
-        return f"{'from' if done.kind == FORK else 'to'} {shown(done.where)}{where}"
+        return f"{way(done.kind)} {shown(done.where)}{where}"
 
 
 def _pruned(done: Pruned) -> str:
@@ -73,8 +73,7 @@ def _checkpoints(number: int) -> str:
 
 def named(operation: Move) -> str:
     """Returns an operation as part of a sentence: ``the rewind to before turn 3``."""
-    way = "from" if operation.kind == FORK else "to"
-    return f"the {operation.kind} {way} {shown(operation.where)}"
+    return f"the {operation.kind} {way(operation.kind)} {shown(operation.where)}"
 
 
 def logged(operations: Sequence[Operation], here: Sequence[Operation]) -> list[Logged]:

@@ -14,10 +14,14 @@ from takeback.visible import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from takeback.ops.capture import Captured
     from takeback.ops.context import Context
     from takeback.ops.prepare import Prepared
     from takeback.ops.request import Request
+
+    Asked = Callable[[Captured], Request]
 
 _MANY = 1000
 """With more files than this in a plan, nobody reads the numbers of each."""
@@ -31,17 +35,22 @@ class Look(Value):
     tree: bytes
 
 
-def plan(context: Context, request: Request) -> Plan:
+def plan(context: Context, request: Request | Asked) -> Plan:
     """Works out a plan without changing anything; the lock is released when it returns."""
     return _counted(context, look(context, request))
 
 
-def look(context: Context, request: Request) -> Look:
-    """Captures the files and works out what a request would change; no lines are counted."""
+def look(context: Context, request: Request | Asked) -> Look:
+    """Captures the files and works out what a request would change; no lines are counted.
+
+    What is asked for may depend on the files as they are, and is then made from them.
+    """
     with context.locked() as locked:
         captured = capture(locked)
         captured.keep()
         with Translated("the plan"):
+            if callable(request):
+                request = request(captured)
             request = request.replace(facts=until_now(context, captured, request.facts))
             changes = prepare(context, captured, request, save=False)
             return Look(describe(context, captured, request, changes), captured.tree)
@@ -70,6 +79,9 @@ def describe(context: Context, captured: Captured, request: Request, changes: Pr
         scope=request.moves,
         turns=tuple(turn for turn, paths in facts.turns if paths & changes.paths),
         beyond=facts.beyond if scope.files and not scope.paths else (),
+        kind=request.kind,
+        conflicts=request.conflicts,
+        edits=request.edits,
     )
 
 

@@ -8,6 +8,7 @@ from takeback.model.checkpoint import AMID
 from takeback.model.path_text import to_text
 from takeback.model.plan import (
     COLLIDING_NAMES,
+    CONFLICTS,
     DISK_SPACE,
     DURING_GIT,
     DURING_TURN,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from takeback.ops.running import RunningTurn
 
 _A_FEW = 20
+_FIRST = 3
 _MIXTURE = "some of its files are as they were before that operation, some as after it"
 
 
@@ -61,8 +63,18 @@ def refusals(
             *_other_branch(context, request),
             *_colliding_names(context, changes.writes),
             *_disk_space(context, changes.writes),
+            *_conflicts(request),
         ]
     return tuple(one.replace(message=shown(one.message)) for one in found)
+
+
+def _conflicts(request: Request) -> Iterator[Refusal]:
+    """Where two changed the same thing, somebody has to choose."""
+    paths = list(dict.fromkeys(one.path for one in request.conflicts))
+    if paths:
+        first = ", ".join(to_text(path) for path in paths[:_FIRST])
+        more = f" and {len(paths) - _FIRST} more" if len(paths) > _FIRST else ""
+        yield Refusal(CONFLICTS, f"changed again since: {first}{more}")
 
 
 def _called_by_the_model(context: Context, facts: Facts) -> Iterator[Refusal]:

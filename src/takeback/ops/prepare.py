@@ -11,12 +11,12 @@ import os
 
 from takeback.errors import Command, UsageError
 from takeback.model.change import ADDED, Change
-from takeback.model.path_text import to_text
+from takeback.model.path_text import parents, to_text
 from takeback.model.plan import LeftAlone
 from takeback.model.snapshot import DIRECTORY, Entry
 from takeback.model.value import Value
 from takeback.ops.decisions import Decisions
-from takeback.ops.differences import Differences, parents
+from takeback.ops.differences import Differences
 from takeback.ops.situation import situation
 
 TYPE_CHECKING = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from takeback.model.goal import Goal
+from takeback.model.keeping import NOTHING
 from takeback.model.operation import BOTH, CONVERSATION, FILES, REWIND
 from takeback.model.policy import NO_OVERRIDES, Overrides
 from takeback.model.value import Value
@@ -11,6 +12,8 @@ from takeback.ops.scope import Scope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from takeback.model.keeping import Kept
+    from takeback.model.merge import Conflict
     from takeback.model.operation import Move, OperationKind, ScopeKind
     from takeback.ops.child import Cut
 
@@ -19,7 +22,8 @@ class Request(Value):
     """Where it goes, what is wanted of that, what is waived, what is known about the time since.
 
     ``of`` is the operation that an undo or redo is about, ``cut`` what happens to the conversation
-    (None: it stays).
+    (None: it stays). ``conflicts`` are those that nobody has chosen about, in the goal of a merge;
+    ``keeping`` is what was merged into it, ``edits`` the paths of a person's edits among that.
     """
 
     goal: Goal
@@ -29,6 +33,9 @@ class Request(Value):
     kind: OperationKind = REWIND
     of: Move | None = None
     cut: Cut | None = None
+    conflicts: tuple[Conflict, ...] = ()
+    keeping: Kept = NOTHING
+    edits: tuple[bytes, ...] = ()
 
     @property
     def moves(self) -> ScopeKind:

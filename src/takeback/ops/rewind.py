@@ -16,6 +16,7 @@ from __future__ import annotations
 from takeback.errors import Refused, WriteFailed
 from takeback.model.checkpoint import UNDO
 from takeback.model.ids import CheckpointId, MachineId, new_operation_id
+from takeback.model.keeping import NOTHING
 from takeback.model.operation import GOES, Move
 from takeback.ops import journal_entry
 from takeback.ops.capture import capture, draft, record
@@ -98,7 +99,8 @@ def rewind(
     )
     units = tuple(make_units(changes.writes, changes.deletes, changes.displaced))
     child = cut.child if cut is not None else None
-    own = request.goal if request.goal.checkpoint is None else None
+    goal = request.goal
+    own = goal if goal.checkpoint is None or goal.own else None
     entry = JournalEntry(operation, units, made.left_alone, child, own)
     outcome = conclude(context, Carried(entry, request.goal, before, _apply(context, entry)))
     return outcome if cut is None else _with_cut(outcome, cut)
@@ -133,6 +135,7 @@ def _operation(context: Context, request: Request) -> Move:
         directory=child.worktree if child is not None else None,
         about=goal.about,
         target_sequence=0 if goal.checkpoint is None else goal.checkpoint.sequence,
+        keeps=request.keeping != NOTHING,
     )
 
 

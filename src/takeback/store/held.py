@@ -35,6 +35,10 @@ class Held:
     def __contains__(self, path: bytes) -> bool:
         return self[path] is not None
 
+    def below(self, path: bytes) -> dict[bytes, Entry]:
+        """Returns what is in a directory, by name; nothing if it is none."""
+        return dict(self._directory(path))
+
     def _directory(self, path: bytes) -> dict[bytes, Entry]:
         """Reads the directories from the deepest known one down to ``path``."""
         known = path

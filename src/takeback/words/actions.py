@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.model.operation import FORK
+from takeback.model.operation import way
 from takeback.visible import shown
 from takeback.words.text import count
 
@@ -41,9 +41,8 @@ def title(action: Action) -> str:
     """Returns what a person can choose, in words."""
     if action.of is not None:
         of = action.of
-        way = "from" if of.kind == FORK else "to"
         where = shown(of.where)
-        return f"{action.name.capitalize()} the last {of.kind}, {way} {where}"
+        return f"{action.name.capitalize()} the last {of.kind}, {way(of.kind)} {where}"
     if action.ticked:
         return f"Only the {count(action.ticked, 'ticked file')}"
     return _TITLES[action.name]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from takeback.model.change import Change, CountedChange
     from takeback.model.coverage import NotHeld
+    from takeback.model.merge import Conflict
     from takeback.model.plan import LeftAlone, Outcome, Plan
     from takeback.model.session import Resume
     from takeback.model.timeline import OwnedChange, Turn
@@ -185,6 +186,28 @@ def plan(made: Plan) -> Document:
         "turns": [planned_turn(one) for one in made.turns],
         "goes_on": made.goes_on,
         "beyond": path_list(made.beyond),
+        "kind": made.kind,
+        "conflicts": [_conflict(one) for one in made.conflicts],
+        "edits": path_list(made.edits),
+    }
+
+
+def _conflict(found: Conflict) -> Document:
+    """Returns a path that both sides changed, with the lines that are disputed."""
+    return {
+        **file_fields(found.path),
+        "kind": found.kind,
+        "choices": list(found.choices),
+        "renamed_from": None if found.origin is None else path_fields(found.origin),
+        "hunks": [
+            {
+                "line": one.line,
+                "base": one.base.decode("utf-8", "replace"),
+                "ours": one.ours.decode("utf-8", "replace"),
+                "theirs": one.theirs.decode("utf-8", "replace"),
+            }
+            for one in found.hunks
+        ],
     }
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from takeback.model.change import DELETED
+from takeback.model.operation import REWIND
 from takeback.model.sensitive import is_sensitive
 from takeback.visible import shown
-from takeback.words import waivers
+from takeback.words import conflicts, waivers
 from takeback.words.changes import ANOTHER_SESSION, OWN_EDIT
 from takeback.words.render import counts, left_alone_lines, short
 from takeback.words.text import count, mark, shown_file, shown_path
@@ -48,6 +49,12 @@ def plan_lines(plan: Plan, paint: Paint, *, whole: bool) -> Iterator[str]:
         yield f"(as it was before: takeback cat {plan.goal.name} PATH)"
     if plan.goes_on is not None:
         yield f"The conversation goes on as session {shown(plan.goes_on)}"
+    if plan.edits:
+        yield "your own edits since then, kept:"
+        yield from _listed([shown_file(path) for path in plan.edits], whole=whole)
+    if plan.conflicts:
+        yield "changed again since:"
+        yield from _listed([conflicts.title(one) for one in plan.conflicts], whole=whole)
     for warning in plan.warnings:
         yield paint.warning(shown(warning))
     for refusal in plan.refused:
@@ -99,7 +106,8 @@ def _own_lines(plan: Plan) -> Iterator[str]:
             some = f"{number:,} of these {'are' if number > 1 else 'is'}"
         them = "them" if number > 1 else "it"
         yield f"{some} {edits} since then, taken back too"
-        yield f"(undo brings {them} back; `takeback checkpoint` first keeps {them})"
+        keeps = "--keep-edits" if plan.kind == REWIND else "`takeback checkpoint` first"
+        yield f"(undo brings {them} back; {keeps} keeps {them})"
 
 
 def _turn(turn: Turn) -> str:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from takeback.model.ages import ago
 from takeback.model.checkpoint import AMID, EXPIRED
-from takeback.model.operation import BOTH, CONVERSATION, FILES, FORK, REDO, REWIND, UNDO
+from takeback.model.operation import (
+    BOTH,
+    CONVERSATION,
+    FILES,
+    FORK,
+    REDO,
+    REVERT,
+    REWIND,
+    UNDO,
+    way,
+)
 from takeback.model.turn import STEER
 from takeback.visible import shown
 from takeback.words import waivers
@@ -25,7 +35,13 @@ _NAMES = 3
 _PROMPT = 60
 _PROMPT_LINES = 100
 _PROMPT_WIDTH = 4000
-_DONE = {REWIND: "Rewound", UNDO: "Undid", REDO: "Redid", FORK: "Forked"}
+_DONE: dict[OperationKind, str] = {
+    REWIND: "Rewound",
+    REVERT: "Reverted",
+    UNDO: "Undid",
+    REDO: "Redid",
+    FORK: "Forked",
+}
 
 
 def about(words: str | None) -> str:
@@ -60,15 +76,13 @@ def question(kind: OperationKind, plan: Plan, of: Move | None) -> str:
     what = {FILES: files, CONVERSATION: "the conversation"}.get(
         plan.scope, f"{files} and the conversation"
     )
-    way = "from" if kind == FORK else "to"
-    return f"{kind.capitalize()} {what} {way} {at(plan.goal)}?"
+    return f"{kind.capitalize()} {what} {way(kind)} {at(plan.goal)}?"
 
 
 def _step(of: Move, files: str) -> str:
     """Names the operation that an undo or redo is about, and what it moves."""
-    way = "from" if of.kind == FORK else "to"
     what = "the conversation" if of.scope == CONVERSATION else files
-    return f"the {of.kind} {way} {shown(of.where)} ({what})"
+    return f"the {of.kind} {way(of.kind)} {shown(of.where)} ({what})"
 
 
 def outcome_lines(
@@ -91,7 +105,7 @@ def outcome_lines(
     else:
         what = "the conversation" if outcome.scope == CONVERSATION else files
         what += " and the conversation" if outcome.scope == BOTH else ""
-        yield f"{_DONE[outcome.kind]} {what} to {at(outcome.goal)}."
+        yield f"{_DONE[outcome.kind]} {what} {way(outcome.kind)} {at(outcome.goal)}."
     if outcome.directory is not None:
         kind = "a plain directory without .git"
         if outcome.commit is not None:
@@ -109,7 +123,7 @@ def outcome_lines(
 def _nothing_done(outcome: Outcome) -> Iterator[str]:
     """Says that nothing of what was asked for had to be done."""
     if outcome.scope != CONVERSATION:
-        yield _nothing(outcome.goal, possible=outcome.verified)
+        yield _nothing(outcome.goal, outcome.kind, possible=outcome.verified)
     if outcome.scope != FILES:
         named = f": {outcome.session}" if outcome.session is not None else ""
         yield f"The conversation is already at that place, its session is there{named}"
@@ -117,11 +131,13 @@ def _nothing_done(outcome: Outcome) -> Iterator[str]:
 
 def nothing_to_do(plan: Plan) -> str:
     """Says that a plan is empty, and whether that is as expected."""
-    return _nothing(plan.goal, possible=plan.is_possible)
+    return _nothing(plan.goal, plan.kind, possible=plan.is_possible)
 
 
-def _nothing(goal: Goal, *, possible: bool) -> str:
+def _nothing(goal: Goal, kind: OperationKind, *, possible: bool) -> str:
     place = at(goal)
+    if kind == REVERT:
+        return f"Nothing to do: nothing of {place} is left in the files."
     if not possible:
         return f"Nothing can be changed: what is left alone cannot go to {place}."
     if not goal.complete:  # it does not vouch for every path

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from takeback.errors import UsageError
-from takeback.model.plan import NOT_ASKED, OTHERS
+from takeback.model.plan import CONFLICTS, NOT_ASKED, OTHERS
 from takeback.model.policy import KEEP_OTHERS, OVERWRITE_OTHERS, Overrides
 
 TYPE_CHECKING = False
@@ -22,6 +22,7 @@ FLAGS: dict[str, Waiver] = {
     "--keep-others": "keep_others",
 }
 """What a person types to waive a precondition, and the field of ``Overrides`` for it."""
+CHOOSE = "--conflicts=ours|theirs|markers|skip"
 _FLAG_OF = {field: flag for flag, field in FLAGS.items()}
 
 
@@ -37,6 +38,8 @@ def overrides(words: Iterable[str]) -> Overrides:
 
 def flag(refusal: Refusal) -> str:
     """Returns the option that overrides it; empty if nothing does."""
+    if refusal.code == CONFLICTS:
+        return CHOOSE
     return _FLAG_OF[refusal.waivers[-1]] if refusal.waivers else ""
 
 

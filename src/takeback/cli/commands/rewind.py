@@ -5,14 +5,24 @@ from __future__ import annotations
 import click
 
 from takeback.app import proposal
-from takeback.cli.dialogue import Dialogue, override_options, overrides, require_yes
+from takeback.cli.dialogue import (
+    Dialogue,
+    conflicts_option,
+    override_options,
+    overrides,
+    require_yes,
+)
 from takeback.cli.earlier import open_with
 from takeback.cli.options import Call, completed_by, name_text, session_option, verb
 from takeback.errors import UsageError
+from takeback.model.keeping import ALL_OTHERS, EDITS, NOTHING, Keeping
+from takeback.model.merge import ConflictChoices
 from takeback.model.operation import BOTH, CONVERSATION, FILES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from takeback.model.keeping import Kept
+    from takeback.model.merge import ConflictChoice
     from takeback.model.operation import ScopeKind
 
 
@@ -28,6 +38,9 @@ if TYPE_CHECKING:
 @click.option("--conversation", is_flag=True, help="The conversation only.")
 @click.option("--both", is_flag=True, help="Files and conversation.")
 @click.option("--ignored", is_flag=True, help="Small files that git ignores, too.")
+@click.option("--keep-edits", is_flag=True, help="Keep what you changed by hand since, merged.")
+@click.option("--mine", is_flag=True, help="Only what that session changed; the rest stays.")
+@conflicts_option
 @session_option
 @override_options
 def command(
@@ -37,6 +50,9 @@ def command(
     conversation: bool,
     both: bool,
     ignored: bool,
+    keep_edits: bool,
+    mine: bool,
+    conflicts: ConflictChoice | None,
     session: str | None,
     paths: tuple[str, ...],
     **waived: bool,
@@ -45,11 +61,15 @@ def command(
 
     Files and conversation go back together where there is a conversation; paths, --ignored, a
     time or another session's checkpoint mean the files alone. The plan is shown and asked about
-    first. Whatever is replaced or deleted is saved before, the agent's own transcript is never
-    edited, and `takeback undo` brings everything back.
+    first. With --keep-edits your own edits since are merged into what comes back, with --mine only
+    what the session itself changed goes; where both changed the same lines you are asked, and
+    without a terminal it is refused unless --conflicts says what to do. Whatever is replaced or
+    deleted is saved before, the agent's own transcript is never edited, and `takeback undo` brings
+    everything back.
     """
     allowed = overrides(**waived)
     scope = _scope(files=files, conversation=conversation, both=both)
+    keeping = _keeping(conflicts, keep_edits=keep_edits, mine=mine)
     name = checkpoint or ""
     with open_with(call, name, session) as tb:
         if checkpoint is None:
@@ -60,12 +80,25 @@ def command(
             meant = session
         if scope is None:
             scope = tb.default_scope(name or target, target, paths, ignored=ignored, session=meant)
-        going = proposal.rewind(target, paths, scope=scope, ignored=ignored)
+        going = proposal.rewind(target, paths, scope=scope, ignored=ignored, keeping=keeping)
         dialogue = Dialogue(call, tb, going, allowed)
         if call.dry_run:
             return dialogue.show_plan()
         require_yes(call, "rewind")
         return dialogue.ask_and_go()
+
+
+def _keeping(conflicts: ConflictChoice | None, *, keep_edits: bool, mine: bool) -> Keeping:
+    if keep_edits and mine:
+        raise UsageError(
+            "--keep-edits and --mine exclude each other", hint="--mine keeps your edits, too"
+        )
+    if conflicts is not None and not keep_edits and not mine:
+        raise UsageError(
+            "--conflicts goes with --keep-edits or --mine", hint="nothing else is merged"
+        )
+    what: Kept = EDITS if keep_edits else ALL_OTHERS if mine else NOTHING
+    return Keeping(what, ConflictChoices(otherwise=conflicts))
 
 
 def _scope(*, files: bool, conversation: bool, both: bool) -> ScopeKind | None:

@@ -1,0 +1,55 @@
+"""Merging: what goes into a goal that no checkpoint has, read from the ledger."""
+
+from __future__ import annotations
+
+from takeback import ops
+from takeback.app.border import guarded
+from takeback.app.reading import Reading
+from takeback.model.keeping import ALL_OTHERS, EDITS, kept_named
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.ledger.ledger import Ledger
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.keeping import Keeping
+    from takeback.model.timeline import Turn
+    from takeback.ops.capture import Captured
+    from takeback.ops.request import Request
+    from takeback.ops.revert import Taken
+    from takeback.ops.turn_names import NamedTurn
+
+
+@guarded
+class Merging(Reading):
+    """What a rewind keeps, and what a revert takes out."""
+
+    def _keeping(
+        self, captured: Captured, request: Request, target: Checkpoint, keeping: Keeping
+    ) -> Request:
+        """Returns a request to go to a checkpoint as one that keeps something of the time since."""
+        what = kept_named(keeping.what)  # whatever the types say, it may come from anywhere
+        if not request.scope.files:
+            return request
+        if what == EDITS:
+            store = self._context.store
+            edits = self._ask(lambda ledger: ops.edits.edits_since(store, ledger, target))
+            return ops.keeping.keep_edits(captured, request, edits, keeping.choices)
+        if what == ALL_OTHERS:
+            own = (turn for turn, _ in request.facts.turns if turn.session in request.facts.family)
+            taken = [self._taken(self._since(turn, target)) for turn in own]
+            return ops.keeping.keep_all_others(captured, request, taken[::-1], keeping.choices)
+        return request
+
+    def _since(self, turn: Turn, target: Checkpoint) -> NamedTurn:
+        """Returns a turn as far as it came after a checkpoint, which may be within it."""
+        found = self._ask(lambda ledger: ops.turn_names.whole(ledger, turn))
+        inside = found.before.order < target.order < found.after.order
+        return found.replace(before=target) if inside else found
+
+    def _taken(self, turn: NamedTurn) -> Taken:
+        before, after = self.find_kept(turn.before), self.find_kept(turn.after)
+
+        def question(ledger: Ledger) -> set[bytes]:
+            return ops.revert.others_during(ledger, before, after, turn.turn)
+
+        return ops.revert.Taken(before.tree, after.tree, turn.words, self._ask(question))

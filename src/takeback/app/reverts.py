@@ -1,0 +1,124 @@
+"""Reverts: taking turns out of the files, and keeping what came after them."""
+
+from __future__ import annotations
+
+from takeback import ops
+from takeback.app.border import guarded
+from takeback.app.travel import Travel
+from takeback.errors import Command, UsageError
+from takeback.model.merge import NOTHING_CHOSEN
+from takeback.model.policy import NO_OVERRIDES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from takeback.model.merge import ConflictChoices
+    from takeback.model.plan import Outcome, Plan
+    from takeback.model.policy import Overrides
+    from takeback.ops.capture import Captured
+    from takeback.ops.request import Request
+    from takeback.ops.turn_names import NamedTurn
+
+
+@guarded
+class Reverts(Travel):
+    """Everything that takes out one turn and leaves the others."""
+
+    def turn(self, name: str, *, session: str | None = None) -> NamedTurn:
+        """Returns the turn, or the step of one, that a name means.
+
+        Raises NoSuchCheckpoint or WhichSession, and UsageError if it is in no turn.
+        """
+        if not ops.turn_names.is_turn_name(name):
+            found = self.find(name, session=session)
+            return self._ask(lambda ledger: ops.turn_names.turn_of(ledger, found))
+        return self._ask(
+            lambda ledger: ops.turn_names.turn_named(ledger, name, self._meant(ledger, session))
+        )
+
+    def plan_revert(
+        self,
+        turns: Iterable[str | NamedTurn],
+        paths: Iterable[str | bytes] = (),
+        *,
+        choices: ConflictChoices = NOTHING_CHOSEN,
+        overrides: Overrides = NO_OVERRIDES,
+    ) -> Plan:
+        """Returns what ``revert`` would change; changes nothing. Its ``conflicts`` need choices."""
+        meant, named = self._turns(turns), tuple(paths)
+
+        def asked(captured: Captured) -> Request:
+            return self._without(captured, meant, named, choices).replace(overrides=overrides)
+
+        return ops.plan.plan(self._context, asked)
+
+    def revert(
+        self,
+        turns: Iterable[str | NamedTurn],
+        paths: Iterable[str | bytes] = (),
+        *,
+        choices: ConflictChoices = NOTHING_CHOSEN,
+        overrides: Overrides = NO_OVERRIDES,
+        shown: Plan | None = None,
+    ) -> Outcome:
+        """Takes some turns out of the files, and leaves what came after them.
+
+        A turn is ``turn:3``, one of its steps ``turn:3.2``, or any checkpoint within it.
+        """
+        meant, named = tuple(turns), tuple(paths)
+        self._make_ours(
+            lambda: self.plan_revert(meant, named, choices=choices, overrides=overrides)
+        )
+        with self._context.locked() as locked:  # from the decision until it is done
+            captured = self._take_in(locked)
+            with self._steady(locked):
+                request = self._without(captured, self._turns(meant), named, choices)
+            return ops.rewind.rewind(
+                locked, captured, request.replace(overrides=overrides), shown=shown
+            )
+
+    def _turns(self, turns: Iterable[str | NamedTurn]) -> list[NamedTurn]:
+        """Returns turns as they are now, the newest first, each once."""
+        found: dict[str, NamedTurn] = {}
+        for one in turns:
+            now = self.turn(one) if isinstance(one, str) else self._again(one)
+            found[now.after.id] = now
+        if not found:
+            raise UsageError("no turn is named", hint=("name one: ", Command("revert", "turn:3")))
+        return sorted(found.values(), key=lambda one: one.after.order, reverse=True)
+
+    def _again(self, turn: NamedTurn) -> NamedTurn:
+        """Returns a turn as it is now: it may have gone on since it was looked up."""
+        if turn.step is not None:
+            return turn
+        return self._ask(lambda ledger: ops.turn_names.turn_of(ledger, turn.before))
+
+    def _without(
+        self,
+        captured: Captured,
+        turns: Sequence[NamedTurn],
+        paths: tuple[str | bytes, ...],
+        choices: ConflictChoices,
+    ) -> Request:
+        newest = turns[0]
+        wanted = ops.revert.Without(
+            taken=[self._taken(one) for one in turns],
+            scope=self._scope(paths, False),
+            about=_about(turns),
+            owner=newest.turn.session,
+        )
+        facts = self._facts(turns[-1].before)
+        return ops.revert.request(captured, wanted, choices, facts)
+
+
+def _about(turns: Sequence[NamedTurn]) -> str:
+    """Names some turns in one line, the oldest first."""
+    if len(turns) == 1:
+        return turns[0].words
+    names = [_number(one) for one in reversed(turns)]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _number(turn: NamedTurn) -> str:
+    return turn.replace(turn=turn.turn.replace(prompt=None)).words

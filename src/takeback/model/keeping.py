@@ -1,0 +1,38 @@
+"""What a rewind keeps of the time since its target, merged into it."""
+
+from __future__ import annotations
+
+from takeback.errors import UsageError
+from takeback.model.merge import NOTHING_CHOSEN, ConflictChoices
+from takeback.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final, Literal
+
+    Kept = Literal["nothing", "edits", "all others"]
+
+NOTHING: Final = "nothing"
+EDITS: Final = "edits"
+"""What the person changed by hand."""
+ALL_OTHERS: Final = "all others"
+"""Everything but what the target's own session changed."""
+_KINDS: tuple[Kept, ...] = (NOTHING, EDITS, ALL_OTHERS)
+
+
+class Keeping(Value):
+    """What is kept, and what is chosen where it is in conflict with what goes."""
+
+    what: Kept = NOTHING
+    choices: ConflictChoices = NOTHING_CHOSEN
+
+
+KEEP_NOTHING = Keeping()
+
+
+def kept_named(name: str) -> Kept:
+    """Returns what is kept by that name; raises UsageError."""
+    found = next((kind for kind in _KINDS if kind == name), None)
+    if found is None:
+        raise UsageError(f"{name!r} cannot be kept; there are: {', '.join(_KINDS)}")
+    return found

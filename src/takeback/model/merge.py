@@ -1,0 +1,170 @@
+"""Merge: what becomes of a path that two sides changed since a state they have in common; pure.
+
+        base      the state that both come from
+        ours      the files as they are
+        theirs    the base without a turn, or with a person's edits: what is to be brought in
+
+What only one side changed is taken from it. Type, permission bits and bytes are merged each for
+itself. Where both made something different of the same thing, nothing is guessed: that is a
+conflict, and somebody chooses.
+
+    both changed a text                 merged by lines; a stretch that both changed is a conflict
+    both changed a binary, a link       conflict
+    one deleted it, the other changed   conflict
+    both made it, with other bytes      conflict
+    file against directory or link      conflict
+    both changed the permission bits    conflict
+    a directory is to go                it goes if nothing is left in it
+    a directory is to come              it is there, with the bits it has
+"""
+
+from __future__ import annotations
+
+from takeback.model.lines import MARKERS, OURS, THEIRS
+from takeback.model.snapshot import Entry
+from takeback.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Final, Literal
+
+    from takeback.model.lines import Disputed
+
+    ConflictKind = Literal[
+        "text", "binary", "link", "mode", "type", "both_added", "deleted_here", "deleted_there"
+    ]
+    ConflictChoice = Literal["ours", "theirs", "markers", "skip"]
+
+TEXT: Final = "text"
+BINARY: Final = "binary"
+LINKS: Final = "link"
+MODES: Final = "mode"
+TYPES: Final = "type"
+BOTH_ADDED: Final = "both_added"
+DELETED_HERE: Final = "deleted_here"
+DELETED_THERE: Final = "deleted_there"
+
+SKIP: Final = "skip"
+CHOICES: tuple[ConflictChoice, ...] = (OURS, THEIRS, MARKERS, SKIP)
+
+_TYPE = 0o170000
+
+
+class Conflict(Value):
+    """A path that both sides changed, and what each made of it; None for "not there".
+
+    ``hunks`` are the disputed stretches of a text. ``origin`` is the name that it has in the base,
+    if it was renamed since.
+    """
+
+    path: bytes
+    kind: ConflictKind
+    base: Entry | None
+    ours: Entry | None
+    theirs: Entry | None
+    hunks: tuple[Disputed, ...] = ()
+    origin: bytes | None = None
+
+    @property
+    def choices(self) -> tuple[ConflictChoice, ...]:
+        """Returns what can be chosen: markers only where there are lines to stand between."""
+        return CHOICES if self.hunks else (OURS, THEIRS, SKIP)
+
+
+class ConflictChoices(Value):
+    """What is chosen where both sides changed something.
+
+    ``by_path`` has a choice for a whole file, or one for each of its disputed stretches in order;
+    without one, ``otherwise`` counts. None: nothing is chosen yet.
+    """
+
+    by_path: Mapping[bytes, ConflictChoice | tuple[ConflictChoice, ...]] = {}
+    otherwise: ConflictChoice | None = None
+
+
+NOTHING_CHOSEN = ConflictChoices()
+
+
+class Chooser:
+    """Answers conflicts as they are met, in one merge or in several one after the other.
+
+    ``conflicts`` are all of them, ``unsettled`` those that nothing usable was chosen for.
+    """
+
+    def __init__(self, choices: ConflictChoices) -> None:
+        self._choices = choices
+        self._used: dict[bytes, int] = {}
+        self.conflicts: list[Conflict] = []
+        self.unsettled: list[Conflict] = []
+
+    def choose(self, conflict: Conflict) -> tuple[ConflictChoice, ...] | None:
+        """Returns a choice for each disputed stretch, at least one; None if one is missing."""
+        self.conflicts.append(conflict)
+        chosen = self._chosen(conflict)
+        if chosen is None:
+            self.unsettled.append(conflict)
+        return chosen
+
+    def _chosen(self, conflict: Conflict) -> tuple[ConflictChoice, ...] | None:
+        count = max(1, len(conflict.hunks))
+        found = self._choices.by_path.get(conflict.path, self._choices.otherwise)
+        if found is None:
+            return None
+        if isinstance(found, str):
+            return (found,) * count if found in conflict.choices else None
+        first = self._used.get(conflict.path, 0)
+        self._used[conflict.path] = first + count
+        mine = found[first : first + count]
+        return mine if len(mine) == count and set(mine) <= set(conflict.choices) else None
+
+
+class Merged(Value):
+    """The entry that a path gets, or the reason why there is none.
+
+    ``by_lines`` if type and mode are settled and the bytes have to be merged by lines: then
+    ``entry`` has the mode of both, and the bytes of ours.
+    """
+
+    entry: Entry | None
+    conflict: ConflictKind | None = None
+    by_lines: bool = False
+
+
+def merge_entry(base: Entry | None, ours: Entry | None, theirs: Entry | None) -> Merged:
+    """Merges what is at a path, as far as that can be told without reading files."""
+    if ours == theirs or base == theirs:
+        return Merged(ours)
+    if base == ours:
+        return Merged(theirs)
+    if ours is None:
+        return Merged(None, DELETED_HERE)
+    if theirs is None:
+        return Merged(ours, DELETED_THERE)
+    if ours.mode & _TYPE != theirs.mode & _TYPE:
+        return Merged(ours, TYPES)
+    mode = _merged_mode(base, ours, theirs)
+    if mode is None:
+        return Merged(ours, MODES)
+    if ours.is_directory or ours.oid == theirs.oid:
+        return Merged(Entry(mode, ours.oid))
+    if base is None:
+        return Merged(ours, BOTH_ADDED, by_lines=ours.is_file)
+    if base.mode & _TYPE != ours.mode & _TYPE:
+        return Merged(ours, TYPES)
+    if base.oid == ours.oid:
+        return Merged(Entry(mode, theirs.oid))
+    if base.oid == theirs.oid:
+        return Merged(Entry(mode, ours.oid))
+    if ours.is_link:
+        return Merged(ours, LINKS)
+    return Merged(Entry(mode, ours.oid), by_lines=True)
+
+
+def _merged_mode(base: Entry | None, ours: Entry, theirs: Entry) -> int | None:
+    """Returns the mode that both agree on, None if they do not."""
+    if base is None or base.mode & _TYPE != ours.mode & _TYPE:
+        return ours.mode if ours.mode == theirs.mode or ours.is_directory else None
+    if ours.mode in (base.mode, theirs.mode):
+        return theirs.mode
+    return ours.mode if theirs.mode == base.mode else None

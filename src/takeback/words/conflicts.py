@@ -1,0 +1,63 @@
+"""Conflicts in words: what two changed, and what can be chosen about it."""
+
+from __future__ import annotations
+
+from takeback.model.lines import split
+from takeback.visible import shown
+from takeback.words.text import shown_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from takeback.model.lines import Disputed
+    from takeback.model.merge import Conflict, ConflictChoice, ConflictKind
+    from takeback.words.paint import Paint
+
+_KINDS: dict[ConflictKind, str] = {
+    "text": "the same lines were changed again since",
+    "binary": "its bytes were changed again since, and it has no lines to merge",
+    "link": "it leads to another place since",
+    "mode": "its permission bits were changed again since",
+    "type": "a file, a directory or a link is in the place of another one",
+    "both_added": "it is to come back, and another one is there",
+    "deleted_here": "it is to change, and was deleted since",
+    "deleted_there": "it is to go, and was changed since",
+}
+_CHOICES: dict[ConflictChoice, str] = {
+    "ours": "Leave it as it is now",
+    "theirs": "Take it back all the same",
+    "markers": "Write both, between conflict markers",
+    "skip": "Leave the whole file as it is",
+}
+_LINES = 12
+
+
+def title(conflict: Conflict) -> str:
+    """Says which file is in conflict, and why."""
+    name = shown_file(conflict.path)
+    if conflict.origin is not None:
+        name = f"{shown_file(conflict.origin)}, now {name}"
+    return f"{name}: {_KINDS[conflict.kind]}"
+
+
+def choice(name: ConflictChoice) -> str:
+    """Says what a choice means."""
+    return _CHOICES[name]
+
+
+def stretch_lines(found: Disputed, paint: Paint) -> Iterator[str]:
+    """Yields a disputed stretch: what is there now, and what would be there."""
+    yield paint.id(f"line {found.line}")
+    yield from (paint.added(line) for line in _side("now", found.ours))
+    yield from (paint.deleted(line) for line in _side("then", found.theirs))
+
+
+def _side(name: str, text: bytes) -> Iterator[str]:
+    lines = split(text)
+    for line in lines[:_LINES]:
+        yield f"  {name:<5}{shown(line.decode('utf-8', 'replace').rstrip(chr(10)))}"
+    if len(lines) > _LINES:
+        yield f"  {name:<5}... and {len(lines) - _LINES} lines more"
+    if not lines:
+        yield f"  {name:<5}(nothing)"

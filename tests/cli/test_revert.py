@@ -1,0 +1,211 @@
+"""Revert, and the rewinds that keep something, at the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from inline_snapshot import snapshot
+
+from takeback import Takeback
+from tests.cli.typing_person import at_a_terminal
+from tests.support.called import called, done
+from tests.support.cli import Cli
+
+EIGHT = "".join(f"line {number}\n" for number in range(1, 9))
+
+
+class Story:
+    """Four turns on one text: one changes the first line, one the fourth, two the last."""
+
+    def __init__(self, workspace: Path, tb: Takeback) -> None:
+        self.workspace = workspace
+        self.text = workspace / "text"
+        self.text.write_text(EIGHT)
+        session = tb.session(agent="mine", native="s1")
+        with session.turn("make one"):
+            self.change("line 1", "one")
+        with session.turn("make four, and a new file"):
+            self.change("line 4", "four")
+            (workspace / "new").write_text("new\n")
+        with session.turn("make eight"):
+            self.change("line 8", "eight")
+            (workspace / "other").write_text("other\n")
+        with session.turn("make it acht"):
+            self.change("eight", "acht")
+
+    def change(self, old: str, new: str) -> None:
+        self.text.write_text(self.text.read_text().replace(old, new))
+
+    def said(self, *words: str) -> str:
+        answer = called(self.workspace, *words)
+        end = f"(exit {answer.status})\n" if answer.status else ""
+        return f"$ takeback {' '.join(words)}\n{answer.stdout}{answer.stderr}{end}"
+
+
+@pytest.fixture
+def story(workspace: Path) -> Iterator[Story]:
+    with Takeback.open(workspace) as tb:
+        yield Story(workspace, tb)
+
+
+def test_a_transcript(story: Story) -> None:
+    calls = [
+        ("revert", "turn:2", "--dry-run"),
+        ("revert", "turn:2", "--yes"),
+        ("revert", "turn:2", "--yes"),
+        ("undo", "--yes"),
+        ("redo", "--yes"),
+        ("revert", "turn:3", "--yes"),
+        ("revert", "turn:3", "--dry-run"),
+        ("revert", "turn:3", "--yes", "--conflicts=markers"),
+    ]
+    assert "".join(story.said(*words) for words in calls) == snapshot("""\
+$ takeback revert turn:2 --dry-run
+Plan: revert 2 files of turn 2 "make four, and a new file".
+  write text  +1 -1
+  delete new  +0 -1
+$ takeback revert turn:2 --yes
+Reverted 2 files of turn 2 "make four, and a new file".
+Take it back: takeback undo
+$ takeback revert turn:2 --yes
+Nothing to do: nothing of turn 2 "make four, and a new file" is left in the files.
+$ takeback undo --yes
+Undid the revert of turn 2 "make four, and a new file" (2 files).
+Take it back: takeback redo
+$ takeback redo --yes
+Redid the revert of turn 2 "make four, and a new file" (2 files).
+Take it back: takeback undo
+$ takeback revert turn:3 --yes
+Error: changed again since: text
+Hint: to do it all the same: --conflicts=ours|theirs|markers|skip
+(exit 13)
+$ takeback revert turn:3 --dry-run
+Plan: revert 1 file of turn 3 "make eight".
+  delete other  +0 -1
+changed again since:
+  text: the same lines were changed again since
+refused: changed again since: text; to do it all the same: --conflicts=ours|theirs|markers|skip
+$ takeback revert turn:3 --yes --conflicts=markers
+Reverted 2 files of turn 3 "make eight".
+Take it back: takeback undo
+""")
+    assert story.text.read_text() == snapshot("""\
+one
+line 2
+line 3
+line 4
+line 5
+line 6
+line 7
+<<<<<<< as it is now
+acht
+=======
+line 8
+>>>>>>> without turn 3 "make eight"
+""")
+    assert not (story.workspace / "new").exists()
+    assert not (story.workspace / "other").exists()
+
+
+def test_several_turns_one_step_and_some_paths(story: Story) -> None:
+    done(story.workspace, "revert", "turn:1", "turn:2", "--yes")
+    assert story.text.read_text() == EIGHT.replace("line 8", "acht")
+    done(story.workspace, "undo", "--yes")
+    done(story.workspace, "revert", "turn:2.1", "--yes", "--", "new")
+    assert not (story.workspace / "new").exists()
+    assert "four" in story.text.read_text(), "only what was named"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("revert", "--yes"),
+        ("revert", "turn:9", "--yes"),
+        ("revert", "turn:2.7", "--yes"),
+        ("revert", "turn:x", "--yes"),
+        ("revert", "turn:2", "--yes", "--conflicts=maybe"),
+        ("revert", "turn:2"),
+        ("revert", "turn:2", "--yes", "--", "nowhere"),
+        ("rewind", "turn:2", "--yes", "--keep-edits", "--mine"),
+        ("rewind", "turn:2", "--yes", "--conflicts=ours"),
+    ],
+)
+def test_what_cannot_be_meant_is_said_with_a_hint(story: Story, words: tuple[str, ...]) -> None:
+    before = story.text.read_text()
+    answer = called(story.workspace, *words)
+    assert answer.status in (2, 12, 13), str(answer)
+    assert "Hint: " in answer.stderr, str(answer)
+    assert story.text.read_text() == before
+
+
+def test_json_names_the_conflicts_and_what_can_be_chosen(story: Story) -> None:
+    plan = done(story.workspace, "--json", "revert", "turn:3", "--dry-run").json
+    assert (plan["kind"], plan["about"]) == ("revert", 'turn 3 "make eight"')
+    assert plan["conflicts"] == [
+        {
+            "path": "text",
+            "kind": "text",
+            "choices": ["ours", "theirs", "markers", "skip"],
+            "renamed_from": None,
+            "hunks": [{"line": 8, "base": "eight\n", "ours": "acht\n", "theirs": "line 8\n"}],
+        }
+    ]
+    assert [one["code"] for one in plan["refused"]] == ["conflicts"]
+    error = called(story.workspace, "--json", "revert", "turn:3", "--yes")
+    assert error.status == 13
+    done_ = done(story.workspace, "--json", "revert", "turn:3", "--yes", "--conflicts=theirs").json
+    assert [one["path"] for one in done_["deleted"]] == ["other"]
+    assert story.text.read_text().endswith("line 8\n")
+
+
+def test_a_persons_edits_are_kept_and_named(story: Story) -> None:
+    story.change("line 6", "six, by me")
+    (story.workspace / "mine").write_text("mine\n")
+    plain = story.said("rewind", "turn:1", "--files", "--dry-run")
+    assert "(undo brings them back; --keep-edits keeps them)" in plain
+    kept = story.said("rewind", "turn:1", "--files", "--keep-edits", "--yes")
+    assert "Rewound 3 files to" in kept
+    assert story.text.read_text() == EIGHT.replace("line 6", "six, by me")
+    assert (story.workspace / "mine").read_text() == "mine\n"
+    assert not (story.workspace / "new").exists()
+    done(story.workspace, "undo", "--yes")
+    assert "acht" in story.text.read_text()
+
+
+def test_only_what_the_session_changed_is_taken_back(story: Story) -> None:
+    with Takeback.open(story.workspace) as tb, tb.session(agent="other").turn("help"):
+        story.change("line 6", "six, by another")
+    story.change("line 2", "two, by me")
+    done(story.workspace, "rewind", "s1/turn:3", "--files", "--mine", "--yes")
+    assert story.text.read_text() == "".join(
+        f"{line}\n"
+        for line in (
+            *("one", "two, by me", "line 3", "four", "line 5"),
+            *("six, by another", "line 7", "line 8"),
+        )
+    )
+    assert (story.workspace / "new").exists()
+    assert not (story.workspace / "other").exists()
+
+
+@pytest.mark.slow
+def test_a_person_is_asked_about_each_conflict(story: Story, workspace: Path) -> None:
+    seen = at_a_terminal(
+        Cli(workspace),
+        "revert",
+        "turn:3",
+        answers=("seven\n", "2\n", "y\n"),
+        asks=(b"or q: ",),
+    )
+    assert seen.status == 0, seen.screen
+    assert "text: the same lines were changed again since" in seen.screen
+    assert "seven is not in the list" in seen.screen
+    assert story.text.read_text().endswith("line 8\n")
+    done(workspace, "undo", "--yes")
+    declined = at_a_terminal(
+        Cli(workspace), "revert", "turn:3", answers=("q\n",), asks=(b"or q: ",)
+    )
+    assert declined.status == 1
+    assert story.text.read_text().endswith("acht\n")
