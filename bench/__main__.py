@@ -158,7 +158,7 @@ def capture_rounds(place: Path, scratch: Path, rounds: int) -> dict[str, Any]:
 
 def rewind_rounds(place: Path, scratch: Path, rounds: int) -> dict[str, Any]:
     """Rewinds edits of 14 and of 1000 files: whole operation, and the apply part alone."""
-    from bench.rewinds import crowded_directory, timed_rewind
+    from bench.rewinds import crowded_directory, reverts_beside_rewinds, timed_rewind
 
     inside = InProcess(place, scratch / "rewinds")
     inside.prepare()
@@ -177,6 +177,14 @@ def rewind_rounds(place: Path, scratch: Path, rounds: int) -> dict[str, Any]:
             alone.append(took.apply)
         rows[str(count)] = {"whole": median(whole), "apply": median(alone)}
         print(f"| {count} files | {median(whole):.0f} | {median(alone):.0f} |", flush=True)
+    reverts = reverts_beside_rewinds(inside.takeback, place, 14, rounds)
+    rows["revert"] = {name: median(values) for name, values in reverts._asdict().items()}
+    plain = median(reverts.rewind)
+    print(
+        f"\nrevert of a turn that changed 14 files: {median(reverts.untouched) / plain:.1f} times "
+        f"a rewind of 14 files ({plain:.0f} ms), and {median(reverts.merged) / plain:.1f} times "
+        "where all of them were changed again since and are merged"
+    )
     crowd = crowded_directory(scratch, _CROWD)
     rows["crowd"] = crowd._asdict()
     print(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,6 +42,48 @@ def timed_rewind(takeback: Takeback, target: Checkpoint) -> Took:
     finally:
         apply.Apply.run = original  # type: ignore[method-assign]
     return Took(whole, spent[0])
+
+
+class Reverts(NamedTuple):
+    """Milliseconds: a rewind of some files, and reverts of a turn that changed as many.
+
+    ``merged`` are files that a later turn changed too, at their other end.
+    """
+
+    rewind: list[float]
+    untouched: list[float]
+    merged: list[float]
+
+
+def reverts_beside_rewinds(takeback: Takeback, place: Path, files: int, rounds: int) -> Reverts:
+    """Takes the same number of files back in all three ways, in turns; each is undone."""
+    took = Reverts([], [], [])
+    chosen = sorted(path for path in place.rglob("*.py") if "node_modules" not in path.parts)
+    chosen = chosen[:: max(1, len(chosen) // files)][:files]
+    session = takeback.session(agent="bench")
+    for number in range(rounds):
+        with session.turn("at the beginning") as turn:
+            for path in chosen:
+                path.write_text(f"# turn {number}\n{path.read_text()}")
+        time.sleep(0.1)
+        name = f"turn:{1 + 2 * number}"
+        _timed(took.rewind, partial(takeback.rewind, turn.before, scope="files"))
+        takeback.undo()
+        _timed(took.untouched, partial(takeback.revert, [name]))
+        takeback.undo()
+        with session.turn("at the end"):
+            for path in chosen:
+                path.write_text(f"{path.read_text()}# turn {number}\n")
+        time.sleep(0.1)
+        _timed(took.merged, partial(takeback.revert, [name]))
+        takeback.undo()
+    return took
+
+
+def _timed(into: list[float], action: Callable[[], object]) -> None:
+    start = time.perf_counter()
+    action()
+    into.append((time.perf_counter() - start) * 1000)
 
 
 class Crowd(NamedTuple):
