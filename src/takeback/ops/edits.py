@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from takeback.ledger import sessions as questions
 from takeback.model.ids import SnapshotId
-from takeback.model.operation import REDO, UNDO, history, moves
+from takeback.model.operation import history, moves
 from takeback.model.path_text import covers
 from takeback.model.value import Value
 from takeback.ops.facts import lineage_of
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from takeback.model.operation import Move
     from takeback.store.sink import PackSink
     from takeback.store.store import Store
+
+    Parts = dict["Edit", frozenset[bytes]]
 
 
 class Edit(Value):
@@ -59,36 +61,64 @@ def edits_since(store: Store, ledger: Ledger, target: Checkpoint) -> list[Edit]:
 
 
 def _left(edits: list[Edit], log: Iterable[Move]) -> list[Edit]:
-    """Returns the edits without those that an operation took back, unless that was undone."""
+    """Returns the edits without those that an operation took back, unless that was undone.
+
+    An undo takes back what was edited since the operation, and brings back what that had taken; a
+    redo is the undo of that.
+    """
     log = list(log)
     took = history(log).took
-    gone: dict[OperationId, dict[Edit, frozenset[bytes]]] = {}
-    left = {edit: edit.paths for edit in edits}
+    left = _Left({edit: edit.paths for edit in edits})
+    done: dict[OperationId, _Effect] = {}
     for one in log:
         if not one.moves_files:
             continue
-        if one.kind in (UNDO, REDO):
-            of = took.get(one.id)
-            back = {} if of is None else gone.pop(of.id, {})
-            gone[one.id] = _drop(left, one) if not back else {}
-            for edit, paths in back.items():
-                left[edit] = left[edit] | paths
-        elif one.target is not None and not one.keeps:
-            gone[one.id] = _drop(left, one)
-    return [edit.replace(paths=paths) for edit, paths in left.items() if paths]
+        gone = left.since(one) if one.target is not None and not one.keeps else {}
+        left.drop(gone)
+        effect = _Effect(gone, {})
+        of = took.get(one.id)
+        if of is not None and of.id in done:
+            left.restore(done[of.id].dropped)
+            left.drop(done[of.id].restored)
+            effect = _Effect({**gone, **done[of.id].restored}, done[of.id].dropped)
+        done[one.id] = effect
+    return left.edits()
 
 
-def _drop(left: dict[Edit, frozenset[bytes]], one: Move) -> dict[Edit, frozenset[bytes]]:
-    """Takes the edits away that an operation took back, and returns them."""
-    dropped = {}
-    for edit, paths in left.items():
-        if one.target_sequence < edit.sequence <= one.sequence:
-            went = frozenset(path for path in paths if covers(one.paths, path))
-            if went:
-                dropped[edit] = went
-    for edit, went in dropped.items():
-        left[edit] = left[edit] - went
-    return dropped
+class _Effect(Value):
+    """What an operation did to the edits before it."""
+
+    dropped: Parts
+    restored: Parts
+
+
+class _Left:
+    """The edits that are still in the files, each with its paths."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def since(self, one: Move) -> Parts:
+        """Returns what an operation takes back: edits after its target, in its scope."""
+        found = {}
+        for edit, paths in self._parts.items():
+            if one.target_sequence < edit.sequence <= one.sequence:
+                went = frozenset(path for path in paths if covers(one.paths, path))
+                if went:
+                    found[edit] = went
+        return found
+
+    def drop(self, gone: Parts) -> None:
+        for edit, paths in gone.items():
+            self._parts[edit] = self._parts[edit] - paths
+
+    def restore(self, back: Parts) -> None:
+        for edit, paths in back.items():
+            self._parts[edit] = self._parts[edit] | paths
+
+    def edits(self) -> list[Edit]:
+        found = self._parts.items()
+        return [edit.replace(paths=paths) for edit, paths in found if paths]
 
 
 def until(last_seen: SnapshotId | None, now: bytes, paths: frozenset[bytes]) -> list[Edit]:

@@ -1,0 +1,110 @@
+"""A person's edits since a checkpoint: those that are still there, whatever was rewound since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from takeback import Takeback
+from takeback.model.keeping import EDITS, Keeping
+from takeback.store import trees
+
+LINES = [f"line {number}" for number in range(30)]
+
+
+class Person:
+    """Edits lines of one text, each with its number; an agent has turns in between."""
+
+    def __init__(self, workspace: Path, tb: Takeback) -> None:
+        self.text = workspace / "text"
+        self.text.write_text("".join(f"{line}\n" for line in LINES))
+        self.tb = tb
+        self.session = tb.session(agent="mine", native="s1")
+
+    def edit(self, number: int) -> None:
+        self._change(number, "mine")
+        self.tb.checkpoint()
+
+    def turn(self, number: int) -> None:
+        with self.session.turn(f"change {number}"):
+            self._change(number, "the agent's")
+
+    def _change(self, number: int, whose: str) -> None:
+        text = self.text.read_text()
+        assert f"line {number}\n" in text
+        self.text.write_text(text.replace(f"line {number}\n", f"{whose} {number}\n"))
+
+    def kept(self, turn: int) -> list[str]:
+        """Returns what would be left of all if the edits since a turn's beginning were kept."""
+        name, keeping = f"mine-s1/turn:{turn}", Keeping(EDITS)
+        goal = self.tb.plan(name, scope="files", keeping=keeping).goal
+        store = self.tb.engine._context.store
+        entry = trees.lookup(store, bytes.fromhex(goal.tree), b"text")
+        assert entry is not None
+        text = store.blob(entry.oid).decode()
+        return [line for line in text.splitlines() if line not in LINES]
+
+
+@pytest.fixture
+def person(workspace: Path) -> Iterator[Person]:
+    with Takeback.open(workspace) as tb:
+        yield Person(workspace, tb)
+
+
+def test_what_a_rewind_took_back_is_not_brought_again(person: Person) -> None:
+    person.turn(0)
+    person.edit(3)
+    person.turn(6)
+    person.edit(9)
+    assert person.kept(1) == ["mine 3", "mine 9"]
+    person.tb.rewind("mine-s1/turn:2", scope="files")
+    assert person.kept(1) == ["mine 3"]
+    person.turn(12)
+    person.edit(15)
+    assert person.kept(1) == ["mine 3", "mine 15"]
+
+
+def test_undo_and_redo_bring_and_take_the_edits_of_their_operation(person: Person) -> None:
+    person.turn(0)
+    person.edit(3)
+    person.turn(6)
+    person.edit(9)
+    person.tb.rewind("mine-s1/turn:2", scope="files")
+    person.edit(12)
+    person.tb.undo()
+    assert person.kept(1) == ["mine 3", "mine 9"]
+    person.tb.redo()
+    assert person.kept(1) == ["mine 3", "mine 12"]
+    person.tb.undo()
+    assert person.kept(1) == ["mine 3", "mine 9"]
+
+
+def test_a_rewind_of_some_paths_takes_back_the_edits_in_them(
+    person: Person, workspace: Path
+) -> None:
+    person.turn(0)
+    (workspace / "other").write_text("mine\n")
+    person.edit(3)
+    person.tb.rewind("mine-s1/turn:1", ["text"], scope="files")
+    assert person.kept(1) == []
+    assert (workspace / "other").exists()
+    person.tb.rewind("mine-s1/turn:1", scope="files", keeping=Keeping(EDITS))
+    assert (workspace / "other").read_text() == "mine\n"
+
+
+def test_what_was_kept_once_is_kept_again(person: Person) -> None:
+    person.turn(0)
+    person.edit(3)
+    person.turn(6)
+    person.tb.rewind("mine-s1/turn:2", scope="files", keeping=Keeping(EDITS))
+    person.edit(9)
+    assert person.kept(1) == ["mine 3", "mine 9"]
+
+
+def test_what_no_checkpoint_has_yet_is_kept_too(person: Person) -> None:
+    person.turn(0)
+    person.text.write_text(person.text.read_text().replace("line 9\n", "mine 9\n"))
+    assert person.kept(1) == ["mine 9"]
+    assert person.kept(1) == ["mine 9"]
