@@ -12,12 +12,22 @@ from takeback.cli.main import run
 from tests.support.cli import Answer
 
 
-def called(directory: Path, *args: str) -> Answer:
-    """Runs ``takeback *args`` in a directory, with nothing on stdin; returns its answer."""
+class Keyboard(io.StringIO):
+    """A terminal at which everything has been typed already."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def called(directory: Path, *args: str, typed: str | None = None) -> Answer:
+    """Runs ``takeback *args`` in a directory and returns its answer.
+
+    Nothing is on stdin, unless somebody at a terminal typed something.
+    """
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     mask = os.umask(0o022)
     os.umask(mask)
-    before, sys.stdin = sys.stdin, io.StringIO()
+    before, sys.stdin = sys.stdin, io.StringIO() if typed is None else Keyboard(typed)
     try:
         with (
             contextlib.chdir(directory),

@@ -10,10 +10,15 @@ from takeback.model.keeping import ALL_OTHERS, EDITS, kept_named
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.ledger.ledger import Ledger
+    from takeback.model.change import Change
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.keeping import Keeping
+    from takeback.model.merge import ConflictChoices
+    from takeback.model.picking import TextChange
+    from takeback.model.plan import Plan
     from takeback.model.timeline import Turn
     from takeback.ops.capture import Captured
+    from takeback.ops.picking import Offer
     from takeback.ops.request import Request
     from takeback.ops.revert import Taken
     from takeback.ops.turn_names import NamedTurn
@@ -33,12 +38,28 @@ class Merging(Reading):
         if what == EDITS:
             store = self._context.store
             edits = self._ask(lambda ledger: ops.edits.edits_since(store, ledger, target))
-            return ops.keeping.keep_edits(captured, request, edits, keeping.choices)
+            request = ops.keeping.keep_edits(captured, request, edits, keeping.choices)
         if what == ALL_OTHERS:
             own = (turn for turn, _ in request.facts.turns if turn.session in request.facts.family)
             taken = [self._taken(self._since(turn, target)) for turn in own]
-            return ops.keeping.keep_all_others(captured, request, taken[::-1], keeping.choices)
-        return request
+            request = ops.keeping.keep_all_others(captured, request, taken[::-1], keeping.choices)
+        return self._only_picked(captured, request, keeping.choices)
+
+    def _only_picked(
+        self, captured: Captured, request: Request, choices: ConflictChoices
+    ) -> Request:
+        """Returns a request as one for what a person has picked of it, if they have."""
+        if choices.picked is None:
+            return request
+        return ops.picking.only(captured, request, choices.picked)
+
+    def offers(self, plan: Plan) -> list[Offer]:
+        """Returns what can be picked of a plan, path by path."""
+        return list(ops.picking.offers(self._context.store, plan))
+
+    def text_change(self, change: Change) -> TextChange | None:
+        """Returns the lines that differ, with the hunks; None if there are none to pick from."""
+        return ops.picking.text_of(self._context.store, change)
 
     def _since(self, turn: Turn, target: Checkpoint) -> NamedTurn:
         """Returns a turn as far as it came after a checkpoint, which may be within it."""

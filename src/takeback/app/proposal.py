@@ -39,7 +39,8 @@ class Proposal(Value):
 
     ``goal`` is the checkpoint that it goes to or begins at; for an undo or redo ``of`` is the
     operation that it is about. ``directory`` is where a fork would put its files. ``choosing``
-    returns the same with the choices that were made about its conflicts, if it can have any.
+    returns the same with other choices, about conflicts and about what is wanted of it; without
+    it there is nothing to choose. ``choices`` are those made so far.
     """
 
     kind: OperationKind
@@ -49,6 +50,7 @@ class Proposal(Value):
     of: Move | None = None
     directory: str | None = None
     choosing: Callable[[ConflictChoices], Proposal] | None = None
+    choices: ConflictChoices = NOTHING_CHOSEN
 
     def plan(self, tb: Engine, overrides: Overrides = NO_OVERRIDES) -> Plan:
         """Returns what it would change; changes nothing."""
@@ -131,6 +133,7 @@ def rewind(
         choosing=lambda chosen: rewind(
             target, named, scope=scope, ignored=ignored, keeping=keeping.replace(choices=chosen)
         ),
+        choices=keeping.choices,
     )
 
 
@@ -157,6 +160,7 @@ def revert(
             turns, named, choices=choices, overrides=overrides, shown=shown
         ),
         choosing=lambda chosen: revert(turns, named, choices=chosen),
+        choices=choices,
     )
 
 

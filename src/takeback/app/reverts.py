@@ -109,7 +109,8 @@ class Reverts(Travel):
             owner=newest.turn.session,
         )
         facts = self._facts(turns[-1].before)
-        return ops.revert.request(captured, wanted, choices, facts)
+        request = ops.revert.request(captured, wanted, choices, facts)
+        return self._only_picked(captured, request, choices)
 
 
 def _about(turns: Sequence[NamedTurn]) -> str:

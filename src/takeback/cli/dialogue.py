@@ -6,6 +6,7 @@ import click
 
 from takeback.app import proposal as proposals
 from takeback.cli.conflicts import Conflicts
+from takeback.cli.picking import Picking
 from takeback.cli.refusals import Refusals
 from takeback.cli.terminal import agrees, ask
 from takeback.errors import PartlyDone, Refused
@@ -86,6 +87,34 @@ class Dialogue:
         self._proposal = proposal
         self._allowed = self._given = allowed
 
+    def pick(self) -> bool:
+        """Asks hunk by hunk what of the plan is wanted; False if nothing is.
+
+        What is in conflict is settled first: nobody can pick what is not decided.
+        """
+        self._recover()
+        plan = self._plan()
+        while plan.conflicts:
+            self._show(plan)
+            if not self._chosen(plan):
+                return False
+            plan = self._plan()
+        if plan.does_nothing:
+            return True
+        output = self._output
+        asking = Picking(self._tb, lambda lines: output.aside(lines), output.paint_stderr)
+        picked = asking.answers(plan)
+        if picked:
+            assert self._proposal.choosing is not None  # else nothing could be chosen
+            choices = self._proposal.choices.replace(picked=picked)
+            self._proposal = self._proposal.choosing(choices)
+        return bool(picked)
+
+    def _recover(self) -> None:
+        recovered = proposals.recover_before(self._tb, self._proposal.kind)
+        if recovered is not None:
+            self._output.note(recovered.sentence())
+
     def show_plan(self) -> int:
         """Answers with the plan and changes nothing."""
         plan = self._plan()
@@ -101,9 +130,7 @@ class Dialogue:
 
     def ask_and_go(self) -> int:
         """Asks, unless told to go ahead, and carries it out."""
-        recovered = proposals.recover_before(self._tb, self._proposal.kind)
-        if recovered is not None:
-            self._output.note(recovered.sentence())
+        self._recover()
         if self._call.yes:
             return self.go_ahead()
         before: Plan | None = None
@@ -115,14 +142,14 @@ class Dialogue:
                 before = plan
                 if plan.conflicts:
                     if not self._chosen(plan):
-                        return self._declined()
+                        return self.declined()
                     continue
                 if plan.refused:
                     if not self._waived(plan):
-                        return self._declined()
+                        return self.declined()
                     continue
                 if not agrees(render.question(self._proposal.kind, plan, self._proposal.of)):
-                    return self._declined()
+                    return self.declined()
             done = self._proposal.go(self._tb, self._allowed, shown=plan)
             if done is not None:
                 return self._arrive(done)
@@ -164,7 +191,8 @@ class Dialogue:
             self._proposal = self._proposal.choosing(given)
         return given is not None
 
-    def _declined(self) -> int:
+    def declined(self) -> int:
+        """Says that nothing was done."""
         self._output.note(NOTHING_CHANGED)
         return DECLINED
 
@@ -181,6 +209,21 @@ def _line(question: str) -> str | None:
     """Asks; None if the person steps back: q, b, an empty line, the end of the input."""
     typed = ask(question)
     return None if typed.lower() in ("", "b", "q") else typed
+
+
+def patch_option(function: Callable[..., int]) -> Callable[..., int]:
+    """Adds the option to be asked hunk by hunk."""
+    about = "Ask about each hunk, as git does: take it or leave it, split it, edit it."
+    return click.option("-p", "--patch", is_flag=True, help=about)(function)
+
+
+def require_terminal(call: Call, what: str) -> None:
+    """Raises Refused if hunks cannot be asked about."""
+    if not call.can_ask:
+        raise Refused(
+            f"{what} --patch asks about each hunk, and there is no terminal to ask at",
+            hint="name the files instead: -- PATH...",
+        )
 
 
 def require_yes(call: Call, what: str) -> None:

@@ -10,13 +10,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final, Literal
 
-    Kept = Literal["nothing", "edits", "all others"]
+    Kept = Literal["nothing", "edits", "all others", "picked"]
 
 NOTHING: Final = "nothing"
 EDITS: Final = "edits"
 """What the person changed by hand."""
 ALL_OTHERS: Final = "all others"
 """Everything but what the target's own session changed."""
+PICKED: Final = "picked"
+"""Everything but the hunks that a person picked: ``ConflictChoices.picked``."""
 _KINDS: tuple[Kept, ...] = (NOTHING, EDITS, ALL_OTHERS)
 
 

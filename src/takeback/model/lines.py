@@ -26,6 +26,9 @@ OURS: Final = "ours"
 THEIRS: Final = "theirs"
 MARKERS: Final = "markers"
 
+_BINARY_WITHIN = 8000
+"""A zero byte this near to its beginning makes a file a binary one, as for git."""
+
 
 class LineHunk(Value):
     """Some lines that became others; lines are counted from 0."""
@@ -74,6 +77,11 @@ def split(text: bytes) -> list[bytes]:
     last = lines.pop()
     found = [line + b"\n" for line in lines]
     return [*found, last] if last else found
+
+
+def is_binary(text: bytes) -> bool:
+    """Tells whether a file has no lines."""
+    return b"\0" in text[:_BINARY_WITHIN]
 
 
 def merge(base: Sequence[bytes], ours: Version, theirs: Version) -> list[Piece]:

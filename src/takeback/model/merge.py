@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from typing import Final, Literal
 
     from takeback.model.lines import Disputed
+    from takeback.model.picking import Pick
 
     ConflictKind = Literal[
         "text", "binary", "link", "mode", "type", "both_added", "deleted_here", "deleted_there"
@@ -76,11 +77,13 @@ class ConflictChoices(Value):
     """What is chosen where both sides changed something.
 
     ``by_path`` has a choice for a whole file, or one for each of its disputed stretches in order;
-    without one, ``otherwise`` counts. None: nothing is chosen yet.
+    without one, ``otherwise`` counts. None: nothing is chosen yet. ``picked`` is what a person has
+    picked of the changes that the whole would make, by path; None if all of it is wanted.
     """
 
     by_path: Mapping[bytes, ConflictChoice | tuple[ConflictChoice, ...]] = {}
     otherwise: ConflictChoice | None = None
+    picked: Mapping[bytes, Pick] | None = None
 
 
 NOTHING_CHOSEN = ConflictChoices()

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from takeback.model.snapshot import Entry
     from takeback.store.store import Store
 
-_BINARY_WITHIN = 8000
-"""A zero byte this near to its beginning makes a file a binary one, as for git."""
-
 
 class Sides(Value):
     """The roots of three snapshots, and what ours and theirs are called between markers."""
@@ -89,7 +86,7 @@ class _Reader:
                 return ()
             return hunks_of_blobs(self._store.git, base.oid, side.oid)
         text = self._text(side)
-        if b"\0" in text[:_BINARY_WITHIN]:
+        if lines.is_binary(text):
             return None
         return (LineHunk(0, 0, 0, len(lines.split(text))),) if text else ()
 

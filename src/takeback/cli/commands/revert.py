@@ -10,6 +10,8 @@ from takeback.cli.dialogue import (
     conflicts_option,
     merged_override_options,
     overrides,
+    patch_option,
+    require_terminal,
     require_yes,
 )
 from takeback.cli.options import Call, completed_by, name_text, session_option, verb
@@ -29,12 +31,14 @@ if TYPE_CHECKING:
     required=True,
     shell_complete=completed_by("checkpoints"),
 )
+@patch_option
 @conflicts_option
 @session_option
 @merged_override_options
 def command(
     call: Call,
     turns: tuple[str, ...],
+    patch: bool,
     conflicts: ConflictChoice | None,
     session: str | None,
     paths: tuple[str, ...],
@@ -44,14 +48,19 @@ def command(
 
     turn:3 is a whole turn, turn:3.2 its second step as `takeback show turn:3` lists them. What was
     changed again since is merged line by line; where the same lines changed you are asked, and
-    without a terminal it is refused with the list, unless --conflicts says what to do. The
-    conversation stays as it is, and the agent is told. `takeback undo` brings everything back.
+    without a terminal it is refused with the list, unless --conflicts says what to do. With --patch
+    you are asked about each hunk. The conversation stays as it is, and the agent is told.
+    `takeback undo` brings everything back.
     """
     allowed = overrides(**waived)
+    if patch:
+        require_terminal(call, "revert")
     with call.open("revert", note=call.dry_run) as tb:
         meant = [call.find_turn(tb, name, session) for name in turns]
         going = proposal.revert(meant, paths, choices=ConflictChoices(otherwise=conflicts))
         dialogue = Dialogue(call, tb, going, allowed)
+        if patch and not dialogue.pick():
+            return dialogue.declined()
         if call.dry_run:
             return dialogue.show_plan()
         require_yes(call, "revert")

@@ -10,6 +10,8 @@ from takeback.cli.dialogue import (
     conflicts_option,
     override_options,
     overrides,
+    patch_option,
+    require_terminal,
     require_yes,
 )
 from takeback.cli.earlier import open_with
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 @click.option("--ignored", is_flag=True, help="Small files that git ignores, too.")
 @click.option("--keep-edits", is_flag=True, help="Keep what you changed by hand since, merged.")
 @click.option("--mine", is_flag=True, help="Only what that session changed; the rest stays.")
+@patch_option
 @conflicts_option
 @session_option
 @override_options
@@ -52,6 +55,7 @@ def command(
     ignored: bool,
     keep_edits: bool,
     mine: bool,
+    patch: bool,
     conflicts: ConflictChoice | None,
     session: str | None,
     paths: tuple[str, ...],
@@ -63,12 +67,19 @@ def command(
     time or another session's checkpoint mean the files alone. The plan is shown and asked about
     first. With --keep-edits your own edits since are merged into what comes back, with --mine only
     what the session itself changed goes; where both changed the same lines you are asked, and
-    without a terminal it is refused unless --conflicts says what to do. Whatever is replaced or
-    deleted is saved before, the agent's own transcript is never edited, and `takeback undo` brings
-    everything back.
+    without a terminal it is refused unless --conflicts says what to do. With --patch you are asked
+    about each hunk of the files. Whatever is replaced or deleted is saved before, the agent's own
+    transcript is never edited, and `takeback undo` brings everything back.
     """
     allowed = overrides(**waived)
     scope = _scope(files=files, conversation=conversation, both=both)
+    if patch:
+        if scope not in (None, FILES) or ignored:
+            raise UsageError(
+                "--patch is about files that git does not ignore", hint="say --files, or nothing"
+            )
+        require_terminal(call, "rewind")
+        scope = FILES
     keeping = _keeping(conflicts, keep_edits=keep_edits, mine=mine)
     name = checkpoint or ""
     with open_with(call, name, session) as tb:
@@ -82,6 +93,8 @@ def command(
             scope = tb.default_scope(name or target, target, paths, ignored=ignored, session=meant)
         going = proposal.rewind(target, paths, scope=scope, ignored=ignored, keeping=keeping)
         dialogue = Dialogue(call, tb, going, allowed)
+        if patch and not dialogue.pick():
+            return dialogue.declined()
         if call.dry_run:
             return dialogue.show_plan()
         require_yes(call, "rewind")

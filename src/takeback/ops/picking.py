@@ -1,0 +1,165 @@
+"""Picking: of what an operation would change, only what a person has picked.
+
+What is asked about is a plan, path by path. A text has hunks; whatever else differs (a binary, a
+link, permission bits, a file that comes or goes) is one question. What was picked is brought into
+the files as they are, and that is the goal.
+"""
+
+from __future__ import annotations
+
+from takeback.errors import Refused
+from takeback.git.diff import LARGEST_SHOWN
+from takeback.git.hunks import hunks_of_blobs
+from takeback.git.objects import BLOB
+from takeback.model.ids import SnapshotId
+from takeback.model.keeping import PICKED
+from takeback.model.lines import LineHunk, is_binary, split
+from takeback.model.path_text import covers, parents, to_text
+from takeback.model.picking import Pick, TextChange
+from takeback.model.snapshot import Entry
+from takeback.model.value import Value
+from takeback.ops.revert import only_who_is_at_work
+from takeback.store.held import Held
+from takeback.store.tree_edit import edited
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from takeback.model.change import Change
+    from takeback.model.plan import Plan
+    from takeback.ops.capture import Captured
+    from takeback.ops.request import Request
+    from takeback.store.store import Store
+
+    Picked = Mapping[bytes, Pick]
+
+_PICKED = "only what was picked"
+
+
+class Offer(Value):
+    """A change that can be picked; ``below`` are those that go with it."""
+
+    change: Change
+    below: tuple[Change, ...] = ()
+
+    def whole(self) -> dict[bytes, Pick]:
+        """Returns what picking all of it means."""
+        return {one.path: Pick(one.old, one.new) for one in (self.change, *self.below)}
+
+
+def offers(store: Store, plan: Plan) -> Iterator[Offer]:
+    """Yields what can be picked of a plan, by path; ignored files, in no snapshot, cannot."""
+    then = Held(store, bytes.fromhex(plan.goal.tree))
+    changes = [
+        one
+        for one in sorted((*plan.writes, *plan.deletes), key=lambda one: one.path)
+        if one.path and one.path not in plan.saved and then[one.path] == one.new
+    ]
+    done: tuple[bytes, ...] = ()
+    for at, one in enumerate(changes):
+        if done and covers(done, one.path):
+            continue
+        if _is_directory(one.old) or _is_directory(one.new):
+            below = tuple(other for other in changes[at + 1 :] if covers((one.path,), other.path))
+            if one.old is None or one.new is None:
+                if below:
+                    continue  # it comes and goes with what is in it
+            elif not (_is_directory(one.old) and _is_directory(one.new)):
+                done = (*done, one.path)
+                yield Offer(one, below)
+                continue
+        yield Offer(one)
+
+
+def _is_directory(entry: Entry | None) -> bool:
+    return entry is not None and entry.is_directory
+
+
+def text_of(store: Store, change: Change) -> TextChange | None:
+    """Returns the lines of a changed text; None if it has none, or none that differ.
+
+    Raises StoreDamaged or GitFailed.
+    """
+    entries = [entry for entry in (change.old, change.new) if entry is not None]
+    if not all(entry.is_file for entry in entries):
+        return None
+    if any(store.packs.size_of(entry.oid) > LARGEST_SHOWN for entry in entries):
+        return None
+    old, new = (
+        b"" if entry is None else store.blob(entry.oid, LARGEST_SHOWN)
+        for entry in (change.old, change.new)
+    )
+    if old == new:
+        return None
+    found: tuple[LineHunk, ...] | None
+    if change.old is not None and change.new is not None:
+        found = hunks_of_blobs(store.git, change.old.oid, change.new.oid)
+    elif is_binary(old + new):
+        found = None
+    else:
+        found = (LineHunk(0, len(split(old)), 0, len(split(new))),)
+    return None if found is None else TextChange(split(old), split(new), found)
+
+
+def only(captured: Captured, request: Request, picked: Picked) -> Request:
+    """Returns a request as one for the files as they are with what was picked brought in.
+
+    Raises Refused if one of them changed since the person was asked about it. Each change was
+    looked at, so of what is known only who is at work counts.
+    """
+    sink = captured.sink
+    store = sink.locked.store
+    now, then = Held(store, captured.tree), Held(store, bytes.fromhex(request.goal.tree))
+    changes: dict[bytes, Entry | None] = {}
+    for path, pick in sorted(picked.items()):
+        if now[path] != pick.seen:
+            raise Refused(
+                f"{to_text(path)} changed since you were asked about it",
+                hint="run the command again",
+            )
+        entry = pick.entry
+        if entry is not None and pick.text is not None:
+            entry = Entry(entry.mode, sink.add(BLOB, pick.text))
+        changes[path] = entry
+    emptied = _emptied(now, then, changes)
+    above = _made_above(now, then, changes)
+    tree = edited(store, sink, captured.tree, {**above, **changes, **emptied})
+    sink.publish()
+    goal = request.goal.merged(SnapshotId(tree.hex()), _PICKED)
+    paths = tuple(sorted((*changes, *emptied)))
+    return request.replace(
+        goal=goal,
+        scope=request.scope.replace(paths=paths, asked=False),
+        facts=only_who_is_at_work(request.facts),
+        conflicts=tuple(one for one in request.conflicts if one.path in changes),
+        keeping=PICKED,
+        edits=(),
+    )
+
+
+def _made_above(
+    now: Held, then: Held, changes: Mapping[bytes, Entry | None]
+) -> dict[bytes, Entry | None]:
+    """Returns the directories that come with what is in them, as they were."""
+    return {
+        above: then[above]
+        for path, entry in changes.items()
+        if entry is not None
+        for above in parents(path)
+        if above and above not in now and above in then and above not in changes
+    }
+
+
+def _emptied(
+    now: Held, then: Held, changes: Mapping[bytes, Entry | None]
+) -> dict[bytes, Entry | None]:
+    """Returns the directories that go because all that was in them goes, deepest first."""
+    gone: dict[bytes, Entry | None] = {p: None for p, entry in changes.items() if entry is None}
+    found: dict[bytes, Entry | None] = {}
+    above = {one for path in gone for one in parents(path) if one and one not in then}
+    for directory in sorted(above, key=lambda path: path.count(b"/"), reverse=True):
+        inside = (directory + b"/" + name for name in now.below(directory))
+        if all(path in gone or path in found for path in inside):
+            found[directory] = None
+    return found
