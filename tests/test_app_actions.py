@@ -44,7 +44,7 @@ def test_at_a_turn_with_a_conversation_nearly_everything_is_possible(tb: Engine)
         "undo": "nothing to undo",
         "redo": "nothing to redo",
     }
-    assert list(found)[:4] == ["both", "conversation", "files", "ticked"]
+    assert list(found)[:5] == ["both", "conversation", "files", "ticked", "revert"]
     assert list(found)[-1] == "cancel"
 
 
@@ -87,6 +87,7 @@ def test_a_checkpoint_made_by_hand_has_no_conversation_and_no_end(tb: Engine) ->
     found = offered(tb, tb.checkpoints()[0])
     assert possible(found) == ["files", "label", "copy", "cancel"]
     assert obstacle(found["both"]) == "this checkpoint was made without an agent"
+    assert obstacle(found["revert"]) == "it is in no turn of an agent"
     assert "end" not in found
 
 
@@ -145,5 +146,29 @@ def test_at_an_expired_turn_the_conversation_alone_is_possible(tb: Engine) -> No
     lacking = {
         name for name, action in found.items() if obstacle(action) == "its files have expired"
     }
-    assert lacking == {"both", "files", "ticked", "fork files", "fork directory"}
+    assert lacking == {"both", "files", "ticked", "revert", "fork files", "fork directory"}
     assert {"conversation", "fork", "label", "copy", "cancel"} <= set(possible(found))
+
+
+def test_a_turn_is_reverted_from_either_end_of_it(tb: Engine, workspace: Path) -> None:
+    entry = tb.checkpoints()[1]
+    place = destination_of(entry)
+    for checkpoint in (place.checkpoint, place.turned().checkpoint):
+        plan = proposal_of("revert", tb.choices(checkpoint)).plan(tb)
+        assert [change.path for change in plan.deletes] == [b"b.txt"]
+        assert plan.writes == ()
+
+
+def test_only_a_rewind_that_takes_own_edits_back_can_keep_them(tb: Engine, workspace: Path) -> None:
+    found = tb.choices(destination_of(tb.checkpoints()[0]).checkpoint)
+    files = proposal_of("files", found)
+    assert files.keeping_edits(files.plan(tb)) is None, "there are none"
+    write_files(workspace, {"mine.txt": b"mine\n"})
+    kept = files.keeping_edits(files.plan(tb))
+    assert kept is not None
+    plan = kept.plan(tb)
+    assert (plan.edits, plan.outside) == ((b"mine.txt",), ())
+    assert kept.keeping_edits(plan) is None
+    for name in ("revert", "fork files", "conversation"):
+        other = proposal_of(name, found)
+        assert other.keeping_edits(other.plan(tb)) is None, name

@@ -54,15 +54,16 @@ Go back to before turn 3: tidy up
    1  Files and conversation
    2  The conversation only
    3  The files only
-   4  To the end of this turn instead
-   5  Fork: a new session with this conversation
-   6  Fork, and the files here go back too
-   7  Fork into a new directory, with its files
-   8  Label it
-   9  Copy its id
-  10  Undo the last rewind  (not possible: nothing to undo)
-  11  Redo what was undone  (not possible: nothing to redo)
-  12  Cancel
+   4  Revert this turn only, keep what came later
+   5  To the end of this turn instead
+   6  Fork: a new session with this conversation
+   7  Fork, and the files here go back too
+   8  Fork into a new directory, with its files
+   9  Label it
+  10  Copy its id
+  11  Undo the last rewind  (not possible: nothing to undo)
+  12  Redo what was undone  (not possible: nothing to redo)
+  13  Cancel
   write a.txt  +1 -1
   create c.txt  +1 -0
 The conversation goes on as a new session; the one that it comes from stays.
@@ -80,7 +81,7 @@ Written:
         "Rewind 2 files and the conversation to ID (before turn 3: tidy up)? [y/N] "
     )
     assert files_of(workspace) == BEFORE_TIDYING
-    answer = pick(host.cli, "2", "10", "y")
+    answer = pick(host.cli, "2", "11", "y")
     assert "Undid the rewind to before turn 3: tidy up (2 files)." in answer.stdout
     assert files_of(workspace) == NOW
 
@@ -95,10 +96,10 @@ Written:
         (("1", "1"), 1),
         (("1", "1", "n"), 1),
         (("1", "1", "b", "b", "q"), 0),
-        (("1", "4", "1", "n", "b", ""), 0),
-        (("1", "7"), 1),
+        (("1", "5", "1", "n", "b", ""), 0),
         (("1", "8"), 1),
-        (("1", "10", "q"), 1),
+        (("1", "9"), 1),
+        (("1", "11", "q"), 1),
     ],
 )
 def test_the_end_of_the_input_changes_nothing(
@@ -121,17 +122,17 @@ def test_at_a_dumb_terminal(host: Host, workspace: Path) -> None:
 
 
 def test_an_impossible_action_says_why_and_asks_again(host: Host) -> None:
-    answer = pick(host.cli, "1", "10", "b", "q")
+    answer = pick(host.cli, "1", "11", "b", "q")
     assert "Undo the last rewind: nothing to undo." in answer.stdout
 
 
 def test_to_the_end_of_a_turn(host: Host, workspace: Path) -> None:
-    pick(host.cli, "3", "4", "3", "y")
+    pick(host.cli, "3", "5", "3", "y")
     assert files_of(workspace) == {"a.txt": b"1\n", "c.txt": b"c\n"}
 
 
 def test_a_fork_into_a_directory(host: Host, workspace: Path, tmp_path: Path) -> None:
-    answer = pick(host.cli, "1", "7", str(tmp_path), str(tmp_path / "race"), "y")
+    answer = pick(host.cli, "1", "8", str(tmp_path), str(tmp_path / "race"), "y")
     assert "is there already" in answer.stdout
     assert f"The files are in {tmp_path}/race" in answer.stdout
     assert files_of(tmp_path / "race") == BEFORE_TIDYING
@@ -139,12 +140,12 @@ def test_a_fork_into_a_directory(host: Host, workspace: Path, tmp_path: Path) ->
 
 
 def test_labels_and_ids(host: Host) -> None:
-    answer = pick(host.cli, "2", "8", "turn:1", "good")
+    answer = pick(host.cli, "2", "9", "turn:1", "good")
     assert "Labelled good:" in answer.stdout
     [entry] = [e for e in host.cli.ok("--json", "log").json_lines if e["label"] == "good"]
     assert entry["prompt"] == "add a page"
-    assert entry["id"] in pick(host.cli, "2", "9").stdout.splitlines()
-    assert "Took the label good off" in pick(host.cli, "2", "8", "-").stdout
+    assert entry["id"] in pick(host.cli, "2", "10").stdout.splitlines()
+    assert "Took the label good off" in pick(host.cli, "2", "9", "-").stdout
 
 
 def test_refusals_are_answered_one_by_one(host: Host, workspace: Path, tmp_path: Path) -> None:
@@ -202,3 +203,32 @@ def test_nothing_to_choose_from(cli: Cli, workspace: Path) -> None:
     assert pick(cli, status=10).stdout == ""
     Takeback.open(workspace).close()
     assert pick(cli).stdout == "no checkpoints yet\n"
+
+
+def test_one_turn_alone_is_reverted(host: Host, workspace: Path) -> None:
+    answer = pick(host.cli, "2", "4", "y")
+    assert "   4  Revert this turn only, keep what came later" in answer.stdout
+    assert 'Reverted 1 file of turn 2 "add a page".' in answer.stdout
+    assert files_of(workspace) == {"a.txt": b"2\n"}
+
+
+def test_a_conflict_is_asked_about_and_can_be_stepped_back_from(
+    host: Host, workspace: Path
+) -> None:
+    answer = pick(host.cli, "3", "4", "b", "q", status=1)
+    assert "a.txt: the same lines were changed again since." in answer.stdout
+    assert "You choose where both changed the same; 1 question first." in answer.stdout
+    assert "number or word, b to step back, or q: " in answer.stderr
+    assert files_of(workspace) == NOW
+    answer = pick(host.cli, "3", "4", "none", "theirs", "y")
+    assert "none is not in the list." in answer.stdout
+    assert files_of(workspace) == {**NOW, "a.txt": b"0\n"}
+
+
+def test_own_edits_are_kept_if_that_is_said(host: Host, workspace: Path) -> None:
+    write_files(workspace, {"mine.txt": b"typed by me\n"})
+    answer = pick(host.cli, "1", "3", "e", "y")
+    assert "(undo brings it back; e keeps it)" in answer.stdout
+    assert "[y/N, e: keep your own edit] " in answer.stderr
+    assert "your own edits since then, kept:\n  mine.txt" in answer.stdout
+    assert files_of(workspace) == {**BEFORE_TIDYING, "mine.txt": b"typed by me\n"}

@@ -70,7 +70,7 @@ $ takeback revert turn:2 --yes
 Reverted 2 files of turn 2 "make four, and a new file".
 Take it back: takeback undo
 $ takeback revert turn:2 --yes
-Nothing to do: nothing of turn 2 "make four, and a new file" is left in the files.
+Nothing to do: there is nothing of turn 2 "make four, and a new file" to take out of the files.
 $ takeback undo --yes
 Undid the revert of turn 2 "make four, and a new file" (2 files).
 Take it back: takeback redo

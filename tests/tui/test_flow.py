@@ -14,6 +14,7 @@ from takeback.model.plan import Outcome
 from takeback.tui import after
 from takeback.tui.after import AfterScreen
 from takeback.tui.choices import ActionsScreen
+from takeback.tui.conflict import ConflictScreen
 from takeback.tui.operations import OperationsScreen
 from takeback.tui.plan import PlanScreen, RefusalScreen
 from takeback.tui.progress_screen import ProgressScreen
@@ -320,7 +321,7 @@ def test_own_edits_are_named_with_how_to_keep_them(story: Path) -> None:
         plan = await to_plan(stage, pilot, "f")
         assert "write a.txt" in plan
         assert "your own edit since then, taken back too" in plan
-        assert "--keep-edits keeps it" in plan
+        assert "e keeps it" in plan
 
     play(story, keys)
 
@@ -688,3 +689,146 @@ def test_an_agent_that_is_not_there_cannot_be_resumed_and_that_is_said(
         assert stage.resume_with is None
 
     play(story, keys)
+
+
+# -- one turn only, and the person's own edits
+
+
+LINES = "".join(f"line {number}\n" for number in range(1, 10))
+
+
+def lines_with(**changed: str) -> bytes:
+    """Returns the nine lines with some of them changed: ``l2="two"``."""
+    text = LINES
+    for name, line in changed.items():
+        text = text.replace(f"line {name[1:]}\n", f"{line}\n")
+    return text.encode()
+
+
+def disputed_story(workspace: Path) -> None:
+    """Three turns: the first changes lines 2, 5 and 8 and an image, the last 2, 8 and the image."""
+    write_files(workspace, {"text": LINES.encode(), "image": b"\0zero"})
+    with Takeback.open(workspace) as tb:
+        session = tb.session(agent="mine", native="s1")
+        with session.turn("change three"):
+            write_files(workspace, {"text": lines_with(l2="two", l5="five", l8="eight")})
+            write_files(workspace, {"image": b"\0one"})
+        with session.turn("make a file"):
+            write_files(workspace, {"new": b"new\n"})
+        with session.turn("change two again"):
+            write_files(workspace, {"text": lines_with(l2="zwei", l5="five", l8="acht")})
+            write_files(workspace, {"image": b"\0two"})
+
+
+def test_one_turn_is_reverted_and_the_later_ones_stay(story: Path) -> None:
+    async def keys(stage: Stage, pilot: Pilot[None]) -> None:
+        await stage.travel(1)
+        text = said(await shows(pilot, ActionsScreen))
+        assert "v Revert this turn only, keep what came later" in text
+        await pilot.press("v")
+        plan = said(await shows(pilot, PlanScreen))
+        assert 'Revert 1 file of turn 2 "add a page"?' in plan
+        assert "delete b.txt" in plan
+        await pilot.press("y")
+        assert 'Reverted 1 file of turn 2 "add a page".' in said(await shows(pilot, AfterScreen))
+        assert files_of(story) == {"a.txt": b"2\n"}
+        await pilot.press("u")
+        assert 'Undo the revert of turn 2 "add a page" (1 file)?' in said(
+            await shows(pilot, PlanScreen)
+        )
+        await pilot.press("y")
+        await shows(pilot, AfterScreen)
+
+    play(story, keys)
+    assert files_of(story) == NOW
+    assert operations(story) == [("revert", "files"), ("undo", "files")]
+
+
+def test_a_revert_asks_about_each_disputed_stretch(workspace: Path) -> None:
+    disputed_story(workspace)
+
+    async def keys(stage: Stage, pilot: Pilot[None]) -> None:
+        plan = await to_plan(stage, pilot, "v", number=2)
+        assert "You choose where both changed the same; 3 questions first." in plan
+        assert "refused" not in plan
+        assert "Choose where both changed the same (y)" in plan
+        await pilot.press("y")
+        first = said(await shows(pilot, ConflictScreen))
+        assert "1 of 3: image: its bytes were changed again since" in first
+        assert "conflict markers" not in first, "there are no lines to stand between"
+        await pilot.press("1")
+        await until(pilot, lambda: "2 of 3: text: the same lines" in said(screen_text(stage)))
+        assert "line 2 now zwei then line 2" in said(screen_text(stage))
+        await pilot.press("1")
+        await until(pilot, lambda: "3 of 3" in said(screen_text(stage)))
+        await pilot.press("escape")
+        await until(pilot, lambda: "2 of 3" in said(screen_text(stage)))
+        await pilot.press("2")
+        await until(pilot, lambda: "line 8 now acht then line 8" in said(screen_text(stage)))
+        await pilot.press("3")
+        agreed = said(await shows(pilot, PlanScreen))
+        assert 'Revert 1 file of turn 1 "change three"?' in agreed
+        assert "write text" in agreed
+        assert b"zwei" in (workspace / "text").read_bytes(), "nothing was done yet"
+        await pilot.press("y")
+        await shows(pilot, AfterScreen)
+
+    play(workspace, keys)
+    text = (workspace / "text").read_bytes()
+    assert text.startswith(b"line 1\nline 2\nline 3\nline 4\nline 5\n")
+    assert b"<<<<<<< as it is now\nacht\n=======\nline 8\n>>>>>>> " in text
+    assert (workspace / "image").read_bytes() == b"\0two"
+    assert operations(workspace) == [("revert", "files")]
+
+
+def test_stepping_back_from_the_first_conflict_leads_to_the_plan(workspace: Path) -> None:
+    disputed_story(workspace)
+
+    async def keys(stage: Stage, pilot: Pilot[None]) -> None:
+        await to_plan(stage, pilot, "v", number=2)
+        await pilot.press("y")
+        await shows(pilot, ConflictScreen)
+        await pilot.press("1")
+        await until(pilot, lambda: "2 of 3" in said(screen_text(stage)))
+        await pilot.press("escape", "escape")
+        assert "3 questions first" in said(await shows(pilot, PlanScreen))
+        await pilot.press("escape")
+        await shows(pilot, ActionsScreen)
+
+    play(workspace, keys)
+    assert operations(workspace) == []
+
+
+def test_a_plan_that_takes_back_own_edits_can_keep_them(story: Path) -> None:
+    write_files(story, {"mine.txt": b"typed by me\n"})
+
+    async def keys(stage: Stage, pilot: Pilot[None]) -> None:
+        plan = await to_plan(stage, pilot, "b")
+        assert "delete mine.txt" in plan
+        assert "(undo brings it back; e keeps it)" in plan
+        assert "Keep your own edit (e)" in plan
+        await pilot.press("e")
+        await until(pilot, lambda: "your own edits since then, kept:" in said(screen_text(stage)))
+        kept = said(screen_text(stage))
+        assert "with your edits since" in kept
+        assert "(e)" not in kept
+        await pilot.press("escape")
+        await until(pilot, lambda: "delete mine.txt" in said(screen_text(stage)))
+        await pilot.press("e")
+        await until(pilot, lambda: "your own edits since then, kept:" in said(screen_text(stage)))
+        await pilot.press("y")
+        assert "Rewound 2 files and the conversation" in said(await shows(pilot, AfterScreen))
+
+    play(story, keys)
+    assert files_of(story) == {**BEFORE_TIDYING, "mine.txt": b"typed by me\n"}
+
+
+def test_nothing_is_offered_to_be_kept_where_nothing_would_go(story: Path) -> None:
+    async def keys(stage: Stage, pilot: Pilot[None]) -> None:
+        assert "keep your" not in (await to_plan(stage, pilot, "b")).lower()
+        await pilot.press("e")
+        await pilot.pause()
+        assert "Rewind 2 files and the conversation" in said(screen_text(stage))
+
+    play(story, keys)
+    assert operations(story) == []

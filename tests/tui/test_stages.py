@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 from takeback import durable
 from takeback.tui.after import AfterScreen
 from takeback.tui.choices import ActionsScreen
+from takeback.tui.conflict import ConflictScreen
 from takeback.tui.picker import PickerApp
 from takeback.tui.plan import PlanScreen, RefusalScreen
 from takeback.tui.trouble import TroubleScreen
@@ -100,6 +101,18 @@ def test_refusals(root: Path) -> None:
         await until(pilot, lambda: bool(app.screen.query("#word")))
         await pilot.press(*"del")
         await assert_picture(app, "refusal")
+
+    play(root, keys)
+
+
+def test_conflicts(root: Path) -> None:
+    async def keys(app: PickerApp, pilot: Pilot[None]) -> None:
+        await choose(app, pilot)
+        await pilot.press("v")
+        assert "1 question first" in said(await shows(pilot, PlanScreen))
+        await pilot.press("y")
+        await shows(pilot, ConflictScreen)
+        await assert_picture(app, "conflict")
 
     play(root, keys)
 

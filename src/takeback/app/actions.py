@@ -7,7 +7,7 @@ here.
 from __future__ import annotations
 
 from takeback.app import proposal as proposals
-from takeback.model.operation import BOTH, CONVERSATION, FILES, FORK, REDO, UNDO, Move
+from takeback.model.operation import BOTH, CONVERSATION, FILES, FORK, REDO, REVERT, UNDO, Move
 from takeback.model.path_text import FromRoot
 from takeback.model.value import Value
 
@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from takeback.model.operation import StepKind
     from takeback.ops.choices import Choices
     from takeback.ops.timeline import TimelineEntry
+    from takeback.ops.turn_names import NamedTurn
 
     Doing = Literal[
         "both",
         "conversation",
         "files",
         "ticked",
+        "revert",
         "fork",
         "fork files",
         "fork directory",
@@ -35,7 +37,13 @@ if TYPE_CHECKING:
     """Actions that are operations: each has a proposal."""
     ActionName = Doing | Literal["end", "before", "label", "copy", "cancel"]
     Obstacle = Literal[
-        "no_conversation", "no_files", "no_tick", "no_end", "nothing_to_undo", "nothing_to_redo"
+        "no_conversation",
+        "no_files",
+        "no_tick",
+        "no_turn",
+        "no_end",
+        "nothing_to_undo",
+        "nothing_to_redo",
     ]
 
 TICKED: Final = "ticked"
@@ -50,12 +58,13 @@ CANCEL: Final = "cancel"
 NO_CONVERSATION: Final = "no_conversation"
 NO_FILES: Final = "no_files"
 NO_TICK: Final = "no_tick"
+NO_TURN: Final = "no_turn"
 NO_END: Final = "no_end"
 NOTHING_TO_UNDO: Final = "nothing_to_undo"
 NOTHING_TO_REDO: Final = "nothing_to_redo"
 
 GROUPS: tuple[tuple[ActionName, ...], ...] = (
-    (BOTH, CONVERSATION, FILES, TICKED),
+    (BOTH, CONVERSATION, FILES, TICKED, REVERT),
     (END, BEFORE, FORK, FORK_FILES, FORK_DIRECTORY),
     (LABEL, COPY, UNDO, REDO, CANCEL),
 )
@@ -112,6 +121,7 @@ def actions(
     if ticked is not None:
         action = _files(TICKED, found).replace(ticked=len(ticked))
         made.append(action if ticked else action.replace(obstacle=NO_TICK))
+    made.append(_revert(found.turn))
     if entry.turn is not None:
         way: Obstacle | None = NO_END if destination.other is None else None
         made.append(Action(BEFORE, way) if destination.at_end else Action(END, way))
@@ -141,6 +151,14 @@ def _files(name: ActionName, found: Choices) -> Action:
     return Action(name, None if found.checkpoint.expired is None else NO_FILES)
 
 
+def _revert(turn: NamedTurn | None) -> Action:
+    """Returns the action that takes one turn out of the files and leaves the later ones."""
+    if turn is None:
+        return Action(REVERT, NO_TURN)
+    kept = turn.before.expired is None and turn.after.expired is None
+    return Action(REVERT, None if kept else NO_FILES)
+
+
 def proposal_of(
     name: Doing,
     found: Choices,
@@ -160,6 +178,9 @@ def proposal_of(
         return proposals.fork(target, files=True)
     if name == FORK_DIRECTORY:
         return proposals.fork(target, worktree=directory)
+    if name == REVERT:
+        assert found.turn is not None, "impossible actions cannot be chosen"
+        return proposals.revert([found.turn])
     if name == TICKED:
         return proposals.rewind(target, map(FromRoot, sorted(ticked)), scope=FILES)
     return proposals.rewind(target, scope=name)

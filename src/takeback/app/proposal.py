@@ -7,7 +7,7 @@ face.
 from __future__ import annotations
 
 from takeback.errors import Refused
-from takeback.model.keeping import KEEP_NOTHING
+from takeback.model.keeping import EDITS, KEEP_NOTHING, NOTHING, Keeping
 from takeback.model.merge import NOTHING_CHOSEN
 from takeback.model.operation import FORK, REVERT, REWIND, UNDO, Move, step_named
 from takeback.model.policy import NO_OVERRIDES, Overrides
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from takeback.app.engine import Engine
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import CheckpointId
-    from takeback.model.keeping import Keeping
     from takeback.model.merge import ConflictChoices
     from takeback.model.operation import OperationKind, ScopeKind, StepKind
     from takeback.model.plan import Outcome, Plan
@@ -38,9 +37,9 @@ class Proposal(Value):
     """One rewind, revert, fork, undo or redo that somebody is considering.
 
     ``goal`` is the checkpoint that it goes to or begins at; for an undo or redo ``of`` is the
-    operation that it is about. ``directory`` is where a fork would put its files. ``choosing``
-    returns the same with other choices, about conflicts and about what is wanted of it; without
-    it there is nothing to choose. ``choices`` are those made so far.
+    operation that it is about. ``directory`` is where a fork would put its files. ``keeping`` is
+    what it keeps of the time since, with what is chosen about that; ``with_keeping`` returns the
+    same proposal with another one, and without it there is nothing to choose.
     """
 
     kind: OperationKind
@@ -49,8 +48,27 @@ class Proposal(Value):
     goal: CheckpointId | None = None
     of: Move | None = None
     directory: str | None = None
-    choosing: Callable[[ConflictChoices], Proposal] | None = None
-    choices: ConflictChoices = NOTHING_CHOSEN
+    keeping: Keeping = KEEP_NOTHING
+    with_keeping: Callable[[Keeping], Proposal] | None = None
+
+    @property
+    def choices(self) -> ConflictChoices:
+        """Returns what has been chosen so far, about its conflicts and what is wanted of it."""
+        return self.keeping.choices
+
+    def choosing(self, choices: ConflictChoices) -> Proposal:
+        """Returns the same proposal with other choices."""
+        assert self.with_keeping is not None, "only of what merges can be chosen"
+        return self.with_keeping(self.keeping.replace(choices=choices))
+
+    def keeping_edits(self, plan: Plan) -> Proposal | None:
+        """Returns what keeps the person's own edits that ``plan`` would take back.
+
+        None if it would take none back, or cannot keep them.
+        """
+        if not plan.outside or self.kind != REWIND or self.with_keeping is None:
+            return None
+        return self.with_keeping(Keeping(EDITS)) if self.keeping.what == NOTHING else None
 
     def plan(self, tb: Engine, overrides: Overrides = NO_OVERRIDES) -> Plan:
         """Returns what it would change; changes nothing."""
@@ -130,19 +148,25 @@ def rewind(
             shown=shown,
         ),
         target.id,
-        choosing=lambda chosen: rewind(
-            target, named, scope=scope, ignored=ignored, keeping=keeping.replace(choices=chosen)
+        keeping=keeping,
+        with_keeping=lambda other: rewind(
+            target, named, scope=scope, ignored=ignored, keeping=other
         ),
-        choices=keeping.choices,
     )
 
 
 def rewind_to(
-    tb: Engine, name: str, *, scope: ScopeKind | None = None, session: str | None = None
+    tb: Engine,
+    name: str,
+    *,
+    scope: ScopeKind | None = None,
+    session: str | None = None,
+    keeping: Keeping = KEEP_NOTHING,
 ) -> Proposal:
     """Returns the proposal of going to what a name means; without a scope, the name decides it."""
     target = tb.find(name, session=session)
-    return rewind(target, scope=scope or tb.default_scope(name, target, session=session))
+    scope = scope or tb.default_scope(name, target, session=session)
+    return rewind(target, scope=scope, keeping=keeping)
 
 
 def revert(
@@ -159,8 +183,8 @@ def revert(
         lambda tb, overrides, shown: tb.revert(
             turns, named, choices=choices, overrides=overrides, shown=shown
         ),
-        choosing=lambda chosen: revert(turns, named, choices=chosen),
-        choices=choices,
+        keeping=Keeping(choices=choices),
+        with_keeping=lambda other: revert(turns, named, choices=other.choices),
     )
 
 

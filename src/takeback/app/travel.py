@@ -112,13 +112,15 @@ class Travel(Merging):
     def choices(self, checkpoint: CheckpointLike) -> Choices:
         """Returns what can be done at a checkpoint, and why the rest cannot, in words."""
         target = self.find(checkpoint)
-        return ops.choices.choices(
+        found = ops.choices.choices(
             self._context,
             adapter_of(target.agent or ""),
             target,
             session=self._ask(lambda ledger: ops.names.session_named(ledger, target.session)),
             newest=self._newest_conversation(target),
         )
+        turn = self._ask(lambda ledger: ops.turn_names.turn_at(ledger, target))
+        return found.replace(turn=turn)
 
     def plan(
         self,

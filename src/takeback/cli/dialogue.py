@@ -84,7 +84,7 @@ class Dialogue:
         self._call = call
         self._output = call.output
         self._tb = tb
-        self._proposal = proposal
+        self._proposal = self._asked = proposal
         self._allowed = self._given = allowed
 
     def pick(self) -> bool:
@@ -105,9 +105,8 @@ class Dialogue:
         asking = Picking(self._tb, lambda lines: output.aside(lines), output.paint_stderr)
         picked = asking.answers(plan)
         if picked:
-            assert self._proposal.choosing is not None  # else nothing could be chosen
             choices = self._proposal.choices.replace(picked=picked)
-            self._proposal = self._proposal.choosing(choices)
+            self._proposal = self._asked = self._proposal.choosing(choices)
         return bool(picked)
 
     def _recover(self) -> None:
@@ -154,7 +153,8 @@ class Dialogue:
             if done is not None:
                 return self._arrive(done)
             self._output.note(choices.NEW_PLAN)
-            self._allowed, before = self._given, None
+            # What was waived or chosen was so for the files as they were.
+            self._proposal, self._allowed, before = self._asked, self._given, None
 
     def go_ahead(self) -> int:
         """Carries it out without asking: it was agreed to, or nothing existing is changed."""
@@ -183,10 +183,11 @@ class Dialogue:
 
     def _chosen(self, plan: Plan) -> bool:
         """Asks about each conflict; False if the person steps back."""
-        assert self._proposal.choosing is not None  # else there would be no conflicts
         output = self._output
-        asking = Conflicts(_line, lambda text: output.aside([text]), output.paint_stderr)
-        given = asking.answers(plan.conflicts)
+        asking = Conflicts(
+            _line, lambda text: output.aside([text]), output.paint_stderr, ways="or q"
+        )
+        given = asking.answers(plan.conflicts, self._proposal.choices)
         if given is not None:
             self._proposal = self._proposal.choosing(given)
         return given is not None

@@ -1,6 +1,6 @@
 """The picker as a numbered list, line by line: for TERM=dumb, pipes and screen readers.
 
-    list ─ actions ─ plan ─ (each refusal) ─ plan ─ what was done
+    list ─ actions ─ plan ─ (each conflict, each refusal) ─ plan ─ what was done
 
 ``b`` goes one stage back, an empty line or the end of the input ends it, and nothing is changed.
 """
@@ -12,6 +12,7 @@ import os
 from takeback.app import actions
 from takeback.app import proposal as proposals
 from takeback.app.actions import destination_of
+from takeback.cli.conflicts import Conflicts
 from takeback.cli.dialogue import DECLINED
 from takeback.cli.refusals import Refusals, number_of
 from takeback.errors import PartlyDone, UsageError
@@ -41,6 +42,7 @@ _NUMBER = "%4d  "
 _PLAIN = Paint(on=False)
 _OFF = "-"
 _YES = ("y", "yes")
+_WAYS = "b to step back, or q"
 
 
 def pick_plain(
@@ -87,7 +89,8 @@ class _Picking:
         self._ask = ask
         self._say = say
         self._now = now
-        self._refusals = Refusals(self._line, say, ways="b to step back, or q")
+        self._refusals = Refusals(self._line, say, ways=_WAYS)
+        self._conflicts = Conflicts(self._line, say, _PLAIN, ways=_WAYS)
         self._room = room
 
     # -- the list
@@ -189,28 +192,44 @@ class _Picking:
 
     # -- the plan
 
-    def _go(self, proposal: Proposal) -> int | None:
+    def _go(self, asked: Proposal) -> int | None:
         """Shows the plan until it is agreed to and carried out; None goes back to the actions."""
-        overrides = NO_OVERRIDES
+        proposal, overrides = asked, NO_OVERRIDES
         while True:
             plan = proposal.plan(self._tb, overrides)
             self._show(proposal, plan)
             if plan.does_nothing or not refusals.can_be_answered(plan):
                 return None
+            if plan.conflicts:
+                chosen = self._conflicts.answers(plan.conflicts, proposal.choices)
+                if chosen is None:
+                    return None
+                proposal = proposal.choosing(chosen)
+                continue
             if plan.refused:
                 given = self._refusals.answers(plan)
                 if given is None:
                     return None
                 overrides = overrides.replace(**given)
                 continue
-            typed = self._line(f"{words.question(proposal, plan)} [y/N] ")
+            kept = proposal.keeping_edits(plan)
+            typed = self._line(self._question(proposal, plan, can_keep=kept is not None))
+            if kept is not None and typed == words.KEEP_EDITS:
+                asked = proposal = kept
+                continue
             if typed is None or typed.lower() not in _YES:
                 return None
             done = proposal.go(self._tb, overrides, shown=plan)
             if done is not None:
                 return self._arrive(proposal, done)
-            overrides = NO_OVERRIDES
+            proposal, overrides = asked, NO_OVERRIDES
             self._say(words.NEW_PLAN)
+
+    def _question(self, proposal: Proposal, plan: Plan, *, can_keep: bool) -> str:
+        asked = words.question(proposal, plan)
+        if not can_keep:
+            return f"{asked} [y/N] "
+        return f"{asked} [y/N, {words.KEEP_EDITS}: {words.keep_edits(plan).lower()}] "
 
     def _show(self, proposal: Proposal, plan: Plan) -> None:
         if plan.does_nothing:

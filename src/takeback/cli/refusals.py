@@ -27,7 +27,7 @@ class Refusals:
     def answers(self, plan: Plan) -> dict[str, bool] | None:
         """Returns the chosen fields of ``Overrides``; None if the person steps back."""
         given: dict[str, bool] = {}
-        for found in plan.refused:
+        for found in refusals.objections(plan):
             field = self._answer(refusals.refusal(found, plan))
             if field is None:
                 return None

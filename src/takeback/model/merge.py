@@ -26,7 +26,7 @@ from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Final, Literal
 
     from takeback.model.lines import Disputed
@@ -56,7 +56,8 @@ class Conflict(Value):
     """A path that both sides changed, and what each made of it; None for "not there".
 
     ``hunks`` are the disputed stretches of a text. ``origin`` is the name that it has in the base,
-    if it was renamed since.
+    if it was renamed since. ``first`` says how many choices about the path come before its own: the
+    same file can be in conflict in several merges, one after the other.
     """
 
     path: bytes
@@ -66,6 +67,12 @@ class Conflict(Value):
     theirs: Entry | None
     hunks: tuple[Disputed, ...] = ()
     origin: bytes | None = None
+    first: int = 0
+
+    @property
+    def count(self) -> int:
+        """Returns how many choices it needs: one for each disputed stretch, or one."""
+        return max(1, len(self.hunks))
 
     @property
     def choices(self) -> tuple[ConflictChoice, ...]:
@@ -85,6 +92,18 @@ class ConflictChoices(Value):
     otherwise: ConflictChoice | None = None
     picked: Mapping[bytes, Pick] | None = None
 
+    def with_more(
+        self, chosen: Iterable[tuple[Conflict, tuple[ConflictChoice, ...]]]
+    ) -> ConflictChoices:
+        """Returns the same with what was chosen about conflicts that they left open."""
+        by_path = dict(self.by_path)
+        for conflict, given in chosen:
+            before = by_path.get(conflict.path, self.otherwise or SKIP)
+            if isinstance(before, str):
+                before = (before,) * conflict.first
+            by_path[conflict.path] = (*before[: conflict.first], *given)
+        return self.replace(by_path=by_path)
+
 
 NOTHING_CHOSEN = ConflictChoices()
 
@@ -103,6 +122,8 @@ class Chooser:
 
     def choose(self, conflict: Conflict) -> tuple[ConflictChoice, ...] | None:
         """Returns a choice for each disputed stretch, at least one; None if one is missing."""
+        conflict = conflict.replace(first=self._used.get(conflict.path, 0))
+        self._used[conflict.path] = conflict.first + conflict.count
         self.conflicts.append(conflict)
         chosen = self._chosen(conflict)
         if chosen is None:
@@ -110,15 +131,13 @@ class Chooser:
         return chosen
 
     def _chosen(self, conflict: Conflict) -> tuple[ConflictChoice, ...] | None:
-        count = max(1, len(conflict.hunks))
+        count = conflict.count
         found = self._choices.by_path.get(conflict.path, self._choices.otherwise)
         if found is None:
             return None
         if isinstance(found, str):
             return (found,) * count if found in conflict.choices else None
-        first = self._used.get(conflict.path, 0)
-        self._used[conflict.path] = first + count
-        mine = found[first : first + count]
+        mine = found[conflict.first : conflict.first + count]
         return mine if len(mine) == count and set(mine) <= set(conflict.choices) else None
 
 

@@ -125,7 +125,8 @@ class Plan(Value):
 
     @property
     def does_nothing(self) -> bool:
-        return self.is_empty and self.scope == FILES
+        """True if there is neither something to do nor something to choose."""
+        return self.is_empty and self.scope == FILES and not self.conflicts
 
     def same_changes(self, other: Plan) -> bool:
         """Tells whether both plans go to the same place and do the same to the files.

@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.model.timeline import Session
     from takeback.ops.context import Context
+    from takeback.ops.turn_names import NamedTurn
     from takeback.ports import Adapter
 
 
@@ -23,7 +24,8 @@ class Choices(Value):
     """What can be done at ``checkpoint``; ``about`` says in words where that is.
 
     ``no_conversation`` is why the conversation cannot go there, None if it can. ``undo`` and
-    ``redo`` are the operations that these would apply to now, None if there is none.
+    ``redo`` are the operations that these would apply to now, None if there is none. ``turn`` is
+    the one that it begins, ends or belongs to, None if it is in none.
     """
 
     checkpoint: Checkpoint
@@ -31,6 +33,7 @@ class Choices(Value):
     no_conversation: str | None
     undo: Move | None
     redo: Move | None
+    turn: NamedTurn | None = None
 
 
 def choices(

@@ -72,15 +72,21 @@ def turn_named(ledger: Ledger, text: str, session: str | None) -> NamedTurn:
     return named.replace(place=named.after) if part else named
 
 
+def turn_at(ledger: Ledger, checkpoint: Checkpoint) -> NamedTurn | None:
+    """Returns the turn that a checkpoint begins, ends or belongs to; None if it is in none."""
+    found = questions.turn_of(ledger, checkpoint)
+    return None if found is None else whole(ledger, found)
+
+
 def turn_of(ledger: Ledger, checkpoint: Checkpoint) -> NamedTurn:
     """Returns the turn that a checkpoint begins, ends or belongs to; raises UsageError."""
-    found = questions.turn_of(ledger, checkpoint)
+    found = turn_at(ledger, checkpoint)
     if found is None:
         raise UsageError(
             f"{checkpoint.id} is in no turn of an agent",
             hint=("the turns: ", Command("log")),
         )
-    return whole(ledger, found)
+    return found
 
 
 def _is_number(text: str) -> bool:

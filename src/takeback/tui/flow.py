@@ -1,8 +1,9 @@
 """The way through the picker's questions, one stage after the other.
 
-    timeline ─ actions ─ plan ─ (each refusal) ─ plan ─ doing ─ after ─ timeline
-                 │                                                │
-              a label, a directory                      taken back: plan ─ doing ─ after
+    timeline ─ actions ─ plan ─ (each conflict, each refusal) ─ plan ─ doing ─ after ─ timeline
+                 │        │                                                      │
+                 │      the plan that keeps your own edits       taken back: plan ─ doing ─ after
+              a label, a directory
 
 Esc goes one stage back. The operations decide everything; this only asks and shows.
 """
@@ -15,13 +16,15 @@ from functools import partial
 from takeback.app import actions
 from takeback.app import proposal as proposals
 from takeback.app.actions import destination_of
+from takeback.app.disputes import Disputes
 from takeback.errors import UsageError
 from takeback.model.operation import FILES
 from takeback.model.policy import NO_OVERRIDES
 from takeback.tui.after import RESUME, TAKE_BACK, AfterScreen
 from takeback.tui.choices import ActionsScreen
+from takeback.tui.conflict import ConflictScreen
 from takeback.tui.operations import OperationsScreen
-from takeback.tui.plan import PlanScreen, RefusalScreen
+from takeback.tui.plan import KEEP_EDITS, PlanScreen, RefusalScreen
 from takeback.tui.progress_screen import Progress
 from takeback.tui.recovery import Recovery
 from takeback.tui.text_prompt import TextPrompt
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from takeback.app.proposal import Proposal
     from takeback.app.workspace_thread import WorkspaceThread
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.merge import ConflictChoices
     from takeback.model.operation import StepKind
     from takeback.model.plan import Outcome, Plan
     from takeback.model.policy import Overrides
@@ -153,26 +157,37 @@ class Flow:
             except UsageError as error:
                 about, value = error.message, typed
 
-    async def _agree_and_go(self, proposal: Proposal) -> Outcome | None:
+    async def _agree_and_go(self, asked: Proposal) -> Outcome | None:
         """Shows the plan until it is agreed to and carried out; None if the person stepped back."""
-        overrides, note = NO_OVERRIDES, None
+        proposal, overrides, note = asked, NO_OVERRIDES, None
         while True:
             plan = await self._plan(proposal, overrides)
             agreed = [name for name in refusals.ANSWERABLE if getattr(overrides, name)]
-            if not await self._app.push_screen_wait(
+            answer = await self._app.push_screen_wait(
                 PlanScreen(proposal, plan, agreed=agreed, note=note)
-            ):
+            )
+            if answer is None:
                 return None
             note = None
+            kept = proposal.keeping_edits(plan)
+            if answer == KEEP_EDITS and kept is not None:
+                done = await self._agree_and_go(kept)
+                if done is not None:
+                    return done
+                continue
+            # Stepping back to the plan also withdraws what was waived or chosen on the way.
+            if plan.conflicts:
+                chosen = await self._chosen(plan, proposal)
+                proposal = asked if chosen is None else proposal.choosing(chosen)
+                continue
             if plan.refused:
                 given = await self._answers(plan)
-                # Stepping back to the plan also withdraws what was waived on the way.
                 overrides = NO_OVERRIDES if given is None else overrides.replace(**given)
                 continue
             done = await self._go(proposal, overrides, plan)
             if done is not None:
                 return done
-            overrides, note = NO_OVERRIDES, words.NEW_PLAN
+            proposal, overrides, note = asked, NO_OVERRIDES, words.NEW_PLAN
 
     async def _plan(self, proposal: Proposal, overrides: Overrides) -> Plan:
         return await self._progress.during(words.PLANNING, lambda tb: proposal.plan(tb, overrides))
@@ -188,15 +203,27 @@ class Flow:
     async def _answers(self, plan: Plan) -> dict[str, bool] | None:
         """Asks about each refusal separately; returns the chosen fields of ``Overrides``."""
         given: dict[str, bool] = {}
-        for number, refusal in enumerate(plan.refused, 1):
+        objections = refusals.objections(plan)
+        for number, refusal in enumerate(objections, 1):
             question = refusals.refusal(refusal, plan)
             answer = await self._app.push_screen_wait(
-                RefusalScreen(question, number, len(plan.refused))
+                RefusalScreen(question, number, len(objections))
             )
             if answer is None:
                 return None
             given[answer.field] = True
         return given
+
+    async def _chosen(self, plan: Plan, proposal: Proposal) -> ConflictChoices | None:
+        """Asks about each disputed stretch; Esc goes back to the one before, then to the plan."""
+        disputes = Disputes(plan.conflicts, proposal.choices)
+        while (dispute := disputes.next) is not None:
+            number = await self._app.push_screen_wait(ConflictScreen(dispute))
+            if number is not None:
+                disputes.settle(dispute.conflict.choices[number - 1])
+            elif not disputes.step_back():
+                return None
+        return disputes.chosen
 
     async def _arrive(self, proposal: Proposal, outcome: Outcome) -> Outcome:
         """Shows what was done, again each time it is taken back from there."""

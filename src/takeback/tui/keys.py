@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from takeback.app import actions
-from takeback.model.operation import BOTH, CONVERSATION, FILES, FORK, REDO, UNDO
+from takeback.model.operation import BOTH, CONVERSATION, FILES, FORK, REDO, REVERT, UNDO
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ ACTIONS: dict[ActionName, str] = {
     CONVERSATION: "c",
     FILES: "f",
     actions.TICKED: "t",
+    REVERT: "v",
     actions.END: "e",
     actions.BEFORE: "e",
     FORK: "n",

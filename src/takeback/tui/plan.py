@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from rich.text import Text
 from textual.binding import Binding
-from textual.containers import Horizontal
+from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Input, Static
 
 from takeback.tui.body import PAINT, Body
@@ -31,16 +31,21 @@ if TYPE_CHECKING:
     from takeback.words.refusals import Question
 
 
-class PlanScreen(Dialog[bool | None]):
-    """Shows a whole plan and asks; True if the person agrees.
+AGREE, KEEP_EDITS = "agree", "keep_edits"
 
-    If there are objections, agreeing means answering those first. ``agreed`` are the fields of
-    ``Overrides`` already answered, ``note`` is shown above the plan.
+
+class PlanScreen(Dialog[str | None]):
+    """Shows a whole plan and asks; answers AGREE or KEEP_EDITS, None to step back.
+
+    If there are objections or conflicts, agreeing means answering those first. KEEP_EDITS is
+    offered if it would take back what the person typed. ``agreed`` are the fields of ``Overrides``
+    already answered, ``note`` is shown above the plan.
     """
 
     NAME = "The plan"
     BINDINGS = [  # noqa: RUF012 - as Textual has it
         Binding("y", "agree", "agree"),
+        Binding(words.KEEP_EDITS, "keep_edits", "keep your edits"),
         Binding("n", "step_back", show=False),
         *SCROLLING,
     ]
@@ -63,6 +68,10 @@ class PlanScreen(Dialog[bool | None]):
     def _can_go_on(self) -> bool:
         return not self._plan.does_nothing and refusals.can_be_answered(self._plan)
 
+    @property
+    def _can_keep(self) -> bool:
+        return self._proposal.keeping_edits(self._plan) is not None
+
     def head(self) -> Iterator[Widget]:
         if self._note is not None:
             yield Static(Text(self._note), markup=False, id="note")
@@ -74,8 +83,12 @@ class PlanScreen(Dialog[bool | None]):
     def foot(self) -> Iterator[Widget]:
         buttons = [Choice(f"{words.STEP_BACK} (Esc)", id="back")]
         if self._can_go_on:
-            buttons.append(Choice(f"{self._deed()} (y)", id="agree"))
-        yield Horizontal(*buttons, id="choices")
+            buttons.append(Choice(f"{self._deed()} (y)", id=AGREE))
+        if self._can_keep:
+            keeps = f"{words.keep_edits(self._plan)} ({words.KEEP_EDITS})"
+            buttons.append(Choice(keeps, id=KEEP_EDITS))
+        # Three do not fit beside each other on a screen of 80 columns.
+        yield (Vertical if self._can_keep else Horizontal)(*buttons, id="choices")
 
     def _lines(self) -> Iterator[str]:
         if self._plan.refused:
@@ -86,19 +99,27 @@ class PlanScreen(Dialog[bool | None]):
         yield from words.plan_lines(self._proposal, self._plan, PAINT)
 
     def _deed(self) -> str:
-        return words.ANSWER_FIRST if self._plan.refused else words.verb(self._proposal, self._plan)
+        if refusals.objections(self._plan):
+            return words.ANSWER_FIRST
+        if self._plan.conflicts:
+            return words.CHOOSE_FIRST
+        return words.verb(self._proposal, self._plan)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return self._can_go_on if action == "agree" else True
+        can = {"agree": self._can_go_on, "keep_edits": self._can_keep}
+        return can.get(action, True)
 
     def on_mount(self) -> None:
         self.query_one("#back").focus()
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
-        self.answer(True if event.button.id == "agree" else None)
+        self.answer(None if event.button.id == "back" else event.button.id)
 
     def action_agree(self) -> None:
-        self.answer(True)
+        self.answer(AGREE)
+
+    def action_keep_edits(self) -> None:
+        self.answer(KEEP_EDITS)
 
 
 class RefusalScreen(Dialog[Answer | None]):

@@ -6,7 +6,7 @@ The picker and the numbered list say the same; each has its own keys and colours
 from __future__ import annotations
 
 from takeback.errors import RecoveredInstead, Refused, TakebackError
-from takeback.model.operation import CONVERSATION, FILES, FORK, REDO, REWIND, UNDO
+from takeback.model.operation import CONVERSATION, FILES, FORK, REDO, REVERT, REWIND, UNDO
 from takeback.visible import shown
 from takeback.words import errors, plans, render
 from takeback.words.text import count, quoted, shown_file
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 NEW_PLAN = "The files changed meanwhile; this is the new plan."
 STEP_BACK = "Step back"
 ANSWER_FIRST = "Answer what speaks against it"
+CHOOSE_FIRST = "Choose where both changed the same"
 
 INTERRUPTED = (
     "An operation was interrupted here, or another process is in the middle of one. "
@@ -40,18 +41,27 @@ DIRECTORY_ABOUT = "One that is not there yet, outside this workspace."
 LOOKING = "Looking what can be done…"
 PLANNING = "Working out the plan…"
 RECOVERING = "Recovering…"
-_DOING = {REWIND: "Rewinding…", UNDO: "Undoing…", REDO: "Redoing…", FORK: "Forking…"}
+KEEP_EDITS = "e"
+"""What a person presses or types to keep their own edits in a rewind."""
+_DOING = {
+    REWIND: "Rewinding…",
+    REVERT: "Reverting…",
+    UNDO: "Undoing…",
+    REDO: "Redoing…",
+    FORK: "Forking…",
+}
 
 
 def plan_lines(proposal: Proposal, plan: Plan, paint: Paint) -> Iterator[str]:
     """Yields a whole plan without its refusals: what happens to which file."""
+    keeps = "" if proposal.keeping_edits(plan) is None else KEEP_EDITS
     if proposal.directory is not None:
         yield f"Its files go into {shown(proposal.directory)}; those here stay as they are."
     elif plan.scope == CONVERSATION:
         yield "The files stay as they are."
-    elif plan.is_empty and not plan.does_nothing and plan.is_possible:
+    elif plan.is_empty and plan.scope != FILES and not plan.conflicts and plan.is_possible:
         yield "The files are already there; none changes."
-    yield from plans.plan_lines(plan.replace(refused=()), paint, whole=True)
+    yield from plans.plan_lines(plan.replace(refused=()), paint, whole=True, keeps_edits=keeps)
     if plan.scope != FILES and proposal.of is None:
         yield "The conversation goes on as a new session; the one that it comes from stays."
     if plan.prompt:
@@ -63,6 +73,11 @@ def question(proposal: Proposal, plan: Plan) -> str:
     if plan.does_nothing:
         return render.nothing_to_do(plan)
     return render.question(proposal.kind, plan, proposal.of)
+
+
+def keep_edits(plan: Plan) -> str:
+    """Names the way to keep the person's own edits that a plan would take back."""
+    return "Keep your own edit" if len(plan.outside) == 1 else "Keep your own edits"
 
 
 def verb(proposal: Proposal, plan: Plan) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from takeback.model.timeline import Turn
     from takeback.words.paint import Paint
 
+OPTION = "--keep-edits"
 _LINES = 20
 _UNDO_SNAPSHOT = "undo"
 _VERBS = {
@@ -31,10 +32,16 @@ _VERBS = {
 }
 
 
-def plan_lines(plan: Plan, paint: Paint, *, whole: bool) -> Iterator[str]:
-    """Yields the plan: what is written, deleted, left alone, and the objections."""
+def plan_lines(
+    plan: Plan, paint: Paint, *, whole: bool, keeps_edits: str = OPTION
+) -> Iterator[str]:
+    """Yields the plan: what is written, deleted, left alone, and the objections.
+
+    ``keeps_edits`` is what a person says or presses to keep their own edits in a rewind; empty if
+    that is said elsewhere.
+    """
     yield from _change_lines(plan, paint, whole=whole)
-    yield from _own_lines(plan)
+    yield from _own_lines(plan, keeps_edits)
     then = plan.goal.checkpoint
     if then is not None and then.kind == _UNDO_SNAPSHOT and plan.turns:
         yield f"{count(plan.turns, 'turn')} since then, taken back too:"
@@ -97,7 +104,7 @@ def _is_all_own(plan: Plan) -> bool:
     return len(plan.outside) == len(plan.writes) + len(plan.deletes)
 
 
-def _own_lines(plan: Plan) -> Iterator[str]:
+def _own_lines(plan: Plan, keeps_edits: str) -> Iterator[str]:
     number = len(plan.outside)
     if number:
         edits = "your own edit" if number == 1 else "your own edits"
@@ -106,8 +113,8 @@ def _own_lines(plan: Plan) -> Iterator[str]:
             some = f"{number:,} of these {'are' if number > 1 else 'is'}"
         them = "them" if number > 1 else "it"
         yield f"{some} {edits} since then, taken back too"
-        keeps = "--keep-edits" if plan.kind == REWIND else "`takeback checkpoint` first"
-        yield f"(undo brings {them} back; {keeps} keeps {them})"
+        keeps = keeps_edits if plan.kind == REWIND else "`takeback checkpoint` first"
+        yield f"(undo brings {them} back" + (f"; {keeps} keeps {them})" if keeps else ")")
 
 
 def _turn(turn: Turn) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.model.plan import DURING_TURN, MASS_DELETE, OTHERS
+from takeback.model.plan import CONFLICTS, DURING_TURN, MASS_DELETE, OTHERS
 from takeback.model.value import Value
 from takeback.visible import shown
 from takeback.words.text import NOTHING_CHANGED, count
@@ -96,17 +96,25 @@ def refusal(found: Refusal, plan: Plan) -> Question:
 
 def refused_lines(plan: Plan) -> Iterator[str]:
     """Yields the objections to a plan, and whether they can be answered."""
-    for found in plan.refused:
+    for found in objections(plan):
         yield f"refused: {refusal(found, plan).title}"
-    if any(not refusal(found, plan).answers for found in plan.refused):
+    if not can_be_answered(plan):
         yield "It cannot be done now."
     elif plan.refused:
         yield questions_first(plan)
 
 
+def objections(plan: Plan) -> tuple[Refusal, ...]:
+    """Returns what speaks against a plan, apart from its conflicts: about those one chooses."""
+    return tuple(found for found in plan.refused if found.code != CONFLICTS)
+
+
 def questions_first(plan: Plan) -> str:
     """Says how many questions have to be answered before a refused plan can be carried out."""
-    return f"It can be done all the same; {count(plan.refused, 'question')} first."
+    against = objections(plan)
+    questions = len(against) + sum(one.count for one in plan.conflicts)
+    how = "It can be done all the same" if against else "You choose where both changed the same"
+    return f"{how}; {count(questions, 'question')} first."
 
 
 def type_it(word: str) -> str:
@@ -120,8 +128,8 @@ def not_it(typed: str) -> str:
 
 
 def can_be_answered(plan: Plan) -> bool:
-    """Tells whether every refusal of a plan can be waived, one by one."""
-    return all(refusal(found, plan).answers for found in plan.refused)
+    """Tells whether every objection to a plan can be waived, one by one."""
+    return all(refusal(found, plan).answers for found in objections(plan))
 
 
 def agreed_lines(fields: Sequence[Waiver]) -> Iterator[str]:

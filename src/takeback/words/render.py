@@ -137,7 +137,7 @@ def nothing_to_do(plan: Plan) -> str:
 def _nothing(goal: Goal, kind: OperationKind, *, possible: bool) -> str:
     place = at(goal)
     if kind == REVERT:
-        return f"Nothing to do: nothing of {place} is left in the files."
+        return f"Nothing to do: there is nothing of {place} to take out of the files."
     if not possible:
         return f"Nothing can be changed: what is left alone cannot go to {place}."
     if not goal.complete:  # it does not vouch for every path
