@@ -21,6 +21,7 @@
     ├── WriteFailed                   1   the disk would not take it (full, read-only, I/O error)
     │   └── LedgerUnwritable          1   the index of the store; commands do without
     ├── TimedOut                      1   a time limit of ours ran out
+    ├── BrokenOff                     1   a command that takeback runs for the person was killed
     └── Bug                          70   any exception that is not in this tree
 
 The last is made at the borders: the Python API and the faces. Exit status 130 (interrupted) has no
@@ -278,6 +279,12 @@ class LedgerUnwritable(WriteFailed):
 
 class TimedOut(TakebackError):
     code = "timed_out"
+
+
+class BrokenOff(TakebackError):
+    """The command was killed, or says (128 and above) that nothing is to be concluded from it."""
+
+    code = "broken_off"
 
 
 class Bug(TakebackError):

@@ -44,7 +44,7 @@ def offered(world: Path, monkeypatch: pytest.MonkeyPatch) -> object:
 
 
 CASES = [
-    ("re", ["rewind", "redo"]),
+    ("re", ["rewind", "revert", "redo"]),
     ("log --oper", ["--operations"]),
     ("rewind tu", ["turn:2", "turn:1"]),
     ("rewind turn:", ["2", "1"]),

@@ -48,6 +48,9 @@ def inner_fields(value: Any) -> set[str]:
     return set()
 
 
+_BROKEN_BY_IT = ("--", "test", "!", "-e", "parser.py")
+
+
 def agents_documents(folder: Path) -> list[dict[str, Any]]:
     """Lets two agents work in a workspace of their own, and returns what is said about that."""
     workspace = folder / "agents"
@@ -64,6 +67,8 @@ def agents_documents(folder: Path) -> list[dict[str, Any]]:
         *cli.ok("--json", "sessions").json_lines,
         cli.ok("--json", "status").json,
         *cli.ok("--json", "search", "parser").json_lines,
+        *cli.ok("--json", "bisect", "turn:1", "turn:1.end", *_BROKEN_BY_IT).json_lines,
+        cli.ok("--json", "bisect", "--reset").json,
         cli.ok("--json", "rewind", "turn:1", "--dry-run", "--conversation").json,
         cli.ok("--json", "fork", "turn:1").json,
         cli.ok("--json", "cat", "turn:1", "--conversation").json,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from takeback import ops
+from takeback.app.bisects import Bisects
 from takeback.app.border import guarded
-from takeback.app.steps import Steps
 from takeback.errors import Command, GitFailed, InUse, StoreDamaged, UsageError, WriteFailed
 from takeback.model.path_text import covers
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @guarded
-class Space(Steps):
+class Space(Bisects):
     """Everything that takes files off checkpoints, and gives them back."""
 
     def plan_prune(

@@ -33,6 +33,7 @@ COMMANDS = (
     "cat",
     "rewind",
     "revert",
+    "bisect",
     "undo",
     "redo",
     "fork",

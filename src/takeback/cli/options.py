@@ -178,8 +178,9 @@ def name_text(value: str) -> str:
 class Verb(click.Command):
     """A command. It also takes the options of every command; ``shows`` are in its own help.
 
-    With ``paths``, what follows ``--`` is handed to the function as ``paths``. ``too_many`` is the
-    hint if more is given than the command takes.
+    With ``paths``, what follows ``--`` is handed to the function as ``paths``; with ``words`` it is
+    the words of another command, handed on as ``words``. ``too_many`` is the hint if more is given
+    than the command takes.
     """
 
     allow_extra_args = True  # we report those ourselves, with a better hint
@@ -189,27 +190,31 @@ class Verb(click.Command):
         *args: Any,
         shows: Iterable[str] = (),
         paths: bool = False,
+        words: bool = False,
         too_many: str = "",
         **settings: Any,
     ) -> None:
         super().__init__(*args, **settings)
         self._too_many = too_many
         self._takes_paths = paths
+        self._takes_words = words
         for option in global_options():
             option.hidden = option.opts[-1] not in shows
             self.params.append(option)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         pieces = super().collect_usage_pieces(ctx)
+        if self._takes_words:
+            return [*pieces, "[-- CMD...]"]
         return [*pieces, "[-- PATH...]"] if self._takes_paths else pieces
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if self._takes_paths:
+        if self._takes_paths or self._takes_words:
             # By hand, as click treats the words after "--" like those before it.
             at = args.index("--") if "--" in args else len(args)
-            ctx.params["paths"] = tuple(args[at + 1 :])
+            ctx.params["paths" if self._takes_paths else "words"] = tuple(args[at + 1 :])
             ctx.meta[AFTER_DASHES] = at < len(args)
-            if "" in ctx.params["paths"]:
+            if "" in ctx.params.get("paths", ()):
                 raise UsageError("an empty path names nothing", hint="the whole workspace: .")
             args = args[:at]
         left = super().parse_args(ctx, args)
@@ -243,7 +248,12 @@ class Verb(click.Command):
 
 
 def verb(
-    name: str, *, shows: Iterable[str] = (), paths: bool = False, too_many: str = ""
+    name: str,
+    *,
+    shows: Iterable[str] = (),
+    paths: bool = False,
+    words: bool = False,
+    too_many: str = "",
 ) -> Callable[[Callable[..., int]], Verb]:
     """Makes a command from a function that takes the call and returns an exit status."""
 
@@ -253,6 +263,7 @@ def verb(
             cls=Verb,
             shows=shows,
             paths=paths,
+            words=words,
             too_many=too_many,
             context_settings={"help_option_names": ["-h", "--help"]},
         )

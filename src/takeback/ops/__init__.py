@@ -11,6 +11,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.ops import (
+        bisect,
         browse,
         cat,
         catch_up,
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     )
 
     __all__ = [
+        "bisect",
         "browse",
         "cat",
         "catch_up",

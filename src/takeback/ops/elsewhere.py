@@ -12,8 +12,6 @@ from takeback import durable
 from takeback.errors import (
     GitFailed,
     Option,
-    Refused,
-    StoreDamaged,
     TakebackError,
     TimedOut,
     UsageError,
@@ -22,18 +20,17 @@ from takeback.errors import (
 from takeback.git.linked import LinkedWorktree
 from takeback.model.change import Change
 from takeback.model.ids import new_operation_id
-from takeback.model.path_text import is_inside_git, to_text
+from takeback.model.path_text import to_text
 from takeback.model.session import Origin
 from takeback.model.turn import forked_from
 from takeback.ops.capture import capture, draft, record
 from takeback.ops.context import Context
+from takeback.ops.filling import write_files
 from takeback.ops.open import locate, open_store, open_workspace
 from takeback.store import trees
 from takeback.store.namespace import SESSIONS
 from takeback.worktree import project
-from takeback.worktree.apply import Apply
 from takeback.worktree.removal import remove_tree, rename_to_free_name
-from takeback.worktree.unit import make_units
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -139,17 +136,7 @@ def _write_files(context: Context, goal: Goal, fd: int, directory: str, blobs: B
     """Fills our directory, then gives it the permission bits of the root that it copies."""
     tree = trees.walk(context.store, bytes.fromhex(goal.tree))
     changes = [Change(path, None, entry) for path, entry in tree]
-    for change in changes:
-        if is_inside_git(change.path):
-            raise StoreDamaged(f"a snapshot names {to_text(change.path)}, which none holds")
-    units = make_units(changes, [], {})
-    applied = Apply(fd, units, new_operation_id(), blobs, context.reporter).run()
-    if applied.left_alone:
-        first = applied.left_alone[0]
-        raise Refused(
-            f"{to_text(first.path)} cannot be written into {directory}: {first.reason}",
-            hint="nothing was forked",
-        )
+    write_files(context, fd, changes, blobs, into=directory)
     bits = goal.root_mode
     durable.chmod(fd, os.fstat(context.workspace.fd).st_mode if bits is None else bits)
 

@@ -1,22 +1,20 @@
 """The round trip: a real checkpoint, rewind and undo of a few scratch files.
 
-    $TAKEBACK_HOME/doctor-<token>/
-        lock      held as long as the trip lasts: without it, the directory is a leftover
+    $TAKEBACK_HOME/doctor-<token>/      see scratch.py
         files/    the workspace
         home/     the store: same disk, same permissions, same git as the real ones
 
-So it fails where a real one would fail. Whatever ends the process, the next trip removes what is
-left of this one.
+So it fails where a real one would fail.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from stat import S_IMODE, S_ISDIR
+from stat import S_IMODE
 
 from takeback import durable
-from takeback.errors import GitUnusable, InUse, TakebackError, WriteFailed
+from takeback.errors import GitUnusable, TakebackError
 from takeback.model.operation import UNDO
 from takeback.model.policy import Policy
 from takeback.ops.catch_up import Index
@@ -28,12 +26,11 @@ from takeback.ops.names import find
 from takeback.ops.open import open_store, open_workspace
 from takeback.ops.request import Request
 from takeback.ops.rewind import rewind, take_in
+from takeback.ops.scratch import ScratchDirectory
 from takeback.ops.undo import next_step, request
 from takeback.paths import git_record, takeback_home
 from takeback.ports import SilentReporter, SystemClock
 from takeback.store import location as locations
-from takeback.store.clearing import delete_below
-from takeback.store.lock import Lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +41,7 @@ if TYPE_CHECKING:
     State = dict[str, tuple[int, bytes]]
     """Permission bits and bytes of each file, or the target of each link, by path."""
 
-_PREFIX = "doctor-"
+_PURPOSE = "doctor"
 _NAME = "round trip"
 
 
@@ -54,12 +51,8 @@ def check_round_trip(environ: Mapping[str, str], find_git: Callable[[], str]) ->
     ``find_git`` knows the real workspaces, of which none may choose the git that is run.
     """
     begun = time.monotonic()
-    home = takeback_home(environ)
     try:
-        durable.make_directories(home)
-        _remove_leftovers(home)
-        scratch = os.path.join(home, _PREFIX + os.urandom(6).hex())
-        wrong = _travel(scratch, environ, find_git())
+        wrong = _travel(takeback_home(environ), environ, find_git())
     except GitUnusable:  # which is a finding of its own
         return Finding(_NAME, OFFER, "it was not made: there is no git to run")
     except TakebackError as error:
@@ -72,53 +65,21 @@ def check_round_trip(environ: Mapping[str, str], find_git: Callable[[], str]) ->
     return Finding(_NAME, OK, f"checkpoint, rewind and undo gave back every byte, in {took:.0f} ms")
 
 
-def _remove_leftovers(home: str) -> None:
-    """Removes what killed trips left; one that is under way holds its lock."""
-    for name in locations.listing(home):
-        scratch = os.path.join(home, name)
-        if _is_trip(name) and S_ISDIR(os.lstat(scratch).st_mode):
-            _remove(scratch)
-
-
-def _is_trip(name: str) -> bool:
-    """Tells whether a name is one that ``check_round_trip`` makes."""
-    token = name.removeprefix(_PREFIX)
-    return len(token) == 12 and token != name and set(token) <= set("0123456789abcdef")
-
-
-def _remove(scratch: str) -> None:
-    lock = Lock(os.path.join(scratch, "lock"))
-    try:
-        lock.acquire(_NAME, wait=0)
-    except (InUse, WriteFailed, TakebackError):
-        return
-    try:
-        delete_below(scratch)
-        durable.rmdir(scratch)
-    finally:
-        lock.release()
-
-
-def _travel(scratch: str, environ: Mapping[str, str], git: str) -> str:
+def _travel(home: str, environ: Mapping[str, str], git: str) -> str:
     """Makes the trip in a new directory; returns what did not come back, if anything."""
-    durable.mkdir(scratch)
-    lock = Lock(os.path.join(scratch, "lock"))
-    lock.acquire(_NAME, wait=0)
+    scratch = ScratchDirectory(home, _PURPOSE)
     try:
-        home = os.path.join(scratch, "home")
-        durable.make_directories(os.path.dirname(git_record(home)))
-        durable.replace_file(git_record(home), os.fsencode(git), flush=False)
-        return _there_and_back(scratch, {**environ, "TAKEBACK_HOME": home, "PATH": ""})
+        inner = scratch.inside("home")
+        durable.make_directories(os.path.dirname(git_record(inner)))
+        durable.replace_file(git_record(inner), os.fsencode(git), flush=False)
+        return _there_and_back(
+            scratch.inside("files"), {**environ, "TAKEBACK_HOME": inner, "PATH": ""}
+        )
     finally:
-        try:
-            delete_below(scratch)
-            durable.rmdir(scratch)
-        finally:
-            lock.release()
+        scratch.remove()
 
 
-def _there_and_back(scratch: str, environ: Mapping[str, str]) -> str:
-    root = os.path.join(scratch, "files")
+def _there_and_back(root: str, environ: Mapping[str, str]) -> str:
     _write_first(root)
     first = _state(root)
     location = locations.find(takeback_home(environ), os.fsencode(root))

@@ -122,6 +122,11 @@ def check_root(root: bytes, *, home: bytes, store_home: bytes, foreign_owner: bo
             f"the store {to_text(store)} would lie inside the workspace {shown}",
             hint="set TAKEBACK_HOME to a directory elsewhere",
         )
+    if root.startswith(store + b"/"):
+        raise NotAWorkspace(
+            f"{shown} is not a workspace: takeback keeps its own things there",
+            hint="run takeback inside a project directory",
+        )
     owner = os.stat(root).st_uid
     if owner != os.geteuid() and not foreign_owner:
         raise NotAWorkspace(
