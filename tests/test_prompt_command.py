@@ -49,7 +49,9 @@ def test_alone_it_lists_the_newest_turns(played: Cli) -> None:
     lines = ask(played, "/takeback").splitlines()
     assert 'turn 2  "make it 2"  a.txt  +1 -1  <- here' in lines[0]
     assert 'turn 1  "make it 1"' in lines[1]
-    assert lines[-1] == "Go back to before one: /takeback N"
+    assert lines[-1] == (
+        "Go back to before one: /takeback N; take back only one: /takeback revert N"
+    )
 
 
 def test_a_number_shows_the_plan_and_changes_nothing(played: Cli, workspace: Path) -> None:
@@ -231,3 +233,98 @@ def test_an_undo_recovers_what_was_interrupted_before_it_looks_for_its_operation
     assert long_prompt.operations() == []
     assert "was recovered first" in inside(long_prompt, "undo yes")[0]
     assert not long_prompt.interrupted
+
+
+LINES = "".join(f"line {number}\n" for number in range(1, 10))
+
+
+@pytest.fixture
+def text_of_three(workspace: Path) -> Iterator[Engine]:
+    """Three turns on one text: line 2, line 5, line 2 again; then the person's own line 8."""
+    text = workspace / "text"
+    with Engine.open(workspace) as tb:
+        session = tb.session(agent="mine", native="s1")
+        text.write_text(LINES)
+        steps = (("line 2", "two"), ("line 5", "five"), ("two", "zwei"))
+        for number, (old, new) in enumerate(steps, 1):
+            with session.turn(f"step {number}"):
+                text.write_text(text.read_text().replace(old, new))
+                write_files(workspace, {f"{number}.txt": b"new\n"})
+        text.write_text(text.read_text().replace("line 8", "by me"))
+        yield tb
+
+
+def test_one_turn_is_reverted_and_the_later_ones_stay(
+    text_of_three: Engine, workspace: Path
+) -> None:
+    assert inside(text_of_three, "revert 2") == [
+        'Revert 2 files of turn 2 "step 2":',
+        "  write text  +1 -1",
+        "  delete 2.txt  +0 -1",
+        "To do it: /takeback revert 2 yes",
+    ]
+    done = inside(text_of_three, "revert 2 yes")
+    assert done == [
+        'Reverted 2 files of turn 2 "step 2".',
+        "Take it back: /takeback undo yes",
+    ]
+    assert (workspace / "text").read_text() == LINES.replace("line 2", "zwei").replace(
+        "line 8", "by me"
+    )
+    assert not (workspace / "2.txt").exists()
+    assert inside(text_of_three, "undo yes")[0] == 'Undid the revert of turn 2 "step 2" (2 files).'
+
+
+def test_conflicts_are_shown_with_what_can_be_typed(text_of_three: Engine, workspace: Path) -> None:
+    before = (workspace / "text").read_text()
+    shown = inside(text_of_three, "revert 1")
+    at = shown.index("text, line 2")
+    assert shown[at:] == [
+        "text, line 2",
+        "  now  zwei",
+        "  then line 2",
+        "What to do where both changed the same:",
+        "  /takeback revert 1 yes --conflicts=ours  Leave it as it is now",
+        "  /takeback revert 1 yes --conflicts=theirs  Take it back all the same",
+        "  /takeback revert 1 yes --conflicts=markers  Write both, between conflict markers",
+        "  /takeback revert 1 yes --conflicts=skip  Leave the whole file as it is",
+    ]
+    refused = inside(text_of_three, "revert 1 yes")
+    assert refused[0] == "takeback: changed again since: text"
+    assert "--conflicts=ours|theirs|markers|skip" in refused[1]
+    assert "cannot be chosen" in inside(text_of_three, "revert 1 yes --conflicts=maybe")[0]
+    assert (workspace / "text").read_text() == before
+    assert inside(text_of_three, "revert 1 yes --conflicts=theirs")[0].startswith("Reverted")
+    assert "line 2\n" in (workspace / "text").read_text()
+
+
+def test_a_plan_that_takes_back_own_edits_names_the_line_that_keeps_them(
+    text_of_three: Engine, workspace: Path
+) -> None:
+    assert "(undo brings it back; /takeback 2 files keep-edits keeps it)" in inside(
+        text_of_three, "2 files"
+    )
+    kept = inside(text_of_three, "2 files keep-edits")
+    assert kept[-1] == "To do it: /takeback 2 files keep-edits yes"
+    assert "your own edits since then, kept:" in kept
+    assert not any("--keep-edits" in line for line in kept)
+    assert inside(text_of_three, "2 files --keep-edits yes")[0].startswith("Rewound 3 files")
+    assert (workspace / "text").read_text() == LINES.replace("line 2", "two").replace(
+        "line 8", "by me"
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["revert", "revert 1 keep-edits", "revert 1 conversation", "undo keep-edits", "undo 2"],
+)
+def test_what_cannot_be_meant_shows_how_it_is_called(text_of_three: Engine, words: str) -> None:
+    usage = inside(text_of_three, f"{words} yes")
+    assert "/takeback revert 3 yes     take back turn 3 only, and keep what came later" in usage
+    assert "/takeback 3 keep-edits yes do it, and keep what you typed yourself since" in usage
+    assert text_of_three.operations() == []
+
+
+def test_a_choice_about_conflicts_that_there_cannot_be_is_refused(text_of_three: Engine) -> None:
+    assert "--conflicts goes with" in inside(text_of_three, "2 files yes --conflicts=ours")[0]
+    assert text_of_three.operations() == []

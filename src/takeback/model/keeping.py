@@ -10,6 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final, Literal
 
+    from takeback.model.merge import ConflictChoice
+
     Kept = Literal["nothing", "edits", "all others", "picked"]
 
 NOTHING: Final = "nothing"
@@ -30,6 +32,18 @@ class Keeping(Value):
 
 
 KEEP_NOTHING = Keeping()
+
+
+def keeping_of(what: Kept, conflicts: ConflictChoice | None) -> Keeping:
+    """Returns what is kept, with one choice about all conflicts, if that is said.
+
+    Raises UsageError for a choice about conflicts that there cannot be.
+    """
+    if conflicts is not None and what == NOTHING:
+        raise UsageError(
+            "--conflicts goes with --keep-edits or --mine", hint="nothing else is merged"
+        )
+    return Keeping(what, ConflictChoices(otherwise=conflicts))
 
 
 def kept_named(name: str) -> Kept:

@@ -20,6 +20,7 @@ conflict, and somebody chooses.
 
 from __future__ import annotations
 
+from takeback.errors import UsageError
 from takeback.model.lines import MARKERS, OURS, THEIRS
 from takeback.model.snapshot import Entry
 from takeback.model.value import Value
@@ -50,6 +51,14 @@ SKIP: Final = "skip"
 CHOICES: tuple[ConflictChoice, ...] = (OURS, THEIRS, MARKERS, SKIP)
 
 _TYPE = 0o170000
+
+
+def choice_named(name: str) -> ConflictChoice:
+    """Returns the choice of that name; raises UsageError."""
+    found = next((choice for choice in CHOICES if choice == name), None)
+    if found is None:
+        raise UsageError(f"{name!r} cannot be chosen; there are: {', '.join(CHOICES)}")
+    return found
 
 
 class Conflict(Value):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from takeback.model.lines import split
+from takeback.model.merge import CHOICES
 from takeback.visible import shown
 from takeback.words.text import shown_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from takeback.model.lines import Disputed
     from takeback.model.merge import Conflict, ConflictChoice, ConflictKind
@@ -30,7 +31,9 @@ _CHOICES: dict[ConflictChoice, str] = {
     "markers": "Write both, between conflict markers",
     "skip": "Leave the whole file as it is",
 }
+OPTION = "--conflicts="
 _LINES = 12
+_STRETCHES = 5
 
 
 def title(conflict: Conflict) -> str:
@@ -44,6 +47,28 @@ def title(conflict: Conflict) -> str:
 def choice(name: ConflictChoice) -> str:
     """Says what a choice means."""
     return _CHOICES[name]
+
+
+def disputed_lines(found: Iterable[Conflict], paint: Paint) -> Iterator[str]:
+    """Yields the first disputed stretches of some conflicts, each with the name of its file."""
+    stretches = [(conflict, one) for conflict in found for one in conflict.hunks]
+    for conflict, one in stretches[:_STRETCHES]:
+        first, *lines = stretch_lines(one, paint)
+        yield f"{shown_file(conflict.path)}, {first}"
+        yield from lines
+    if len(stretches) > _STRETCHES:
+        yield f"... and {len(stretches) - _STRETCHES} such places more"
+
+
+def all_alike(conflicts: Iterable[Conflict], line: str) -> Iterator[str]:
+    """Yields what can be typed to settle all conflicts in the same way, and what it means.
+
+    ``line`` is what is typed before that.
+    """
+    offered = [set(one.choices) for one in conflicts]
+    for name in CHOICES:
+        if all(name in one for one in offered):
+            yield f"  {line} {OPTION}{name}  {choice(name)}"
 
 
 def stretch_lines(found: Disputed, paint: Paint) -> Iterator[str]:

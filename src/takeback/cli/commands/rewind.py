@@ -17,13 +17,12 @@ from takeback.cli.dialogue import (
 from takeback.cli.earlier import open_with
 from takeback.cli.options import Call, completed_by, name_text, session_option, verb
 from takeback.errors import UsageError
-from takeback.model.keeping import ALL_OTHERS, EDITS, NOTHING, Keeping
-from takeback.model.merge import ConflictChoices
+from takeback.model.keeping import ALL_OTHERS, EDITS, NOTHING, keeping_of
 from takeback.model.operation import BOTH, CONVERSATION, FILES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from takeback.model.keeping import Kept
+    from takeback.model.keeping import Keeping, Kept
     from takeback.model.merge import ConflictChoice
     from takeback.model.operation import ScopeKind
 
@@ -106,12 +105,8 @@ def _keeping(conflicts: ConflictChoice | None, *, keep_edits: bool, mine: bool) 
         raise UsageError(
             "--keep-edits and --mine exclude each other", hint="--mine keeps your edits, too"
         )
-    if conflicts is not None and not keep_edits and not mine:
-        raise UsageError(
-            "--conflicts goes with --keep-edits or --mine", hint="nothing else is merged"
-        )
     what: Kept = EDITS if keep_edits else ALL_OTHERS if mine else NOTHING
-    return Keeping(what, ConflictChoices(otherwise=conflicts))
+    return keeping_of(what, conflicts)
 
 
 def _scope(*, files: bool, conversation: bool, both: bool) -> ScopeKind | None:
