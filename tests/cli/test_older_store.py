@@ -20,6 +20,8 @@ SENTENCE = (
     "nothing was changed"
 )
 WORDS = {
+    "bisect": ("bisect", "@~1", "@", "--", "true"),
+    "blame": ("blame", "a"),
     "cat": ("cat", "@", "a"),
     "checkpoint": ("checkpoint",),
     "config": ("config", "--workspace", "hook_seconds", "7"),
@@ -35,6 +37,7 @@ WORDS = {
     "prune": ("prune", "--yes"),
     "purge": ("purge", "a", "--confirm", "a"),
     "redo": ("redo", "--yes"),
+    "revert": ("revert", "turn:1", "--yes"),
     "rewind": ("rewind", "@", "--yes"),
     "search": ("search", "word"),
     "sessions": ("sessions",),

@@ -64,6 +64,7 @@ def agents_documents(folder: Path) -> list[dict[str, Any]]:
     documents = [
         *cli.ok("--json", "log", "--all").json_lines,
         cli.ok("--json", "show", "turn:1").json,
+        cli.ok("--json", "blame", "parser.py").json,
         *cli.ok("--json", "sessions").json_lines,
         cli.ok("--json", "status").json,
         *cli.ok("--json", "search", "parser").json_lines,

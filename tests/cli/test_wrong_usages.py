@@ -36,7 +36,7 @@ WRONG: list[tuple[str, int, str]] = [
     ("-C '' log", 10, "name a directory that is there"),
     ("-C a log", 10, "name a directory that is there"),
     ("log --session", 2, "takeback log --help"),
-    ("log extra", 2, "takeback log --help"),
+    ("log extra", 2, "paths stand after --: takeback log ... -- extra"),
     ("status extra", 2, "takeback status --help"),
     ("sessions extra", 2, "takeback sessions --help"),
     ("tree extra", 2, "takeback tree --help"),
@@ -101,6 +101,9 @@ WRONG: list[tuple[str, int, str]] = [
     ("cat start ''", 2, "takeback cat --help"),
     ("cat start", 2, "takeback cat --help"),
     ("cat", 2, "takeback cat --help"),
+    ("blame", 2, "takeback blame --help"),
+    ("blame src", 2, "name a file"),
+    ("blame nowhere", 12, "takeback log -- nowhere"),
     ("diff", 2, "takeback diff --help"),
     ("cat start a --conversation", 2, "takeback cat --help"),
     # scopes and refusals

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from takeback.model.operation import Operation, ScopeKind
     from takeback.model.plan import Outcome, Plan
     from takeback.model.policy import Overrides
+    from takeback.ops.blame import Blame
     from takeback.ops.checkpoint import Made
     from takeback.ops.finding import Finding
     from takeback.ops.prune import Prune, Pruning
@@ -140,13 +141,26 @@ class Takeback:
         return self.engine.find(name, session=session)
 
     def checkpoints(
-        self, *, session: str | None = None, everything: bool = False, limit: int = -1
+        self,
+        *,
+        session: str | None = None,
+        everything: bool = False,
+        limit: int = -1,
+        paths: Paths = (),
     ) -> list[TimelineEntry]:
         """Returns checkpoints with what changed in each, newest first.
 
-        Rounds, ends of turns and undo snapshots are included only with ``everything``.
+        Rounds, ends of turns and undo snapshots are included only with ``everything``. With
+        ``paths``, only what changed one of them, and nothing else of it; a renamed file is followed
+        to its earlier names.
         """
-        return self.engine.checkpoints(session=session, everything=everything, limit=limit)
+        return self.engine.checkpoints(
+            session=session, everything=everything, limit=limit, paths=paths
+        )
+
+    def blame(self, path: str | bytes, checkpoint: CheckpointLike | None = None) -> Blame:
+        """Returns who wrote each line of a file, as it is now or at a checkpoint."""
+        return self.engine.blame(path, checkpoint)
 
     def show(self, checkpoint: CheckpointLike) -> Shown:
         """Returns one checkpoint in full, with what it does not hold."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from takeback import ops
 from takeback.app.border import guarded
-from takeback.app.reading import Reading
+from takeback.app.file_history import FileHistory
 from takeback.model.keeping import ALL_OTHERS, EDITS, kept_named
 
 TYPE_CHECKING = False
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @guarded
-class Merging(Reading):
+class Merging(FileHistory):
     """What a rewind keeps, and what a revert takes out."""
 
     def _keeping(

@@ -44,31 +44,45 @@ class Reading(Browsing):
     """Everything that changes nothing."""
 
     def checkpoints(
-        self, *, session: str | None = None, everything: bool = False, limit: int = -1
+        self,
+        *,
+        session: str | None = None,
+        everything: bool = False,
+        limit: int = -1,
+        paths: Iterable[str | bytes] = (),
     ) -> list[TimelineEntry]:
         """Returns checkpoints with what changed in each, newest first.
 
-        Rounds, ends of turns and undo snapshots are included only with ``everything``.
+        Rounds, ends of turns and undo snapshots are included only with ``everything``. With
+        ``paths``, only what changed one of them, and nothing else of it; a renamed file is followed
+        to its earlier names.
         """
+        named = self._paths(paths)
 
         def question(ledger: Ledger) -> list[TimelineEntry]:
             one = None if session is None else self._meant(ledger, session)
-            wanted = ops.timeline.Wanted(one, everything, limit)
+            wanted = ops.timeline.Wanted(one, everything, limit, named)
             return ops.timeline.timeline(self._context, ledger, wanted, is_over=turn_is_over)
 
         return self._ask(question)
 
     def listing(
-        self, *, session: str | None = None, everything: bool = False, limit: int = -1
+        self,
+        *,
+        session: str | None = None,
+        everything: bool = False,
+        limit: int = -1,
+        paths: Iterable[str | bytes] = (),
     ) -> Listing:
         """Returns what a list of the timeline shows: as ``checkpoints``, with the present state.
 
         A session that was cut from another and not continued has no entry of its own.
         """
+        named = self._paths(paths)
 
         def question(ledger: Ledger) -> Listing:
             one = None if session is None else self._meant(ledger, session)
-            wanted = ops.timeline.Wanted(one, everything, limit)
+            wanted = ops.timeline.Wanted(one, everything, limit, named)
             return ops.timeline.listing(self._context, ledger, wanted, is_over=turn_is_over)
 
         return self._ask(question)

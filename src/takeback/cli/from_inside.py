@@ -25,6 +25,7 @@ FROM_INSIDE = {
     "show": ALLOWED,
     "diff": ALLOWED,
     "cat": ALLOWED,
+    "blame": ALLOWED,
     "rewind": TOLD_APART,  # the setting agent_may_rewind allows it, and undo and redo
     "revert": TOLD_APART,
     "bisect": TOLD_APART,  # it runs what it is given beside the workspace; not the revert it offers

@@ -31,6 +31,7 @@ COMMANDS = (
     "show",
     "diff",
     "cat",
+    "blame",
     "rewind",
     "revert",
     "bisect",

@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.ops import (
         bisect,
+        blame,
         browse,
         cat,
         catch_up,
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
 
     __all__ = [
         "bisect",
+        "blame",
         "browse",
         "cat",
         "catch_up",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from takeback.ledger import sessions as questions
 from takeback.ledger import steps
 from takeback.model.checkpoint import UNDO
+from takeback.model.path_text import covers
 from takeback.model.timeline import OUTSIDE
 from takeback.model.turn import FOLDED, PROMPT, SHELL, STEER
 from takeback.model.value import Value
@@ -12,6 +13,7 @@ from takeback.ops.beyond import beyond
 from takeback.ops.counting import count_lines
 from takeback.ops.here import current_place, row_of
 from takeback.ops.offshoots import NO_OFFSHOOTS, Offshoots, offshoots
+from takeback.ops.path_history import path_history
 from takeback.ops.running import as_it_stands, open_states
 from takeback.store.checkpoints import read_coverage
 from takeback.store.operations import known_operations
@@ -67,6 +69,14 @@ class TimelineEntry(Value):
         found = {change.path: change for change in (*self.earlier, *self.changes)}
         return tuple(one for _, one in sorted(found.items()))
 
+    def limited_to(self, paths: tuple[bytes, ...]) -> TimelineEntry:
+        """Returns the entry with only the changes of some paths, and of what is below them."""
+        changes, done, earlier = (
+            tuple(one for one in some if covers(paths, one.path))
+            for some in (self.changes, self.done, self.earlier)
+        )
+        return self.replace(changes=changes, done=done, earlier=earlier)
+
     @property
     def added(self) -> int:
         return sum(change.added or 0 for change in self.shown)
@@ -96,12 +106,14 @@ class Listing(Value):
 class Wanted(Value):
     """Which checkpoints are wanted: of one session or of all, and how many at most (-1: all).
 
-    Parts of turns and undo snapshots only with ``everything``.
+    Parts of turns and undo snapshots only with ``everything``. With ``paths``, those at which one
+    of them changed, whatever they are.
     """
 
     session: str | None = None
     everything: bool = False
     limit: int = -1
+    paths: tuple[bytes, ...] = ()
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -110,6 +122,13 @@ class Wanted(Value):
 
 def listing(context: Context, ledger: Ledger, wanted: Wanted, *, is_over: IsOver) -> Listing:
     """Returns what a list of the timeline shows; sessions without a turn are where they begin."""
+    if wanted.paths:
+        history = path_history(context, ledger, wanted.paths)
+        there = history.checkpoints(wanted.session)
+        found = there if wanted.limit < 0 else there[: wanted.limit]
+        listed = _listed(context, ledger, found, is_over)
+        shown = tuple(entry.limited_to(history.paths) for entry in listed.entries)
+        return listed.replace(entries=shown, more=len(there) - len(found))
     unused = NO_OFFSHOOTS if wanted.everything else offshoots(ledger)
     found = ledger.checkpoints(
         session=wanted.session,
@@ -120,10 +139,9 @@ def listing(context: Context, ledger: Ledger, wanted: Wanted, *, is_over: IsOver
     )
     more = 0
     if len(found) == wanted.limit:
-        there = ledger.amount(
+        more = ledger.amount(
             session=wanted.session, without=wanted.left_out, besides=unused.hidden
-        )
-        more = there - len(found)
+        ) - len(found)
     return _listed(context, ledger, found, is_over, unused).replace(more=more)
 
 
@@ -157,6 +175,8 @@ def timeline(
     context: Context, ledger: Ledger, wanted: Wanted, *, is_over: IsOver
 ) -> list[TimelineEntry]:
     """Returns checkpoints, newest first; a labelled part of a turn is a place of its own."""
+    if wanted.paths:
+        return list(listing(context, ledger, wanted, is_over=is_over).entries)
     found = ledger.checkpoints(
         session=wanted.session, without=wanted.left_out, labelled=True, limit=wanted.limit
     )

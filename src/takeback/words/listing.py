@@ -11,19 +11,21 @@ from __future__ import annotations
 from takeback.model.address import address
 from takeback.model.ages import age
 from takeback.model.short_ids import short_ids
+from takeback.model.timeline import OUTSIDE, UNKNOWN
 from takeback.model.turn import STEER
 from takeback.ops.here import BEFORE
 from takeback.visible import shown
 from takeback.words import rows
 from takeback.words.cells import MORE, cut, filled, width
 from takeback.words.render import file_names, short
-from takeback.words.text import count
+from takeback.words.text import count, quoted, shown_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.timeline import OwnedChange
     from takeback.ops.here import Side
     from takeback.ops.timeline import Listing, TimelineEntry
     from takeback.words.paint import Paint
@@ -41,15 +43,25 @@ _BELOW = " " * 20
 
 
 class Columns:
-    """Draws the entries of a listing, each in one line, with remarks below it."""
+    """Draws the entries of a listing, each in one line, with remarks below it.
+
+    With ``whose`` these say of each change who made it.
+    """
 
     def __init__(
-        self, found: Listing, paint: Paint, now: float, *, room: int | None = None
+        self,
+        found: Listing,
+        paint: Paint,
+        now: float,
+        *,
+        room: int | None = None,
+        whose: bool = False,
     ) -> None:
         self._found = found
         self._paint = paint
         self._now = now
         self._room = room
+        self._by_change = whose
         names = rows.session_names(found.sessions)
         self._names = {session: cut(name, _WIDEST_NAME) for session, name in names.items()}
         self._short = short_ids(found.sessions)
@@ -77,6 +89,10 @@ class Columns:
         side = here[1] if here is not None and here[0] == checkpoint.id else None
         yield _line(left, entry, side, self._paint, self._room)
         below = [outside_words(entry)] if entry.turn is not None and entry.outside else []
+        if self._by_change:
+            below = [changed_words(change) for change in entry.shown]
+            if entry.is_prompted:
+                below += [f"before it: {changed_words(change)}" for change in entry.outside]
         children = self._found.resumed.get(checkpoint.id, ())
         below += [rows.resumed([self._short[one] for one in children if one in self._short])]
         for text in filter(None, below):
@@ -191,6 +207,18 @@ def outside_words(entry: TimelineEntry) -> str:
     return f"outside edits before it: {file_names([change.path for change in entry.outside])}"
 
 
+def changed_words(change: OwnedChange) -> str:
+    """Returns what happened to a file, and who did it."""
+    counts = (change.added, change.deleted)
+    lines = "" if None in counts else f"  +{change.added} -{change.deleted}"
+    who = "" if change.who in (None, UNKNOWN) else f"  by {_who(change.who)}"
+    return f"{change.kind} {shown_file(change.path)}{lines}{who}"
+
+
+def _who(name: str | None) -> str:
+    return "hand" if name == OUTSIDE else shown(name or "")
+
+
 def here_words(side: Side) -> str:
     """Returns the mark of the place that the files are at."""
     return "<- here, before it" if side == BEFORE else "<- here"
@@ -201,6 +229,7 @@ def stand_elsewhere(place: Checkpoint, now: float) -> str:
     return f"The files stand at {place.id} ({address(place, now)})"
 
 
-def older(more: int, limit: int) -> str:
+def older(more: int, limit: int, paths: Sequence[str] = ()) -> str:
     """Says how many entries were not shown, and how to show them."""
-    return f"{more:,} older: takeback log -n {limit + more}"
+    named = " ".join(["", "--", *map(quoted, paths)]) if paths else ""
+    return f"{more:,} older: takeback log -n {limit + more}{named}"

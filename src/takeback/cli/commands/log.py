@@ -11,6 +11,7 @@ from takeback.cli.earlier import mention
 from takeback.cli.options import Call, completed_by, name_text, verb
 from takeback.cli.pager import paged
 from takeback.cli.terminal import terminal_width
+from takeback.errors import UsageError
 from takeback.words import documents
 from takeback.words.listing import Columns, older, stand_elsewhere
 from takeback.words.operations import operation_line
@@ -24,7 +25,7 @@ NEWEST = 30
 """How many entries a person is shown by default."""
 
 
-@verb("log")
+@verb("log", paths=True)
 @click.option(
     "--session",
     metavar="ID",
@@ -44,10 +45,17 @@ NEWEST = 30
 )
 @click.option("--operations", is_flag=True, help="The operation log instead: rewinds, undos.")
 def command(
-    call: Call, session: str | None, everything: bool, number: int | None, operations: bool
+    call: Call,
+    session: str | None,
+    everything: bool,
+    number: int | None,
+    operations: bool,
+    paths: tuple[str, ...],
 ) -> int:
     """List turns and checkpoints with what changed, newest first.
 
+    With paths, it is their history over all turns and sessions: what changed one of them, by whom,
+    under the names that it had earlier, too.
     A session that a rewind made and nobody has gone on with stands below the turn that it was
     cut from. On a terminal the lines are as wide as it is, and a pager shows them: TAKEBACK_PAGER,
     else PAGER, else less, none of them from a workspace.
@@ -55,26 +63,30 @@ def command(
     with call.open("log") as tb:
         limit = -1 if number is None else number
         if operations:
+            if paths:
+                raise UsageError("--operations takes no paths", hint=("leave one of them out",))
             return _operations(call, tb, session, limit)
         if number is None and not call.json and not everything:
             limit = NEWEST
         if call.json:
-            for entry in tb.checkpoints(session=session, everything=everything, limit=limit):
+            for entry in tb.checkpoints(
+                session=session, everything=everything, limit=limit, paths=paths
+            ):
                 call.output.document("checkpoint", documents.timeline_entry(entry))
         else:
-            found = tb.listing(session=session, everything=everything, limit=limit)
-            _print(call, tb, found)
-            if found.elsewhere is not None:
+            found = tb.listing(session=session, everything=everything, limit=limit, paths=paths)
+            _print(call, tb, found, whose=bool(paths))
+            if found.elsewhere is not None and not paths:
                 call.output.note(stand_elsewhere(found.elsewhere, time.time()))
             if number is None and found.more:
-                call.output.note(older(found.more, limit))
+                call.output.note(older(found.more, limit, paths))
         mention(call, tb)
     return 0
 
 
-def _print(call: Call, tb: Engine, found: Listing) -> None:
+def _print(call: Call, tb: Engine, found: Listing, *, whose: bool) -> None:
     output, now = call.output, time.time()
-    columns = Columns(found, output.paint, now, room=terminal_width(sys.stdout))
+    columns = Columns(found, output.paint, now, room=terminal_width(sys.stdout), whose=whose)
     with paged(call, tb):
         output.lines(columns.all_lines())
 

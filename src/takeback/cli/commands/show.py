@@ -9,9 +9,10 @@ import click
 from takeback.cli.options import Call, completed_by, name_text, session_option, verb
 from takeback.cli.pager import paged
 from takeback.words import documents, render
+from takeback.words.patch import patch_lines
 
 
-@verb("show")
+@verb("show", paths=True)
 @click.argument(
     "checkpoint",
     metavar="[CP]",
@@ -20,17 +21,28 @@ from takeback.words import documents, render
     shell_complete=completed_by("checkpoints"),
 )
 @session_option
-def command(call: Call, checkpoint: str | None, session: str | None) -> int:
+def command(call: Call, checkpoint: str | None, session: str | None, paths: tuple[str, ...]) -> int:
     """Show one checkpoint or turn in full; by default the newest.
 
     What changed in it and who did it, the tools that were used, what was checked out then, and
-    what it does not hold.
+    what it does not hold. With paths, of the changes only those, and line by line.
     """
     with call.open("show") as tb:
         place = call.look_up(tb, "@" if checkpoint is None else checkpoint, session)
-        found = tb.show(place if checkpoint is not None else tb.beginning_of(place))
+        if checkpoint is None:
+            place = tb.beginning_of(place)
         output = call.output
-        output.document("checkpoint", documents.shown_checkpoint(found))
+        patch = b""
+        if paths:
+            found, patch = tb.show_files(place, paths)
+        else:
+            found = tb.show(place)
+        fields = documents.shown_checkpoint(found)
+        if paths:
+            fields["patch"] = patch.decode("utf-8", "replace")
+        output.document("checkpoint", fields)
         with paged(call, tb):
             output.lines(render.shown_lines(found, output.paint, time.time()))
+            if patch:
+                output.lines(["", *patch_lines(patch, output.paint)])
     return 0
