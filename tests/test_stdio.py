@@ -330,3 +330,88 @@ def test_an_expired_place_is_said_and_goes_on_without_its_files(
     plan = played.ok("plan", checkpoint=target, scope="conversation")
     assert "have expired" in plan["lines"][0]
     assert played.ok("fork", checkpoint=target)["session"].startswith("generic-s1.")
+
+
+def test_one_turn_is_planned_and_reverted(server: StdioServer, workspace: Path) -> None:
+    event = {"session": "s1", "agent": "mine", "turn": "t3", "cwd": str(workspace)}
+    ask(server, "event", event={**event, "event": "prompt", "prompt": "make b"})
+    write_files(workspace, {"b.txt": b"b\n"})
+    ask(server, "event", event={**event, "event": "turn_end"})
+    newest = ask(server, "turns", session="s1")["turns"][0]["id"]
+    for name in (newest, "turn:3"):
+        plan = ask(server, "plan_revert", session="s1", turns=[name])
+        assert plan["question"] == 'Revert 1 file of turn 3 "make b"?'
+        assert plan["disputes"] == []
+    done = ask(server, "revert", session="s1", turns=["turn:3"], plan=plan["plan"])
+    assert done["lines"][0] == 'Reverted 1 file of turn 3 "make b".'
+    assert (done["whole"], done["transcript"], done["fresh"]) == (True, None, False)
+    assert not (workspace / "b.txt").exists()
+    assert ask(server, "undo", plan=ask(server, "plan_undo")["plan"])["whole"]
+
+
+def test_disputes_are_asked_by_the_host(server: StdioServer, workspace: Path) -> None:
+    plan = ask(server, "plan_revert", session="s1", turns=["turn:1"])
+    assert plan["disputes"] == [
+        {
+            "path": "a.txt",
+            "first": 0,
+            "question": "1 of 1: a.txt: the same lines were changed again since",
+            "lines": ["line 1", "  now  2", "  then 0"],
+            "choices": [
+                {"choice": "ours", "words": "Leave it as it is now"},
+                {"choice": "theirs", "words": "Take it back all the same"},
+                {"choice": "markers", "words": "Write both, between conflict markers"},
+                {"choice": "skip", "words": "Leave the whole file as it is"},
+            ],
+        }
+    ]
+    refused = ask(server, "revert", session="s1", turns=["turn:1"])
+    assert refused["code"] == "refused"
+    chosen = [{"path": "a.txt", "choices": ["theirs"]}]
+    settled = ask(server, "plan_revert", session="s1", turns=["turn:1"], conflicts=chosen)
+    assert (settled["disputes"], settled["refused"]) == ([], [])
+    done = ask(
+        server,
+        "revert",
+        session="s1",
+        turns=["turn:1"],
+        conflicts=[{"path_b64": "YS50eHQ=", "choices": ["theirs"]}],
+        plan=settled["plan"],
+    )
+    assert done["whole"]
+    assert (workspace / "a.txt").read_bytes() == b"0\n"
+
+
+def test_own_edits_are_kept_if_the_host_asks_for_it(server: StdioServer, workspace: Path) -> None:
+    second, _ = (turn["id"] for turn in ask(server, "turns", session="s1")["turns"])
+    about = {"checkpoint": second, "scope": "files"}
+    assert ask(server, "plan", **about)["can_keep_edits"] is False
+    write_files(workspace, {"mine.txt": b"mine\n"})
+    plan = ask(server, "plan", **about)
+    assert plan["can_keep_edits"] is True
+    assert "(undo brings it back)" in plan["lines"], "how to keep it is the host's to say"
+    kept = ask(server, "plan", **about, keep="edits")
+    assert ([one["path"] for one in kept["edits"]], kept["can_keep_edits"]) == (["mine.txt"], False)
+    assert ask(server, "rewind", **about, keep="edits", plan=plan["plan"])["code"] == "refused"
+    assert ask(server, "rewind", **about, keep="edits", plan=kept["plan"])["whole"]
+    assert (workspace / "a.txt").read_bytes() == b"1\n"
+    assert (workspace / "mine.txt").exists()
+
+
+def test_a_revert_that_cannot_be_meant_is_an_error(server: StdioServer, workspace: Path) -> None:
+    one = {"turns": ["turn:1"]}
+    wrong: list[dict[str, Any]] = [
+        {},
+        {"turns": "turn:1"},
+        {"turns": []},
+        {**one, "conflicts": "maybe"},
+        {**one, "conflicts": 7},
+        {**one, "conflicts": ["a.txt"]},
+        {**one, "conflicts": [{"path": "a.txt"}]},
+        {**one, "conflicts": [{"path": "a.txt", "choices": ["maybe"]}]},
+        {**one, "conflicts": [{"path_b64": "?", "choices": []}]},
+        {**one, "conflicts": [{"choices": ["ours"]}]},
+    ]
+    for fields in wrong:
+        assert ask(server, "revert", session="s1", **fields)["code"] == "usage", fields
+    assert (workspace / "a.txt").read_bytes() == b"2\n"

@@ -525,7 +525,7 @@ def test_the_extension_is_put_there_and_taken_away(tmp_path: Path, project: bool
     assert not connection.is_connected(environ, home, here)
     connected(environ, home, here)
     found = {path.name for path in (base / "extensions" / "takeback").iterdir()}
-    assert found == {"index.ts", "client.ts", "menus.ts", "settings.ts"}
+    assert found == {"index.ts", "client.ts", "menus.ts", "settings.ts", "travel.ts"}
     settings = (base / "extensions" / "takeback" / "settings.ts").read_text()
     assert f"const LAUNCHER = {json.dumps(home + '/bin/hook')};" in settings
     assert connection.is_connected(environ, home, here)

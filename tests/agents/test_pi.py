@@ -128,6 +128,41 @@ def test_takeback_of_the_conversation_or_of_the_files_alone(played: Played) -> N
     assert played.remembered(LATER) == (ONE, LATER)
 
 
+def test_one_turn_alone_is_reverted_and_what_is_disputed_is_asked(played: Played) -> None:
+    rpc, repo = played.rpc, played.repo
+    revert = "revert this turn only"
+    rpc.command("/takeback 2", revert, "no")
+    rpc.command("/takeback 2", revert, "yes", None)
+    assert played.files_are(played.after_three), "whoever leaves a question changes nothing"
+    rpc.command("/takeback 2", revert, "yes", "Leave it as it is now", "yes")
+    asked = [title for title in rpc.titles() if title.startswith("takeback: 1 of 1: ")]
+    assert asked[-1].startswith("takeback: 1 of 1: c.txt, now sub/d.txt: it is to go")
+    assert (repo / "a.txt").read_text() == "alpha\n"
+    assert (repo / "b.txt").exists()
+    assert (repo / "sub" / "d.txt").exists(), "what turn 3 made of it stays"
+    assert rpc.file == played.file, "the conversation stays"
+    played.model.script = {}
+    rpc.prompt(AGAIN)
+    note = played.model.requests[-1].humans[-2]
+    assert note.startswith("Note from takeback: ")
+    assert "a.txt" in note
+    rpc.command("/takeback undo", "yes")
+    assert played.files_are(played.after_three)
+
+
+def test_own_edits_are_kept_where_the_plan_would_take_them_back(played: Played) -> None:
+    rpc, repo = played.rpc, played.repo
+    rpc.command("/takeback 2", None)
+    assert not [one for one in rpc.options() if "keep your own edits" in one]
+    (repo / "mine.txt").write_text("typed by me\n")
+    rpc.command("/takeback 2", "files only, keep your own edits", "no")
+    assert (repo / "sub" / "d.txt").exists()
+    rpc.command("/takeback 2", "files only, keep your own edits", "yes")
+    assert (repo / "mine.txt").read_text() == "typed by me\n"
+    (repo / "mine.txt").unlink()
+    assert played.files_are(played.after_one)
+
+
 @pytest.mark.long
 def test_takeback_can_be_left_at_each_question(played: Played) -> None:
     rpc = played.rpc

@@ -12,7 +12,7 @@ from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from takeback.model.lines import Disputed
     from takeback.model.merge import ConflictChoice, ConflictChoices
@@ -44,14 +44,18 @@ class Disputes:
     def __len__(self) -> int:
         return len(self._asked)
 
+    def __iter__(self) -> Iterator[Dispute]:
+        return map(self._dispute, range(len(self)))
+
     @property
     def next(self) -> Dispute | None:
         """Returns the question that comes next; None if all are answered."""
         number = self._next()
-        if number == len(self._asked):
-            return None
+        return None if number == len(self) else self._dispute(number)
+
+    def _dispute(self, number: int) -> Dispute:
         at, stretch = self._asked[number]
-        return Dispute(self._found[at], stretch, number + 1, len(self._asked))
+        return Dispute(self._found[at], stretch, number + 1, len(self))
 
     def _next(self) -> int:
         if not self._given:
@@ -59,7 +63,7 @@ class Disputes:
         number, choice = self._given[-1]
         at, _ = self._asked[number]
         number += 1
-        while choice == SKIP and number < len(self._asked) and self._asked[number][0] == at:
+        while choice == SKIP and number < len(self) and self._asked[number][0] == at:
             number += 1
         return number
 

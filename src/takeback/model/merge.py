@@ -147,7 +147,10 @@ class Chooser:
         if isinstance(found, str):
             return (found,) * count if found in conflict.choices else None
         mine = found[conflict.first : conflict.first + count]
-        return mine if len(mine) == count and set(mine) <= set(conflict.choices) else None
+        if len(mine) != count or not set(mine) <= set(conflict.choices):
+            return None
+        skipped: ConflictChoice = SKIP
+        return (skipped,) * count if SKIP in mine else mine  # the whole file stays as it is
 
 
 class Merged(Value):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from takeback.git.hunks import renames
 from takeback.git.objects import BLOB
 from takeback.model import lines
-from takeback.model.lines import OURS, THEIRS
+from takeback.model.lines import THEIRS
 from takeback.model.merge import (
     BINARY,
     DELETED_THERE,
@@ -260,9 +260,9 @@ class _Merging:
             if disputed:
                 found = at.conflict(kind or TEXT, disputed)
                 chosen = self._choose(found)
-                if chosen is None or all(one == SKIP for one in chosen):
+                if chosen is None or SKIP in chosen:
                     continue
-                settled = [OURS if one == SKIP else one for one in chosen]
+                settled = [one for one in chosen if one != SKIP]
             else:
                 settled = []
             text = lines.settled(pieces, settled, self._sides.names)

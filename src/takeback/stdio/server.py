@@ -17,7 +17,7 @@ from takeback.errors import (
 )
 from takeback.events import Speaker, hear
 from takeback.model.operation import REDO, UNDO
-from takeback.stdio import requests
+from takeback.stdio import proposed, requests
 from takeback.store.namespace import session_id
 from takeback.words import answers, documents, errors, status_documents
 
@@ -56,9 +56,11 @@ class StdioServer:
             "turns": self._turns,
             "at": self._place,
             "plan": self._plan,
+            "plan_revert": self._plan_revert,
             "plan_undo": lambda r: self._plan_step(r, UNDO),
             "plan_redo": lambda r: self._plan_step(r, REDO),
             "rewind": self._rewind,
+            "revert": self._revert,
             "fork": self._fork,
             "undo": lambda r: self._step(r, UNDO),
             "redo": lambda r: self._step(r, REDO),
@@ -189,7 +191,12 @@ class StdioServer:
 
     def _plan(self, request: Document) -> Document:
         with self._at(request) as tb:
-            return self._planned(tb, self._rewinding(tb, request), request)
+            return self._planned(tb, proposed.rewind(tb, request), request)
+
+    def _plan_revert(self, request: Document) -> Document:
+        with self._at(request) as tb:
+            reverting = proposed.revert(tb, request, self._session(request))
+            return self._planned(tb, reverting, request)
 
     def _plan_step(self, request: Document, kind: StepKind) -> Document:
         with self._at(request) as tb:
@@ -201,17 +208,15 @@ class StdioServer:
 
     def _rewind(self, request: Document) -> Document:
         with self._at(request) as tb:
-            return self._done(tb, self._rewinding(tb, request), request)
+            return self._done(tb, proposed.rewind(tb, request), request)
 
-    def _rewinding(self, tb: Engine, request: Document) -> Proposal:
-        name = requests.needed(request, "checkpoint")
-        return proposals.rewind_to(tb, name, scope=requests.scope(request))
+    def _revert(self, request: Document) -> Document:
+        with self._at(request) as tb:
+            return self._done(tb, proposed.revert(tb, request, self._session(request)), request)
 
     def _fork(self, request: Document) -> Document:
         with self._at(request) as tb:
-            target = tb.find(requests.needed(request, "checkpoint"))
-            fork = proposals.fork(target, files=request.get("files") is True)
-            return self._done(tb, fork, request)
+            return self._done(tb, proposed.fork(tb, request), request)
 
     def _step(self, request: Document, kind: StepKind) -> Document:
         with self._at(request) as tb:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 
+from takeback.app.disputes import Disputes
 from takeback.visible import shown
-from takeback.words import documents, plans, render
+from takeback.words import conflicts, documents, plans, render
 from takeback.words.listing import entry_words
 from takeback.words.paint import Paint
 from takeback.words.text import count
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from takeback.app.disputes import Dispute
     from takeback.app.proposal import Proposal
     from takeback.model.change import Change
     from takeback.model.operation import Move
@@ -39,9 +41,23 @@ def plan(proposal: Proposal, made: Plan, number: int) -> Document:
         **documents.plan(made),
         "plan": number,
         "question": render.question(proposal.kind, made, proposal.of),
-        "lines": list(plans.plan_lines(made, _PLAIN, whole=False)),
+        "lines": list(plans.plan_lines(made, _PLAIN, whole=False, keeps_edits="")),
+        "can_keep_edits": proposal.keeping_edits(made) is not None,
+        "disputes": [_dispute(one) for one in Disputes(made.conflicts)],
         "possible": made.is_possible,
         "counts": f"{_files(made.writes)} written, {_files(made.deletes)} deleted",
+    }
+
+
+def _dispute(found: Dispute) -> Document:
+    """Returns one question about a conflict: the path, the words, what can be chosen."""
+    conflict, stretch = found.conflict, found.stretch
+    return {
+        **documents.path_fields(conflict.path),
+        "first": conflict.first,
+        "question": f"{found.number} of {found.of}: {conflicts.title(conflict)}",
+        "lines": [] if stretch is None else list(conflicts.stretch_lines(stretch, _PLAIN)),
+        "choices": [{"choice": name, "words": conflicts.choice(name)} for name in conflict.choices],
     }
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _FOLDER = os.path.join("takeback", "integrations", "pi", "extensions", "takeback")
 _START = "index.ts"
-_NAMES = (_START, "client.ts", "menus.ts", "settings.ts")
+_NAMES = (_START, "client.ts", "menus.ts", "settings.ts", "travel.ts")
 _MARK = b"takeback for pi"
 _LAUNCHER = b'const LAUNCHER = "";'
 

@@ -8,8 +8,9 @@
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { StdioClient } from "./client.ts";
-import { Menus, pathTo, Refusal } from "./menus.ts";
+import { Menus, pathTo } from "./menus.ts";
 import { readSettings } from "./settings.ts";
+import { Refusal } from "./travel.ts";
 
 const LIMIT = 7_000; // milliseconds that pi waits for an event at most; takeback's own limit is 5 s
 const DOUBLE = 500; // milliseconds between two keys that belong together

@@ -11,25 +11,19 @@ import type {
 	SessionBeforeTreeEvent,
 	SessionBeforeTreeResult,
 } from "@earendil-works/pi-coding-agent";
-import type { Answer, StdioClient } from "./client.ts";
+import type { StdioClient } from "./client.ts";
+import { type Document, Travel } from "./travel.ts";
 
-const PATIENCE = 600_000; // how long a person's own request may take, in milliseconds
-const UNSEEN = 60_000; // milliseconds until we assume a client without dialogs
 const BOTH = "files + conversation";
 const CONVERSATION = "conversation only";
 const FILES = "files only";
 const UNDO = "undo the last rewind";
 const KEEP = "keep files";
 const RESTORE = "restore files";
+const REVERT = "revert this turn only, keep what came later";
+const KEEPING = ", keep your own edits";
 const UNDO_AND_GO = "undo the last rewind, then navigate";
 const SCOPES: Record<string, string> = { [BOTH]: "both", [CONVERSATION]: "conversation", [FILES]: "files" };
-const WAYS: Record<string, string> = {
-	keep_others: "leave those files as they are",
-	overwrite_others: "take them back too",
-};
-
-// biome-ignore lint/suspicious/noExplicitAny: documents of takeback, see docs/scripting.md
-type Document = any;
 type Node = Record<string, unknown>;
 
 /** What could be done with the files: the place's checkpoint, if there is one, and its plan. */
@@ -42,13 +36,16 @@ interface Found {
 }
 
 export class Menus {
-	/** True while a question of ours is on the screen. */
-	asking = false;
+	private way: Travel;
 
-	constructor(
-		private stdio: StdioClient,
-		private silent: boolean,
-	) {}
+	constructor(stdio: StdioClient, silent: boolean) {
+		this.way = new Travel(stdio, silent);
+	}
+
+	/** True while a question of ours is on the screen. */
+	get asking(): boolean {
+		return this.way.asking;
+	}
 
 	// -- /takeback
 
@@ -57,37 +54,47 @@ export class Menus {
 		if (!ctx.isIdle()) return ctx.ui.notify("takeback: pi is working; press Esc first", "warning");
 		const word = args.trim();
 		if (word === "undo" || word === "redo") return this.stepAndFollow(word, ctx);
-		const { turns } = await this.demand(ctx, "turns", { session: ctx.sessionManager.getSessionId() });
-		const { can_undo } = await this.demand(ctx, "counts", {});
+		const { turns } = await this.way.demand(ctx, "turns", { session: ctx.sessionManager.getSessionId() });
+		const { can_undo } = await this.way.demand(ctx, "counts", {});
 		const wanted = turns.find((turn: Document) => String(turn.turn) === word);
 		if (word && !wanted) return ctx.ui.notify(`takeback: there is no turn ${word}`, "warning");
 		const lines = turns.map((turn: Document) => turn.line);
 		if (lines.length + can_undo === 0) return ctx.ui.notify("takeback: no turn yet", "info");
 		const title = "takeback: go back to before which turn?";
-		const picked = wanted?.line ?? (await this.select(ctx, title, [...lines, ...(can_undo ? [UNDO] : [])]));
+		const picked = wanted?.line ?? (await this.way.select(ctx, title, [...lines, ...(can_undo ? [UNDO] : [])]));
 		if (picked === undefined) return;
 		if (picked === UNDO) return this.stepAndFollow("undo", ctx);
 		const target = turns[lines.indexOf(picked)];
 		const expired = Boolean(target.expired); // its files are not kept any more: the plan says so
-		const plan = await this.demand(ctx, "plan", { checkpoint: target.id, scope: expired ? "conversation" : "both" });
-		const choice = await this.select(ctx, [plan.question, ...plan.lines].join("\n"), [
+		const plan = await this.way.demand(ctx, "plan", { checkpoint: target.id, scope: expired ? "conversation" : "both" });
+		const choice = await this.way.select(ctx, [plan.question, ...plan.lines].join("\n"), [
 			...(expired ? [] : [`${BOTH} (${plan.counts})`]),
 			CONVERSATION,
 			...(expired ? [] : [`${FILES} (${plan.counts})`]),
+			...keeping(plan, BOTH, FILES),
+			...(expired ? [] : [REVERT]),
 			...(can_undo ? [UNDO] : []),
 		]);
 		if (choice === undefined) return;
 		if (choice === UNDO) return this.stepAndFollow("undo", ctx);
-		const scope = SCOPES[choice.replace(/ \(.*$/, "")];
-		const shown = scope === "conversation" ? undefined : plan;
-		const done = await this.travel(ctx, "rewind", { checkpoint: target.id, scope }, shown);
+		const done = choice === REVERT ? await this.revert(ctx, target.id) : await this.go(ctx, target.id, choice, plan);
 		if (done) await this.follow(ctx, done);
 	}
 
+	/** Goes to a turn in the way that was chosen; `plan` is the one on the screen, for all of it. */
+	private async go(ctx: ExtensionContext, checkpoint: string, choice: string, plan: Document): Promise<Document> {
+		const scope = SCOPES[choice.replace(KEEPING, "").replace(/ \(.*$/, "")];
+		const fields = { checkpoint, scope };
+		if (choice.endsWith(KEEPING)) return this.way.agreeAndGo(ctx, "rewind", { ...fields, keep: "edits" });
+		return this.way.travel(ctx, "rewind", fields, scope === "conversation" ? undefined : plan);
+	}
+
+	private revert(ctx: ExtensionContext, turn: string): Promise<Document> {
+		return this.way.agreeAndGo(ctx, "revert", { session: ctx.sessionManager.getSessionId(), turns: [turn] });
+	}
+
 	private async stepAndFollow(kind: "undo" | "redo", ctx: ExtensionCommandContext): Promise<void> {
-		const plan = await this.demand(ctx, `plan_${kind}`, {});
-		if (!(await this.confirm(ctx, plan))) return;
-		const done = await this.travel(ctx, kind, {}, plan);
+		const done = await this.way.agreeAndGo(ctx, kind, {});
 		if (done) await this.follow(ctx, done);
 	}
 
@@ -101,7 +108,7 @@ export class Menus {
 		};
 		if (done.fresh) await ctx.newSession({ withSession });
 		else if (done.transcript && done.transcript !== here) await ctx.switchSession(done.transcript, { withSession });
-		this.say(there, done);
+		this.way.say(there, done);
 	}
 
 	// -- /fork
@@ -111,10 +118,14 @@ export class Menus {
 		const found = await this.place(ctx, event.entryId);
 		if (!found) return undefined;
 		const { title, counts, target, plan, canUndo } = found;
-		const choice = await this.select(
+		const choice = await this.way.select(
 			ctx,
 			`${title}\nFork with`,
-			[CONVERSATION, ...(target ? [`${BOTH}${counts}`, `${FILES}${counts}`] : []), ...(canUndo ? [UNDO] : [])],
+			[
+				CONVERSATION,
+				...(target ? [`${BOTH}${counts}`, `${FILES}${counts}`, ...keeping(plan, BOTH, FILES)] : []),
+				...(canUndo ? [UNDO] : []),
+			],
 			CONVERSATION,
 		);
 		if (choice === CONVERSATION) return undefined;
@@ -123,8 +134,7 @@ export class Menus {
 			await this.step(ctx);
 			return { cancel: true };
 		}
-		const done = await this.travel(ctx, "rewind", { checkpoint: target, scope: "files" }, plan);
-		if (done) this.say(ctx, done);
+		const done = await this.restore(ctx, target, choice, plan);
 		return choice.startsWith(BOTH) && done?.whole ? undefined : { cancel: true };
 	}
 
@@ -135,31 +145,44 @@ export class Menus {
 		const found = await this.place(ctx, event.preparation.targetId);
 		if (!found) return undefined;
 		const { title, counts, target, plan, canUndo } = found;
-		const choice = await this.select(
+		const choice = await this.way.select(
 			ctx,
 			`${title}\nNavigate and`,
-			[KEEP, ...(target ? [`${RESTORE}${counts}`] : []), ...(canUndo ? [UNDO_AND_GO] : [])],
+			[
+				KEEP,
+				...(target ? [`${RESTORE}${counts}`, ...keeping(plan, RESTORE)] : []),
+				...(canUndo ? [UNDO_AND_GO] : []),
+			],
 			KEEP,
 		);
 		if (choice === KEEP) return undefined;
 		if (choice === undefined) return { cancel: true };
 		if (choice === UNDO_AND_GO) return (await this.step(ctx)) ? undefined : { cancel: true };
-		const done = await this.travel(ctx, "rewind", { checkpoint: target, scope: "files" }, plan);
-		if (done) this.say(ctx, done);
+		const done = await this.restore(ctx, target, choice, plan);
 		return done?.whole ? undefined : { cancel: true };
+	}
+
+	/** Brings the files of a place back in the way that was chosen, and says what was done. */
+	private async restore(ctx: ExtensionContext, target: string | undefined, choice: string, plan: Document) {
+		const fields = { checkpoint: target, scope: "files" };
+		const done = choice.endsWith(KEEPING)
+			? await this.way.agreeAndGo(ctx, "rewind", { ...fields, keep: "edits" })
+			: await this.way.travel(ctx, "rewind", fields, plan);
+		if (done) this.way.say(ctx, done);
+		return done;
 	}
 
 	/** Finds what could be done with the files for an entry; undefined if there is nothing to ask. */
 	private async place(ctx: ExtensionContext, entry: string): Promise<Found | undefined> {
 		const session = ctx.sessionManager.getSessionId();
-		const at = await this.request(ctx, "at", { session, path: pathTo(ctx, entry) });
-		const kept = await this.request(ctx, "counts", {});
+		const at = await this.way.request(ctx, "at", { session, path: pathTo(ctx, entry) });
+		const kept = await this.way.request(ctx, "counts", {});
 		if (!kept.ok) return undefined; // pi goes on as without us
 		const canUndo = kept.result.can_undo > 0;
 		if (!at.ok) return this.withoutFiles(ctx, at.error.message, canUndo);
 		const place = at.result.exact ?? at.result.nearest;
 		if (!place) return canUndo ? { title: "takeback: no place here", canUndo } : undefined;
-		const planned = await this.request(ctx, "plan", { checkpoint: place.id, scope: "files" });
+		const planned = await this.way.request(ctx, "plan", { checkpoint: place.id, scope: "files" });
 		if (!planned.ok) return this.withoutFiles(ctx, planned.error.message, canUndo);
 		const plan = planned.result;
 		const changes = plan.written.length + plan.deleted.length > 0;
@@ -177,81 +200,16 @@ export class Menus {
 	}
 
 	private async step(ctx: ExtensionContext): Promise<boolean> {
-		const plan = await this.demand(ctx, "plan_undo", {});
-		if (!(await this.confirm(ctx, plan))) return false;
-		const done = await this.travel(ctx, "undo", {}, plan);
-		if (done) this.say(ctx, done);
+		const done = await this.way.agreeAndGo(ctx, "undo", {});
+		if (done) this.way.say(ctx, done);
 		return done?.whole === true;
-	}
-
-	// -- the way there
-
-	/** Does what `shown` says, after asking about each objection to it; or nothing. */
-	private async travel(
-		ctx: ExtensionContext,
-		call: "rewind" | "undo" | "redo",
-		fields: Record<string, unknown>,
-		shown: Document,
-	): Promise<Document> {
-		const overrides: string[] = [];
-		let plan = shown;
-		for (let refusal = plan?.refused[0]; refusal; refusal = plan.refused[0]) {
-			const flag = await this.waive(ctx, refusal);
-			if (!flag) return undefined;
-			overrides.push(flag);
-			plan = await this.demand(ctx, call === "rewind" ? "plan" : `plan_${call}`, { ...fields, overrides });
-		}
-		return this.demand(ctx, call, { ...fields, overrides, plan: plan?.plan, command: "/takeback" });
-	}
-
-	private async waive(ctx: ExtensionContext, refusal: Document): Promise<string | undefined> {
-		if (!refusal.waivers.length) {
-			ctx.ui.notify(`takeback: ${refusal.reason}`, "error");
-			return undefined;
-		}
-		const ways: Record<string, string> = {};
-		for (const waiver of refusal.waivers) ways[WAYS[waiver] ?? "do it all the same"] = waiver;
-		const choice = await this.select(ctx, `takeback: ${refusal.reason}`, [...Object.keys(ways), "do nothing"]);
-		return choice === undefined ? undefined : ways[choice];
-	}
-
-	private async confirm(ctx: ExtensionContext, plan: Document): Promise<boolean> {
-		const title = [plan.question, ...plan.lines].join("\n");
-		return (await this.select(ctx, title, ["yes", "no"])) === "yes";
-	}
-
-	/** Shows a question. If nobody sees it, `unseen` is the answer; Esc gives none. */
-	private async select(ctx: ExtensionContext, title: string, options: string[], unseen?: string) {
-		const began = Date.now();
-		const limited = ctx.mode !== "tui" && unseen !== undefined;
-		this.asking = true;
-		try {
-			const choice = await ctx.ui.select(title, options, limited ? { timeout: UNSEEN } : undefined);
-			return choice ?? (limited && Date.now() - began >= UNSEEN ? unseen : undefined);
-		} finally {
-			this.asking = false;
-		}
-	}
-
-	private say(ctx: ExtensionContext, done: Document): void {
-		if (!done.whole || !this.silent) ctx.ui.notify(done.lines.join("\n"), done.whole ? "info" : "warning");
-	}
-
-	private request(ctx: ExtensionContext, call: string, fields: Record<string, unknown>): Promise<Answer> {
-		return this.stdio.ask(call, { cwd: ctx.sessionManager.getCwd(), ...fields }, PATIENCE);
-	}
-
-	/** Asks takeback for what a person wants; throws its objection. */
-	private async demand(ctx: ExtensionContext, call: string, fields: Record<string, unknown>): Promise<Document> {
-		const answer = await this.request(ctx, call, fields);
-		if (answer.ok) return answer.result;
-		const { message, hint } = answer.error;
-		throw new Refusal(hint ? `${message} (${hint})` : message);
 	}
 }
 
-/** takeback's objection to a request, to be shown to the person. */
-export class Refusal extends Error {}
+/** Returns the choices that keep the person's own edits, if the plan would take any back. */
+function keeping(plan: Document, ...choices: string[]): string[] {
+	return plan?.can_keep_edits ? choices.map((choice) => choice + KEEPING) : [];
+}
 
 /** Returns the way from an entry to the root of pi's tree, as takeback's adapter reads it. */
 export function pathTo(ctx: ExtensionContext, entry: string): Node[] {
