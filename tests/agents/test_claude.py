@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.claude import Claude
+from tests.agents.claude import Claude, shell
 from tests.agents.flow import (
     connect_one_project,
     go_on_elsewhere,
     take_back_the_second_turn,
     tell_the_model,
 )
+from tests.agents.script import Script, Step, Tool
 from tests.agents.world import World
 
 
@@ -36,3 +37,56 @@ def test_one_project_alone_is_connected(claude: Claude) -> None:
 
 def test_the_line_of_a_fork_goes_on_in_its_directory(claude: Claude) -> None:
     go_on_elsewhere(claude)
+
+
+@pytest.mark.long
+def test_the_second_of_four_turns_is_reverted_and_the_model_is_told(claude: Claude) -> None:
+    world, lines = claude.world, [f"line {number}" for number in range(1, 10)]
+    world.model.script = four_turns(claude, lines)
+    world.cli.ok("init", "claude", "--yes")
+    session = claude.begin("TURN-ONE write the text")
+    for prompt in ("TURN-TWO change line 2", "TURN-THREE change line 5", "TURN-FOUR change line 8"):
+        claude.go_on(claude.resume_line(session), prompt)
+    doomed = world.repo / "doomed.bin"
+    assert not doomed.exists()
+
+    done = world.cli.ok("--json", "revert", "turn:2", "--yes").json
+    assert [one["path"] for one in done["deleted"]] == ["two.txt"]
+    assert [one["path"] for one in done["written"]] == ["doomed.bin", "text.txt"]
+    expected = [*lines[:4], "five", *lines[5:7], "eight", lines[8]]
+    assert (world.repo / "text.txt").read_text().splitlines() == expected
+    assert doomed.exists()
+    assert (world.repo / "four.txt").exists(), "what came later stays"
+
+    claude.go_on(claude.resume_line(session), "TURN-FIVE go on")
+    sent = world.model.first_of("TURN-FIVE go on")
+    assert len(sent.humans) == 5, "the conversation stays whole"
+    assert sent.body.count("Note from takeback: ") == 1
+    for told in ("took back some earlier changes", "text.txt", "doomed.bin", "two.txt"):
+        assert told in sent.body
+    note = sent.body[sent.body.index("Note from takeback: ") :]
+    assert "four.txt" not in note.partition("read files again")[0]
+
+
+def four_turns(claude: Claude, lines: list[str]) -> Script:
+    """The second changes a line with a tool, makes a file, and deletes one with the shell."""
+    text = "".join(f"{line}\n" for line in lines)
+    read = Tool("Read", {"file_path": f"{claude.world.repo}/text.txt"})
+    return {
+        "TURN-ONE": [Step("Writing.", [claude.write("text.txt", text)]), Step("Written.")],
+        "TURN-TWO": [
+            Step("Reading.", [read]),
+            Step("Editing.", [claude.edit("text.txt", "line 2", "two")]),
+            Step("Shell.", [shell("rm doomed.bin && printf made > two.txt")]),
+            Step("Changed line 2."),
+        ],
+        "TURN-THREE": [
+            Step("Shell.", [shell("sed -i 's/line 5/five/' text.txt")]),
+            Step("Changed line 5."),
+        ],
+        "TURN-FOUR": [
+            Step("Shell.", [shell("sed -i 's/line 8/eight/' text.txt && echo 4 > four.txt")]),
+            Step("Changed line 8."),
+        ],
+        "TURN-FIVE": [Step("Nothing to do.")],
+    }

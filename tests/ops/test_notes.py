@@ -11,6 +11,7 @@ import pytest
 
 from takeback.app.engine import Engine
 from takeback.model.event import AgentEvent
+from takeback.model.keeping import Keeping
 from takeback.model.policy import Overrides
 from takeback.ops.receive import Received
 
@@ -304,3 +305,37 @@ def test_a_prompt_that_had_to_wait_was_told_nothing(
     assert tb.find("mine-s1/turn:4").late
     talk.tell("turn_end")
     assert '"a.txt"' in talk.turn()
+
+
+def test_a_revert_is_told_as_what_it_is(tb: Engine, talk: Talk, workspace: Path) -> None:
+    """What is there then is no state that the conversation has seen: nothing was put back."""
+    lines = [f"line {number}" for number in range(1, 8)]
+    talk.turn("four", text_txt="\n".join(lines))
+    talk.turn("five SECRETWORD", text_txt="\n".join(["one", *lines[1:]]), d_txt="5")
+    talk.turn("six", text_txt="\n".join(["one", *lines[1:6], "seven"]))
+    tb.revert(["turn:5"])
+    assert (workspace / "text.txt").read_text() == "\n".join([*lines[:6], "seven"])
+    assert told_of(tb) == [talk.id]
+    note = talk.prompt()
+    assert note.startswith(
+        "Note from takeback: since your last turn the user took back some earlier changes in this "
+        'workspace and kept later ones; files changed: "text.txt"; deleted: "d.txt".'
+    )
+    for kept_back in ("SECRET", "turn 5", "put back", "mine"):
+        assert kept_back not in note
+    assert talk.turn() == "", "it is told once"
+    tb.undo()
+    assert 'took back changes in this workspace; files put back: "d.txt", "text.txt".' in (
+        talk.prompt()
+    )
+
+
+def test_what_kept_the_person_s_edits_is_not_called_put_back(
+    tb: Engine, talk: Talk, workspace: Path
+) -> None:
+    talk.turn("four", text_txt="1\n2\n3\n4\n5\n")
+    talk.turn("five", text_txt="one\n2\n3\n4\n5\n")
+    (workspace / "text.txt").write_text("one\n2\n3\n4\nby me\n")
+    tb.rewind("turn:5", scope="files", keeping=Keeping("edits"))
+    assert (workspace / "text.txt").read_text() == "1\n2\n3\n4\nby me\n"
+    assert 'took back changes in this workspace; files changed: "text.txt".' in talk.prompt()

@@ -15,7 +15,7 @@ other session's model, and so could the name of a file, which is quoted and cut 
 from __future__ import annotations
 
 from takeback.errors import StoreDamaged
-from takeback.model.operation import Move
+from takeback.model.operation import REVERT, Move
 from takeback.model.path_text import to_text
 from takeback.model.turn import BRANCH, COMPACTION, PROMPT, ROUND, SHELL, STEER, TURN_END
 from takeback.model.value import Value
@@ -48,13 +48,16 @@ class Untold(Value):
     """What was done to the files of a session since its model was last told.
 
     ``operation`` is the newest that did it. ``whole`` is False if there are more files than those
-    named here.
+    named here. ``reverted`` if changes were taken back and later ones kept; ``merged`` if files may
+    be in a state that no conversation has seen, by that or because a person's edits were kept.
     """
 
     operation: Move
     written: tuple[bytes, ...]
     deleted: tuple[bytes, ...]
     whole: bool = True
+    reverted: bool = False
+    merged: bool = False
 
 
 class Looked:
@@ -199,7 +202,9 @@ def _folded(store: Store, since: list[Move], known: Checkpoint, looked: Looked) 
             deleted.append(path)
     if whole and not written and not deleted:
         return None
-    return Untold(since[-1], tuple(written), tuple(deleted), whole)
+    reverted = any(operation.kind == REVERT for operation in since)
+    merged = reverted or any(operation.keeps for operation in since)
+    return Untold(since[-1], tuple(written), tuple(deleted), whole, reverted, merged)
 
 
 class _Files:
@@ -233,12 +238,15 @@ class _Files:
 def note_of(found: Untold) -> str:
     """Returns the words for a model."""
     parts = [
-        _listed("put back", found.written, len(found.deleted)),
+        _listed("changed" if found.merged else "put back", found.written, len(found.deleted)),
         _listed("deleted", found.deleted, len(found.written)),
     ]
     files = "; ".join(part for part in parts if part)
+    done = "took back changes in this workspace"
+    if found.reverted:
+        done = "took back some earlier changes in this workspace and kept later ones"
     return (
-        "Note from takeback: since your last turn the user took back changes in this workspace"
+        f"Note from takeback: since your last turn the user {done}"
         + (f"; files {files}." if files else ".")
         + (_NO_ORDERS if any(b" " in path for path in (*found.written, *found.deleted)) else "")
         + ("" if found.whole else " There are other files besides.")
