@@ -285,7 +285,7 @@ def test_conflicts_are_shown_with_what_can_be_typed(text_of_three: Engine, works
         "  then line 2",
         "What to do where both changed the same:",
         "  /takeback revert 1 yes --conflicts=ours  Leave it as it is now",
-        "  /takeback revert 1 yes --conflicts=theirs  Take it back all the same",
+        "  /takeback revert 1 yes --conflicts=theirs  Change it all the same",
         "  /takeback revert 1 yes --conflicts=markers  Write both, between conflict markers",
         "  /takeback revert 1 yes --conflicts=skip  Leave the whole file as it is",
     ]

@@ -20,6 +20,8 @@ SENTENCE = (
     "nothing was changed"
 )
 WORDS = {
+    "apply": ("apply", "turn:1", "--yes"),
+    "compare": ("compare", "@", "@"),
     "bisect": ("bisect", "@~1", "@", "--", "true"),
     "blame": ("blame", "a"),
     "cat": ("cat", "@", "a"),

@@ -65,6 +65,7 @@ def agents_documents(folder: Path) -> list[dict[str, Any]]:
         *cli.ok("--json", "log", "--all").json_lines,
         cli.ok("--json", "show", "turn:1").json,
         cli.ok("--json", "blame", "parser.py").json,
+        cli.ok("--json", "compare", "turn:1", ".").json,
         *cli.ok("--json", "sessions").json_lines,
         cli.ok("--json", "status").json,
         *cli.ok("--json", "search", "parser").json_lines,
@@ -80,6 +81,7 @@ def agents_documents(folder: Path) -> list[dict[str, Any]]:
     documents += [
         cli.run("--json", "show", "turn:1").error,
         cli.ok("--json", "revert", "mine-s1/turn:1", "--yes", "--conflicts=ours").json,
+        cli.ok("--json", "apply", "mine-s1/turn:1", "--yes", "--conflicts=ours").json,
         cli.ok("--json", "rewind", "mine-s1/turn:2", "--yes", "--files", "--keep-others").json,
         *cli.ok("--json", "sessions").json_lines,
         cli.ok("--json", "status").json,

@@ -125,6 +125,9 @@ def destroying(cli: Cli) -> list[list[str]]:
         ["rewind", "turn:1", "--files", "--yes", "--force"],
         ["undo", "--yes", "--force"],
         ["redo", "--yes", "--force"],
+        ["revert", "turn:1", "--yes", "--force"],
+        ["apply", "turn:1", "--yes", "--force"],
+        ["apply", "turn:1", "--yes", "--force", "--to", str(beside)],
         ["forget", ".", "--yes", "--name", cli.directory.name],
         ["prune", "turn:1", "--yes"],
         ["prune", "--session", "mine", "--all", "--yes"],
@@ -201,6 +204,8 @@ def test_a_model_looks_and_adds_from_inside_its_turn(host: Host) -> None:
         "show": ["show", "turn:1"],
         "diff": ["diff", "turn:1"],
         "cat": ["cat", "@", "a.txt"],
+        "blame": ["blame", "a.txt"],
+        "compare": ["compare", "turn:1", "turn:2"],
         "completion": ["completion", "bash"],
     }
     calls = [needing.get(words[0], words) if len(words) == 1 else words for words in calls]

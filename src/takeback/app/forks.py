@@ -6,7 +6,7 @@ import os
 
 from takeback import ops
 from takeback.app.border import guarded
-from takeback.app.reverts import Reverts
+from takeback.app.carrying import Carrying
 from takeback.model.path_text import to_text
 from takeback.model.policy import NO_OVERRIDES, Overrides
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @guarded
-class Forks(Reverts):
+class Forks(Carrying):
     """Everything that begins a new session."""
 
     def fork(

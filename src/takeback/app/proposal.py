@@ -9,7 +9,7 @@ from __future__ import annotations
 from takeback.errors import Refused
 from takeback.model.keeping import EDITS, KEEP_NOTHING, NOTHING, Keeping
 from takeback.model.merge import NOTHING_CHOSEN
-from takeback.model.operation import FORK, REVERT, REWIND, UNDO, Move, step_named
+from takeback.model.operation import APPLY, FORK, REVERT, REWIND, UNDO, Move, step_named
 from takeback.model.policy import NO_OVERRIDES, Overrides
 from takeback.model.value import Value
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from takeback.model.merge import ConflictChoices
     from takeback.model.operation import OperationKind, ScopeKind, StepKind
     from takeback.model.plan import Outcome, Plan
+    from takeback.ops.carry import CarriedTurn
     from takeback.ops.recover import Recovered
     from takeback.ops.turn_names import NamedTurn
 
@@ -185,6 +186,25 @@ def revert(
         ),
         keeping=Keeping(choices=choices),
         with_keeping=lambda other: revert(turns, named, choices=other.choices),
+    )
+
+
+def apply(
+    brought: CarriedTurn,
+    paths: Iterable[str | bytes] = (),
+    *,
+    choices: ConflictChoices = NOTHING_CHOSEN,
+) -> Proposal:
+    """Returns the proposal of bringing a turn of another branch into the files."""
+    named = tuple(paths)
+    return Proposal(
+        APPLY,
+        lambda tb, overrides: tb.plan_apply(brought, named, choices=choices, overrides=overrides),
+        lambda tb, overrides, shown: tb.apply(
+            brought, named, choices=choices, overrides=overrides, shown=shown
+        ),
+        keeping=Keeping(choices=choices),
+        with_keeping=lambda other: apply(brought, named, choices=other.choices),
     )
 
 

@@ -78,9 +78,20 @@ def overrides(**waived: bool) -> Overrides:
 
 
 class Dialogue:
-    """One proposal at the command line: the plan is shown, asked about, and carried out."""
+    """One proposal at the command line: the plan is shown, asked about, and carried out.
 
-    def __init__(self, call: Call, tb: Engine, proposal: Proposal, allowed: Overrides) -> None:
+    ``command`` is how takeback is called for the workspace that it is about.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        tb: Engine,
+        proposal: Proposal,
+        allowed: Overrides,
+        command: str = "takeback",
+    ) -> None:
+        self._command = command
         self._call = call
         self._output = call.output
         self._tb = tb
@@ -199,7 +210,7 @@ class Dialogue:
 
     def _arrive(self, outcome: Outcome) -> int:
         self._output.document(self._proposal.kind, documents.outcome(outcome))
-        lines = render.outcome_lines(outcome, self._proposal.of)
+        lines = render.outcome_lines(outcome, self._proposal.of, command=self._command)
         if self._call.quiet:
             lines = render.left_alone_lines(outcome.left_alone, "Left alone")
         self._output.lines(lines)

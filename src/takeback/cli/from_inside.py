@@ -26,8 +26,10 @@ FROM_INSIDE = {
     "diff": ALLOWED,
     "cat": ALLOWED,
     "blame": ALLOWED,
+    "compare": ALLOWED,
     "rewind": TOLD_APART,  # the setting agent_may_rewind allows it, and undo and redo
     "revert": TOLD_APART,
+    "apply": TOLD_APART,  # not to another directory
     "bisect": TOLD_APART,  # it runs what it is given beside the workspace; not the revert it offers
     "undo": TOLD_APART,
     "redo": TOLD_APART,

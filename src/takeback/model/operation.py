@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from takeback.model.ids import Order
 
-    OperationKind = Literal["rewind", "undo", "redo", "fork", "revert", "prune", "purge"]
+    OperationKind = Literal["rewind", "undo", "redo", "fork", "revert", "apply", "prune", "purge"]
     StepKind = Literal["undo", "redo"]
     ScopeKind = Literal["files", "conversation", "both"]
 
@@ -23,6 +23,7 @@ REWIND: Final = "rewind"
 UNDO: Final = "undo"
 REDO: Final = "redo"
 REVERT: Final = "revert"
+APPLY: Final = "apply"
 FORK: Final = "fork"
 PRUNE: Final = "prune"
 PURGE: Final = "purge"
@@ -32,14 +33,14 @@ CONVERSATION: Final = "conversation"
 BOTH: Final = "both"
 STEPS: tuple[StepKind, ...] = (UNDO, REDO)
 SCOPES: tuple[ScopeKind, ...] = (FILES, CONVERSATION, BOTH)
-UNDOABLE = frozenset((REWIND, REVERT, FORK))
-GOES = frozenset((REWIND, REVERT))
+UNDOABLE = frozenset((REWIND, REVERT, APPLY, FORK))
+GOES = frozenset((REWIND, REVERT, APPLY))
 """The kinds that do not count as an operation if there is nothing to do, and so to undo."""
 MOVES = frozenset((*UNDOABLE, UNDO, REDO))
 """The kinds that have what a ``Move`` has."""
 
 
-_WAYS: dict[OperationKind, str] = {FORK: "from", REVERT: "of"}
+_WAYS: dict[OperationKind, str] = {FORK: "from", REVERT: "of", APPLY: "of"}
 
 
 def way(kind: OperationKind) -> str:

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from takeback.ops import (
         bisect,
         blame,
+        branches,
         browse,
+        carry,
         cat,
         catch_up,
         checkpoint,
@@ -71,7 +73,9 @@ if TYPE_CHECKING:
     __all__ = [
         "bisect",
         "blame",
+        "branches",
         "browse",
+        "carry",
         "cat",
         "catch_up",
         "checkpoint",

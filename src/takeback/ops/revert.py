@@ -3,7 +3,10 @@
     before 3 ── after 3 ── ... ── now          turn 3 is taken out:
         base = after 3, theirs = before 3, ours = now
 
-Several are taken out one by one, the newest first, each from what the one before left.
+Several are taken out one by one, the newest first, each from what the one before left. A turn of
+another branch is brought in the same way, with the two states exchanged:
+
+        base = before it, theirs = after it, ours = now
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SessionId
     from takeback.model.merge import ConflictChoices
+    from takeback.model.operation import OperationKind
     from takeback.model.timeline import Turn
     from takeback.ops.capture import Captured
 
@@ -42,22 +46,32 @@ class Taken(Value):
     """A stretch of time that is to be taken out: the snapshots before and after it.
 
     ``others`` are the paths that somebody else changed meanwhile: they stay. ``name`` says in
-    words what it is, for markers.
+    words what it is, for markers. With ``brought`` it is brought in instead: ``before`` is then
+    the state that it leads to.
     """
 
     before: bytes
     after: bytes
     name: str
     others: Collection[bytes] = ()
+    brought: bool = False
+
+    def bringing(self) -> Taken:
+        """Returns the stretch as one that is brought in."""
+        return self.replace(before=self.after, after=self.before, brought=True)
 
 
 class Without(Value):
-    """What is taken out, newest first, of the paths of a scope; in words, and whose it was."""
+    """What is taken out, newest first, of the paths of a scope; in words, and whose it was.
+
+    ``kind`` is ``apply`` if it is brought in.
+    """
 
     taken: Sequence[Taken]
     scope: Scope
     about: str
     owner: SessionId
+    kind: OperationKind = REVERT
 
 
 def request(captured: Captured, wanted: Without, choices: ConflictChoices, facts: Facts) -> Request:
@@ -74,7 +88,7 @@ def request(captured: Captured, wanted: Without, choices: ConflictChoices, facts
         goal,
         wanted.scope,
         facts=only_who_is_at_work(facts),
-        kind=REVERT,
+        kind=wanted.kind,
         conflicts=tuple(one for one in chooser.unsettled if covers(paths, one.path)),
     )
 
@@ -83,7 +97,7 @@ def without(captured: Captured, taken: Sequence[Taken], chooser: Chooser) -> byt
     """Returns the files as they are without some stretches; it can be read from the store."""
     sink, tree = captured.sink, captured.tree
     for one in taken:
-        names = (_NOW, f"without {one.name}")
+        names = (_NOW, f"{'with' if one.brought else 'without'} {one.name}")
         theirs = _own_part(captured, one)
         tree = merge(sink, Sides(one.after, tree, theirs, names), chooser).tree
         sink.publish()

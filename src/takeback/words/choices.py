@@ -6,7 +6,7 @@ The picker and the numbered list say the same; each has its own keys and colours
 from __future__ import annotations
 
 from takeback.errors import RecoveredInstead, Refused, TakebackError
-from takeback.model.operation import CONVERSATION, FILES, FORK, REDO, REVERT, REWIND, UNDO
+from takeback.model.operation import APPLY, CONVERSATION, FILES, FORK, REDO, REVERT, REWIND, UNDO
 from takeback.visible import shown
 from takeback.words import errors, plans, render
 from takeback.words.text import count, quoted, shown_file
@@ -46,6 +46,7 @@ KEEP_EDITS = "e"
 _DOING = {
     REWIND: "Rewinding…",
     REVERT: "Reverting…",
+    APPLY: "Applying…",
     UNDO: "Undoing…",
     REDO: "Redoing…",
     FORK: "Forking…",

@@ -27,7 +27,7 @@ _KINDS: dict[ConflictKind, str] = {
 }
 _CHOICES: dict[ConflictChoice, str] = {
     "ours": "Leave it as it is now",
-    "theirs": "Take it back all the same",
+    "theirs": "Change it all the same",
     "markers": "Write both, between conflict markers",
     "skip": "Leave the whole file as it is",
 }

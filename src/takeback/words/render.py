@@ -5,6 +5,7 @@ from __future__ import annotations
 from takeback.model.ages import ago
 from takeback.model.checkpoint import AMID, EXPIRED
 from takeback.model.operation import (
+    APPLY,
     BOTH,
     CONVERSATION,
     FILES,
@@ -38,6 +39,7 @@ _PROMPT_WIDTH = 4000
 _DONE: dict[OperationKind, str] = {
     REWIND: "Rewound",
     REVERT: "Reverted",
+    APPLY: "Applied",
     UNDO: "Undid",
     REDO: "Redid",
     FORK: "Forked",
@@ -136,6 +138,8 @@ def nothing_to_do(plan: Plan) -> str:
 
 def _nothing(goal: Goal, kind: OperationKind, *, possible: bool) -> str:
     place = at(goal)
+    if kind == APPLY:
+        return f"Nothing to do: all that {place} changed is in the files already."
     if kind == REVERT:
         return f"Nothing to do: there is nothing of {place} to take out of the files."
     if not possible:

@@ -1,0 +1,154 @@
+"""Carrying: bringing one turn from one branch of the tree to another."""
+
+from __future__ import annotations
+
+import os
+
+from takeback import ops
+from takeback.app.border import guarded
+from takeback.app.reverts import Reverts
+from takeback.errors import Command, NoSuchCheckpoint, Refused, WhichSession
+from takeback.model.ids import WORKSPACE_SESSION
+from takeback.model.merge import NOTHING_CHOSEN
+from takeback.model.policy import NO_OVERRIDES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from takeback.ledger.ledger import Ledger
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.merge import ConflictChoices
+    from takeback.model.plan import Outcome, Plan
+    from takeback.model.policy import Overrides
+    from takeback.ops.branches import BranchEnd, Branches
+    from takeback.ops.capture import Captured
+    from takeback.ops.carry import CarriedTurn
+    from takeback.ops.facts import Facts
+    from takeback.ops.request import Request
+    from takeback.ops.turn_names import NamedTurn
+
+
+@guarded
+class Carrying(Reverts):
+    """Everything that brings a turn in."""
+
+    def brought(self, turn: NamedTurn, *, elsewhere: bool = False) -> CarriedTurn:
+        """Returns what a turn changed, to be brought in here or, with ``elsewhere``, in another
+        workspace; raises Refused if a model asks for that from inside its turn.
+        """
+        if elsewhere:
+            self._refuse_inside("a change of another directory")
+        owner = WORKSPACE_SESSION if elsewhere else turn.turn.session
+        return ops.carry.CarriedTurn(self._context.store, self._taken(turn), owner)
+
+    def check_at(self, session: str) -> None:
+        """Raises Refused unless the files here are those of a session."""
+        meant = self.session_meant(session)
+        place = self.current_place()
+        there = self.newest_session().id if place is None else self.find(place).session
+        if meant is not None and there != meant:
+            raise Refused(
+                f"the files here are at session {there}, not at {meant}",
+                hint=("go there first: ", Command("rewind", f"{meant}/@", "--files")),
+            )
+
+    def side_by_side(self, a: str, b: str, *, session: str | None = None) -> Branches:
+        """Compares two branches with the place where they parted.
+
+        Each is a session, a checkpoint, a directory that was forked from here, or ``.`` for the
+        files as they are now.
+        """
+        ends = [self._end(name, session) for name in (a, b)]
+        store = self._context.store
+        return self._ask(lambda ledger: ops.branches.side_by_side(store, ledger, *ends))
+
+    def _end(self, name: str, session: str | None) -> BranchEnd:
+        if os.path.isdir(name):
+            return self._end_of_directory(name)
+        found: Checkpoint | None = None
+        if "/" not in name and not name.startswith("@"):
+            found = self._ask(lambda ledger: self._newest_on(ledger, name))
+        point = self.find_kept(found or self.find(name, session=session))
+        return ops.branches.BranchEnd(name, point.tree, point)
+
+    def _newest_on(self, ledger: Ledger, name: str) -> Checkpoint | None:
+        """Returns the end of a session, if a name means one and no checkpoint has that id."""
+        try:
+            meant = self._meant(ledger, name)
+        except (NoSuchCheckpoint, WhichSession):
+            return None
+        return None if meant is None else ops.branches.newest_of(ledger, meant)
+
+    def _end_of_directory(self, name: str) -> BranchEnd:
+        """Returns the files of a directory; those of another workspace are copied to the store."""
+        real, store = os.path.realpath(name), self._context.store
+        if os.fsencode(real) == self.root:
+            tree = ops.diff.present_tree(self._context)
+            place = self.current_place()
+            newest = self.find("@", session=self.newest_session().id)
+            return ops.branches.BranchEnd(name, tree, self.find(place) if place else newest)
+        point = self._ask(lambda ledger: ops.branches.forked_into(store, ledger, real))
+        with type(self).open(name, environ=self._context.environ) as there:
+            tree = ops.diff.present_tree(there._context)
+            with self._context.locked() as locked:
+                ops.carry.take_over(locked, there._context.store, tree)
+        return ops.branches.BranchEnd(name, tree, point)
+
+    def plan_apply(
+        self,
+        brought: CarriedTurn,
+        paths: Iterable[str | bytes] = (),
+        *,
+        choices: ConflictChoices = NOTHING_CHOSEN,
+        overrides: Overrides = NO_OVERRIDES,
+    ) -> Plan:
+        """Returns what ``apply`` would change; changes nothing. Its ``conflicts`` need choices."""
+        named = tuple(paths)
+
+        def asked(captured: Captured) -> Request:
+            return self._with(captured, brought, named, choices).replace(overrides=overrides)
+
+        return ops.plan.plan(self._context, asked)
+
+    def apply(
+        self,
+        brought: CarriedTurn,
+        paths: Iterable[str | bytes] = (),
+        *,
+        choices: ConflictChoices = NOTHING_CHOSEN,
+        overrides: Overrides = NO_OVERRIDES,
+        shown: Plan | None = None,
+    ) -> Outcome:
+        """Brings what a turn changed into the files, merged with what is there."""
+        named = tuple(paths)
+        self._make_ours(
+            lambda: self.plan_apply(brought, named, choices=choices, overrides=overrides)
+        )
+        with self._context.locked() as locked:  # from the decision until it is done
+            captured = self._take_in(locked)
+            with self._steady(locked):
+                request = self._with(captured, brought, named, choices)
+            return ops.rewind.rewind(
+                locked, captured, request.replace(overrides=overrides), shown=shown
+            )
+
+    def _with(
+        self,
+        captured: Captured,
+        brought: CarriedTurn,
+        paths: tuple[str | bytes, ...],
+        choices: ConflictChoices,
+    ) -> Request:
+        place = ops.carry.Arrival(self._scope(paths, False), self._facts_of_now())
+        request = ops.carry.request(captured, brought, place, choices)
+        return self._only_picked(captured, request, choices)
+
+    def _facts_of_now(self) -> Facts:
+        """Returns who is at work here."""
+
+        def newest(ledger: Ledger) -> list[Checkpoint]:
+            return ledger.checkpoints(limit=1)
+
+        found = self._ask(newest)
+        return self._facts(found[0]) if found else ops.facts.NO_FACTS
