@@ -149,6 +149,14 @@ def test_a_shell_is_not_announced_before_it_runs() -> None:
     assert adapter.parse(payload, {}) is None
 
 
+def test_a_shell_says_what_it_ran_and_how_that_ended() -> None:
+    payload = {**told()[3].payload, "tool": "bash", "args": {"command": "make test"}}
+    for said, known in ((0, 0), (2, 2), (None, None), ("0", None)):
+        event = adapter.parse({**payload, "exit": said}, {})
+        assert event is not None
+        assert event.tools == (ToolCall("bash", events.SHELL, (), "make test", known),)
+
+
 def test_an_unknown_tool_may_change_anything() -> None:
     payload = {**told()[3].payload, "tool": "someones_mcp_tool"}
     event = adapter.parse(payload, {})

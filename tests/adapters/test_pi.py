@@ -166,6 +166,15 @@ def test_tools_are_of_a_kind(name: str, kind: Any) -> None:
     assert event.tools == (ToolCall(name, kind),)
 
 
+def test_a_shell_says_what_it_ran_and_whether_that_failed() -> None:
+    for said, known in ((False, 0), (True, 1)):
+        tool = {"name": "bash", "command": "make test", "failed": said}
+        payload = {**told()[-2].payload, "hook_event_name": "turn_end", "tools": [tool]}
+        event = adapter.parse(payload, {})
+        assert event is not None
+        assert event.tools == (ToolCall("bash", events.SHELL, (), "make test", known),)
+
+
 def test_only_edits_are_told_before_they_run() -> None:
     payload = {**told()[2].payload, "tools": [{"name": "bash", "path": None}]}
     assert adapter.parse(payload, {}) is None

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from takeback.model import json_text
 from takeback.model.checkpoint import MANUAL, UNDO, Checkpoint, decode
-from takeback.model.event import TOOL_KINDS, ToolCall
+from takeback.model.event import TOOL_KINDS, RanTests, ToolCall
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
 from takeback.model.session import Origin, Process, TranscriptPart
 from takeback.model.turn import BACKGROUND, IDLE, PROMPT, RUNNING, Moment
@@ -119,6 +119,7 @@ FULL = BARE.replace(
     late=True,
     amid="0p3r4t10n000",
     sequence=12,
+    tested=RanTests("make test", 2),
 )
 
 

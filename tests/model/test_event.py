@@ -23,7 +23,12 @@ TEXT = st.text(st.characters(exclude_categories=()), max_size=20)
 """Any text that JSON can hold, halves of characters too."""
 MAYBE = st.none() | TEXT
 TOOLS = st.builds(
-    ToolCall, TEXT, st.sampled_from(TOOL_KINDS), st.lists(TEXT, max_size=3).map(tuple)
+    ToolCall,
+    TEXT,
+    st.sampled_from(TOOL_KINDS),
+    st.lists(TEXT, max_size=3).map(tuple),
+    st.none() | TEXT,
+    st.none() | st.integers(0, 255),
 )
 
 ANY_EVENT = st.builds(
@@ -135,7 +140,7 @@ def test_half_a_character_becomes_a_question_mark_and_an_escaped_byte_stays() ->
         session=half,
         directory=byte,
         prompt=f"{half} {byte} ☃",
-        tools=(ToolCall(half, "edit", (byte, half)),),
+        tools=(ToolCall(half, "edit", (byte, half), half, 3),),
         resume=("mine", half),
         messages=b"\xff",
     )
@@ -144,7 +149,7 @@ def test_half_a_character_becomes_a_question_mark_and_an_escaped_byte_stays() ->
     assert clean == event.replace(
         session=clean.session,
         prompt=f"half ? {byte} ☃",
-        tools=(ToolCall("half ?", "edit", (byte, "half ?")),),
+        tools=(ToolCall("half ?", "edit", (byte, "half ?"), "half ?", 3),),
         resume=("mine", "half ?"),
     )
     plain = AgentEvent("prompt", "mine", "s1", byte, prompt="☃")

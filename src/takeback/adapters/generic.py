@@ -118,7 +118,8 @@ def _tool(call: Mapping[str, Any]) -> ToolCall:
     kind: Any = fields.text(call, "kind") or events.OTHER
     if kind not in events.TOOL_KINDS:
         raise ValueError(f"there is no kind of tool {kind!r}: {', '.join(events.TOOL_KINDS)}")
-    return ToolCall(fields.text(call, "name") or kind, kind, fields.texts(call, "paths"))
+    name, paths = fields.text(call, "name") or kind, fields.texts(call, "paths")
+    return ToolCall(name, kind, paths, fields.text(call, "command"), fields.number(call, "status"))
 
 
 adapter = Generic()

@@ -182,14 +182,20 @@ class OpenWorkspace:
         """
         if not isinstance(name, str):
             return name
-        now = self._context.clock.now()
+        now, store = self._context.clock.now(), self._context.store
+        if ops.green.is_green_name(name):
+            return self._ask(
+                lambda ledger: ops.green.find_green(
+                    store, ledger, name, now=now, meant=lambda: self._meant(ledger, session)
+                )
+            )
         return self._ask(
             lambda ledger: ops.names.find(
                 ledger,
                 name,
                 now=now,
                 meant=lambda: self._meant(ledger, session),
-                log=lambda: ops.timeline.operations(self._context.store),
+                log=lambda: ops.timeline.operations(store),
             )
         )
 

@@ -98,8 +98,9 @@ def takeback(context: click.Context) -> object:
 
     Without a command: the picker; status where there is no terminal. A checkpoint CP is named
     by its id or the beginning of it, by its label, by turn:3 (before that turn) or turn:3.end,
-    by @ (the newest), @~1 (the one before), by a time such as 10m or 14:05, or by OP.before and
-    OP.after, the states around an operation. SESSION/CP names one of another session.
+    by @ (the newest), @~1 (the one before), by green (the newest at which tests passed), by a time
+    such as 10m or 14:05, or by OP.before and OP.after, the states around an operation. SESSION/CP
+    names one of another session.
     """
     if context.invoked_subcommand is not None:
         return None

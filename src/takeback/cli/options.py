@@ -163,7 +163,9 @@ def session_option(function: Callable[..., int]) -> Callable[..., int]:
 
 def _needs_session(checkpoint: str) -> bool:
     """Tells whether a name means something only within a session, but names none itself."""
-    return checkpoint.startswith(("@", "turn:")) and "/" not in checkpoint
+    return (
+        checkpoint.startswith(("@", "turn:")) or checkpoint.strip() == "green"
+    ) and "/" not in checkpoint
 
 
 def name_text(value: str) -> str:

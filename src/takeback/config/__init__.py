@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 
 from takeback.errors import Command, TakebackError, UsageError
-from takeback.model.policy import Policy
+from takeback.model.policy import TEST_COMMANDS, Policy
 from takeback.model.value import Value
 from takeback.paths import config_file, takeback_home
 
@@ -81,6 +81,7 @@ SETTINGS = (
     Setting("conversation", "on|off", "on", "whether the agents' transcripts are kept"),
     Setting("hook_seconds", "number", 5, "how long an agent ever waits for a checkpoint"),
     Setting("standby_minutes", "number", 15, "how long a process stays for quick hooks; 0: none"),
+    Setting("test_commands", "list", (), "how test commands begin, besides the usual ones"),
     Setting("agent_may_rewind", "yes|no", False, "a model may rewind from its own running turn"),
     Setting("foreign_owner", "yes|no", False, "protect directories of other users"),
 )
@@ -136,6 +137,7 @@ class Settings:
             conversation=self["conversation"] == "on",
             hook_seconds=float(self["hook_seconds"]),
             agent_may_rewind=self["agent_may_rewind"],
+            test_commands=(*TEST_COMMANDS, *self["test_commands"]),
             startup_budget=self["startup_budget_ms"] / 1000,
             unknown="" if self.unknown is None else str(self.unknown),
         )

@@ -235,6 +235,15 @@ def amid(ledger: Ledger) -> dict[str, str]:
     return {one.id: one.amid for one in found if one is not None and one.amid is not None}
 
 
+def tested(ledger: Ledger) -> list[Checkpoint]:
+    """Returns the checkpoints on whose files an agent ran tests, oldest first."""
+    rows = ledger.rows(
+        "select id from checkpoints where instr(meta, '\"tested\"') > 0 order by position"
+    )
+    found = (ledger.by_id(str(id)) for (id,) in rows)
+    return [one for one in found if one is not None and one.tested is not None]
+
+
 def amid_of_the_newest(ledger: Ledger) -> str | None:
     """Returns the operation during which the newest checkpoint was taken.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from takeback.errors import Command, Expired
-from takeback.model.event import ToolCall
+from takeback.model.event import RanTests, ToolCall
 from takeback.model.ids import CheckpointId, MachineId, SessionId, SnapshotId
 from takeback.model.session import Origin, Process, TranscriptPart
 from takeback.model.turn import IDLE, Moment
@@ -77,6 +77,8 @@ class Checkpoint(Value):
     """When its files were dropped to save space; the rest of it, its conversation too, is kept."""
     staged: str | None = None
     """What the project's index held, in the form of worktree/staged.py; None if unknown."""
+    tested: RanTests | None = None
+    """The tests that the agent ran on these very files, if it said how they ended."""
 
     @property
     def order(self) -> Order:
@@ -123,6 +125,7 @@ class Checkpoint(Value):
             late=False,
             amid=None,
             expired=None,
+            tested=None,
         )
 
     def encode(self) -> dict[str, Any]:
@@ -155,6 +158,8 @@ class Checkpoint(Value):
             meta["transcript_places"] = [part.place for part in self.transcript]
         if self.tools:
             meta["tools"] = [[tool.name, tool.kind, *tool.paths] for tool in self.tools]
+        if self.tested is not None:
+            meta["tested"] = [self.tested.command, self.tested.status]
         if self.origin is not None:
             origin = self.origin
             meta["origin"] = [origin.session, origin.checkpoint, origin.root]
@@ -230,6 +235,7 @@ def decode(meta: Mapping[str, Any], *, snapshot: SnapshotId, commit: bytes) -> C
             machine=MachineId(text_of("machine") or ""),
             root_mode=_bits(meta.get("root_mode")),
             staged=text_of("staged"),
+            tested=_tested(meta.get("tested")),
             expired=None if "expired" not in meta else time_of(meta["expired"]),
         )
     except KeyError as error:
@@ -281,6 +287,13 @@ def _transcript(files: Any, places: Any) -> tuple[TranscriptPart, ...]:
     return tuple(
         part.replace(place=_text(place)) for part, place in zip(parts, places, strict=True)
     )
+
+
+def _tested(value: Any) -> RanTests | None:
+    if value is None:
+        return None
+    command, status = value
+    return RanTests(_text(command), int(status))
 
 
 def _origin(value: Any) -> Origin | None:

@@ -73,12 +73,26 @@ TOOL_KINDS = (EDIT, SHELL, SUBAGENT, READ, OTHER)
 class ToolCall(Value):
     """One use of a tool: what the agent calls it, what kind of thing it does, files it names.
 
-    ``paths`` are as the agent gave them, absolute or relative to the event's directory.
+    ``paths`` are as the agent gave them, absolute or relative to the event's directory. Of a shell
+    ``command`` is what was run and ``status`` its exit status, if the agent says so.
     """
 
     name: str
     kind: ToolKind = OTHER
     paths: tuple[str, ...] = ()
+    command: str | None = None
+    status: int | None = None
+
+
+class RanTests(Value):
+    """A test command that an agent ran on the files of a checkpoint, and its exit status."""
+
+    command: str
+    status: int
+
+    @property
+    def passed(self) -> bool:
+        return self.status == 0
 
 
 class AgentEvent(Value):
@@ -129,14 +143,17 @@ def cleaned(event: AgentEvent) -> AgentEvent:
         value = getattr(event, name)
         if isinstance(value, str) and _clean(value) != value:
             changes[name] = _clean_id(value) if name in _IDS else _clean(value)
-    tools = tuple(
-        ToolCall(_clean(tool.name), tool.kind, tuple(_clean(path) for path in tool.paths))
-        for tool in event.tools
-    )
+    tools = tuple(_clean_tool(tool) for tool in event.tools)
     resume = tuple(_clean(word) for word in event.resume)
     if changes or tools != event.tools or resume != event.resume:
         return event.replace(**changes, tools=tools, resume=resume)
     return event
+
+
+def _clean_tool(tool: ToolCall) -> ToolCall:
+    command = None if tool.command is None else _clean(tool.command)
+    paths = tuple(_clean(path) for path in tool.paths)
+    return ToolCall(_clean(tool.name), tool.kind, paths, command, tool.status)
 
 
 def _clean_id(text: str) -> str:
@@ -161,7 +178,8 @@ def encode(event: AgentEvent) -> dict[str, Any]:
     }
     for name in _PLAIN:
         record[name] = getattr(event, name)
-    return record
+    ran = [[tool.command, tool.status] for tool in event.tools]
+    return {**record, "ran": ran} if ran != [[None, None]] * len(ran) else record
 
 
 def decode(record: Mapping[str, Any]) -> AgentEvent:
@@ -170,8 +188,13 @@ def decode(record: Mapping[str, Any]) -> AgentEvent:
         if record["kind"] not in EVENTS:
             raise ValueError(f"not an event: there is none called {record['kind']!r}")
         messages = record["messages"]
+        tools = [ToolCall(n, kind, tuple(paths)) for n, kind, *paths in record["tools"]]
+        ran = record.get("ran") or [(None, None)] * len(tools)
         return AgentEvent(
-            tools=tuple(ToolCall(n, kind, tuple(paths)) for n, kind, *paths in record["tools"]),
+            tools=tuple(
+                tool.replace(command=command, status=status)
+                for tool, (command, status) in zip(tools, ran, strict=True)
+            ),
             messages=None if messages is None else messages.encode("latin-1"),
             resume=tuple(record["resume"]),
             **{name: record[name] for name in _PLAIN},

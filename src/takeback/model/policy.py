@@ -23,6 +23,52 @@ KEEP_OTHERS: Final = "keep_others"
 OVERWRITE_OTHERS: Final = "overwrite_others"
 
 
+TEST_COMMANDS = (
+    "pytest",
+    "py.test",
+    "python -m pytest",
+    "python -m unittest",
+    "python3 -m pytest",
+    "python3 -m unittest",
+    "uv run pytest",
+    "poetry run pytest",
+    "tox",
+    "nox",
+    "make test",
+    "make check",
+    "ctest",
+    "npm test",
+    "npm run test",
+    "pnpm test",
+    "pnpm run test",
+    "yarn test",
+    "yarn run test",
+    "bun test",
+    "deno test",
+    "npx jest",
+    "npx vitest",
+    "jest",
+    "vitest",
+    "cargo test",
+    "cargo nextest run",
+    "go test",
+    "mvn test",
+    "mvn verify",
+    "gradle test",
+    "gradlew test",
+    "dotnet test",
+    "swift test",
+    "mix test",
+    "rspec",
+    "bundle exec rspec",
+    "rake test",
+    "phpunit",
+    "composer test",
+    "bazel test",
+)
+"""What a command that runs tests begins with, word by word."""
+
+
 class Policy(Value):
     """What is captured, what is refused, and when the disk counts as full. Sizes are in bytes."""
 
@@ -44,6 +90,7 @@ class Policy(Value):
     hook_seconds: float = 5.0
     agent_may_rewind: bool = False
     startup_budget: float = 2.0
+    test_commands: tuple[str, ...] = TEST_COMMANDS
     unknown: str = ""
     """Why nobody can say what the user has set; then nothing is captured."""
 

@@ -15,6 +15,7 @@ from takeback.ledger import sessions as questions
 from takeback.model.checkpoint import UNDO
 from takeback.model.ids import ID_LENGTH, looks_like_id
 from takeback.model.operation import moves
+from takeback.ops.green import GREEN
 from takeback.ops.operation_log import hint_for, is_state_name, state_after, state_named
 from takeback.ops.turn_names import is_turn_name, turn_named
 from takeback.ops.whose import find_session
@@ -242,6 +243,8 @@ def _why_no_label(ledger: Ledger, name: str, now: float) -> str:
         return "it looks like another way to name one"
     if parse_time(name, now) is not None:
         return "it looks like a time"
+    if name == GREEN:
+        return "it means the newest checkpoint at which tests passed"
     if len(name) == ID_LENGTH and looks_like_id(name) and ledger.by_id(name) is not None:
         return "it is the id of a checkpoint"
     return ""

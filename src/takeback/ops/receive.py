@@ -26,7 +26,7 @@ from takeback.store.operations import newest_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from takeback.model.event import AgentEvent
+    from takeback.model.event import AgentEvent, RanTests
     from takeback.model.session import TranscriptPart
     from takeback.model.turn import Moment
     from takeback.ops.capture import Captured
@@ -209,7 +209,8 @@ class _Step:
             directory=event.directory,
             leaf=event.leaf,
             entry=event.entry,
-            tools=event.tools,
+            tools=tuple(tool.replace(command=None, status=None) for tool in event.tools),
+            tested=None if late else self._tested(),
             subagent=event.subagent,
             late=late,
         )
@@ -226,6 +227,15 @@ class _Step:
         made = record(self._context, captured, drafted, conversation=conversation, base=base)
         open_turns.note(self._context.lock, self.session, is_open=made.phase != IDLE)
         return made
+
+    def _tested(self) -> RanTests | None:
+        """Returns the tests that ran on these files; what comes late is about others."""
+        tools = self._event.tools
+        if all(tool.status is None for tool in tools):
+            return None
+        from takeback.model.tested import ran_tests
+
+        return ran_tests(tools, self._context.policy.test_commands)
 
     def _conversation(self) -> tuple[list[bytes], tuple[TranscriptPart, ...]]:
         """Returns the transcript's bytes, up to the lengths its files had when the event came.

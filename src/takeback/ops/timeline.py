@@ -11,6 +11,7 @@ from takeback.model.turn import FOLDED, PROMPT, SHELL, STEER
 from takeback.model.value import Value
 from takeback.ops.beyond import beyond
 from takeback.ops.counting import count_lines
+from takeback.ops.green import KnownTests, verdicts
 from takeback.ops.here import current_place, row_of
 from takeback.ops.offshoots import NO_OFFSHOOTS, Offshoots, offshoots
 from takeback.ops.path_history import path_history
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.coverage import NotHeld
-    from takeback.model.ids import CheckpointId
+    from takeback.model.ids import CheckpointId, SnapshotId
     from takeback.model.operation import Operation
     from takeback.model.timeline import OwnedChange, Session, Turn, TurnState
     from takeback.ops.context import Context
@@ -39,7 +40,8 @@ class TimelineEntry(Value):
 
     If a turn begins here, ``turn`` is that turn and ``done`` everything that it changed; for a
     prompt typed during a turn ``done`` is what followed from it. ``earlier`` are the person's edits
-    that were found when the session of a turn started again.
+    that were found when the session of a turn started again. ``tests`` is what tests said of the
+    files: of those that the turn left, or those of the checkpoint.
     """
 
     checkpoint: Checkpoint
@@ -47,6 +49,7 @@ class TimelineEntry(Value):
     turn: Turn | None = None
     done: tuple[OwnedChange, ...] = ()
     earlier: tuple[OwnedChange, ...] = ()
+    tests: KnownTests | None = None
 
     @property
     def shown(self) -> tuple[OwnedChange, ...]:
@@ -223,7 +226,16 @@ def entries(
     caused = {c.id: steps.after_steer(ledger, c.id) for c in checkpoints if c.kind == STEER}
     ids = [id for c in checkpoints for id in (c.id, *caused.get(c.id, ()))]
     count_lines(store, ledger, ids)
-    return [_entry(ledger, one, caused.get(one.id), states) for one in checkpoints]
+    found = [_entry(ledger, one, caused.get(one.id), states) for one in checkpoints]
+    tests = verdicts(store, ledger)
+    return [_with_tests(ledger, entry, tests) for entry in found] if tests else found
+
+
+def _with_tests(
+    ledger: Ledger, entry: TimelineEntry, tests: Mapping[SnapshotId, KnownTests]
+) -> TimelineEntry:
+    end = ledger.by_id(entry.turn.after) if entry.turn is not None else entry.checkpoint
+    return entry if end is None else entry.replace(tests=tests.get(end.snapshot))
 
 
 def _entry(

@@ -108,9 +108,15 @@ def timeline_entry(entry: TimelineEntry) -> Document:
         "late": checkpoint.late,
         "amid": checkpoint.amid,
         "expired": _moment(checkpoint.expired),
+        "tests": _tests(entry),
         "state": None if entry.turn is None else entry.turn.state,
         "outside": path_list(change.path for change in entry.outside),
     }
+
+
+def _tests(entry: TimelineEntry) -> Document | None:
+    known = entry.tests
+    return None if known is None else {"passed": known.passed, "command": known.command}
 
 
 def _moment(time: float | None) -> str | None:

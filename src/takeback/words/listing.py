@@ -127,7 +127,10 @@ _COUNTS = "counts"
 def _right(entry: TimelineEntry, side: Side | None) -> list[Piece]:
     pieces = [(f"+{entry.added} -{entry.deleted}", _COUNTS)] if entry.added or entry.deleted else []
     state = None if entry.turn is None else entry.turn.state
-    pieces += [(word, "warning") for word in rows.marks(state, entry, None)]
+    pieces += [
+        (word, "good" if word == rows.TESTS_PASSED else "warning")
+        for word in rows.marks(state, entry, None)
+    ]
     if side is not None:
         pieces.append((here_words(side), "strong"))
     return pieces
@@ -190,7 +193,12 @@ def _painted(text: str, style: str, paint: Paint) -> str:
     if style == _COUNTS and text.startswith("+"):
         added, _, deleted = text.partition(" ")
         return " ".join(filter(None, (paint.added(added), paint.deleted(deleted))))
-    colours = {"id": paint.id, "warning": paint.warning, "strong": paint.strong}
+    colours = {
+        "id": paint.id,
+        "warning": paint.warning,
+        "strong": paint.strong,
+        "good": paint.added,
+    }
     return colours[style](text) if style in colours else text
 
 

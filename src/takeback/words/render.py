@@ -221,7 +221,10 @@ def shown_lines(found: Shown, paint: Paint, now: float) -> Iterator[str]:
         yield f"  {EXPIRED}   {paint.warning(f'its files were dropped {when}')}"
     if checkpoint.amid is not None:
         yield f"  amid      {paint.warning(AMID)}, {shown(checkpoint.amid)}"
-    turn = found.entry.turn
+    turn, tests = found.entry.turn, found.entry.tests
+    if tests is not None:
+        at = "at its end" if turn is not None else "here"
+        yield f"  tests     {'passed' if tests.passed else 'failed'} {at}: {shown(tests.command)}"
     if turn is not None:
         yield from _turn_lines(found, turn, paint)
         yield from _changed("changed before it:", found.entry.before, paint)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 COMPLETE, INCOMPLETE = "✓", "!"
 """The badge of a checkpoint; an incomplete one has the word, too."""
+TESTS_PASSED = "tests passed"
+"""What every face says of files at which tests are known to have passed."""
 NO_CHECKPOINTS = (
     "No checkpoints yet.",
     "",
@@ -70,7 +72,7 @@ def origin(spot: Spot, names: Mapping[str, str]) -> str:
 
 
 def marks(state: str | None, entry: TimelineEntry | None, gone: str | None) -> list[str]:
-    """Returns the other remarks on a row: expired, incomplete, amid, running, taken back.
+    """Returns the other remarks on a row: expired, incomplete, amid, green, running, taken back.
 
     ``state`` is that of the turn that begins there, if one does.
     """
@@ -83,6 +85,8 @@ def marks(state: str | None, entry: TimelineEntry | None, gone: str | None) -> l
         words.append("incomplete")
     if entry is not None and entry.checkpoint.late:
         words.append("late")
+    if entry is not None and entry.tests is not None and entry.tests.passed:
+        words.append(TESTS_PASSED)
     if state is not None and state != ENDED:
         words.append(state)
     if gone is not None:

@@ -193,9 +193,12 @@ _EVENTS: dict[str, Callable[[Mapping[str, Any]], AgentEvent | None]] = {
 def _tool(payload: Mapping[str, Any]) -> ToolCall:
     name = fields.required(payload, "tool")
     kind = _KINDS.get(name, events.OTHER)
+    args = fields.table(payload, "args")
+    if kind == events.SHELL:
+        status = fields.number(payload, "exit")
+        return ToolCall(name, kind, (), fields.text(args, "command"), status)
     if kind != events.EDIT:
         return ToolCall(name, kind)
-    args = fields.table(payload, "args")
     path = fields.text(args, "filePath")
     paths = [] if path is None else [path]
     for line in (fields.text(args, "patchText") or "").splitlines():

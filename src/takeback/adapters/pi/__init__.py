@@ -140,6 +140,9 @@ def _tool(call: Mapping[str, Any]) -> ToolCall:
     name = fields.text(call, "name") or events.OTHER
     path = fields.text(call, "path")
     kind = tool_kind(name)
+    if kind == events.SHELL and isinstance(failed := call.get("failed"), bool):
+        # a command that ends with another status than 0 is an error of the tool
+        return ToolCall(name, kind, (), fields.text(call, "command"), int(failed))
     return ToolCall(name, kind, (path,) if kind == events.EDIT and path is not None else ())
 
 

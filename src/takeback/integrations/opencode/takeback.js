@@ -148,9 +148,10 @@ export const Takeback = async ({ client, directory }) => {
       const call = { tool, args: named(args) }
       await guarded(() => tell("tool.execute.before", sessionID, call, { conversation: false }))
     },
-    "tool.execute.after": async ({ tool, sessionID, callID, args }) => {
+    "tool.execute.after": async ({ tool, sessionID, callID, args }, output) => {
       if (QUIET.has(tool)) return
-      const call = { tool, call: callID, args: named(args) }
+      const exit = output?.metadata?.exit // of a command
+      const call = { tool, call: callID, args: named(args), exit }
       await guarded(() => tell("tool.execute.after", sessionID, call))
     },
     "shell.env": async ({ sessionID }, { env }) => {
@@ -189,7 +190,11 @@ const asText = ({ text, synthetic }) => (synthetic ? { synthetic } : { text })
 const isTyped = ({ type, synthetic }) => type === "text" && !synthetic
 
 // The files that a tool names; their contents are already in the conversation.
-const named = (args) => ({ filePath: args?.filePath, patchText: args?.patchText })
+const named = (args) => ({
+  filePath: args?.filePath,
+  patchText: args?.patchText,
+  command: args?.command,
+})
 
 const notePart = (message, parts, text) => ({
   // Parts are sorted by id: this one comes right after the prompt's own.

@@ -128,7 +128,8 @@ def _second(
     right: list[Piece] = []
     gone = around.gone.get(item.id)
     for word in words.marks(item.state, entry, gone):
-        right.append((f"  {word}", "gone-word" if word == gone else "warning"))
+        ink = "gone-word" if word == gone else "warning"
+        right.append((f"  {word}", "added" if word == words.TESTS_PASSED else ink))
     resumed = words.resumed(around.resumed.get(item.id, ()))
     if resumed:
         right.append((f"  {resumed}", "resumed"))

@@ -170,7 +170,13 @@ export default function takeback(pi: ExtensionAPI): void {
 		await guarded(ctx, async () => {
 			const parts = event.message.role === "assistant" ? event.message.content : [];
 			const calls = parts.flatMap((part) => (part.type === "toolCall" ? [part] : []));
-			const tools = calls.map((call) => ({ name: call.name, path: call.arguments?.path }));
+			const failed = new Map(event.toolResults.map((result) => [result.toolCallId, result.isError]));
+			const tools = calls.map((call) => ({
+				name: call.name,
+				path: call.arguments?.path,
+				command: call.arguments?.command,
+				failed: failed.get(call.id),
+			}));
 			await tell("turn_end", ctx, { entry: event.messageEntryId, tools });
 		});
 		return undefined;

@@ -1,0 +1,76 @@
+"""Green: the files at which tests passed, as agents' shells and bisections have seen it.
+
+A verdict is about files: every checkpoint with the same snapshot has it. The newest one counts.
+"""
+
+from __future__ import annotations
+
+from takeback.errors import Command, NoSuchCheckpoint
+from takeback.ledger import sessions as questions
+from takeback.model.checkpoint import UNDO
+from takeback.model.value import Value
+from takeback.ops.whose import find_session
+from takeback.store.verdicts import read_verdicts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from takeback.ledger.ledger import Ledger
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.ids import SnapshotId
+    from takeback.store.store import Store
+
+GREEN = "green"
+"""The name of the newest checkpoint at which tests passed."""
+
+
+class KnownTests(Value):
+    """What tests said of some files: whether they passed, and which command it was."""
+
+    passed: bool
+    command: str
+    time: float
+
+
+def verdicts(store: Store, ledger: Ledger) -> dict[SnapshotId, KnownTests]:
+    """Returns what is known of each snapshot."""
+    found = {
+        one.snapshot: KnownTests(one.tested.passed, one.tested.command, one.time)
+        for one in questions.tested(ledger)
+        if one.tested is not None
+    }
+    for snapshot, run in read_verdicts(store).items():
+        known = found.get(snapshot)
+        if known is None or known.time < run.time:
+            found[snapshot] = KnownTests(run.passed, run.command, run.time)
+    return found
+
+
+def is_green_name(text: str) -> bool:
+    """Tells whether a name is ``green``, or that of a session: ``SESSION/green``."""
+    return text.rpartition("/")[2].strip() == GREEN
+
+
+def find_green(
+    store: Store, ledger: Ledger, text: str, *, now: float, meant: Callable[[], str | None]
+) -> Checkpoint:
+    """Returns the newest checkpoint of a session's line at which tests passed.
+
+    A label of that name counts first. Raises NoSuchCheckpoint.
+    """
+    named = ledger.by_label(GREEN)
+    if named and "/" not in text:
+        return named[0]
+    before = text.rpartition("/")[0]
+    session = find_session(ledger, before, now=now).id if before else meant()
+    passed = {oid for oid, one in verdicts(store, ledger).items() if one.passed}
+    line: Iterable[str | None] = [None] if session is None else questions.line(ledger, session)
+    for one in line if passed else ():
+        for checkpoint in ledger.checkpoints(session=one, without=(UNDO,)):
+            if checkpoint.snapshot in passed and checkpoint.expired is None:
+                return checkpoint
+    raise NoSuchCheckpoint(
+        "no checkpoint is known at which tests passed",
+        hint=("find one: ", Command("bisect", "GOOD", "BAD", "--", "make", "test")),
+    )
