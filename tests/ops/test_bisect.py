@@ -12,7 +12,7 @@ import pytest
 
 from takeback import Takeback
 from takeback.app.engine import Engine
-from takeback.errors import Refused, UsageError
+from takeback.errors import InUse, Refused, UsageError
 from takeback.ops.bisect import Bisected, Run
 
 SUITE = """\
@@ -327,6 +327,23 @@ def test_a_script_that_is_not_there_yet_cannot_judge(story: Story, project: Proj
         story.turn(**{name: ""})
     found = project.bisect("turn:3", "@", "./check.sh")
     assert names(found) == ["d"]
+
+
+def test_one_process_at_a_time(story: Story, project: Project) -> None:
+    for name in "ab":
+        story.turn(**{name: ""})
+    with Engine.open(story.workspace) as other:
+
+        def meanwhile(run: Run) -> None:
+            with pytest.raises(InUse, match="another process"):
+                other.bisection("turn:1", "@", command).run(project.runs.append)
+            with pytest.raises(InUse, match="another process"):
+                other.reset_bisection()
+
+        command = ["sh", "-c", "test ! -e b"]
+        found = project.engine.bisection("turn:1", "@", command).run(meanwhile)
+    assert names(found) == ["b"]
+    assert project.runs == []
 
 
 def test_a_command_that_does_not_exist(story: Story, project: Project) -> None:

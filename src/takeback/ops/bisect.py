@@ -7,6 +7,8 @@ if something changed there: then it was no turn.
 
 from __future__ import annotations
 
+from shlex import join
+
 from takeback.errors import Command, Refused, UsageError
 from takeback.ledger import sessions as questions
 from takeback.model.bisection import SKIP, Judged, search
@@ -202,7 +204,7 @@ class Bisection:
         self._said[judged.snapshot] = judged
         bisections.write_bisection(store, self._inquiry, self._said.values())
         if judged.word != SKIP:
-            words = " ".join(self._inquiry.command)
+            words = join(self._inquiry.command)
             add_verdict(store, CommandRun(judged.snapshot, judged.status == 0, words, judged.time))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from takeback.errors import Command, NoSuchCheckpoint
 from takeback.ledger import sessions as questions
 from takeback.model.checkpoint import UNDO
+from takeback.model.turn import PROMPT
 from takeback.model.value import Value
 from takeback.ops.whose import find_session
 from takeback.store.verdicts import read_verdicts
@@ -57,7 +58,8 @@ def find_green(
 ) -> Checkpoint:
     """Returns the newest checkpoint of a session's line at which tests passed.
 
-    A label of that name counts first. Raises NoSuchCheckpoint.
+    The end of a turn has the same files as the beginning of the next: then it is the end. A label
+    of that name counts first. Raises NoSuchCheckpoint.
     """
     named = ledger.by_label(GREEN)
     if named and "/" not in text:
@@ -67,9 +69,11 @@ def find_green(
     passed = {oid for oid, one in verdicts(store, ledger).items() if one.passed}
     line: Iterable[str | None] = [None] if session is None else questions.line(ledger, session)
     for one in line if passed else ():
-        for checkpoint in ledger.checkpoints(session=one, without=(UNDO,)):
-            if checkpoint.snapshot in passed and checkpoint.expired is None:
-                return checkpoint
+        kept = [c for c in ledger.checkpoints(session=one, without=(UNDO,)) if c.expired is None]
+        newest = next((c for c in kept if c.snapshot in passed), None)
+        if newest is not None:
+            same = (c for c in kept if c.snapshot == newest.snapshot and c.kind != PROMPT)
+            return next(same, newest)
     raise NoSuchCheckpoint(
         "no checkpoint is known at which tests passed",
         hint=("find one: ", Command("bisect", "GOOD", "BAD", "--", "make", "test")),
