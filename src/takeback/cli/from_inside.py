@@ -30,7 +30,7 @@ FROM_INSIDE = {
     "rewind": TOLD_APART,  # the setting agent_may_rewind allows it, and undo and redo
     "revert": TOLD_APART,
     "apply": TOLD_APART,  # not to another directory
-    "bisect": TOLD_APART,  # it runs what it is given beside the workspace; not the revert it offers
+    "bisect": TOLD_APART,  # beside the workspace; not --reset, nor the revert it offers
     "undo": TOLD_APART,
     "redo": TOLD_APART,
     "fork": TOLD_APART,  # not the files here, nor any directory

@@ -170,7 +170,7 @@ export default function takeback(pi: ExtensionAPI): void {
 		await guarded(ctx, async () => {
 			const parts = event.message.role === "assistant" ? event.message.content : [];
 			const calls = parts.flatMap((part) => (part.type === "toolCall" ? [part] : []));
-			const failed = new Map(event.toolResults.map((result) => [result.toolCallId, result.isError]));
+			const failed = new Map((event.toolResults ?? []).map((result) => [result.toolCallId, result.isError]));
 			const tools = calls.map((call) => ({
 				name: call.name,
 				path: call.arguments?.path,
