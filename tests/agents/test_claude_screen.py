@@ -237,6 +237,21 @@ def test_takeback_is_asked_inside_and_no_model_hears_of_it(claude: Claude) -> No
         terminal.say("/takeback 2")
         terminal.shows("To do it: /takeback 2 yes")
         assert differences(after_two, tree_state(world.repo)) == []
+        terminal.say("/takeback revert 2 yes")
+        terminal.shows("Original prompt: /takeback revert 2 yes")
+        assert differences(after_one, tree_state(world.repo)) == []
+        terminal.say("/takeback undo yes")
+        terminal.shows("Undid the revert of turn 2")
+        assert differences(after_two, tree_state(world.repo)) == []
+        mine = world.repo / "mine.txt"
+        mine.write_text("typed by me")
+        terminal.say("/takeback 2 files keep-edits yes")
+        terminal.shows("Original prompt: /takeback 2 files keep-edits yes")
+        mine.unlink()
+        assert differences(after_one, tree_state(world.repo)) == []
+        terminal.say("/takeback undo yes")
+        terminal.shows("Undid the rewind to before turn 2")
+        mine.unlink()
         terminal.say("/takeback 2 yes")
         terminal.shows("Original prompt: /takeback 2 yes")
         assert differences(after_one, tree_state(world.repo)) == []
