@@ -326,5 +326,9 @@ def test_what_cannot_be_meant_shows_how_it_is_called(text_of_three: Engine, word
 
 
 def test_a_choice_about_conflicts_that_there_cannot_be_is_refused(text_of_three: Engine) -> None:
-    assert "--conflicts goes with" in inside(text_of_three, "2 files yes --conflicts=ours")[0]
+    said = inside(text_of_three, "2 files yes --conflicts=ours")
+    assert said == [
+        "takeback: there are no conflicts to choose about: nothing is merged",
+        "to keep what you typed since: --keep-edits",
+    ]
     assert text_of_three.operations() == []

@@ -174,6 +174,42 @@ def test_a_persons_edits_are_kept_and_named(story: Story) -> None:
     assert "acht" in story.text.read_text()
 
 
+def test_of_an_edit_in_dispute_ours_is_what_is_there_now(story: Story) -> None:
+    """The merge goes the other way round, from the target to the edits; nobody needs to know."""
+    story.change("one", "uno, by me")
+    (story.workspace / "new").unlink()
+    now = story.text.read_text()
+    asked = ("rewind", "turn:1", "--files", "--keep-edits")
+    found = done(story.workspace, "--json", *asked, "--dry-run").json["conflicts"]
+    hunks = [{"line": 1, "base": "one\n", "ours": "uno, by me\n", "theirs": "line 1\n"}]
+    assert [(one["path"], one["kind"], one["hunks"]) for one in found] == [("text", "text", hunks)]
+    for choice, text in (
+        ("ours", EIGHT.replace("line 1", "uno, by me")),
+        ("theirs", EIGHT),
+        ("skip", now),
+    ):
+        done(story.workspace, *asked, "--yes", f"--conflicts={choice}")
+        assert story.text.read_text() == text, choice
+        done(story.workspace, "undo", "--yes")
+    done(story.workspace, *asked, "--yes", "--conflicts=markers")
+    assert "<<<<<<< before turn 1" in story.text.read_text()
+    assert ">>>>>>> your edits" in story.text.read_text()
+
+
+def test_what_the_person_deleted_and_the_target_has_is_left_or_comes_back(story: Story) -> None:
+    with Takeback.open(story.workspace) as tb, tb.session(agent="mine", native="s1").turn("more"):
+        (story.workspace / "new").write_text("newer\n")
+    (story.workspace / "new").unlink()
+    asked = ("rewind", "turn:5", "--files", "--keep-edits")
+    [found] = done(story.workspace, "--json", *asked, "--dry-run").json["conflicts"]
+    assert (found["path"], found["kind"]) == ("new", "deleted_here")
+    for choice, comes in (("ours", False), ("skip", False), ("theirs", True)):
+        done(story.workspace, *asked, "--yes", f"--conflicts={choice}")
+        assert (story.workspace / "new").exists() == comes, choice
+        if comes:
+            done(story.workspace, "undo", "--yes")
+
+
 def test_only_what_the_session_changed_is_taken_back(story: Story) -> None:
     with Takeback.open(story.workspace) as tb, tb.session(agent="other").turn("help"):
         story.change("line 6", "six, by another")

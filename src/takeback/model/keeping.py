@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.errors import UsageError
+from takeback.errors import Option, UsageError
 from takeback.model.merge import NOTHING_CHOSEN, ConflictChoices
 from takeback.model.value import Value
 
@@ -41,7 +41,8 @@ def keeping_of(what: Kept, conflicts: ConflictChoice | None) -> Keeping:
     """
     if conflicts is not None and what == NOTHING:
         raise UsageError(
-            "--conflicts goes with --keep-edits or --mine", hint="nothing else is merged"
+            "there are no conflicts to choose about: nothing is merged",
+            hint=("to keep what you typed since: ", Option("--keep-edits")),
         )
     return Keeping(what, ConflictChoices(otherwise=conflicts))
 

@@ -51,6 +51,11 @@ SKIP: Final = "skip"
 CHOICES: tuple[ConflictChoice, ...] = (OURS, THEIRS, MARKERS, SKIP)
 
 _TYPE = 0o170000
+_TURNED_KINDS: dict[ConflictKind, ConflictKind] = {
+    DELETED_HERE: DELETED_THERE,
+    DELETED_THERE: DELETED_HERE,
+}
+_TURNED_CHOICES: dict[ConflictChoice, ConflictChoice] = {OURS: THEIRS, THEIRS: OURS}
 
 
 def choice_named(name: str) -> ConflictChoice:
@@ -82,6 +87,15 @@ class Conflict(Value):
     def count(self) -> int:
         """Returns how many choices it needs: one for each disputed stretch, or one."""
         return max(1, len(self.hunks))
+
+    def turned(self) -> Conflict:
+        """Returns the same conflict seen from the other side."""
+        return self.replace(
+            kind=_TURNED_KINDS.get(self.kind, self.kind),
+            ours=self.theirs,
+            theirs=self.ours,
+            hunks=tuple(one.replace(ours=one.theirs, theirs=one.ours) for one in self.hunks),
+        )
 
     @property
     def choices(self) -> tuple[ConflictChoice, ...]:
@@ -120,24 +134,36 @@ NOTHING_CHOSEN = ConflictChoices()
 class Chooser:
     """Answers conflicts as they are met, in one merge or in several one after the other.
 
-    ``conflicts`` are all of them, ``unsettled`` those that nothing usable was chosen for.
+    ``conflicts`` are all of them, ``unsettled`` those that nothing usable was chosen for. With
+    ``edits``, theirs is what a person typed: that is what is there now, so for whoever chooses it
+    is ours, whichever way the merge goes.
     """
 
-    def __init__(self, choices: ConflictChoices) -> None:
+    def __init__(self, choices: ConflictChoices, *, edits: bool = False) -> None:
         self._choices = choices
+        self._edits = edits
         self._used: dict[bytes, int] = {}
         self.conflicts: list[Conflict] = []
         self.unsettled: list[Conflict] = []
 
     def choose(self, conflict: Conflict) -> tuple[ConflictChoice, ...] | None:
         """Returns a choice for each disputed stretch, at least one; None if one is missing."""
+        if self._edits:
+            conflict = conflict.turned()
         conflict = conflict.replace(first=self._used.get(conflict.path, 0))
         self._used[conflict.path] = conflict.first + conflict.count
         self.conflicts.append(conflict)
         chosen = self._chosen(conflict)
         if chosen is None:
             self.unsettled.append(conflict)
-        return chosen
+        if chosen is None or not self._edits:
+            return chosen
+        return tuple(_TURNED_CHOICES.get(one, one) for one in chosen)
+
+    @property
+    def skipped_is_theirs(self) -> bool:
+        """True if a file that is left as it is now is the one of theirs."""
+        return self._edits
 
     def _chosen(self, conflict: Conflict) -> tuple[ConflictChoice, ...] | None:
         count = conflict.count

@@ -35,7 +35,7 @@ def keep_edits(
     captured: Captured, request: Request, edits: Sequence[Edit], choices: ConflictChoices
 ) -> Request:
     """Returns a request for a checkpoint as one for the same with a person's edits in it."""
-    sink, chooser, facts = captured.sink, Chooser(choices), request.facts
+    sink, chooser, facts = captured.sink, Chooser(choices, edits=True), request.facts
     latest = _since_last_look(captured, request)
     tree = bytes.fromhex(request.goal.tree)
     names = (request.goal.about or request.goal.name, _EDITS)

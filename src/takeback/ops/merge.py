@@ -63,6 +63,7 @@ class _Merging:
         self._store = sink.locked.store
         self._sides = sides
         self._choose = chooser.choose
+        self._skipped_is_theirs = chooser.skipped_is_theirs
         self._ours = Held(self._store, sides.ours)
         self._theirs = Held(self._store, sides.theirs)
         self._changes: dict[bytes, Entry | None] = {}
@@ -162,7 +163,10 @@ class _Merging:
     def _modes(self, at: Triple) -> None:
         """Both changed the permission bits: with those that are chosen, the bytes are merged."""
         chosen = self._choose(at.conflict(MODES))
-        if chosen is None or at.ours is None or at.theirs is None or chosen == (SKIP,):
+        if chosen is None or at.ours is None or at.theirs is None:
+            return
+        if chosen == (SKIP,):
+            self._skip(at)
             return
         mode = at.theirs.mode if chosen == (THEIRS,) else at.ours.mode
         if at.ours.mode != mode:
@@ -260,7 +264,10 @@ class _Merging:
             if disputed:
                 found = at.conflict(kind or TEXT, disputed)
                 chosen = self._choose(found)
-                if chosen is None or SKIP in chosen:
+                if chosen is None:
+                    continue
+                if SKIP in chosen:
+                    self._skip(at)
                     continue
                 settled = [one for one in chosen if one != SKIP]
             else:
@@ -272,10 +279,19 @@ class _Merging:
 
     def _conflict(self, at: Triple, kind: ConflictKind) -> bool:
         """Notes a conflict without lines; True if theirs was chosen, and taken."""
-        if self._choose(at.conflict(kind)) != (THEIRS,):
+        chosen = self._choose(at.conflict(kind))
+        if chosen == (SKIP,):
+            return self._skip(at)
+        if chosen != (THEIRS,):
             return False
         self._put(at, at.theirs)
         return True
+
+    def _skip(self, at: Triple) -> bool:
+        """Leaves a file as it is now; True if that means theirs."""
+        if self._skipped_is_theirs:
+            self._put(at, at.theirs)
+        return self._skipped_is_theirs
 
 
 def _is_directory(entry: Entry | None) -> bool:

@@ -53,7 +53,7 @@ def _dispute(found: Dispute) -> Document:
     """Returns one question about a conflict: the path, the words, what can be chosen."""
     conflict, stretch = found.conflict, found.stretch
     return {
-        **documents.path_fields(conflict.path),
+        **documents.file_fields(conflict.path),
         "first": conflict.first,
         "question": f"{found.number} of {found.of}: {conflicts.title(conflict)}",
         "lines": [] if stretch is None else list(conflicts.stretch_lines(stretch, _PLAIN)),
