@@ -154,8 +154,9 @@ def test_killed_in_the_middle_and_resumed(
     assert not list(Path(os.environ["TAKEBACK_HOME"]).glob("bisect-*"))
 
 
-def test_ctrl_c_ends_the_command_and_keeps_what_was_found(
-    story: Takeback, workspace: Path, tmp_path: Path, cli: Cli
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_ctrl_c_or_a_closed_terminal_ends_the_command_and_keeps_what_was_found(
+    story: Takeback, workspace: Path, tmp_path: Path, cli: Cli, number: int
 ) -> None:
     pid = tmp_path / "pid"
     script = f"test -e step5 || exit 0; echo $$ > {pid}; exec sleep 1000"
@@ -169,7 +170,7 @@ def test_ctrl_c_ends_the_command_and_keeps_what_was_found(
     while not pid.exists() or not pid.read_text():
         assert process.poll() is None
         time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "takeback bisect --resume" in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 import click
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 
 _NOT_TOLD = 1
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
@@ -116,7 +118,8 @@ def _run(call: Call, tb: Engine, bisection: Bisection) -> int:
             output.note(bisections.run_line(run))
 
     try:
-        found = bisection.run(heard, sys.stderr if call.verbose else None)
+        with _Ended():
+            found = bisection.run(heard, sys.stderr if call.verbose else None)
     except KeyboardInterrupt:
         output.note("What was found so far is kept: takeback bisect --resume")
         raise
@@ -124,6 +127,24 @@ def _run(call: Call, tb: Engine, bisection: Bisection) -> int:
     output.document("bisect", bisections.found_document(found, changes))
     output.lines(bisections.found_lines(found, changes, output.paint))
     return _offer(call, tb, found) if found.told else _NOT_TOLD
+
+
+class _Ended:
+    """Makes a call that is ended, or whose terminal is closed, end the command that it runs.
+
+    That one is in a process group of its own, so nobody else would.
+    """
+
+    def __enter__(self) -> None:
+        self._before = {one: signal.signal(one, _interrupt) for one in _ENDING}
+
+    def __exit__(self, *exc: object) -> None:
+        for one, before in self._before.items():
+            signal.signal(one, before)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 def _offer(call: Call, tb: Engine, found: Bisected) -> int:
