@@ -114,6 +114,10 @@ def test_a_turn_of_another_session_goes_into_the_files_here(story: Story) -> Non
     assert story.text.read_text() == expected
     found = done(story.workspace, "--json", "blame", "text").json
     assert found["authors"][found["lines"][3]["author"]]["turn"] == 2, "it stays that turn's line"
+    with Takeback.open(story.workspace) as tb, tb.session("mine", "s2").turn("go on") as turn:
+        assert turn.note is not None
+        assert "brought changes from another session into this workspace" in turn.note
+        assert '"src/new", "text"' in turn.note
     done(story.workspace, "undo", "--yes")
     assert story.text.read_text() == expected.replace("four", "line 4")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from takeback.errors import Command, NoSuchCheckpoint
 from takeback.ledger import sessions as questions
+from takeback.model.checkpoint import UNDO
 from takeback.model.operation import moves
 from takeback.model.value import Value
 from takeback.ops.compare import counted_changes
@@ -94,7 +95,7 @@ def _line(ledger: Ledger, end: Checkpoint) -> dict[str, Checkpoint]:
 
 def newest_of(ledger: Ledger, session: str) -> Checkpoint | None:
     """Returns the newest checkpoint of a session, None if there is no such session."""
-    found = ledger.checkpoints(session=session, without=("undo",), limit=1)
+    found = ledger.checkpoints(session=session, without=(UNDO,), limit=1)
     return found[0] if found else None
 
 

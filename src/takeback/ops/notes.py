@@ -15,7 +15,7 @@ other session's model, and so could the name of a file, which is quoted and cut 
 from __future__ import annotations
 
 from takeback.errors import StoreDamaged
-from takeback.model.operation import REVERT, Move
+from takeback.model.operation import APPLY, REVERT, Move
 from takeback.model.path_text import to_text
 from takeback.model.turn import BRANCH, COMPACTION, PROMPT, ROUND, SHELL, STEER, TURN_END
 from takeback.model.value import Value
@@ -50,6 +50,7 @@ class Untold(Value):
     ``operation`` is the newest that did it. ``whole`` is False if there are more files than those
     named here. ``reverted`` if changes were taken back and later ones kept; ``merged`` if files may
     be in a state that no conversation has seen, by that or because a person's edits were kept.
+    ``applied`` if a turn of another branch was brought in.
     """
 
     operation: Move
@@ -58,6 +59,7 @@ class Untold(Value):
     whole: bool = True
     reverted: bool = False
     merged: bool = False
+    applied: bool = False
 
 
 class Looked:
@@ -203,8 +205,9 @@ def _folded(store: Store, since: list[Move], known: Checkpoint, looked: Looked) 
     if whole and not written and not deleted:
         return None
     reverted = any(operation.kind == REVERT for operation in since)
-    merged = reverted or any(operation.keeps for operation in since)
-    return Untold(since[-1], tuple(written), tuple(deleted), whole, reverted, merged)
+    applied = any(operation.kind == APPLY for operation in since)
+    merged = reverted or applied or any(operation.keeps for operation in since)
+    return Untold(since[-1], tuple(written), tuple(deleted), whole, reverted, merged, applied)
 
 
 class _Files:
@@ -245,6 +248,8 @@ def note_of(found: Untold) -> str:
     done = "took back changes in this workspace"
     if found.reverted:
         done = "took back some earlier changes in this workspace and kept later ones"
+    if found.applied:
+        done = "brought changes from another session into this workspace, or took some back"
     return (
         f"Note from takeback: since your last turn the user {done}"
         + (f"; files {files}." if files else ".")
