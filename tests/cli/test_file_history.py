@@ -153,7 +153,8 @@ def test_a_renamed_file_is_followed(story: Story) -> None:
 
 
 def test_what_has_no_lines_is_said(story: Story) -> None:
-    for path, status in (("binary", 2), ("src", 2), (".", 2), ("nowhere", 12)):
+    (story.workspace / "large").write_bytes(b"x\n" * (9 << 20))
+    for path, status in (("binary", 2), ("large", 2), ("src", 2), (".", 2), ("nowhere", 12)):
         answer = called(story.workspace, "blame", path)
         assert answer.status == status, str(answer)
         assert answer.stdout == ""

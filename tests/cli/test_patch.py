@@ -17,6 +17,7 @@ from takeback.errors import Refused
 from takeback.model.merge import ConflictChoices
 from takeback.model.operation import FILES
 from tests.support.called import called, done
+from tests.support.git import git
 
 TEXT = "".join(f"line {number}\n" for number in range(1, 21))
 
@@ -301,3 +302,18 @@ def test_a_dry_run_shows_the_plan_of_what_was_picked(story: Story) -> None:
     assert "Plan: rewind 1 file to" in said
     assert "write text  +2 -2" in said
     assert story.text.read_text() == story.after
+
+
+def test_what_git_ignores_is_named_and_stays(workspace: Path) -> None:
+    (workspace / ".gitignore").write_text("*.log\n")
+    (workspace / "a.log").write_text("1\n")
+    (workspace / "text").write_text("1\n")
+    git(workspace, "init", "-q")
+    with Takeback.open(workspace) as tb, tb.session(agent="mine", native="s1").turn("change"):
+        (workspace / "a.log").write_text("2\n")
+        (workspace / "text").write_text("2\n")
+    answer = called(workspace, "rewind", "turn:1", "-p", "--yes", typed="y\ny\n")
+    assert answer.status == 0, str(answer)
+    assert "a.log: git ignores it, so it stays" in answer.stderr
+    assert (workspace / "text").read_text() == "1\n"
+    assert (workspace / "a.log").read_text() == "2\n"

@@ -48,8 +48,10 @@ class Picking:
 
     def answers(self, plan: Plan) -> dict[bytes, Pick]:
         """Returns what was picked, by path; nothing if nothing was."""
+        offers = self._tb.offers(plan)
+        self._say(words.not_asked_lines(plan, offers))
         try:
-            for offer in self._tb.offers(plan):
+            for offer in offers:
                 self._offer(offer)
         except _Quit:
             pass

@@ -102,6 +102,8 @@ def blame(store: Store, ledger: Ledger, state: State, path: bytes) -> Blame:
     entry = trees.lookup(store, state.tree, path) if path else None
     if entry is None or not entry.is_file:
         raise _nothing_to_blame(state, path, entry)
+    if store.packs.size_of(entry.oid) > LARGEST_SHOWN:
+        raise UsageError(f"{to_text(path)} is too large for its lines to be compared")
     text = store.blob(entry.oid, LARGEST_SHOWN)
     if is_binary(text):
         raise UsageError(f"{to_text(path)} is a binary file and has no lines")
@@ -138,7 +140,11 @@ def _nothing_to_blame(
     if entry is not None or not path:
         what = "a link" if entry is not None and entry.is_link else "a directory"
         return UsageError(f"{name} is {what} and has no lines", hint="name a file")
-    where = "not there now" if state.checkpoint is None else f"not in {state.checkpoint.id}"
+    where = (
+        "not there now, or not kept"
+        if state.checkpoint is None
+        else f"not in {state.checkpoint.id}"
+    )
     return NoSuchCheckpoint(
         f"{name} is {where}",
         hint=("where it was changed: ", Command("log", "--", name), "; then blame it there"),
@@ -146,11 +152,14 @@ def _nothing_to_blame(
 
 
 def _lookup(store: Store, tree: str | bytes | None, path: bytes) -> Entry | None:
+    """Returns the file at a path; None if there is none whose lines can be compared."""
     if tree is None:
         return None
     root = bytes.fromhex(tree) if isinstance(tree, str) else tree
     found = trees.lookup(store, root, path)
-    return found if found is not None and found.is_file else None
+    if found is None or not found.is_file:
+        return None
+    return found if store.packs.size_of(found.oid) <= LARGEST_SHOWN else None
 
 
 class _Version(Value):

@@ -8,10 +8,11 @@ from takeback.words.text import count, shown_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from takeback.model.change import Change
     from takeback.model.picking import ShownHunk, TextChange
+    from takeback.model.plan import Plan
     from takeback.ops.picking import Offer
     from takeback.words.paint import Paint
 
@@ -55,6 +56,15 @@ def offer_lines(offer: Offer, text: TextChange | None, paint: Paint) -> Iterator
             yield f"... and {count(len(lines) - _LINES, 'line')} more"
     if offer.below:
         yield f"with {count(offer.below, 'path')} below it"
+
+
+def not_asked_lines(plan: Plan, offers: Sequence[Offer]) -> Iterator[str]:
+    """Names the files that cannot be picked: those that no snapshot has."""
+    asked = {change.path for offer in offers for change in (offer.change, *offer.below)}
+    for change in (*plan.writes, *plan.deletes):
+        entry = change.new or change.old
+        if entry is not None and not entry.is_directory and change.path not in asked:
+            yield f"{shown_file(change.path)}: git ignores it, so it stays; name it without --patch"
 
 
 def file_line(change: Change, paint: Paint) -> str:
