@@ -359,7 +359,7 @@ def test_disputes_are_asked_by_the_host(server: StdioServer, workspace: Path) ->
             "lines": ["line 1", "  now  2", "  then 0"],
             "choices": [
                 {"choice": "ours", "words": "Leave it as it is now"},
-                {"choice": "theirs", "words": "Take it back all the same"},
+                {"choice": "theirs", "words": "Change it all the same"},
                 {"choice": "markers", "words": "Write both, between conflict markers"},
                 {"choice": "skip", "words": "Leave the whole file as it is"},
             ],
