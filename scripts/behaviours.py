@@ -151,6 +151,8 @@ BEHAVIOURS = (
         "several sessions: whose, the current one, times",
         ("ops/test_whose.py", "ops/test_times.py", "cli/test_sessions.py"),
     ),
+    Behaviour(90, "one turn only, and a person's edits kept", ("property/test_merged_goals.py",)),
+    Behaviour(91, "whose each line is, and which turn broke it", ("ops/test_bisect.py",)),
 )
 
 

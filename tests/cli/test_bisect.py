@@ -154,7 +154,14 @@ def test_killed_in_the_middle_and_resumed(
     assert not list(Path(os.environ["TAKEBACK_HOME"]).glob("bisect-*"))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGINT,
+        signal.SIGTERM,
+        pytest.param(signal.SIGHUP, marks=pytest.mark.long),
+    ],
+)
 def test_ctrl_c_or_a_closed_terminal_ends_the_command_and_keeps_what_was_found(
     story: Takeback, workspace: Path, tmp_path: Path, cli: Cli, number: int
 ) -> None:

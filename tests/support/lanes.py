@@ -21,6 +21,7 @@ import pytest
 
 SLOW = (
     "agents/",
+    "cli/test_bisect.py",
     "cli/test_commands.py",
     "cli/test_init.py",
     "cli/test_main.py",

@@ -60,7 +60,7 @@ class Inquiry(Value):
     timeout: float | None = None
 
 
-class Search(Value):
+class Narrowed(Value):
     """How far a search has got: the last good place, the first bad one, and which is to be run.
 
     Without ``next`` it is over; then nothing between the two could be judged.
@@ -81,7 +81,7 @@ def says_anything(status: int) -> bool:
     return 0 <= status < _BROKEN_OFF
 
 
-def search(places: Sequence[SnapshotId], said: Mapping[SnapshotId, Judged]) -> Search:
+def search(places: Sequence[SnapshotId], said: Mapping[SnapshotId, Judged]) -> Narrowed:
     """Returns where a search among places stands, of which the first is good and the last is bad.
 
     The same snapshot has the same answer, and is not run again. That the first is good is tried out
@@ -95,15 +95,15 @@ def search(places: Sequence[SnapshotId], said: Mapping[SnapshotId, Judged]) -> S
             break
         found = said.get(places[middle])
         if found is None:
-            return Search(good, bad, middle)
+            return Narrowed(good, bad, middle)
         good, bad = (middle, bad) if found.word == GOOD else (good, middle)
     for place, end, wrong in ((bad, len(places) - 1, GOOD), (good, 0, BAD)):
         found = said.get(places[place])
         if found is None:
-            return Search(good, bad, place)
+            return Narrowed(good, bad, place)
         if place == end and found.word == wrong:
             raise _the_other_way_round(wrong)
-    return Search(good, bad)
+    return Narrowed(good, bad)
 
 
 def _middle(

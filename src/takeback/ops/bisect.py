@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import IO
 
     from takeback.ledger.ledger import Ledger
-    from takeback.model.bisection import Inquiry, Search
+    from takeback.model.bisection import Inquiry, Narrowed
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import Order, SnapshotId
     from takeback.ops.context import Context
@@ -183,7 +183,7 @@ class Bisection:
         broken = tuple(self._places[found.good + 1 : found.bad + 1])
         return Bisected(self._places[found.good], broken, tuple(self._said.values()))
 
-    def _search(self, heard: Callable[[Run], None], output: IO[str] | None) -> Search:
+    def _search(self, heard: Callable[[Run], None], output: IO[str] | None) -> Narrowed:
         names = [place.snapshot for place in self._places]
         now = search(names, self._said)
         if now.next is None:
@@ -214,7 +214,7 @@ def _next(
     place: Place,
     judged: Judged,
     heard: Callable[[Run], None],
-) -> Search:
+) -> Narrowed:
     """Says what a run gave, then where the search stands."""
     try:
         now = search(names, said)

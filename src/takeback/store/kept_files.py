@@ -38,11 +38,12 @@ PLAIN = (
     "purge",
     "purged",
     "purged.new",
+    "bisect.lock",
 )
 """Names, numbers and hashes of takeback's own."""
 OF_THE_USER = ("config.toml",)
 """Never removed: if it quotes the secret, that is said."""
-SEARCHED = ("pending", "parcels", "journal", "log", "log.seen")
+SEARCHED = ("pending", "parcels", "journal", "log", "log.seen", "bisect.json", "verdicts.json")
 """Removed if it quotes the secret."""
 KNOWN = frozenset((*OBJECTS, *DERIVED, *PLAIN, *OF_THE_USER, *SEARCHED))
 
