@@ -82,6 +82,7 @@ FIRST   now  by hand  manual  start  no changes
         "expired": None,
         "state": None,
         "outside": [{"path": "a"}, {"path": "b"}, {"path": "c"}],
+        "tests": None,
     }
     assert newest["time"].endswith("Z")
     assert (oldest["id"], oldest["label"]) == (story.first, "start")

@@ -296,7 +296,7 @@ def test_the_question_comes_with_everything_on_one_screen(cli: Cli, home: Path) 
     first, _, then = seen.screen.partition("[y/N] d\n")
     assert len(first.splitlines()) <= 10, first
     assert f"  Codex: {home}/.codex/hooks.json: a new file of 31 lines" in first.splitlines()
-    assert f"  pi: {home}/.pi/agent/extensions/takeback: 4 new files of " in first
+    assert f"  pi: {home}/.pi/agent/extensions/takeback: 5 new files of " in first
     assert "UserPromptSubmit" not in first
     assert "UserPromptSubmit" in then
     assert then.endswith("[y/N] n\nNothing was changed.\n")
