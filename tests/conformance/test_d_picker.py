@@ -145,6 +145,7 @@ def test_53_the_choices_and_why_not() -> None:
             "c The conversation only",
             "f The files only",
             "t Only the ticked files (not possible: no file is ticked)",
+            "v Revert this turn only, keep what came later",
             "n Fork: a new session with this conversation",
             "w Fork, and the files here go back too",
             "d Fork into a new directory, with its files",
@@ -153,7 +154,7 @@ def test_53_the_choices_and_why_not() -> None:
             "q Cancel",
         ):
             assert offered in text
-        for missing in ("Summarise", "revert", "hunk"):  # what no host or operation can do
+        for missing in ("Summarise", "hunk"):  # what no host or operation can do
             assert missing.lower() not in text.lower()
         await pilot.press("u")  # not possible: it says so and stays
         await pilot.pause()

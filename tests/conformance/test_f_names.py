@@ -69,7 +69,7 @@ def test_any_text_is_a_session_and_an_agents_name(
         if session and not as_agent:
             [line] = cli.ok("--json", "log", f"--session={session}").json_lines
             assert (line["session"], line["prompt"]) == (name, f"go {number}")
-            shown = cli.ok("--json", "show", "--", f"{session}/turn:1").json
+            shown = cli.ok("--json", "show", "turn:1", f"--session={session}").json
         else:
             shown = cli.ok("--json", "show", f"{name}/turn:1").json
         assert shown["prompt"] == f"go {number}"

@@ -37,6 +37,7 @@ FIRST = Move(
     target_sequence=7,
     directory="/elsewhere",
     of=OperationId("another"),
+    keeps=True,
     was=SnapshotId("c" * 40),
     touched=(
         Change(b"a", Entry(LINK, b"\1" * 20), Entry(DIRECTORY | 0o750, b"")),

@@ -46,7 +46,7 @@ def command(
     paths: tuple[str, ...],
     **waived: bool,
 ) -> int:
-    """Bring what one turn did from one branch of the session tree to another.
+    """Bring what one turn changed to another branch.
 
     The turn (other/turn:3, or one step of it) stays where it is; what it changed is merged into the
     files here, or with --to into those of a directory, such as one that `takeback fork --worktree`

@@ -78,7 +78,7 @@ def command(
     words: tuple[str, ...],
     **options: Unpack[Options],
 ) -> int:
-    """Find the turn that broke a command, between a GOOD checkpoint and a BAD one.
+    """Find the turn between two checkpoints that broke a command.
 
     Runs CMD on the files as they were after some of the turns in between, in a scratch directory
     and never in the workspace: `takeback bisect turn:3 @ -- make test`. CMD ends with 0 where all

@@ -23,7 +23,7 @@ from takeback.words.rows import session_names
 )
 @session_option
 def command(call: Call, path: str, checkpoint: str | None, session: str | None) -> int:
-    """Say of each line of a file which turn wrote it, or that you did.
+    """Say which turn wrote each line of a file.
 
     The file is that of now, or of a checkpoint. A line that a rewind brought back belongs to the
     turn that wrote it first; a renamed file is followed to its earlier names.

@@ -16,7 +16,7 @@ from takeback.words import branches as words
 @click.argument("second", metavar="B", type=name_text, shell_complete=completed_by("checkpoints"))
 @session_option
 def command(call: Call, first: str, second: str, session: str | None) -> int:
-    """Show two branches side by side: what each changed since they parted.
+    """Show side by side what two branches changed.
 
     A and B are sessions, checkpoints, directories that `takeback fork --worktree` made, or . for
     the files as they are now. `takeback diff A B` shows the lines, `takeback apply` brings a turn
