@@ -9,6 +9,7 @@ import pytest
 
 from takeback.app.actions import Action, actions, destination_of, proposal_of
 from takeback.app.engine import Engine
+from takeback.app.ticks import Ticked
 from takeback.ops.timeline import TimelineEntry
 from takeback.tui.keys import ACTIONS
 from takeback.words.actions import obstacle, title
@@ -29,7 +30,7 @@ def offered(
     place = destination_of(entry)
     if at_end:
         place = place.turned()
-    found = actions(tb.choices(place.checkpoint), entry, place, ticked)
+    found = actions(tb.choices(place.checkpoint), entry, place, Ticked(frozenset(ticked)))
     return {action.name: action for action in found}
 
 

@@ -275,7 +275,7 @@ def test_what_changed_after_the_questions_is_not_overwritten(story: Story) -> No
         assert going.choosing is not None
         chosen = going.choosing(ConflictChoices(picked=offer.whole()))
         story.text.write_text("typed meanwhile\n")
-        with pytest.raises(Refused, match="text changed since you were asked about it"):
+        with pytest.raises(Refused, match="you chose from another text: it changed since"):
             chosen.carry_out(tb)
     assert story.text.read_text() == "typed meanwhile\n"
 

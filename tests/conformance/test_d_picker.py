@@ -154,7 +154,7 @@ def test_53_the_choices_and_why_not() -> None:
             "q Cancel",
         ):
             assert offered in text
-        for missing in ("Summarise", "hunk"):  # what no host or operation can do
+        for missing in ("Summarise",):  # what no host or operation can do
             assert missing.lower() not in text.lower()
         await pilot.press("u")  # not possible: it says so and stays
         await pilot.pause()
@@ -198,7 +198,7 @@ def test_54_a_diff_before_anything_is_done(workspace: Path) -> None:
         await until(pilot, lambda: "- and ship" in _seen(app, DiffPane))
         detail = main(app).detail
         assert detail is not None
-        assert detail.ticked == {b"shop/login.py"}
+        assert detail.ticked.files == {b"shop/login.py"}
 
     play(open_app(workspace, clock), story, size=(160, 48))
     after = tree_state(workspace, identity=True), git_state(workspace, identity=True)

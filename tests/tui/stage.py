@@ -17,6 +17,7 @@ from textual.widgets import Static
 
 from takeback.app.engine import Engine
 from takeback.app.polled_reporter import PolledReporter
+from takeback.app.ticks import Ticked
 from takeback.app.workspace_thread import WorkspaceThread
 from takeback.model.session import Resume
 from takeback.ops.timeline import TimelineEntry
@@ -74,7 +75,7 @@ class Stage(App[None]):
     async def travel(self, number: int = 0, *ticked: bytes) -> None:
         """Presses Enter at an entry, the newest if none is named."""
         entry = (await self.entries())[number]
-        self.begin(self.flow.travel(entry, frozenset(ticked)))
+        self.begin(self.flow.travel(entry, Ticked(frozenset(ticked))))
 
     async def step(self, kind: Any) -> None:
         self.begin(self.flow.step(kind))

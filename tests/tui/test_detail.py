@@ -110,19 +110,19 @@ def test_space_ticks_and_the_heading_counts(workspace: Path) -> None:
 
     async def play(stage: Stage, pilot: Pilot[None]) -> None:
         await pilot.press("space", "down", "down", "space")
-        assert stage.detail.ticked == {b"logo.png", b"run.sh"}
+        assert stage.detail.ticked.files == {b"logo.png", b"run.sh"}
         assert stage.files[0] == "5 files, +8 -4, 2 ticked"
         assert stage.files[1].startswith(" [x] ~ logo.png")
         await pilot.press("space")
-        assert stage.detail.ticked == {b"logo.png"}
+        assert stage.detail.ticked.files == {b"logo.png"}
         await pilot.press("v")
         await settled(pilot)
-        assert stage.detail.ticked == {b"logo.png"}
+        assert stage.detail.ticked.files == {b"logo.png"}
         stage.detail.show(other)  # the same checkpoint, of which more is known now
         await settled(pilot)
-        assert stage.detail.ticked == {b"logo.png"}
+        assert stage.detail.ticked.files == {b"logo.png"}
         stage.detail.show(None)
-        assert stage.detail.ticked == frozenset()
+        assert stage.detail.ticked.files == frozenset()
 
     shows(workspace, entry, play)
 
@@ -439,7 +439,7 @@ def test_a_turn_that_changed_nothing(workspace: Path) -> None:
     async def play(stage: Stage, pilot: Pilot[None]) -> None:
         assert stage.files[1] == "It changed nothing."
         await pilot.press("space", "up", "down", "pageup", "pagedown", "home", "end", "s", "c", "c")
-        assert stage.detail.ticked == frozenset()
+        assert stage.detail.ticked.files == frozenset()
 
     shows(workspace, entry, play)
 
@@ -460,7 +460,7 @@ def test_what_is_left_alone_is_in_the_list_with_the_reason(workspace: Path) -> N
         assert has(stage.files, "     = secret left alone")
         await pilot.press("down", "space")
         await settled(pilot)
-        assert stage.detail.ticked == frozenset()
+        assert stage.detail.ticked.files == frozenset()
         assert stage.diff[:2] == [
             "secret",
             "left alone: ignored by git; restored only if asked",
@@ -559,11 +559,11 @@ def test_a_click_goes_to_a_file_and_ticks_it(workspace: Path) -> None:
     async def play(stage: Stage, pilot: Pilot[None]) -> None:
         await pilot.click("#files", offset=(2, 3))
         await settled(pilot)
-        assert stage.detail.ticked == {b"run.sh"}
+        assert stage.detail.ticked.files == {b"run.sh"}
         await pilot.click("#files", offset=(12, 4))
         await settled(pilot)
         assert stage.diff[0] == "src/login.py"
-        assert stage.detail.ticked == {b"run.sh"}
+        assert stage.detail.ticked.files == {b"run.sh"}
         await pilot.click("#views")
         assert stage.detail.view == "going"
 

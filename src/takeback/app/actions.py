@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Final, Literal
 
     from takeback.app.proposal import Proposal
+    from takeback.app.ticks import Ticked
     from takeback.model.operation import StepKind
     from takeback.ops.choices import Choices
     from takeback.ops.timeline import TimelineEntry
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
         "no_conversation",
         "no_files",
         "no_tick",
+        "other_end",
         "no_turn",
         "no_end",
         "nothing_to_undo",
@@ -58,6 +60,7 @@ CANCEL: Final = "cancel"
 NO_CONVERSATION: Final = "no_conversation"
 NO_FILES: Final = "no_files"
 NO_TICK: Final = "no_tick"
+OTHER_END: Final = "other_end"
 NO_TURN: Final = "no_turn"
 NO_END: Final = "no_end"
 NOTHING_TO_UNDO: Final = "nothing_to_undo"
@@ -75,7 +78,8 @@ class Action(Value):
     """One thing that a person may want at an entry.
 
     ``obstacle`` is why it is not possible, ``detail`` what is known about that, in words. ``of`` is
-    the operation that an undo or redo is about, ``ticked`` how many files are ticked.
+    the operation that an undo or redo is about, ``ticked`` how many files are ticked as a whole,
+    and ``hunks`` how many hunks of others.
     """
 
     name: ActionName
@@ -83,6 +87,7 @@ class Action(Value):
     detail: str = ""
     of: Move | None = None
     ticked: int = 0
+    hunks: int = 0
 
     @property
     def is_possible(self) -> bool:
@@ -114,13 +119,12 @@ def actions(
     found: Choices,
     entry: TimelineEntry,
     destination: EntryDestination,
-    ticked: Collection[bytes] | None,
+    ticked: Ticked | None,
 ) -> tuple[Action, ...]:
     """Returns every action at a destination; ``ticked`` is None if nothing can be ticked."""
     made = [_talk(BOTH, found), _talk(CONVERSATION, found), _files(FILES, found)]
     if ticked is not None:
-        action = _files(TICKED, found).replace(ticked=len(ticked))
-        made.append(action if ticked else action.replace(obstacle=NO_TICK))
+        made.append(_only_ticked(found, ticked, destination))
     made.append(_revert(found.turn))
     if entry.turn is not None:
         way: Obstacle | None = NO_END if destination.other is None else None
@@ -149,6 +153,15 @@ _WITH_FILES = (BOTH, FILES, TICKED, FORK_FILES, FORK_DIRECTORY)
 def _files(name: ActionName, found: Choices) -> Action:
     """Returns an action that needs the files of the checkpoint."""
     return Action(name, None if found.checkpoint.expired is None else NO_FILES)
+
+
+def _only_ticked(found: Choices, ticked: Ticked, destination: EntryDestination) -> Action:
+    """Returns the action for what is ticked; hunks are those of going to the entry itself."""
+    counts = {"ticked": len(ticked.files), "hunks": ticked.hunk_count}
+    action = _files(TICKED, found).replace(**counts)
+    if not ticked.paths:
+        return action.replace(obstacle=NO_TICK)
+    return action.replace(obstacle=OTHER_END) if ticked.hunks and destination.at_end else action
 
 
 def _revert(turn: NamedTurn | None) -> Action:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from takeback.cli.editor import edited
 from takeback.cli.terminal import ask
 from takeback.errors import UsageError
-from takeback.model.picking import Pick
-from takeback.model.snapshot import Entry
 from takeback.visible import shown
 from takeback.words import picking as words
 
@@ -16,8 +14,9 @@ if TYPE_CHECKING:
 
     from takeback.app.engine import Engine
     from takeback.model.change import Change
-    from takeback.model.picking import OtherLines, ShownHunk, TextChange
+    from takeback.model.picking import OtherLines, Pick, ShownHunk, TextChange
     from takeback.model.plan import Plan
+    from takeback.model.snapshot import Entry
     from takeback.ops.picking import Offer
     from takeback.words.paint import Paint
 
@@ -78,10 +77,7 @@ class Picking:
         except _Quit:
             stopped = True
         if taken or mode != old.mode:
-            found = text.picked(taken)
-            whole = found == b"".join(text.new)
-            entry = Entry(mode, new.oid if whole else old.oid)
-            self._picked[change.path] = Pick(old, entry, None if whole or not taken else found)
+            self._picked[change.path] = text.pick(change, mode, taken)
         if stopped:
             raise _Quit
 

@@ -20,6 +20,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from takeback.model.change import Change
+
 CONTEXT = 3
 """How many lines are shown around a hunk, as in git."""
 _NO_NEWLINE = b"\\ No newline at end of file\n"
@@ -102,6 +104,16 @@ class TextChange(Value):
         return OtherLines(
             shown.start, shown.end, tuple(line for sign, line in body if sign != b"-")
         )
+
+    def pick(self, change: Change, mode: int, taken: Sequence[OtherLines]) -> Pick:
+        """Returns what taking some lines of a changed text, and permission bits, means."""
+        old, new = change.old, change.new
+        assert old is not None, "what comes is picked as a whole"
+        assert new is not None, "what goes is picked as a whole"
+        found = self.picked(taken)
+        whole = found == b"".join(self.new)
+        entry = Entry(mode, new.oid if whole else old.oid)
+        return Pick(old, entry, None if whole or not taken else found)
 
     def picked(self, taken: Iterable[OtherLines]) -> bytes:
         """Returns the text with some lines replaced; what is replaced may not overlap."""

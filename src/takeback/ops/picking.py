@@ -115,8 +115,8 @@ def only(captured: Captured, request: Request, picked: Picked) -> Request:
     for path, pick in sorted(picked.items()):
         if now[path] != pick.seen:
             raise Refused(
-                f"{to_text(path)} changed since you were asked about it",
-                hint="run the command again",
+                f"you chose from another {to_text(path)}: it changed since",
+                hint="look at what would change now, and choose again",
             )
         entry = pick.entry
         if entry is not None and pick.text is not None:

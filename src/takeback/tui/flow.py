@@ -17,6 +17,7 @@ from takeback.app import actions
 from takeback.app import proposal as proposals
 from takeback.app.actions import destination_of
 from takeback.app.disputes import Disputes
+from takeback.app.ticks import only_ticked
 from takeback.errors import UsageError
 from takeback.model.operation import FILES
 from takeback.model.policy import NO_OVERRIDES
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from takeback.app.actions import ActionName, Doing
     from takeback.app.engine import Engine
     from takeback.app.proposal import Proposal
+    from takeback.app.ticks import Ticked
     from takeback.app.workspace_thread import WorkspaceThread
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.merge import ConflictChoices
@@ -62,7 +64,7 @@ class Flow:
         self._progress = Progress(app, workspace)
         self._recovery = Recovery(app, workspace)
 
-    async def travel(self, entry: TimelineEntry, ticked: frozenset[bytes]) -> Outcome | None:
+    async def travel(self, entry: TimelineEntry, ticked: Ticked) -> Outcome | None:
         """Asks what to do at an entry and does it; returns the last outcome, if there is one."""
         return await self._recovery.guarded(self._travel(entry, ticked))
 
@@ -80,7 +82,7 @@ class Flow:
 
     # -- the stages
 
-    async def _travel(self, entry: TimelineEntry, ticked: frozenset[bytes]) -> Outcome | None:
+    async def _travel(self, entry: TimelineEntry, ticked: Ticked) -> Outcome | None:
         if not await self._recovery.is_whole():
             return None
         destination = destination_of(entry)
@@ -114,9 +116,7 @@ class Flow:
     async def _choices(self, checkpoint: str) -> Choices:
         return await self._progress.during(words.LOOKING, lambda tb: tb.choices(checkpoint))
 
-    async def _proposal(
-        self, name: Doing, found: Choices, ticked: frozenset[bytes]
-    ) -> Proposal | None:
+    async def _proposal(self, name: Doing, found: Choices, ticked: Ticked) -> Proposal | None:
         """Returns what is to be done; None if the person stepped back from a directory's name."""
         directory = None
         if name == actions.FORK_DIRECTORY:
@@ -127,7 +127,12 @@ class Flow:
             )
             if directory is None:
                 return None
-        return actions.proposal_of(name, found, ticked=ticked, directory=directory)
+        made = actions.proposal_of(name, found, ticked=ticked.paths, directory=directory)
+        if name != actions.TICKED or not ticked.hunks:
+            return made
+        return await self._progress.during(
+            words.PLANNING, lambda tb: only_ticked(tb, made, ticked.hunks)
+        )
 
     async def _label(self, checkpoint: str) -> bool:
         """Gives a checkpoint a label; False if the person stepped back."""

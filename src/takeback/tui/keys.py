@@ -28,6 +28,12 @@ class Key(NamedTuple):
 _ACTIONS = Key("enter", "actions", "open", "Enter, double click", "what can be done at this place")
 _VIEW = Key("v", "view", "detail('view')", "v", "what it changed, or what going there would")
 _HELP = Key("?", "help", "help", "?", "this page")
+_SIDE_BY_SIDE = Key(
+    "s", "side by side", "detail('side_by_side')", "s", "the diff side by side, or unified"
+)
+_LARGER = Key("z", "larger", "detail('larger')", "z", "the detail on the whole screen, and back")
+_NEXT = Key("tab", "next", "app.focus_next", "Tab", "on to the diff, then to the timeline")
+_BACK = Key("esc", "timeline", "step_back", "Esc", "one stage back; it never changes anything")
 
 TIMELINE = (
     Key("↑↓", "move", "", "Up, Down, k, j", "move; after the last row comes the first"),
@@ -48,13 +54,24 @@ DETAIL = (
     Key("↑↓", "file", "", "Up, Down", "another file"),
     Key("space", "tick", "", "Space", "tick a file, to rewind the ticked files only"),
     _VIEW,
-    Key("s", "side by side", "detail('side_by_side')", "s", "the diff side by side, or unified"),
+    _SIDE_BY_SIDE,
     Key("c", "not held", "detail('coverage')", "c", "what the checkpoint does not hold, and why"),
-    Key("z", "larger", "detail('larger')", "z", "the detail on the whole screen, and back"),
+    _LARGER,
     _ACTIONS,
-    Key("tab", "next", "app.focus_next", "Tab", "on to the diff, then to the timeline"),
+    _NEXT,
     _HELP,
-    Key("esc", "timeline", "step_back", "Esc", "one stage back; it never changes anything"),
+    _BACK,
+)
+DIFF = (
+    Key("n p", "hunk", "", "n, p", "the next hunk of the diff, the one before"),
+    Key("space", "tick", "", "Space", "tick a hunk of what going there would change"),
+    _VIEW,
+    _SIDE_BY_SIDE,
+    _LARGER,
+    _ACTIONS,
+    _NEXT,
+    _HELP,
+    _BACK,
 )
 SEARCH = (
     Key("type", "search", "", "letters", "prompts and paths are searched at once"),
@@ -73,6 +90,7 @@ PAGES = (
     ("Timeline", (TIMELINE[0], *JUMPS, *TIMELINE[1:])),
     ("Search", SEARCH),
     ("Detail", tuple(key for key in DETAIL if key not in TIMELINE)),
+    ("Diff", tuple(key for key in DIFF if key not in (*TIMELINE, *DETAIL))),
 )
 """The help, under its headings."""
 

@@ -8,6 +8,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.screen import Screen
 
+from takeback.app.ticks import NOTHING_TICKED
 from takeback.tui import keys
 from takeback.tui.bars import KeyBar, TitleBar
 from takeback.tui.timeline.pane import TimelinePane
@@ -147,7 +148,7 @@ class MainScreen(Screen[None]):
         if isinstance(event.widget, SearchLine):
             bar.show(keys.SEARCH)
         elif detail is not None and detail in event.widget.ancestors_with_self:
-            bar.show(keys.DETAIL)
+            bar.show(keys.DIFF if event.widget.id == "diff" else keys.DETAIL)
         else:
             bar.show(keys.TIMELINE)
 
@@ -219,8 +220,10 @@ class MainScreen(Screen[None]):
     async def _travel(self) -> None:
         entry = await self.timeline.entry()
         if entry is not None:
-            ticked = self.detail.ticked if self.detail is not None else frozenset()
-            await self._flow().travel(entry, ticked)
+            ticked = NOTHING_TICKED if self.detail is None else self.detail.ticked
+            done = await self._flow().travel(entry, ticked)
+            if done is not None and self.detail is not None:
+                self.detail.untick_hunks()
 
     def action_label(self) -> None:
         self._run_flow(self._label)

@@ -32,6 +32,7 @@ _OBSTACLES: dict[Obstacle, str] = {
     "no_conversation": "there is no conversation",
     "no_files": "its files have expired",
     "no_tick": "no file is ticked",
+    "other_end": "the hunks are ticked for going to before the turn",
     "no_turn": "it is in no turn of an agent",
     "no_end": "the turn has no end yet",
     "nothing_to_undo": "nothing to undo",
@@ -45,6 +46,9 @@ def title(action: Action) -> str:
         of = action.of
         where = shown(of.where)
         return f"{action.name.capitalize()} the last {of.kind}, {way(of.kind)} {where}"
+    if action.hunks:
+        files = [count(action.ticked, "file")] if action.ticked else []
+        return f"Only what is ticked: {', '.join((*files, count(action.hunks, 'hunk')))}"
     if action.ticked:
         return f"Only the {count(action.ticked, 'ticked file')}"
     return _TITLES[action.name]

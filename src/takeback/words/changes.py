@@ -11,7 +11,7 @@ from takeback.words.text import count, shown_path, size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from takeback.errors import TakebackError
     from takeback.model.comparison import FileDiff, Preview, Side
@@ -23,6 +23,7 @@ LEFT_ALONE_SIGN = "="
 OWN_EDIT = "your own edit"
 ANOTHER_SESSION = "another session"
 LOOKING = "looking…"
+TICK_ELSEWHERE = "Hunks can be ticked where you see what going there would change now: v"
 NOTHING_WOULD_CHANGE = "Nothing would change."
 NO_LINE_END = "no newline at the end of the file"
 _ADDED_CELL, _DELETED_CELL = "▇", "▁"
@@ -103,13 +104,16 @@ def bar(added: int | None, deleted: int | None, most: int, cells: int = 5) -> tu
     return _ADDED_CELL * first, _DELETED_CELL * (length - first)
 
 
-def files_title(files: int, added: int, deleted: int, ticked: int) -> str:
-    """Returns the heading of a list of files."""
+def files_title(files: int, lines: tuple[int, int], ticked: int, partly: int) -> str:
+    """Returns the heading of a list of files, with the lines that came and went."""
+    added, deleted = lines
     words = [count(files, "file")]
     if added or deleted:
         words.append(" ".join(line_counts(added, deleted)))
     if ticked:
         words.append(f"{ticked:,} ticked")
+    if partly:
+        words.append(f"{partly:,} partly")
     return ", ".join(words)
 
 
@@ -228,6 +232,12 @@ def going_lines(preview: Preview) -> Iterator[str]:
         yield shown(warning)
     for refusal in plan.refused:
         yield f"It asks first: {shown(refusal.message)}"
+
+
+def unticked(paths: Sequence[bytes]) -> str:
+    """Says that hunks are no longer ticked, as they are others now."""
+    which = shown_path(paths[0]) if len(paths) == 1 else count(paths, "file")
+    return f"{which} changed meanwhile; tick its hunks again"
 
 
 def left_alone(reason: str) -> str:

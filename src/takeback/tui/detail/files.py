@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from takeback.model.comparison import Preview
     from takeback.ops.timeline import TimelineEntry
+    from takeback.tui.detail.ticks import Ticks
 
 _BAR = 5
 _LEAST_WHO = 16
@@ -72,6 +73,9 @@ class FileList(Lines):
             super().__init__()
             self.by_hand = by_hand
 
+    class Ticked(Message):
+        """A box was ticked or unticked."""
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", show=False),
         Binding("down,j", "move(1)", show=False),
@@ -101,15 +105,16 @@ class FileList(Lines):
     FileList:ansi:focus > .files--cursor { color: ansi_default; text-style: bold reverse; }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:
+    def __init__(self, ticks: Ticks, *, id: str | None = None) -> None:
         super().__init__(id=id)
+        self._ticks = ticks
         self._rows: Sequence[FileRow] = ()
         self._instead = ""
         self._cursor = 0
+        self._last: bytes | None = None
         self._most = 0
         self._counts = (0, 0)
         self._longest = (0, 0)
-        self.ticked: set[bytes] = set()
 
     @property
     def here(self) -> FileRow | None:
@@ -119,6 +124,7 @@ class FileList(Lines):
     def show(self, rows: Sequence[FileRow], instead: str = "") -> None:
         """Shows files, or words if there are none; the cursor stays on its file if it can."""
         before = self.here
+        self._last = self._last if before is None else before.path
         self._rows, self._instead = rows, instead
         self._most = max(((r.added or 0) + (r.deleted or 0) for r in rows), default=0)
         counts = [words.line_counts(r.added, r.deleted) for r in rows]
@@ -130,15 +136,15 @@ class FileList(Lines):
             max((cell_len(shown_file(r.path)) for r in rows), default=0),
             max((len(r.who) for r in rows), default=0),
         )
-        path = None if before is None else before.path
-        self._cursor = next((at for at, row in enumerate(rows) if row.path == path), 0)
+        self._cursor = next((at for at, row in enumerate(rows) if row.path == self._last), 0)
         self.relay()
         self._heading()
         self._follow()
 
-    def clear_ticks(self) -> None:
-        self.ticked = set()
+    def show_ticks(self) -> None:
+        """Draws the boxes again, which may have changed."""
         self._heading()
+        self.refresh()
 
     def _heading(self) -> None:
         if not self._rows:
@@ -147,7 +153,8 @@ class FileList(Lines):
         added = sum(row.added or 0 for row in self._rows)
         deleted = sum(row.deleted or 0 for row in self._rows)
         files = sum(1 for row in self._rows if row.reason is None)
-        self.title(words.files_title(files, added, deleted, len(self.ticked)))
+        ticked = self._ticks.value
+        self.title(words.files_title(files, (added, deleted), len(ticked.files), len(ticked.hunks)))
 
     def lay_out(self, width: int) -> Size:
         return Size(width, max(1, len(self._rows)))
@@ -159,7 +166,7 @@ class FileList(Lines):
             return Strip.blank(width)
         row, here = self._rows[y], y == self._cursor
         mark = ">" if here else " "
-        box = "   " if row.reason is not None else "[x]" if row.path in self.ticked else "[ ]"
+        box = "   " if row.reason is not None else self._ticks.box(row.path)
         sign = words.SIGNS.get(row.kind, words.LEFT_ALONE_SIGN)
         tail = self._tail(row, width)
         room = width - 8 - sum(cell_len(segment.text) for segment in tail)
@@ -236,9 +243,9 @@ class FileList(Lines):
         row = self.here
         if row is None or row.reason is not None:
             return
-        self.ticked ^= {row.path}
-        self._heading()
-        self.refresh()
+        self._ticks.turn_file(row.path)
+        self.show_ticks()
+        self.post_message(self.Ticked())
 
     def on_click(self, event: events.Click) -> None:
         """Moves to a file by mouse; a click on its box ticks it."""

@@ -22,12 +22,14 @@ _BETWEEN = "│"
 
 
 class SideBySide:
-    """The rows of a patch, each with its two halves."""
+    """The rows of a patch in two halves; ``heads`` are the rows that the heads of hunks take."""
 
     def __init__(self, patch: Patch) -> None:
-        self._rows: list[Pair | str] = []
+        self._rows: list[Pair | None] = []
+        self.heads: list[int] = []
         for hunk in patch.hunks:
-            self._rows += (hunk.head, *pairs(hunk))
+            self.heads.append(len(self._rows))
+            self._rows += (None, *pairs(hunk))
         self._digits, self.longest = inks.measured(patch)
 
     def __len__(self) -> int:
@@ -38,10 +40,9 @@ class SideBySide:
         return max(1, (width - len(_BETWEEN)) // 2 - self._digits - 3)
 
     def draw(self, y: int, x: int, width: int, ink: Ink) -> Strip:
-        """Returns one row; both halves move together."""
+        """Returns one row of lines; both halves move together."""
         row = self._rows[y]
-        if isinstance(row, str):
-            return fitted([Segment(row, ink("head"))], width, behind=ink("head"))
+        assert row is not None, "heads are drawn by the pane"
         room, half = self.room(width), (width - len(_BETWEEN)) // 2
         left = self._half(row[0], None if row[0] is None else row[0].old, x, room, ink)
         odd = width - len(_BETWEEN) - 2 * half

@@ -18,12 +18,14 @@ _TWO_NUMBERS = 60
 
 
 class Unified:
-    """The rows of a patch, one per line."""
+    """The rows of a patch, one per line; ``heads`` are the rows that the heads of hunks take."""
 
     def __init__(self, patch: Patch) -> None:
-        self._rows: list[Line | str] = []
+        self._rows: list[Line | None] = []
+        self.heads: list[int] = []
         for hunk in patch.hunks:
-            self._rows += (hunk.head, *hunk.lines)
+            self.heads.append(len(self._rows))
+            self._rows += (None, *hunk.lines)
         self._digits, self.longest = inks.measured(patch)
 
     def __len__(self) -> int:
@@ -38,10 +40,9 @@ class Unified:
         return numbers * (self._digits + 1) + 2
 
     def draw(self, y: int, x: int, width: int, ink: Ink) -> Strip:
-        """Returns one row; line numbers and signs stay where they are when the text moves."""
+        """Returns one line; its number and sign stay where they are when the text moves."""
         row = self._rows[y]
-        if isinstance(row, str):
-            return fitted([Segment(row, ink("head"))], width, behind=ink("head"))
+        assert row is not None, "heads are drawn by the pane"
         behind = inks.tint(row, ink)
         numbers = (row.old, row.new) if width >= _TWO_NUMBERS else (row.new or row.old,)
         gutter = "".join(f"{'' if n is None else n:>{self._digits}} " for n in numbers)

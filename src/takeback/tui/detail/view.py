@@ -24,6 +24,7 @@ from takeback.tui.detail.files import FileList, changed_rows, going_rows
 from takeback.tui.detail.heading import Heading
 from takeback.tui.detail.pane import DiffPane
 from takeback.tui.detail.reading import read_file
+from takeback.tui.detail.ticks import Ticks
 from takeback.words import changes as words
 from takeback.words.text import shown_file
 
@@ -38,10 +39,12 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
     from takeback.app.engine import Engine
+    from takeback.app.ticks import Ticked
     from takeback.app.workspace_thread import WorkspaceThread
     from takeback.model.comparison import Between, Preview
     from takeback.ops.timeline import Shown, TimelineEntry
     from takeback.tui.detail.files import FileRow
+    from takeback.tui.detail.ticks import Tickable
 
     T = TypeVar("T")
 
@@ -106,12 +109,14 @@ class DetailView(Widget):
         self._between: Between | None = None
         self._trouble: tuple[str, ...] = ()
         self._drawn: tuple[Between, FileRow] | None = None
+        self._ticks = Ticks()
+        self._tickable: Tickable | None = None
 
     def compose(self) -> ComposeResult:
         yield Heading(id="heading")
         yield Static(id="views", markup=False)
         with Container(id="body"):
-            yield FileList(id="files")
+            yield FileList(self._ticks, id="files")
             with ContentSwitcher(id="below", initial="diff"):
                 yield DiffPane(id="diff")
                 yield CoverageView(id="coverage")
@@ -128,9 +133,9 @@ class DetailView(Widget):
         return self.query_one("#diff", DiffPane)
 
     @property
-    def ticked(self) -> frozenset[bytes]:
-        """The paths that the person ticked, from the root of the workspace."""
-        return frozenset(self._files.ticked) if self.is_mounted else frozenset()
+    def ticked(self) -> Ticked:
+        """The files and hunks that the person ticked."""
+        return self._ticks.value
 
     @property
     def view(self) -> str:
@@ -170,8 +175,7 @@ class DetailView(Widget):
         if before is None or entry is None or before.checkpoint.id != entry.checkpoint.id:
             self._shown = None
             self._forget()
-            if self.is_mounted:
-                self._files.clear_ticks()
+            self._ticks.clear()
         if self.is_mounted:
             self._fill()
 
@@ -235,6 +239,9 @@ class DetailView(Widget):
         self._preview = await self._ask(entry, lambda tb: tb.preview(id))
         self._between = self._preview.between
         self._tell_place()
+        outdated = self._ticks.drop_outdated(self._preview.plan)
+        if outdated:
+            self.notify(words.unticked(outdated), markup=False)
         self._files.show(going_rows(self._preview), words.NOTHING_WOULD_CHANGE)
 
     async def _ask(self, entry: TimelineEntry | None, job: Callable[[Engine], T]) -> T:
@@ -288,17 +295,43 @@ class DetailView(Widget):
     async def _draw(self, between: Between, row: FileRow) -> None:
         """Shows the diff of one file, once the cursor rests on it."""
         await asyncio.sleep(_FILE_REST)
-        going = self._view == GOING
+        preview = self._preview if self._view == GOING else None
         try:
-            patch, said = await self._ask(
-                self._entry, lambda tb: read_file(tb, between, row, going=going)
-            )
+            read = await self._ask(self._entry, lambda tb: read_file(tb, between, row, preview))
         except (TakebackError, OSError) as error:
             self._stop_if_closed()
             self._diff.say(words.error_lines(error), trouble=True)
         else:
-            self._diff.show(patch, said)
+            text = self._tickable = read.tickable
+            boxes = None if text is None else partial(self._ticks.hunk_box, text)
+            self._diff.show(read, boxes)
         self._diff.title(shown_file(row.path))
+
+    # -- ticks
+
+    def on_file_list_ticked(self, event: FileList.Ticked) -> None:
+        event.stop()
+        self._diff.refresh()
+
+    def on_diff_pane_ticked(self, event: DiffPane.Ticked) -> None:
+        """Ticks a hunk; what has no hunks is ticked as a whole."""
+        event.stop()
+        if event.number is not None and self._tickable is not None:
+            self._ticks.turn_hunk(self._tickable, event.number)
+            self._show_ticks()
+        elif self._view == CHANGED and self._diff.has_hunks:
+            self.notify(words.TICK_ELSEWHERE, markup=False)
+        else:
+            self._files.action_tick()
+
+    def untick_hunks(self) -> None:
+        """Unticks the hunks: an operation was done, and there may be others now."""
+        self._ticks.clear_hunks()
+        self._show_ticks()
+
+    def _show_ticks(self) -> None:
+        self._files.show_ticks()
+        self._diff.refresh()
 
     # -- keys
 
