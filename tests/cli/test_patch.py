@@ -18,6 +18,8 @@ from takeback.model.merge import ConflictChoices
 from takeback.model.operation import FILES
 from tests.support.called import called, done
 from tests.support.git import git
+from tests.support.journey import write_files
+from tests.support.trees import tree_state
 
 TEXT = "".join(f"line {number}\n" for number in range(1, 21))
 
@@ -317,3 +319,35 @@ def test_what_git_ignores_is_named_and_stays(workspace: Path) -> None:
     assert "a.log: git ignores it, so it stays" in answer.stderr
     assert (workspace / "text").read_text() == "1\n"
     assert (workspace / "a.log").read_text() == "2\n"
+
+
+def test_directories_that_come_go_and_change_their_bits(workspace: Path) -> None:
+    """A directory became a file, a file a directory, a link too; one has other bits."""
+    write_files(workspace, {"d/y": b"y\n", "f": b"f\n", "bits/z": b"z\n"})
+    os.symlink("f", workspace / "l")
+    then = tree_state(workspace)
+    with Engine.open(workspace) as tb:
+        at = tb.checkpoint().checkpoint
+        for name in ("d/y", "f", "l"):
+            (workspace / name).unlink()
+        (workspace / "d").rmdir()
+        write_files(workspace, {"d": b"d\n", "f/1/2": b"2\n", "f/3": b"3\n", "l/4": b"4\n"})
+        os.chmod(workspace / "bits", 0o700)
+        now = tree_state(workspace)
+        asked = proposal.rewind(at, scope=FILES)
+        offers = tb.offers(asked.plan(tb))
+        assert [one.change.path for one in offers] == [b"bits", b"d", b"f", b"l"]
+        for wanted in (offers, offers[:2], offers[2:]):
+            picked = {path: pick for one in wanted for path, pick in one.whole().items()}
+            chosen = asked.choosing(asked.choices.replace(picked=picked))
+            chosen.carry_out(tb)
+            if wanted is offers:
+                assert tree_state(workspace) == then
+            else:
+                assert (workspace / "d").is_dir() == (wanted == offers[:2])
+                assert (workspace / "f").is_dir() == (wanted == offers[:2])
+            tb.undo()
+            assert tree_state(workspace) == now
+        write_files(workspace, {"f/1/new": b"by hand\n"})
+        with pytest.raises(Refused, match="you chose from another f/1: it changed since"):
+            chosen.plan(tb)

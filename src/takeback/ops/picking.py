@@ -54,7 +54,7 @@ def offers(store: Store, plan: Plan) -> Iterator[Offer]:
     changes = [
         one
         for one in sorted((*plan.writes, *plan.deletes), key=lambda one: one.path)
-        if one.path and one.path not in plan.saved and then[one.path] == one.new
+        if one.path and one.path not in plan.saved and _is_same(then[one.path], one.new)
     ]
     done: tuple[bytes, ...] = ()
     for at, one in enumerate(changes):
@@ -70,6 +70,13 @@ def offers(store: Store, plan: Plan) -> Iterator[Offer]:
                 yield Offer(one, below)
                 continue
         yield Offer(one)
+
+
+def _is_same(held: Entry | None, planned: Entry | None) -> bool:
+    """Tells whether a snapshot has what a plan says; plans do not know the ids of directories."""
+    if _is_directory(held) and _is_directory(planned):
+        return held is not None and planned is not None and held.mode == planned.mode
+    return held == planned
 
 
 def _is_directory(entry: Entry | None) -> bool:
@@ -113,7 +120,7 @@ def only(captured: Captured, request: Request, picked: Picked) -> Request:
     now, then = Held(store, captured.tree), Held(store, bytes.fromhex(request.goal.tree))
     changes: dict[bytes, Entry | None] = {}
     for path, pick in sorted(picked.items()):
-        if now[path] != pick.seen:
+        if not _is_as_seen(now, path, picked):
             raise Refused(
                 f"you chose from another {to_text(path)}: it changed since",
                 hint="look at what would change now, and choose again",
@@ -136,6 +143,15 @@ def only(captured: Captured, request: Request, picked: Picked) -> Request:
         keeping=PICKED,
         edits=(),
     )
+
+
+def _is_as_seen(now: Held, path: bytes, picked: Picked) -> bool:
+    """Tells whether a path is as the person saw it, and for a directory that goes, all in it."""
+    pick = picked[path]
+    if not _is_same(now[path], pick.seen):
+        return False
+    goes = _is_directory(pick.seen) and not _is_directory(pick.entry)
+    return not goes or all(path + b"/" + name in picked for name in now.below(path))
 
 
 def _made_above(
