@@ -112,6 +112,21 @@ def test_what_is_in_no_snapshot_is_not_left_out_silently(workspace: Path) -> Non
             only_ticked(tb, asked, choice.hunks)
 
 
+def test_the_question_about_another_sessions_file_is_not_gone_by_a_hunk(root: Path) -> None:
+    """Hunks were looked at; a whole file of another session is asked about, by itself."""
+    with Engine.open(root) as tb:
+        at = target(tb)
+        with tb.session(agent="other").turn("the same files"):
+            write_files(root, {"b.txt": b"theirs\n", "a.txt": b"theirs\n" + text(CHANGED)})
+        [change] = [one for one in tb.preview(at).plan.writes if one.path == b"a.txt"]
+        hunks = [TickedHunks(change, frozenset({0}))]
+        alone = proposal_of("ticked", tb.choices(at.id), ticked=[b"a.txt"])
+        assert only_ticked(tb, alone, hunks).plan(tb).is_possible
+        both = proposal_of("ticked", tb.choices(at.id), ticked=[b"a.txt", b"b.txt"])
+        with pytest.raises(Refused, match=r"together with b.txt, which another session changed"):
+            only_ticked(tb, both, hunks)
+
+
 def test_the_action_says_what_is_ticked(root: Path) -> None:
     with Engine.open(root) as tb:
         entry = tb.checkpoints()[0]

@@ -9,7 +9,7 @@ from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from takeback.app.engine import Engine
     from takeback.app.proposal import Proposal
@@ -46,10 +46,11 @@ class Ticked(Value):
 NOTHING_TICKED = Ticked()
 
 
-def only_ticked(tb: Engine, asked: Proposal, hunks: Iterable[TickedHunks]) -> Proposal:
+def only_ticked(tb: Engine, asked: Proposal, hunks: Sequence[TickedHunks]) -> Proposal:
     """Returns a rewind of some files as one that takes of some of them the ticked hunks alone.
 
-    Raises Refused if one of them is not what it was when its hunks were ticked.
+    Raises Refused if one of them is not what it was when its hunks were ticked, and for files that
+    cannot go together with hunks.
     """
     plan = asked.plan(tb)
     waiting = {one.change.path: one for one in hunks}
@@ -64,7 +65,7 @@ def only_ticked(tb: Engine, asked: Proposal, hunks: Iterable[TickedHunks]) -> Pr
             raise _changed(one)
     for one in waiting.values():
         raise _changed(one)
-    _check_all_offered(plan, picked)
+    _check_files(plan, picked, hunks)
     return asked.choosing(asked.choices.replace(picked=picked))
 
 
@@ -90,12 +91,24 @@ def _changed(ticked: TickedHunks) -> Refused:
     )
 
 
-def _check_all_offered(plan: Plan, picked: dict[bytes, Pick]) -> None:
-    """Raises Refused for a ticked file that would be left out: one that no snapshot has."""
+def _check_files(plan: Plan, picked: dict[bytes, Pick], hunks: Sequence[TickedHunks]) -> None:
+    """Raises Refused for a whole file that would be left out, or be taken without a question.
+
+    What no snapshot has cannot be picked. Hunks were looked at, so nothing is asked about them;
+    that another session changed a file is asked about where it is ticked alone.
+    """
     for change in (*plan.writes, *plan.deletes):
         entry = change.new or change.old
         if entry is not None and not entry.is_directory and change.path not in picked:
-            raise Refused(
-                f"single hunks cannot go together with {to_text(change.path)}, which git ignores",
-                hint="tick files only, or take it back by itself",
-            )
+            raise _not_together(change.path, "git ignores")
+    looked_at = {one.change.path for one in hunks}
+    for path in plan.others:
+        if path not in looked_at:
+            raise _not_together(path, "another session changed since")
+
+
+def _not_together(path: bytes, why: str) -> Refused:
+    return Refused(
+        f"single hunks cannot go together with {to_text(path)}, which {why}",
+        hint="tick files only, or take it back by itself",
+    )
