@@ -15,7 +15,7 @@ other session's model, and so could the name of a file, which is quoted and cut 
 from __future__ import annotations
 
 from takeback.errors import StoreDamaged
-from takeback.model.operation import APPLY, BOTH, REVERT, Move
+from takeback.model.operation import APPLY, REVERT, Move
 from takeback.model.path_text import to_text
 from takeback.model.turn import BRANCH, COMPACTION, PROMPT, ROUND, SHELL, STEER, TURN_END
 from takeback.model.value import Value
@@ -121,7 +121,7 @@ def untold(
     ``tip`` is the session's newest checkpoint, ``noted`` the last operation that it was told about,
     ``log`` the operations, newest first, if the caller has read them already.
     """
-    since = _since(store, tip, operations_back(store) if log is None else log, noted)
+    since = _since(operations_back(store) if log is None else log, noted)
     if not since:
         return None
     whole = len(since) <= _MOST_OPERATIONS
@@ -138,39 +138,20 @@ def untold(
     return _folded(store, since, known, looked or Looked(store), whole=whole)
 
 
-def _since(store: Store, tip: bytes, log: Iterable[Operation], noted: str | None) -> list[Move]:
+def _since(log: Iterable[Operation], noted: str | None) -> list[Move]:
     """Returns the operations that changed files and were not reported, oldest first.
 
-    One more than are read, if there are that many. A rewind that cut the session and brought all
-    files to the same place undid whatever had been done to them since that place.
-
-        noted ── a ── the place ── b ── c ── rewind ── d          a and d are told
+    One more than are read, if there are that many.
     """
     found: list[Move] = []
-    place = None
     for operation in log:
         if operation.id == noted or len(found) > _MOST_OPERATIONS:
             break
         if not isinstance(operation, Move) or not operation.moves_files:
             continue
-        if place is None and _fits(operation) and operation.child == _session(store, tip):
-            place = operation.target_sequence
-        if place is not None and operation.sequence > place:
-            continue
         if operation.written + operation.deleted:
             found.append(operation)
     return found[::-1]
-
-
-def _fits(operation: Move) -> bool:
-    """Tells whether an operation left conversation and files at the same place."""
-    partly = operation.paths or operation.left_alone or operation.keeps
-    return operation.child is not None and operation.scope == BOTH and not partly
-
-
-def _session(store: Store, tip: bytes) -> str | None:
-    newest = next(checkpoints_back(store, tip), None)
-    return None if newest is None else newest.session
 
 
 def _places(store: Store, tip: bytes, first: Move) -> tuple[Checkpoint | None, Checkpoint | None]:
