@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from takeback.model.ids import CheckpointId, SessionId
     from takeback.model.timeline import TurnKind, TurnState
 
+_LOOKED_BACK = 20
+"""More events of a session than wait at once."""
 _NOT_EVENTS = (MANUAL, UNDO, moments.FORK)
 _STATES: dict[moments.Phase, TurnState] = {
     moments.RUNNING: RUNNING,
@@ -89,11 +91,23 @@ class Fold:
         self._index(checkpoint, found.changes)
         turn = self._move(checkpoint, before.newest if before is not None else None)
         if turn is not None and named:
-            since = before.newest if before is not None else None
+            since = self._heard_in_time(before.newest) if before is not None else None
             for path, tool in named.items():
                 mine = OwnedChange(path, MODIFIED, None, None, tool, checkpoint.session, turn.id)
                 lost = questions.claim(self._ledger, mine, since=since)
                 self.touched.update(dict.fromkeys(lost))
+
+    def _heard_in_time(self, newest: CheckpointId) -> CheckpointId | None:
+        """Returns the newest checkpoint of a session that did not come late.
+
+        A prompt that had to wait is recorded after what its turn has done meanwhile.
+        """
+        last = self._ledger.by_id(newest)
+        if last is None or not last.late:
+            return newest
+        earlier = self._ledger.checkpoints(session=last.session, limit=_LOOKED_BACK)
+        in_time = (one for one in earlier if one.sequence < last.sequence and not one.late)
+        return next((one.id for one in in_time), None)
 
     def _reopen(self, checkpoint: Checkpoint) -> None:
         """Reopens a turn that was closed as over, if its agent continues it."""
