@@ -139,6 +139,37 @@ def test_undo_brings_back_ignored_files_that_the_rewind_replaced(
     assert tree_state(workspace) == after | later
 
 
+def test_redo_removes_a_named_ignored_file_that_was_edited_since_the_undo(
+    workspace: Path, go: Traveller
+) -> None:
+    target = checkpoint(go.context)
+    (workspace / ".gitignore").write_text("*.env\n")
+    (workspace / "x.env").write_text("1")
+    go.rewind(target, Scope((b"x.env",)))
+    assert not (workspace / "x.env").exists()
+    go.undo()
+    (workspace / "x.env").write_text("edited since")
+    done = go.redo()
+    assert done.left_alone == ()
+    assert not (workspace / "x.env").exists()
+    go.undo()
+    assert (workspace / "x.env").read_text() == "edited since"
+
+
+def test_an_ignored_file_that_nobody_named_stays_if_it_was_edited_since_the_rewind(
+    workspace: Path, go: Traveller
+) -> None:
+    (workspace / ".gitignore").write_text("*.env\n")
+    (workspace / "x.env").write_text("then")
+    target = checkpoint(go.context)
+    (workspace / "x.env").unlink()
+    go.rewind(target, Scope(ignored=True))
+    (workspace / "x.env").write_text("edited since")
+    done = go.undo()
+    assert [item.path for item in done.left_alone] == [b"x.env"]
+    assert (workspace / "x.env").read_text() == "edited since"
+
+
 def test_undo_brings_back_a_whole_ignored_directory_that_made_way(
     workspace: Path, go: Traveller
 ) -> None:

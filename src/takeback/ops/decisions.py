@@ -105,8 +105,11 @@ class Decisions:
             if tells and path not in self._scope.asked_for:
                 self.by_rule.add(path)
             return f"the target does not hold it ({then(reason)})"
-        if path in self._ignored:
-            saved = self._safe.kept(path)
+        return self._delete(change)
+
+    def _delete(self, change: Change) -> str | None:
+        if change.path in self._ignored:
+            saved = self._safe.kept(change.path)
             if saved is None:
                 return "its content cannot be saved"
             change = change.replace(old=saved)
@@ -116,15 +119,16 @@ class Decisions:
     def _decide_unmaking(self, path: bytes, made: Entry) -> str | None:
         """Removes what the operation made where nothing was, if it is still exactly that.
 
-        Within its scope, if the snapshot holds it, it is removed whatever it is by now.
+        Within its scope it is removed whatever it is by now, if it is held, or if it is ignored,
+        saved and wanted.
         """
         found, now = self._safe.status(path), self._now[path]
         if found is None:
             return None
         vouched = self._scope.holds(path) and self._going.vouching.reason_for(path) is None
-        if vouched and now is not None:
-            self.deletes.append(Change(path, now, None))
-            return None
+        wanted = path in self._captured.saved and self._scope.wants_ignored(path)
+        if vouched and (now is not None or wanted):
+            return self._delete(Change(path, now, None))
         if any(above in self.displaced for above in parents(path)):
             return None  # it goes, saved, with the directory that makes way
         if not self._safe.is_still(path, made):
