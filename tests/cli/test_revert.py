@@ -118,6 +118,20 @@ def test_several_turns_one_step_and_some_paths(story: Story) -> None:
     assert "four" in story.text.read_text(), "only what was named"
 
 
+def test_a_step_of_a_named_session_is_that_step_and_not_its_whole_turn(
+    workspace: Path,
+) -> None:
+    with Takeback.open(workspace) as tb:
+        session = tb.session(agent="mine", native="s1")
+        with session.turn("two steps") as turn:
+            for name in ("one", "two"):
+                (workspace / name).write_text(name)
+                turn.round()
+    done(workspace, "revert", "mine-s1/turn:1.2", "--yes")
+    assert (workspace / "one").exists(), "the first step stays"
+    assert not (workspace / "two").exists()
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -7,6 +7,7 @@ from takeback.app.border import guarded
 from takeback.app.travel import Travel
 from takeback.errors import Command, UsageError
 from takeback.model.merge import NOTHING_CHOSEN
+from takeback.model.naming import is_turn_name, split_name
 from takeback.model.policy import NO_OVERRIDES
 
 TYPE_CHECKING = False
@@ -30,11 +31,13 @@ class Reverts(Travel):
 
         Raises NoSuchCheckpoint or WhichSession, and UsageError if it is in no turn.
         """
-        if not ops.turn_names.is_turn_name(name):
+        named, place = split_name(name)
+        if not is_turn_name(place):
             found = self.find(name, session=session)
             return self._ask(lambda ledger: ops.turn_names.turn_of(ledger, found))
+        whose = session if named is None else named
         return self._ask(
-            lambda ledger: ops.turn_names.turn_named(ledger, name, self._meant(ledger, session))
+            lambda ledger: ops.turn_names.turn_named(ledger, place, self._meant(ledger, whose))
         )
 
     def plan_revert(

@@ -13,6 +13,7 @@ from takeback.cli.global_options import global_options
 from takeback.cli.output import Output
 from takeback.cli.terminal import TerminalReporter, choose, is_terminal
 from takeback.errors import NoSuchCheckpoint, NotAWorkspace, UsageError, WhichSession
+from takeback.model.naming import needs_session
 from takeback.visible import shown
 
 TYPE_CHECKING = False
@@ -88,13 +89,13 @@ class Call:
 
     def find(self, tb: Engine, name: str, session: str | None = None) -> Checkpoint:
         """Returns the checkpoint that a name means; asks the person whose, if that matters."""
-        if _needs_session(name):
+        if needs_session(name):
             session = self.session_meant(tb, session)
         return tb.find(name, session=session)
 
     def find_turn(self, tb: Engine, name: str, session: str | None = None) -> NamedTurn:
         """Returns the turn that a name means; asks the person whose, if that matters."""
-        if _needs_session(name):
+        if needs_session(name):
             session = self.session_meant(tb, session)
         return tb.turn(name, session=session)
 
@@ -159,13 +160,6 @@ def session_option(function: Callable[..., int]) -> Callable[..., int]:
         help="The session that is meant: its id, the beginning of it, or the agent's name.",
         shell_complete=completed_by("sessions"),
     )(function)
-
-
-def _needs_session(checkpoint: str) -> bool:
-    """Tells whether a name means something only within a session, but names none itself."""
-    return (
-        checkpoint.startswith(("@", "turn:")) or checkpoint.strip() == "green"
-    ) and "/" not in checkpoint
 
 
 def name_text(value: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from takeback.errors import Command, NoSuchCheckpoint
 from takeback.ledger import sessions as questions
 from takeback.model.checkpoint import UNDO
+from takeback.model.naming import GREEN, split_name
 from takeback.model.turn import PROMPT
 from takeback.model.value import Value
 from takeback.ops.whose import find_session
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SnapshotId
     from takeback.store.store import Store
-
-GREEN = "green"
-"""The name of the newest checkpoint at which tests passed."""
 
 
 class KnownTests(Value):
@@ -50,7 +48,7 @@ def verdicts(store: Store, ledger: Ledger) -> dict[SnapshotId, KnownTests]:
 
 def is_green_name(text: str) -> bool:
     """Tells whether a name is ``green``, or that of a session: ``SESSION/green``."""
-    return text.rpartition("/")[2].strip() == GREEN
+    return split_name(text)[1] == GREEN
 
 
 def find_green(
@@ -61,11 +59,11 @@ def find_green(
     The end of a turn has the same files as the beginning of the next: then it is the end. A label
     of that name counts first. Raises NoSuchCheckpoint.
     """
+    whose, _ = split_name(text)
     named = ledger.by_label(GREEN)
-    if named and "/" not in text:
+    if named and whose is None:
         return named[0]
-    before = text.rpartition("/")[0]
-    session = find_session(ledger, before, now=now).id if before else meant()
+    session = meant() if whose is None else find_session(ledger, whose, now=now).id
     passed = {oid for oid, one in verdicts(store, ledger).items() if one.passed}
     line: Iterable[str | None] = [None] if session is None else questions.line(ledger, session)
     for one in line if passed else ():

@@ -14,10 +14,10 @@ from takeback.errors import Command, NoSuchCheckpoint, UsageError
 from takeback.ledger import sessions as questions
 from takeback.model.checkpoint import UNDO
 from takeback.model.ids import ID_LENGTH, looks_like_id
+from takeback.model.naming import GREEN, NEWEST, TURN, is_turn_name, split_name
 from takeback.model.operation import moves
-from takeback.ops.green import GREEN
 from takeback.ops.operation_log import hint_for, is_state_name, state_after, state_named
-from takeback.ops.turn_names import is_turn_name, turn_named
+from takeback.ops.turn_names import turn_named
 from takeback.ops.whose import find_session
 
 TYPE_CHECKING = False
@@ -51,9 +51,8 @@ def find(
     ``meant`` returns the session that is meant, ``log`` the operation log; both are called only if
     that matters.
     """
-    before, slash, wanted = text.rpartition("/")  # no place has a slash, but a session's id may
-    wanted = wanted.strip()
-    session = find_session(ledger, before, now=now).id if slash else None
+    whose, wanted = split_name(text)
+    session = None if whose is None else find_session(ledger, whose, now=now).id
     if not wanted:
         raise NoSuchCheckpoint("no checkpoint is named: the name is empty", hint=_LIST)
     exact = ledger.by_id(wanted)
@@ -70,7 +69,7 @@ def find(
             return state
     if is_turn_name(wanted):
         return turn_named(ledger, wanted, session or meant()).place
-    if wanted.startswith("@"):
+    if wanted.startswith(NEWEST):
         return _from_newest(ledger, wanted, session or meant())
     moment = parse_time(wanted, now)
     if moment is not None:
@@ -239,7 +238,7 @@ def _why_no_label(ledger: Ledger, name: str, now: float) -> str:
         return "it has a line break or another control character"
     if name != name.strip() or "/" in name:
         return "no slash, no blank at the ends"
-    if name.startswith(("@", "-", "turn:")):
+    if name.startswith((NEWEST, "-", TURN)):
         return "it looks like another way to name one"
     if parse_time(name, now) is not None:
         return "it looks like a time"

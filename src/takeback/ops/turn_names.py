@@ -10,6 +10,7 @@ from takeback.errors import Command, NoSuchCheckpoint, UsageError
 from takeback.ledger import sessions as questions
 from takeback.model.checkpoint import UNDO
 from takeback.model.ids import CheckpointId
+from takeback.model.naming import TURN
 from takeback.model.timeline import Turn
 from takeback.model.value import Value
 from takeback.visible import shown
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
 
-_TURN = "turn:"
 _END = "end"
 _LIST = ("the checkpoints: ", Command("log"))
 _PROMPT = 40
@@ -44,14 +44,9 @@ class NamedTurn(Value):
         return f"{part}{number}" + (f' "{said}"' if said else "")
 
 
-def is_turn_name(text: str) -> bool:
-    """Tells whether a name is of a turn, rather than of a place."""
-    return text.startswith(_TURN)
-
-
 def turn_named(ledger: Ledger, text: str, session: str | None) -> NamedTurn:
     """Returns what ``turn:...`` means in a session's line; raises NoSuchCheckpoint."""
-    number, dot, part = text.removeprefix(_TURN).partition(".")
+    number, dot, part = text.removeprefix(TURN).partition(".")
     if not _is_number(number) or (dot and part != _END and not _is_number(part)):
         raise NoSuchCheckpoint(
             f"{text!r} is no turn; write turn:3, turn:3.end, or turn:3.2 for its second step",
