@@ -42,6 +42,7 @@ lint: $(INSTALLED) types ## check style, layers, types and the generated parts o
 	@$(BIN)/ruff format --check $(SOURCES) examples
 	@$(BIN)/lint-imports --no-logo
 	@$(if $(COG_FILES),$(BIN)/cog --check -P $(COG_FILES),:)
+	@$(BIN)/python scripts/openapi.py --check
 
 types: $(INSTALLED) ## check the types
 	@$(BIN)/mypy $(SOURCES)
@@ -56,6 +57,7 @@ soak: $(INSTALLED) ## run the long campaigns (hours)
 
 docs: $(INSTALLED) ## write the generated parts of the docs again
 	@$(if $(COG_FILES),$(BIN)/cog -r -P $(COG_FILES),:)
+	@$(BIN)/python scripts/openapi.py
 
 # The environment. It is cleared when it was left half-made, and installed into again when
 # pyproject.toml or constraints.txt changed. Wheels only, each checked against its hash.

@@ -17,6 +17,7 @@ ABOUT = {
     "hook": "what agents call at each event",
     "stdio": "what extensions talk to",
     "tui": "the picker: looks and asks; what it does are the operations of the command line",
+    "serve": "the page and the HTTP API, likewise",
     "events": "the one way that every event of an agent takes",
     "prompt_command": "a prompt that takeback answers itself",
     "words": "documents and sentences, the same in every face",

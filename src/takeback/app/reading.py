@@ -50,18 +50,20 @@ class Reading(Browsing):
         everything: bool = False,
         limit: int = -1,
         paths: Iterable[str | bytes] = (),
+        before: CheckpointLike | None = None,
     ) -> list[TimelineEntry]:
         """Returns checkpoints with what changed in each, newest first.
 
         Rounds, ends of turns and undo snapshots are included only with ``everything``. With
         ``paths``, only what changed one of them, and nothing else of it; a renamed file is followed
-        to its earlier names.
+        to its earlier names. With ``before``, only what is older than that checkpoint.
         """
         named = self._paths(paths)
+        oldest = None if before is None else self.find(before).id
 
         def question(ledger: Ledger) -> list[TimelineEntry]:
             one = None if session is None else self._meant(ledger, session)
-            wanted = ops.timeline.Wanted(one, everything, limit, named)
+            wanted = ops.timeline.Wanted(one, everything, limit, named, oldest)
             return ops.timeline.timeline(self._context, ledger, wanted, is_over=turn_is_over)
 
         return self._ask(question)

@@ -44,6 +44,7 @@ FROM_INSIDE = {
     "purge": REFUSED,
     "forget": REFUSED,
     "uninstall": REFUSED,
+    "serve": REFUSED,
     "demo": TOLD_APART,  # not into a directory of its choice
     "hook": TOLD_APART,  # events only add; the requests of an extension are told apart
     "completion": ALLOWED,

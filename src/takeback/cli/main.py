@@ -50,6 +50,7 @@ COMMANDS = (
     "on",
     "forget",
     "uninstall",
+    "serve",
     "demo",
     "hook",
     "completion",

@@ -189,13 +189,17 @@ class Ledger(LedgerFile):
         labelled: bool = False,
         besides: Iterable[str] = (),
         limit: int = -1,
+        before: CheckpointId | None = None,
     ) -> list[Checkpoint]:
         """Returns checkpoints, newest first, leaving out some kinds.
 
         With ``labelled`` one that has a label is never left out because of its kind. Those whose
-        ids are in ``besides`` are left out.
+        ids are in ``besides`` are left out, and with ``before`` all but those older than that one.
         """
         where, values = _which(session, without, besides, labelled=labelled)
+        if before is not None:
+            where += " and position < (select position from checkpoints where id = ?)"
+            values += (before,)
         return self._select(where, *values, limit=limit)
 
     def count_of(self, session: str, *, without: Sequence[str] = ()) -> int:

@@ -110,13 +110,14 @@ class Wanted(Value):
     """Which checkpoints are wanted: of one session or of all, and how many at most (-1: all).
 
     Parts of turns and undo snapshots only with ``everything``. With ``paths``, those at which one
-    of them changed, whatever they are.
+    of them changed, whatever they are. With ``before``, only those older than that checkpoint.
     """
 
     session: str | None = None
     everything: bool = False
     limit: int = -1
     paths: tuple[bytes, ...] = ()
+    before: CheckpointId | None = None
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -181,7 +182,11 @@ def timeline(
     if wanted.paths:
         return list(listing(context, ledger, wanted, is_over=is_over).entries)
     found = ledger.checkpoints(
-        session=wanted.session, without=wanted.left_out, labelled=True, limit=wanted.limit
+        session=wanted.session,
+        without=wanted.left_out,
+        labelled=True,
+        limit=wanted.limit,
+        before=wanted.before,
     )
     return entries(context.store, ledger, found, open_states(context, ledger, is_over))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from hashlib import sha256
 
 from takeback.model.value import Value
 from takeback.store import location as locations
@@ -14,6 +15,12 @@ class KnownWorkspace(Value):
     root: bytes
     store: str
     is_there: bool
+
+    @property
+    def id(self) -> str:
+        """Returns a short name for programs: the same as long as the store is that one."""
+        place = "/".join(self.store.rsplit("/", 2)[-2:])
+        return sha256(os.fsencode(place)).hexdigest()[:16]
 
 
 def workspaces(home: str) -> list[KnownWorkspace]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from takeback.ops.search import Found
     from takeback.ops.sessions import Node, SessionEntry
     from takeback.ops.timeline import Shown, TimelineEntry
+    from takeback.ops.workspaces import KnownWorkspace
 
     Document = dict[str, Any]
 
@@ -270,6 +271,11 @@ def session(entry: SessionEntry) -> Document:
         "prompt": None if entry.newest is None else entry.newest.prompt,
         "disagrees": entry.disagrees,
     }
+
+
+def workspace(found: KnownWorkspace) -> Document:
+    """Returns one workspace of the user."""
+    return {"id": found.id, **path_fields(found.root), "there": found.is_there}
 
 
 def node(found: Node) -> Document:

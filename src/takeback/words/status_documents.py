@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from takeback.model.path_text import to_bytes
+from takeback.words import earlier
 from takeback.words.documents import file_fields, path_fields, path_list, planned, session
 from takeback.words.errors import command_line
 from takeback.words.text import timestamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from takeback.app.connect import AgentState
+    from takeback.model.earlier import Earlier
     from takeback.ops.standing import Dirty, Standing
     from takeback.ops.status import Status
 
@@ -61,6 +64,15 @@ def status(found: Status) -> Document:
         "sensitive_left_out": path_list(found.sensitive.left_out),
         "recording": found.recording_off_by is None,
         "recording_off_by": found.recording_off_by,
+    }
+
+
+def whole(found: Status, agents: Sequence[AgentState], before: Sequence[Earlier]) -> Document:
+    """Returns all that ``status`` tells: of the store, the agents, and what was here before."""
+    return {
+        **status(found),
+        "earlier": [earlier.document(one) for one in before],
+        "agents": [agent(one) for one in agents],
     }
 
 

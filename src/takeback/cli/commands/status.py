@@ -45,12 +45,7 @@ def _print(
     call: Call, found: Status, agents: Sequence[AgentState], before: Sequence[Earlier]
 ) -> None:
     output, now = call.output, time.time()
-    fields = {
-        **status_documents.status(found),
-        "earlier": [earlier.document(one) for one in before],
-        "agents": [status_documents.agent(one) for one in agents],
-    }
-    output.document("status", fields)
+    output.document("status", status_documents.whole(found, agents, before))
     output.lines(status_lines(found, output.paint, now))
     offer = earlier.offer(before, now)
     if offer:

@@ -1,0 +1,81 @@
+"""Files of a running server: a secret, a page that leads to it, a socket; only for the user."""
+
+from __future__ import annotations
+
+import os
+
+from takeback import durable
+from takeback.paths import check_private, takeback_home
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+    from typing import Self
+
+_FOLDER = "serve"
+
+
+class PrivateFiles:
+    """A directory of one process below takeback's home, 0700; it goes with the process.
+
+    What a killed process left behind is removed by the next one.
+    """
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._base = os.path.join(takeback_home(environ), _FOLDER)
+        self.directory = os.path.join(self._base, str(os.getpid()))
+
+    def __enter__(self) -> Self:
+        check_private(self._base)
+        durable.make_directories(self._base)
+        for name in os.listdir(self._base):
+            if name == str(os.getpid()) or not _runs(name):
+                _remove(os.path.join(self._base, name))
+        durable.mkdir(self.directory, mode=0o700)
+        durable.make_private(self.directory, 0o700)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        _remove(self.directory)
+
+    def write(self, name: str, data: bytes) -> str:
+        """Makes a file that only the user can read; returns its path."""
+        path = os.path.join(self.directory, name)
+        durable.replace_file(path, data, flush=False, mode=0o600)
+        return path
+
+    def remove(self, name: str) -> None:
+        """Removes a file; one that is gone is fine."""
+        try:
+            durable.unlink(os.path.join(self.directory, name))
+        except FileNotFoundError:
+            pass
+
+
+def _runs(name: str) -> bool:
+    """Tells whether the process that a directory is of may still run."""
+    if not name.isdecimal():
+        return False
+    try:
+        os.kill(int(name), 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _remove(directory: str) -> None:
+    """Removes a directory of ours with the files in it."""
+    try:
+        for name in os.listdir(directory):
+            durable.unlink(os.path.join(directory, name))
+        durable.rmdir(directory)
+    except OSError:  # another process removes it, too, or something else lies there
+        pass

@@ -1,0 +1,77 @@
+"""Endpoints: one thing that the API does, as data, and what one request asks of it."""
+
+from __future__ import annotations
+
+from takeback.model.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+    from typing import Any
+
+    from starlette.responses import Response
+
+    from takeback.app.engine import Engine
+    from takeback.serve.schemas import Schema
+    from takeback.serve.server import Server
+
+    Document = dict[str, Any]
+    Handler = Callable[["Asked"], Awaitable[Document | Response]]
+
+
+class Parameter(Value):
+    """Something that stands in the query of a request, or in its path."""
+
+    name: str
+    schema: Schema
+    about: str
+
+
+class Asked(Value):
+    """One request, checked: its parameters and fields are as the endpoint's schemas say."""
+
+    server: Server
+    parameters: Mapping[str, Any]
+    body: Mapping[str, Any]
+    last_event: str | None = None
+
+    def text(self, name: str) -> str | None:
+        """Returns a parameter that is text; None if it is not given."""
+        found = self.parameters.get(name)
+        return found if isinstance(found, str) else None
+
+    def number(self, name: str, default: int) -> int:
+        found = self.parameters.get(name, default)
+        return found if isinstance(found, int) else default
+
+    def flag(self, name: str) -> bool:
+        return self.parameters.get(name) is True
+
+
+class Endpoint(Value):
+    """One line of the table: how it is called, what it takes, what it gives, who does it."""
+
+    method: str
+    path: str
+    name: str
+    about: str
+    handler: Handler
+    answer: Schema
+    query: tuple[Parameter, ...] = ()
+    body: Schema | None = None
+    errors: tuple[int, ...] = ()
+    """The statuses beside those that every endpoint may have."""
+    media: str = "application/json"
+    open: bool = False
+    """Needs no secret."""
+
+
+def in_workspace(job: Callable[[Engine, Asked], Document | Response]) -> Handler:
+    """Returns a handler that runs a job with the workspace of the request, in its thread."""
+
+    async def handler(asked: Asked) -> Document | Response:
+        return await asked.server.workspaces.ask(
+            asked.parameters["workspace"], lambda tb: job(tb, asked)
+        )
+
+    return handler

@@ -1,0 +1,132 @@
+"""The workspaces that the server has open: by id, each in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+
+from takeback.app.engine import Engine
+from takeback.app.polled_reporter import PolledReporter
+from takeback.app.workspace_thread import WorkspaceThread
+from takeback.serve.errors import Rejected, no_such
+from takeback.serve.settings import ServerSettings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import TypeVar
+
+    from takeback.ops.workspaces import KnownWorkspace
+
+    T = TypeVar("T")
+
+HOLDER = "serve"
+
+
+class _Open:
+    """One open workspace; ``store`` is the directory of its store, with its inode."""
+
+    def __init__(self, thread: WorkspaceThread, store: tuple[str, int]) -> None:
+        self.thread = thread
+        self.store = store
+        self.asking = 0
+        self.last = time.monotonic()
+
+
+class OpenWorkspaces:
+    """Opens a workspace when it is first asked, and closes it when nobody asks any more."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._settings = settings
+        self._open: dict[str, _Open] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    async def ask(self, id: str, job: Callable[[Engine], T]) -> T:
+        """Runs a job with a workspace; raises what it raises, and Rejected for an unknown id."""
+        one = self._opened(id)
+        one.asking += 1
+        try:
+            return await one.thread.ask(job)
+        finally:
+            one.asking -= 1
+            one.last = time.monotonic()
+
+    def progress(self) -> Iterator[tuple[str, tuple[str, int, int]]]:
+        """Yields what each busy workspace is doing: its id, and what, how much of how much."""
+        for id, one in self._open.items():
+            reporter = one.thread.reporter
+            if one.asking and reporter is not None and reporter.step is not None:
+                yield id, reporter.step
+
+    @property
+    def ids(self) -> list[str]:
+        """Returns those that are open."""
+        return list(self._open)
+
+    def _opened(self, id: str) -> _Open:
+        known = find(id)
+        store = _identity(known.store)
+        one = self._open.get(id)
+        if one is not None and one.store != store:  # deleted and made anew, or adopted
+            self._close_later(self._open.pop(id))
+            one = None
+        if one is None:
+            self._make_room()
+            reporter = PolledReporter()
+            thread = WorkspaceThread(lambda: _open(known, reporter), reporter)
+            one = self._open[id] = _Open(thread, store)
+        return one
+
+    def _make_room(self) -> None:
+        if len(self._open) < self._settings.workspaces:
+            return
+        idle = [(one.last, id) for id, one in self._open.items() if not one.asking]
+        if not idle:
+            raise Rejected(
+                503, "busy", "too many workspaces are open", headers={"Retry-After": "5"}
+            )
+        self._close_later(self._open.pop(min(idle)[1]))
+
+    def close_idle(self) -> None:
+        """Closes the workspaces that nobody has asked about for a while."""
+        before = time.monotonic() - self._settings.idle_seconds
+        for id, one in list(self._open.items()):
+            if not one.asking and one.last < before:
+                self._close_later(self._open.pop(id))
+
+    def _close_later(self, one: _Open) -> None:
+        task = asyncio.get_running_loop().create_task(asyncio.to_thread(one.thread.close))
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    async def close(self) -> None:
+        """Closes all; an operation that runs is finished first."""
+        for id in list(self._open):
+            self._close_later(self._open.pop(id))
+        if self._closing:
+            await asyncio.wait(self._closing)
+
+
+def find(id: str) -> KnownWorkspace:
+    """Returns the workspace with an id; raises Rejected if it is not in the list."""
+    for known in Engine.workspaces():
+        if known.id == id:
+            return known
+    raise no_such("there is no workspace with that id")
+
+
+def _open(known: KnownWorkspace, reporter: PolledReporter) -> Engine:
+    """Opens a workspace; what is kept of another directory at the same path is not it."""
+    opened = Engine.open(os.fsdecode(known.root), create=False, reporter=reporter, holder=HOLDER)
+    if os.path.realpath(opened.store_directory) != os.path.realpath(known.store):
+        opened.close()
+        raise no_such("the directory of that workspace is another one now")
+    return opened
+
+
+def _identity(directory: str) -> tuple[str, int]:
+    try:
+        return directory, os.stat(directory).st_ino
+    except OSError:
+        return directory, 0

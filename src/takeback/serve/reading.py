@@ -1,0 +1,73 @@
+"""What only looks: the workspaces, and what is kept of each."""
+
+from __future__ import annotations
+
+from takeback.app.engine import Engine
+from takeback.serve.endpoint import Asked, in_workspace
+from takeback.words import documents, health, status_documents
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from takeback.model.checkpoint import Checkpoint
+
+    Document = dict[str, Any]
+
+TURNS = 100
+"""How many turns are given without ``limit``."""
+
+
+async def workspaces(asked: Asked) -> Document:
+    """Lists every workspace of the user; opens none of them."""
+    return {"workspaces": [documents.workspace(one) for one in Engine.workspaces()]}
+
+
+@in_workspace
+def status(tb: Engine, asked: Asked) -> Document:
+    found = tb.status(look=True)
+    return status_documents.whole(found, tb.agents(), tb.earlier_stores)
+
+
+@in_workspace
+def doctor(tb: Engine, asked: Asked) -> Document:
+    return {"findings": [health.finding(one) for one in tb.doctor()]}
+
+
+@in_workspace
+def sessions(tb: Engine, asked: Asked) -> Document:
+    return {"sessions": [documents.session(one) for one in tb.sessions()]}
+
+
+@in_workspace
+def tree(tb: Engine, asked: Asked) -> Document:
+    return {"sessions": [documents.node(root) for root in tb.tree()]}
+
+
+@in_workspace
+def operations(tb: Engine, asked: Asked) -> Document:
+    return {"operations": [documents.operation(one) for one in reversed(tb.operation_log())]}
+
+
+@in_workspace
+def turns(tb: Engine, asked: Asked) -> Document:
+    limit, before = asked.number("limit", TURNS), asked.text("before")
+    found = tb.checkpoints(session=asked.text("session"), limit=limit + 1, before=before)
+    page = [documents.timeline_entry(one) for one in found[:limit]]
+    return {"turns": page, "next": page[-1]["id"] if len(found) > limit else None}
+
+
+@in_workspace
+def checkpoint(tb: Engine, asked: Asked) -> Document:
+    return documents.shown_checkpoint(tb.show(meant(tb, asked)))
+
+
+@in_workspace
+def prompt(tb: Engine, asked: Asked) -> Document:
+    """Gives the prompt that a rewind to there would take back, to be typed again."""
+    return {"prompt": tb.show(meant(tb, asked)).entry.checkpoint.prompt}
+
+
+def meant(tb: Engine, asked: Asked) -> Checkpoint:
+    """Returns the checkpoint that the path of a request names."""
+    return tb.find(asked.parameters["checkpoint"], session=asked.text("session"))

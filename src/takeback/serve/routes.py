@@ -1,0 +1,139 @@
+"""The table of all endpoints. The routes and the OpenAPI document are both made from it."""
+
+from __future__ import annotations
+
+from takeback.serve import entering, openapi, reading
+from takeback.serve.endpoint import Asked, Endpoint, Parameter
+from takeback.serve.schemas import NAME, fields
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from takeback.serve.schemas import Schema
+
+    Document = dict[str, Any]
+
+_SESSION = Parameter("session", NAME, "Whose turns are meant: an id, its beginning, an agent.")
+_ONE = "/workspaces/{workspace}"
+_CHECKPOINT = f"{_ONE}/checkpoints/{{checkpoint}}"
+
+
+def _holds(*names: str) -> Schema:
+    """Returns the schema of an answer with these fields, and more."""
+    return {"type": "object", "required": list(names)}
+
+
+def _limit(default: int, most: int) -> Parameter:
+    schema = {"type": "integer", "minimum": 1, "maximum": most, "default": default}
+    return Parameter("limit", schema, "How many at most.")
+
+
+async def _openapi(asked: Asked) -> Document:
+    return openapi.document(ENDPOINTS)
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        "POST",
+        "/enter",
+        "enter",
+        "Gives the secret for a code that is good once.",
+        entering.enter,
+        _holds("secret"),
+        body=fields(("code",), code={"type": "string", "minLength": 1, "maxLength": 128}),
+        open=True,
+    ),
+    Endpoint(
+        "POST",
+        "/challenge",
+        "challenge",
+        "Proves that the server knows the secret: HMAC-SHA256 of the nonce, in hex.",
+        entering.challenge,
+        _holds("proof"),
+        body=fields(("nonce",), nonce={"type": "string", "minLength": 16, "maxLength": 128}),
+        open=True,
+    ),
+    Endpoint(
+        "GET", "/openapi.json", "openapi", "This document.", _openapi, _holds("openapi", "paths")
+    ),
+    Endpoint(
+        "GET",
+        "/workspaces",
+        "workspaces",
+        "Lists the workspaces of the user.",
+        reading.workspaces,
+        _holds("workspaces"),
+    ),
+    Endpoint(
+        "GET",
+        f"{_ONE}/status",
+        "status",
+        "Says where the files stand, what is kept, and what went wrong.",
+        reading.status,
+        _holds("checkpoints", "workspace", "agents"),
+    ),
+    Endpoint(
+        "GET",
+        f"{_ONE}/doctor",
+        "doctor",
+        "Names what is wrong; mends nothing.",
+        reading.doctor,
+        _holds("findings"),
+    ),
+    Endpoint(
+        "GET",
+        f"{_ONE}/sessions",
+        "sessions",
+        "Lists the sessions of the agents, the latest first.",
+        reading.sessions,
+        _holds("sessions"),
+    ),
+    Endpoint(
+        "GET",
+        f"{_ONE}/tree",
+        "tree",
+        "Gives sessions and turns as a tree.",
+        reading.tree,
+        _holds("sessions"),
+    ),
+    Endpoint(
+        "GET",
+        f"{_ONE}/operations",
+        "operations",
+        "Lists rewinds, undos and the like, newest first.",
+        reading.operations,
+        _holds("operations"),
+    ),
+    Endpoint(
+        "GET",
+        f"{_ONE}/turns",
+        "turns",
+        "Lists turns and checkpoints, newest first, a page at a time.",
+        reading.turns,
+        _holds("turns", "next"),
+        query=(
+            _SESSION,
+            Parameter("before", NAME, "Only what is older than this checkpoint."),
+            _limit(reading.TURNS, 500),
+        ),
+    ),
+    Endpoint(
+        "GET",
+        _CHECKPOINT,
+        "checkpoint",
+        "Shows one checkpoint in full.",
+        reading.checkpoint,
+        _holds("id", "changed", "steps"),
+        query=(_SESSION,),
+    ),
+    Endpoint(
+        "GET",
+        f"{_CHECKPOINT}/prompt",
+        "prompt",
+        "Gives the prompt that was asked there, to be typed again.",
+        reading.prompt,
+        _holds("prompt"),
+        query=(_SESSION,),
+    ),
+)

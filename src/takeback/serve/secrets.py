@@ -1,0 +1,62 @@
+"""The secret of one run: who knows it may ask; and the codes with which a page gets it."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections import deque
+
+from takeback.serve.settings import ServerSettings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_CHALLENGE = b"takeback challenge "
+
+
+class Secrets:
+    """Makes the secret, checks what clients bring, and counts wrong tries."""
+
+    def __init__(self, settings: ServerSettings, clock: Callable[[], float]) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._codes: dict[str, float] = {}
+        self._wrong: deque[float] = deque(maxlen=settings.wrong_tries)
+        self.secret = secrets.token_urlsafe(32)
+
+    def is_right(self, given: bytes) -> bool:
+        """Tells whether a client knows the secret; how long it takes says nothing about it."""
+        return self._judged(hmac.compare_digest(given, self.secret.encode()))
+
+    def proof(self, nonce: str) -> str:
+        """Returns what only somebody who knows the secret can answer to a nonce."""
+        message = _CHALLENGE + nonce.encode()
+        return hmac.new(self.secret.encode(), message, hashlib.sha256).hexdigest()
+
+    def new_code(self) -> str:
+        """Returns a code that gives the secret, once, for a short time."""
+        code = secrets.token_urlsafe(32)
+        self._codes[code] = self._clock() + self._settings.code_seconds
+        return code
+
+    def redeem(self, code: str) -> str | None:
+        """Returns the secret for a code and forgets the code; None if it is not valid any more."""
+        ends = None
+        for known in list(self._codes):
+            if hmac.compare_digest(known.encode(), code.encode()):
+                ends = self._codes.pop(known)
+        valid = ends is not None and self._clock() <= ends
+        return self.secret if self._judged(valid) else None
+
+    @property
+    def is_tried(self) -> bool:
+        """Returns True while there were too many wrong tries within a minute."""
+        full = len(self._wrong) == self._settings.wrong_tries
+        return full and self._clock() - self._wrong[0] < 60
+
+    def _judged(self, right: bool) -> bool:
+        if not right and not self.is_tried:
+            self._wrong.append(self._clock())
+        return right
