@@ -12,6 +12,7 @@ from takeback.model import event as events
 from takeback.model.agent import Agent, EntryMatch
 from takeback.model.connection import Capabilities, FileEdit
 from takeback.model.event import AgentEvent, ToolCall
+from takeback.model.message import Message, ToolUse
 from takeback.model.session import Anchor, NewSession, Resume
 
 __all__ = [
@@ -22,9 +23,11 @@ __all__ = [
     "EntryMatch",
     "FileEdit",
     "Generic",
+    "Message",
     "NewSession",
     "Resume",
     "ToolCall",
+    "ToolUse",
     "events",
     "fields",
     "hook_command",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, Protocol
 
     from takeback.model.agent import EntryMatch
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.connection import Capabilities, FileEdit
     from takeback.model.event import AgentEvent
+    from takeback.model.message import Message
     from takeback.model.session import Anchor, NewSession, Resume
 
     class Clock(Protocol):
@@ -243,6 +244,17 @@ if TYPE_CHECKING:
             """Looks for the first node of a path, which leads from there to the root.
 
             ``checkpoints`` are those of the session's line, the newest first.
+            """
+
+    class MessageReader(Protocol):
+        """Reads a conversation as a person would."""
+
+        def __call__(self, history: bytes) -> Iterable[Message]:
+            """Returns what was said, in order, from a history that ``Adapter.cut`` returned.
+
+            That is what people and the model wrote, each call of a tool, and summaries of what was
+            compacted, as ``system``; not what the model thought. Reads line by line, keeps little,
+            and never raises, whatever the bytes are.
             """
 
 

@@ -24,6 +24,7 @@ from takeback.adapters.launcher import launcher_path
 from takeback.model.agent import Agent
 from takeback.model.connection import Capabilities, FileEdit
 from takeback.model.event import EVENTS, PROMPT, TOOL_KINDS, TURN_END, AgentEvent
+from takeback.model.message import ASSISTANT, LONGEST_TEXT, ROLES, TOOL, USER, Message
 from takeback.model.session import Anchor, NewSession, Resume
 
 TYPE_CHECKING = False
@@ -63,8 +64,8 @@ class AgentContract:
         assert self._adapter.name == self.agent.name
         if self.agent.connection:
             assert self._connection.name == self.agent.name
-        if self.agent.entries:
-            assert callable(adapters.loaded(self.agent.entries))
+        for reference in (self.agent.entries, self.agent.messages):
+            assert not reference or callable(adapters.loaded(reference))
 
     def test_the_adapter_says_what_it_can_do(self) -> None:
         adapter = self._adapter
@@ -133,6 +134,26 @@ class AgentContract:
             assert isinstance(self._adapter.is_over(data, "none"), bool)
             words = self._adapter.command_in(data, "none")
             assert words is None or isinstance(words, str)
+
+    def test_a_history_is_read_as_messages_whatever_it_holds(self) -> None:
+        reader = adapters.message_reader(self.agent.name)
+        if not self.agent.messages or reader is None:
+            return
+        history = self._adapter.cut([self.transcript], _END, [])
+        said = list(reader(history))
+        assert {USER, ASSISTANT} <= {message.role for message in said} or not history
+        assert [message.tool is not None for message in said] == [
+            message.role == TOOL for message in said
+        ]
+        torn = [history[: len(history) * n // 7] for n in range(7)]
+        odd = [history.replace(b'"text"', b'"\\ud800"'), history.replace(b'":"', b'":["'), history]
+        long = b'{"role":"user","content":"' + b"x" * (LONGEST_TEXT + 1) + b'"}\n'
+        for data in (*_GARBAGE, *torn, *odd, long, history + b"[" * 50_000 + b"\n" + history):
+            for message in reader(data):
+                assert isinstance(message, Message)
+                assert message.role in ROLES
+                assert len(message.text) <= LONGEST_TEXT
+                message.text.encode()
 
     def test_a_new_session_lies_beside_the_old_one_and_is_not_written(self, tmp_path: Path) -> None:
         folder = tmp_path / "sessions"

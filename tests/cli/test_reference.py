@@ -74,6 +74,7 @@ def agents_documents(folder: Path) -> list[dict[str, Any]]:
         cli.ok("--json", "rewind", "turn:1", "--dry-run", "--conversation").json,
         cli.ok("--json", "fork", "turn:1").json,
         cli.ok("--json", "cat", "turn:1", "--conversation").json,
+        cli.ok("--json", "cat", "turn:1", "--conversation", "--messages").json,
         cli.ok("--json", "tree").json,
     ]
     host.end()

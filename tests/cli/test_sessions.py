@@ -393,3 +393,33 @@ def test_the_options_of_a_hook_stand_before_the_verb_too(host: Host, tmp_path: P
     where = str(host.cli.directory)
     Cli(tmp_path).ok("-C", where, "hook", "generic", stdin=json.dumps(event).encode())
     assert host.cli.ok("--json", "log", "-n", "1").json["prompt"] == "hello"
+
+
+def test_a_conversation_is_printed_as_messages(host: Host) -> None:
+    page = host.cli.ok("--json", "cat", "@", "--conversation", "--messages").json
+    prompts = [one["prompt"] for one in host.cli.ok("--json", "log").json_lines]
+    assert (page["type"], page["total"], page["next"]) == ("messages", 6, None)
+    asked = [one for one in page["messages"] if one["role"] == "user"]
+    assert [one["text"] for one in asked] == prompts[::-1]
+    assert [one["turn"] for one in asked] == [1, 2, 3]
+    assert said(host, "cat", "@", "--conversation", "--messages") == snapshot("""\
+
+user turn 1 ID
+write a parser
+
+assistant
+done
+
+user turn 2 ID
+make it faster
+
+assistant
+done
+
+user turn 3 ID
+clean up
+
+assistant
+done
+""")
+    assert host.cli.run("cat", "@", "notes", "--messages").status == 2

@@ -44,7 +44,12 @@ class TestGeneric(AgentContract):
         },
         {"event": "turn_end", "session": "s", "cwd": "/p", "turn": "1", "agent": "mine"},
     )
-    transcript = b'{"role": "user"}\n'
+    transcript = b"""\
+{"role": "user", "content": "fix it"}
+{"role": "assistant", "content": null, "tool_calls": [{"id": "1", "function": {"name": "sh"}}]}
+{"role": "tool", "tool_call_id": "1", "is_error": true}
+{"role": "assistant", "content": "done"}
+"""
     native = "s"
 
 

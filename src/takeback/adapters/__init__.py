@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.model.ids import SessionId
-    from takeback.ports import Adapter, Connection, EntryFinder
+    from takeback.ports import Adapter, Connection, EntryFinder, MessageReader
 
 GENERIC = "generic"
 PLUGIN = "plugin"
@@ -27,11 +27,22 @@ PLUGIN = "plugin"
 
 def _own(name: str, **more: Any) -> Agent:
     module = f"takeback.adapters.{name}"
-    return Agent(name, f"{module}:adapter", f"{module}.connection:connection", **more)
+    return Agent(
+        name,
+        f"{module}:adapter",
+        f"{module}.connection:connection",
+        messages=f"{module}.messages:messages",
+        **more,
+    )
 
 
 BUILT_IN = (
-    Agent(GENERIC, "takeback.adapters.generic:adapter", has_hooks=True),
+    Agent(
+        GENERIC,
+        "takeback.adapters.generic:adapter",
+        has_hooks=True,
+        messages="takeback.adapters.generic_messages:messages",
+    ),
     _own("claude", session_variable="CLAUDE_CODE_SESSION_ID", has_hooks=True),
     _own("codex", session_variable="CODEX_THREAD_ID", has_hooks=True),
     _own(
@@ -126,6 +137,19 @@ def entry_finder(agent: str) -> EntryFinder | None:
         return None
     finder: EntryFinder = loaded(found.entries)
     return finder
+
+
+def message_reader(agent: str) -> MessageReader | None:
+    """Returns what reads an agent's conversations, if anything does; the generic one reads many."""
+    found = find_agent(agent) or _BY_NAME[GENERIC]
+    if not found.messages:
+        return None
+    if found.name in _BY_NAME:
+        reader: MessageReader = loaded(found.messages)
+        return reader
+    from takeback.adapters.third_party import contained_reader
+
+    return contained_reader(found)
 
 
 def loaded(reference: str) -> Any:

@@ -6,9 +6,13 @@ the error names the agent. Nothing else that takeback keeps depends on it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from takeback.adapters.telling import shortened
 from takeback.errors import Refused, TakebackError
 from takeback.model.connection import Capabilities
 from takeback.model.event import AgentEvent
+from takeback.model.message import Message
 from takeback.model.session import NewSession, Resume
 
 TYPE_CHECKING = False
@@ -129,6 +133,18 @@ class ContainedAdapter(_Contained):
 
     def answer(self, text: str) -> str:
         return self._ask_or(text, "answer", lambda it: it.answer(text))
+
+
+class ContainedReader(_Contained):
+    """Implements ``ports.MessageReader``."""
+
+    def __call__(self, history: bytes) -> Iterator[Message]:
+        """Returns the messages; raises ForeignFailure, or its own ValueError, at any of them."""
+        found = self._ask("messages", lambda it: iter(it(history)), Iterator)
+        while (message := self._ask("messages", lambda _: next(found, None), object)) is not None:
+            if not isinstance(message, Message):
+                raise self._failure("messages", f"one of them is a {type(message).__name__}")
+            yield shortened(message)
 
 
 class ContainedConnection(_Contained):

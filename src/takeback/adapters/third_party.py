@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from takeback.ports import Adapter, Connection
+    from takeback.ports import Adapter, Connection, MessageReader
 
 GROUP = "takeback.agents"
 _MENTIONED = f"[{GROUP}]".encode()
@@ -167,3 +167,10 @@ def contained_connection(agent: Agent) -> Connection:
     from takeback.adapters.contained import ContainedConnection
 
     return ContainedConnection(agent.name, lambda: adapters.loaded(agent.connection))
+
+
+def contained_reader(agent: Agent) -> MessageReader:
+    """Returns what reads the conversations of another package's agent."""
+    from takeback.adapters.contained import ContainedReader
+
+    return ContainedReader(agent.name, lambda: adapters.loaded(agent.messages))

@@ -7,7 +7,7 @@ import os
 from takeback import config, ops
 from takeback.adapters import adapter_of
 from takeback.app.border import guarded
-from takeback.app.browsing import Browsing
+from takeback.app.conversations import Conversations
 from takeback.app.endings import turn_is_over
 from takeback.errors import Command, NoSuchCheckpoint, UsageError
 from takeback.model.turn import SHELL
@@ -40,7 +40,7 @@ OFF = "off"
 
 
 @guarded
-class Reading(Browsing):
+class Reading(Conversations):
     """Everything that changes nothing."""
 
     def checkpoints(
@@ -298,18 +298,6 @@ class Reading(Browsing):
     def current_place(self) -> str | None:
         """Returns the checkpoint that the files are at."""
         return self._ask(lambda ledger: ops.here.current_place(self._context, ledger))
-
-    def conversation(self, checkpoint: CheckpointLike) -> bytes:
-        """Returns the conversation at a checkpoint, in the agent's own format."""
-        found = self.find(checkpoint)
-        newest = self._newest_conversation(found)
-        adapter = adapter_of(found.agent or "")
-        return ops.child.history_at(self._context, adapter, found, newest)
-
-    def _newest_conversation(self, checkpoint: Checkpoint) -> Checkpoint | None:
-        """Returns the newest checkpoint of the session after one that keeps a conversation."""
-        found = self._ask(lambda ledger: ledger.after(checkpoint))
-        return next((later for later in reversed(found) if later.transcript), None)
 
 
 def unrecorded_by(root: bytes, environ: Mapping[str, str]) -> str | None:

@@ -12,10 +12,11 @@ if TYPE_CHECKING:
 class Agent(Value):
     """Everything that takeback has for one agent; none of it is loaded before it is needed.
 
-    ``adapter``, ``connection`` and ``entries`` are written ``package.module:name``; what they name
-    implements ``ports.Adapter``, ``ports.Connection`` and ``ports.EntryFinder``. Without a
-    connection ``takeback init`` leaves the agent alone; without ``entries`` it has no tree of its
-    own. ``session_variable`` tells the agent's tools which session they were started in,
+    ``adapter``, ``connection``, ``entries`` and ``messages`` are written ``package.module:name``;
+    what they name implements ``ports.Adapter``, ``ports.Connection``, ``ports.EntryFinder`` and
+    ``ports.MessageReader``. Without a connection ``takeback init`` leaves the agent alone; without
+    ``entries`` it has no tree of its own; without ``messages`` only the prompts of a conversation
+    are shown. ``session_variable`` tells the agent's tools which session they were started in,
     ``mark_variable`` only that it was one of this agent's. ``has_hooks`` says that its events come
     by hooks, so the standby has its adapter loaded.
     """
@@ -27,6 +28,7 @@ class Agent(Value):
     session_variable: str = ""
     mark_variable: str = ""
     has_hooks: bool = False
+    messages: str = ""
 
 
 class EntryMatch(Value):

@@ -195,12 +195,17 @@ def _ancestors(lines: Sequence[TranscriptLine], leaf: str | None) -> set[str]:
     If an entry's parent is lost to a damaged line, the entry written before it takes its place,
     much as in the agent itself.
     """
-    at = {line.id: number for number, line in enumerate(lines) if line.id is not None}
+    before: dict[str, str | None] = {}  # of each entry, the one written before it
+    entries: dict[str, TranscriptLine] = {}
+    last: str | None = None
+    for line in lines:
+        if line.id is not None:
+            before[line.id], entries[line.id], last = last, line, line.id
     found: set[str] = set()
     while leaf is not None and leaf not in found:
         found.add(leaf)
-        parent = lines[at[leaf]].parent
-        leaf = parent if parent is None or parent in at else _last(lines[: at[leaf]])
+        parent = entries[leaf].parent
+        leaf = parent if parent is None or parent in entries else before[leaf]
     return found
 
 

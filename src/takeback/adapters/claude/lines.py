@@ -57,14 +57,14 @@ class TranscriptLine(Value):
         """The ids of the tool calls that the model makes here."""
         if self.record.get("type") != "assistant":
             return []
-        return [text(b, "id") or "" for b in self._blocks() if b.get("type") == "tool_use"]
+        return [text(b, "id") or "" for b in self.blocks if b.get("type") == "tool_use"]
 
     @property
     def results(self) -> list[str]:
         """The ids of the tool calls that are answered here."""
         if self.record.get("type") != "user":
             return []
-        found = [b for b in self._blocks() if b.get("type") == "tool_result"]
+        found = [b for b in self.blocks if b.get("type") == "tool_result"]
         return [text(block, "tool_use_id") or "" for block in found]
 
     @property
@@ -77,17 +77,17 @@ class TranscriptLine(Value):
     @property
     def is_shell(self) -> bool:
         """True for a ``!command`` that a person typed."""
-        return self.is_prompt and _joined(self._blocks()).startswith(_SHELL)
+        return self.is_prompt and _joined(self.blocks).startswith(_SHELL)
 
     @property
     def shell_words(self) -> str:
         """What the person typed after the exclamation mark."""
-        return _joined(self._blocks()).removeprefix(_SHELL).removesuffix(_SHELL_END).strip()
+        return _joined(self.blocks).removeprefix(_SHELL).removesuffix(_SHELL_END).strip()
 
     @property
     def is_interruption(self) -> bool:
         """True for what Esc leaves behind."""
-        return self.record.get("type") == "user" and _joined(self._blocks()) in _INTERRUPTED
+        return self.record.get("type") == "user" and _joined(self.blocks) in _INTERRUPTED
 
     @property
     def is_taken_in(self) -> bool:
@@ -104,7 +104,7 @@ class TranscriptLine(Value):
     def prompt(self) -> str | None:
         """The words of a prompt, at its own entry or where a turn took it in."""
         if self.is_prompt:
-            return _joined(self._blocks())
+            return _joined(self.blocks)
         if not self.is_taken_in:
             return None
         prompt = self.record["attachment"].get("prompt")
@@ -118,7 +118,8 @@ class TranscriptLine(Value):
         found = carried.get("allUuids", carried.get("uuids")) if isinstance(carried, dict) else None
         return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
 
-    def _blocks(self) -> list[Record]:
+    @property
+    def blocks(self) -> list[Record]:
         message = self.record.get("message")
         content = message.get("content") if isinstance(message, dict) else None
         if isinstance(content, str):
@@ -128,7 +129,7 @@ class TranscriptLine(Value):
 
 def read(data: bytes) -> list[TranscriptLine]:
     """Returns the complete lines of a file; only the newline of the last may be missing."""
-    *whole, last = json_lines.read_all(data, _line)
+    *whole, last = json_lines.read_all(data, as_line)
     found = [line for line in whole if line.data.strip()]
     return found if last.damaged else [*found, last]
 
@@ -144,7 +145,7 @@ def text(record: Record, name: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _line(raw: bytes, record: Record) -> TranscriptLine:
+def as_line(raw: bytes, record: Record) -> TranscriptLine:
     is_entry = "parentUuid" in record and record.get("isSidechain") is not True
     return TranscriptLine(
         raw.removesuffix(b"\n"), record, text(record, "uuid") if is_entry else None

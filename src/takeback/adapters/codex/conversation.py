@@ -31,7 +31,7 @@ _ELSEWHERE = ("history_base", "forked_from_id", "forked_from_ordinal_exclusive")
 """What a first line says of the file that it continues."""
 
 
-class _Line(JsonLine):
+class RolloutLine(JsonLine):
     """One line of a rollout: its bytes, and what they say if they can be read."""
 
     @property
@@ -96,7 +96,7 @@ def cut(parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes
     return b"".join(line.raw for line in kept)
 
 
-def _place(lines: Sequence[_Line], anchor: Anchor, later: Sequence[bytes]) -> int:
+def _place(lines: Sequence[RolloutLine], anchor: Anchor, later: Sequence[bytes]) -> int:
     """Returns how many lines come before a place."""
     end = len(lines)
     if not anchor.before or anchor.turn is None:
@@ -119,7 +119,7 @@ def _place(lines: Sequence[_Line], anchor: Anchor, later: Sequence[bytes]) -> in
     return own if len(prompts) > 1 else started
 
 
-def _start(lines: Sequence[_Line], turn: str | None = None) -> int | None:
+def _start(lines: Sequence[RolloutLine], turn: str | None = None) -> int | None:
     """Returns the line with which a turn begins, the newest turn if none is named."""
     for index in reversed(range(len(lines))):
         if lines[index].event == _STARTED and turn in (None, lines[index].turn):
@@ -127,7 +127,7 @@ def _start(lines: Sequence[_Line], turn: str | None = None) -> int | None:
     return None
 
 
-def _joined(parts: Sequence[bytes]) -> list[_Line]:
+def _joined(parts: Sequence[bytes]) -> list[RolloutLine]:
     """Returns the lines of a chain of files as those of one file."""
     newest = _lines(parts[-1]) if parts else []
     pieces = [newest]
@@ -143,14 +143,14 @@ def _joined(parts: Sequence[bytes]) -> list[_Line]:
     return _numbered([_written({**newest[0].record, "payload": meta}), *lines])
 
 
-def _base_in(lines: Sequence[_Line]) -> Mapping[str, Any] | None:
+def _base_in(lines: Sequence[RolloutLine]) -> Mapping[str, Any] | None:
     """Returns what a file says of the one that it continues."""
     if not lines or lines[0].kind != _META:
         return None
     return fields.table(lines[0].payload, "history_base") or None
 
 
-def _beginning(older: bytes, base: Mapping[str, Any]) -> list[_Line]:
+def _beginning(older: bytes, base: Mapping[str, Any]) -> list[RolloutLine]:
     """Returns the lines of a file up to where another continues it."""
     end = fields.number(base, "end_byte_offset")
     lines = _lines(older[:end]) if end is not None and 0 < end <= len(older) else []
@@ -161,9 +161,9 @@ def _beginning(older: bytes, base: Mapping[str, Any]) -> list[_Line]:
     return lines
 
 
-def _numbered(lines: Iterable[_Line]) -> list[_Line]:
+def _numbered(lines: Iterable[RolloutLine]) -> list[RolloutLine]:
     """Returns lines with their ordinals from 0; unreadable ones have none."""
-    numbered: list[_Line] = []
+    numbered: list[RolloutLine] = []
     ordinal = 0
     for line in lines:
         if not line.record:
@@ -192,7 +192,7 @@ def new_session(history: bytes, *, native: str, transcript: str, now: float) -> 
     return NewSession(new, os.path.join(os.path.dirname(transcript), name), data)
 
 
-def _renamed(line: _Line, old: set[str], new: str) -> bytes:
+def _renamed(line: RolloutLine, old: set[str], new: str) -> bytes:
     if line.kind == _META:
         payload = {**line.payload, "id": new, "session_id": new}
         return _written({**line.record, "payload": payload}).raw
@@ -237,10 +237,10 @@ def is_over(tail: bytes, turn: str | None) -> bool:
     return False
 
 
-def _lines(data: bytes) -> list[_Line]:
+def _lines(data: bytes) -> list[RolloutLine]:
     """Returns the complete lines; a last one without its end was being written."""
-    return json_lines.read(data, _Line)
+    return json_lines.read(data, RolloutLine)
 
 
-def _written(record: Mapping[str, Any]) -> _Line:
-    return _Line(json_lines.written(record), record)
+def _written(record: Mapping[str, Any]) -> RolloutLine:
+    return RolloutLine(json_lines.written(record), record)

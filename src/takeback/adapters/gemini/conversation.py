@@ -29,7 +29,7 @@ _NOT_SAID = ("/", "?", "<session_context>", "<hook_context>")
 _CANCELLED = "Request cancelled."
 
 
-class _Line(JsonLine):
+class ChatLine(JsonLine):
     """One line of a chat file: its bytes, and what they say if they can be read."""
 
     @property
@@ -72,7 +72,7 @@ def cut(parts: Sequence[bytes]) -> bytes:
         lines = _lines(part)
         while lines:
             kept = _remembered(lines)
-            if any(_is_said(message) for line in kept for message in line.messages):
+            if any(is_said(message) for line in kept for message in line.messages):
                 if not any(line.is_header for line in kept):
                     raise ValueError("the transcript has no header")
                 return b"".join(line.raw for line in kept)
@@ -83,7 +83,7 @@ def cut(parts: Sequence[bytes]) -> bytes:
     return b""
 
 
-def _remembered(lines: Sequence[_Line]) -> list[_Line]:
+def _remembered(lines: Sequence[ChatLine]) -> list[ChatLine]:
     """Returns the lines without the messages that later lines forget, and without those lines."""
     places: dict[str, list[int]] = {}  # of each message in order, the lines that hold it
     forgotten: dict[int, set[str]] = {}
@@ -105,7 +105,7 @@ def _remembered(lines: Sequence[_Line]) -> list[_Line]:
     return [line for line in found if line is not None and line.rewinds_to is None]
 
 
-def _without(line: _Line, ids: set[str] | None) -> _Line | None:
+def _without(line: ChatLine, ids: set[str] | None) -> ChatLine | None:
     """Returns a line without some of its messages, None if it had only these."""
     if ids is None:
         return line
@@ -117,7 +117,7 @@ def _without(line: _Line, ids: set[str] | None) -> _Line | None:
     return _written({**line.record, "messages": left})
 
 
-def _is_said(message: Mapping[str, Any]) -> bool:
+def is_said(message: Mapping[str, Any]) -> bool:
     """Tells whether Gemini loads a message again when it resumes."""
     content = message.get("content")
     parts = content if isinstance(content, list) else [content]
@@ -127,11 +127,12 @@ def _is_said(message: Mapping[str, Any]) -> bool:
         return False
     if any(isinstance(part, dict) and "functionResponse" in part for part in parts):
         return True
-    text = _text(message)
+    text = said_in(message)
     return bool(text) and not text.startswith(_NOT_SAID)
 
 
-def _text(message: Mapping[str, Any]) -> str:
+def said_in(message: Mapping[str, Any]) -> str:
+    """Returns the words of a message."""
     content = message.get("content")
     if not isinstance(content, str):
         parts = fields.tables(message, "content")
@@ -155,7 +156,7 @@ def new_session(history: bytes, *, transcript: str, title: str, now: float) -> N
     return NewSession(new, path, b"".join(lines))
 
 
-def _renamed(line: _Line, new: str) -> _Line:
+def _renamed(line: ChatLine, new: str) -> ChatLine:
     if line.message is not None:
         return line
     if "sessionId" in line.record:
@@ -173,17 +174,17 @@ def _iso(now: float) -> str:
 def is_over(tail: bytes) -> bool:
     """Tells whether the newest turn was cancelled: Esc while a tool runs has no hook."""
     for line in reversed(_lines(tail)):
-        if line.record.get("type") == "info" and _text(line.record) == _CANCELLED:
+        if line.record.get("type") == "info" and said_in(line.record) == _CANCELLED:
             return True
-        if line.record.get("type") == "user" and _text(line.record):
+        if line.record.get("type") == "user" and said_in(line.record):
             return False
     return False
 
 
-def _lines(data: bytes) -> list[_Line]:
+def _lines(data: bytes) -> list[ChatLine]:
     """Returns the complete lines; a last one without its end was being written."""
-    return json_lines.read(data, _Line)
+    return json_lines.read(data, ChatLine)
 
 
-def _written(record: Mapping[str, Any]) -> _Line:
-    return _Line(json_lines.written(record), record)
+def _written(record: Mapping[str, Any]) -> ChatLine:
+    return ChatLine(json_lines.written(record), record)

@@ -44,9 +44,9 @@ class _Kept(Value):
 
 def cut(parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
     """Returns the conversation up to a place; empty if nothing had been said by then."""
-    kept = _read(b"".join(parts))
+    kept = read(b"".join(parts))
     lines = []
-    ended = _ended_calls(_read(b"".join(later))) if anchor.leaf else {}
+    ended = _ended_calls(read(b"".join(later))) if anchor.leaf else {}
     reverted = fields.table(kept.session[1] if kept.session else {}, "revert")
     for line, message in kept.messages:
         own = fields.text(fields.table(message, "info"), "id")
@@ -63,7 +63,7 @@ def cut(parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes
     return b"".join([*lines, kept.session[0]])
 
 
-def _read(data: bytes) -> _Kept:
+def read(data: bytes) -> _Kept:
     """Reads complete lines; a torn one, and one that is not a message, is left out.
 
     A session that was made here begins with the document to import.
@@ -141,7 +141,7 @@ def _random(length: int) -> str:
 
 def exported(history: bytes, *, new: str, title: str, now: float) -> bytes:
     """Returns a history as the document that ``opencode import`` takes."""
-    kept = _read(history)
+    kept = read(history)
     session = kept.session[1] if kept.session is not None else {}
     names = {fields.text(session, "id"): new}
     child = _random(_OWN)
