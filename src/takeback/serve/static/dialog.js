@@ -1,0 +1,68 @@
+// One question at a time, in a native dialog: it keeps the focus, closes with Esc, and gives the
+// focus back to where it came from.
+
+import { el, fill } from "./text.js";
+
+/** Opens a dialog; `close()` ends it, and `onClose` is called however it ended. */
+export function openDialog({ title, wide = false, onClose = () => {} }) {
+  const heading = el("h2", { id: "dialog-title" }, title);
+  const body = el("div", { class: "dialog-body" });
+  const buttons = el("footer", { class: "dialog-buttons" });
+  const said = el("p", { class: "dialog-said", role: "status" });
+  const dialog = el(
+    "dialog",
+    { class: wide ? "dialog wide" : "dialog", "aria-labelledby": "dialog-title" },
+    el("header", { class: "dialog-head" }, heading,
+      el("button", { class: "ghost", type: "button", "aria-label": "Close", onclick: () => dialog.close() }, "✕")),
+    body,
+    said,
+    buttons,
+  );
+  dialog.addEventListener("keydown", (event) => event.stopPropagation());
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    onClose();
+  });
+  dialog.addEventListener("click", (event) => {
+    if (event.target === dialog) dialog.close(); // beside it
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+  return {
+    dialog,
+    body,
+    close: () => dialog.close(),
+    say: (words) => fill(said, words ?? ""),
+    /** Shows one stage of it; the first button is the one that Enter means. */
+    show({ title: words = title, content, actions }) {
+      fill(heading, words);
+      fill(body, content);
+      fill(buttons, actions);
+      said.replaceChildren();
+      const first = body.querySelector("[data-first], input") ?? buttons.querySelector("[data-first]");
+      (first ?? buttons.querySelector("button"))?.focus();
+    },
+  };
+}
+
+export function button(words, onclick, { kind = "", first = false, disabled = false } = {}) {
+  return el("button", { class: kind, type: "button", onclick, disabled, "data-first": first ? "yes" : null }, words);
+}
+
+/** Asks for one line of text; `done(text)` may throw what is then said in the dialog. */
+export function askText({ title, about, label, value = "", maxlength = 200, go, done }) {
+  const box = openDialog({ title });
+  const input = el("input", { type: "text", id: "asked", value, maxlength, autocomplete: "off", spellcheck: "false" });
+  const submit = async (event) => {
+    event?.preventDefault();
+    const said = await done(input.value.trim());
+    if (said) box.say(said);
+    else box.close();
+  };
+  box.show({
+    content: el("form", { onsubmit: submit }, el("p", { class: "quiet" }, about),
+      el("label", { class: "field", for: "asked" }, label), input),
+    actions: [button("Cancel", box.close), button(go, submit, { kind: "primary" })],
+  });
+  input.select();
+}

@@ -1,0 +1,63 @@
+// What happens in a workspace while the page is open. Read with fetch: an EventSource cannot send
+// the secret in a header, and a secret in an address would be in histories and logs.
+
+import { Failure, lose, onReturn, open, pause } from "./api.js";
+import { now } from "./store.js";
+
+let following = null;
+let last = null;
+let listener = () => {};
+
+/** Calls the listener with (name, data) for each event, of every workspace. */
+export function listen(heard) {
+  listener = heard;
+  onReturn(restart);
+  restart();
+}
+
+/** Begins again, for another workspace or a server that came back. */
+export function restart() {
+  following?.abort();
+  following = new AbortController();
+  follow(following.signal);
+}
+
+async function follow(signal) {
+  while (!signal.aborted) {
+    try {
+      const workspace = now().workspace;
+      const query = workspace ? `?workspace=${encodeURIComponent(workspace)}` : "";
+      const headers = last === null ? {} : { "Last-Event-ID": last };
+      const body = await open(`events${query}`, headers, signal);
+      await read(body, signal);
+      if (!signal.aborted) lose();
+      return;
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof Failure) || error.status !== 503) return;
+      await pause(5000); // twenty others listen; a place comes free
+    }
+  }
+}
+
+async function read(body, signal) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  while (!signal.aborted) {
+    const { value, done } = await reader.read().catch(() => ({ done: true }));
+    if (done) return;
+    const blocks = (rest + value).replace(/\r\n?/g, "\n").split("\n\n");
+    rest = blocks.pop();
+    for (const block of blocks) tell(block);
+  }
+}
+
+function tell(block) {
+  const event = { event: "message", data: "" };
+  for (const line of block.split("\n")) {
+    const [, name, value] = /^([a-z]+): ?(.*)$/.exec(line) ?? [];
+    if (name) event[name] = value;
+  }
+  if (event.id) last = event.id;
+  if (event.data) listener(event.event, JSON.parse(event.data));
+}

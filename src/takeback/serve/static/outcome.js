@@ -1,0 +1,60 @@
+// What was done, at the bottom of the page, with the way back and the line that goes on with the
+// conversation. Nothing is started from here: the line is text to copy.
+
+import { el, fill } from "./text.js";
+import { know, watch } from "./store.js";
+import { stepBack } from "./actions.js";
+import { count } from "./words.js";
+
+const DONE = { rewind: "Taken back", revert: "Reverted", fork: "Forked", undo: "Undone", redo: "Redone" };
+
+export function startOutcome(bar) {
+  watch(["done"], ({ done }) => {
+    bar.hidden = done === null;
+    if (done) fill(bar, ...content(done));
+  });
+}
+
+function content(done) {
+  const wayBack = done.kind === "undo" ? "redo" : "undo";
+  return [
+    el("div", { class: "done-words", role: "status" },
+      el("strong", {}, DONE[done.kind] ?? "Done"),
+      el("span", {}, summary(done)),
+      done.conversation_error && el("span", { class: "chip warn" }, `the conversation stayed: ${done.conversation_error}`),
+      done.directory && el("code", {}, done.directory)),
+    done.resume?.argv?.length ? copyable("Go on with", `cd ${quoted(done.resume.cwd)} && ${done.resume.argv.map(quoted).join(" ")}`) : null,
+    done.prompt ? copyButton("Copy the prompt", done.prompt) : null,
+    done.operation && el("button", { type: "button", class: "primary", id: "undo",
+      onclick: () => stepBack(wayBack) }, wayBack === "undo" ? "Undo" : "Redo"),
+    el("button", { type: "button", class: "ghost", "aria-label": "Dismiss", onclick: () => know({ done: null }) }, "✕"),
+  ];
+}
+
+function summary(done) {
+  const parts = [
+    done.written.length && `${count(done.written.length, "file")} written`,
+    done.deleted.length && `${done.deleted.length} deleted`,
+    done.left_alone.length && `${done.left_alone.length} left alone`,
+    done.scope !== "files" && !done.conversation_error && "the conversation moved",
+    done.recovered && "an interrupted operation was finished first",
+  ].filter(Boolean);
+  return parts.join(" · ") || "there was nothing to do";
+}
+
+function copyable(words, line) {
+  return el("div", { class: "resume" }, el("span", { class: "quiet" }, words), el("code", {}, line), copyButton("Copy", line));
+}
+
+function copyButton(words, text) {
+  const made = el("button", { type: "button", onclick: async () => {
+    await navigator.clipboard.writeText(text);
+    fill(made, "Copied");
+  } }, words);
+  return made;
+}
+
+/** Returns a word as a shell takes it. */
+function quoted(word) {
+  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,60 @@
+// Small words: numbers, times, sizes, and what a turn is called. Sentences come from the server.
+
+const DAY = 86_400_000;
+
+export function count(number, word, many = `${word}s`) {
+  return `${number.toLocaleString("en")} ${number === 1 ? word : many}`;
+}
+
+export function bytes(number) {
+  const units = ["bytes", "KB", "MB", "GB", "TB"];
+  let at = 0;
+  let size = number;
+  while (size >= 1000 && at < units.length - 1) [size, at] = [size / 1000, at + 1];
+  return `${at === 0 || size >= 100 ? Math.round(size) : size.toFixed(1)} ${units[at]}`;
+}
+
+/** Returns a time as one reads it: the hour today, the day this year, else the date. */
+export function when(time, today = new Date()) {
+  if (!time) return "";
+  const then = new Date(time);
+  const hour = then.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+  if (then.toDateString() === today.toDateString()) return hour;
+  const day = { day: "numeric", month: "short" };
+  if (then.getFullYear() !== today.getFullYear()) day.year = "numeric";
+  const date = then.toLocaleDateString("en-GB", day);
+  return today - then < 7 * DAY ? `${date}, ${hour}` : date;
+}
+
+/** Returns the first line of a prompt. */
+export function firstLine(text) {
+  return (text ?? "").trim().split("\n", 1)[0];
+}
+
+const KINDS = {
+  manual: "Checkpoint by hand",
+  shell: "Command",
+  compaction: "Conversation compacted",
+  fork: "Forked session begins",
+  branch: "Branch",
+};
+
+/** Returns what a row of the timeline is called. */
+export function titleOf(turn) {
+  return firstLine(turn.prompt) || turn.label || KINDS[turn.kind] || turn.kind;
+}
+
+export function numberOf(turn) {
+  return turn.turn && (turn.kind === "prompt" || turn.kind === "steer") ? `turn ${turn.turn}` : "";
+}
+
+/** Returns the sentence for a failure: what happened, and what to do about it. */
+export function sentence(failure) {
+  const said = failure.message ? capital(failure.message) : "That did not work";
+  const hint = failure.hint ? ` ${capital(failure.hint)}.` : "";
+  return `${said.replace(/[.]?$/, ".")}${hint.replace(/[.]+$/, ".")}`;
+}
+
+export function capital(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,109 @@
+// One workspace as the page knows it: its turns page by page, sessions and status. What an event
+// tells is asked for again from the newest turn on, so that a lost event loses nothing.
+
+import { Failure, get, within } from "./api.js";
+import { know, now } from "./store.js";
+import { sentence } from "./words.js";
+
+const PAGE = 200;
+let asking = 0; // answers for another workspace or session are not for us any more
+let paging = false;
+let again = null;
+
+export async function loadWorkspaces() {
+  const { workspaces } = await get("workspaces");
+  know({ workspaces });
+  return workspaces;
+}
+
+/** Goes to a workspace, and to a turn of it if one is named. */
+export async function visit(workspace, selected = null) {
+  know({
+    workspace, selected, status: null, sessions: [], session: null, turns: [], more: null,
+    loaded: false, found: null, query: "", trouble: null,
+  });
+  await load();
+}
+
+/** Shows one session alone, or all of them. */
+export async function narrow(session) {
+  know({ session, turns: [], more: null, loaded: false });
+  await load();
+}
+
+async function load() {
+  const mine = ++asking;
+  await attempt(async () => {
+    const [page, { sessions }] = await Promise.all([ask(), get(within("sessions"))]);
+    if (mine !== asking) return;
+    const selected = now().selected ?? page.turns.find((turn) => turn.prompt)?.id ?? null;
+    know({ turns: page.turns, more: page.next, sessions, selected, loaded: true });
+    know({ status: await get(within("status")) });
+  });
+}
+
+/** Asks for the next older turns, if there are any. */
+export async function older() {
+  if (paging || now().more === null) return;
+  paging = true;
+  const mine = asking;
+  await attempt(async () => {
+    const page = await ask({ before: now().more });
+    if (mine !== asking) return;
+    know({ turns: [...now().turns, ...page.turns], more: page.next });
+  });
+  paging = false;
+}
+
+/** Asks again for what may have changed; several calls in a short time are one. */
+export function refresh() {
+  clearTimeout(again);
+  again = setTimeout(renew, 120);
+}
+
+async function renew() {
+  const mine = asking;
+  if (!now().workspace || !now().loaded) return;
+  await attempt(async () => {
+    const [page, { sessions }] = await Promise.all([ask(), get(within("sessions"))]);
+    if (mine !== asking) return;
+    know({ ...joined(page), sessions });
+    know({ status: await get(within("status")) });
+  });
+}
+
+/** Joins the newest page with the older turns that are known: what left the page is gone. */
+function joined(page) {
+  const last = page.turns.at(-1);
+  const at = last ? now().turns.findIndex((turn) => turn.id === last.id) : -1;
+  if (at < 0) return { turns: page.turns, more: page.next };
+  const rest = now().turns.slice(at + 1);
+  return { turns: [...page.turns, ...rest], more: rest.length ? now().more : page.next };
+}
+
+function ask(query = {}) {
+  return get(within("turns"), { session: now().session, limit: PAGE, ...query });
+}
+
+/** Does something that asks the server; what goes wrong is told at the top of the page. */
+export async function attempt(job) {
+  try {
+    return await job();
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    // That the server is gone is told by itself.
+    if (error.status !== 0 && error.status !== 401) know({ trouble: sentence(error), loaded: true });
+    return null;
+  }
+}
+
+export function turnOf(id) {
+  return now().turns.find((turn) => turn.id === id) ?? null;
+}
+
+/** Returns the session that the conversation is shown of: that of the selected turn. */
+export function currentSession() {
+  const { sessions, selected, session } = now();
+  const wanted = turnOf(selected)?.session ?? session;
+  return sessions.find((one) => one.id === wanted) ?? sessions[0] ?? null;
+}
