@@ -131,6 +131,9 @@ def test_what_is_refused_is_an_answer(played: Talk, workspace: Path) -> None:
     target = played.ok("at", session="s1", entry="t1")["exact"]["id"]
     answer = played.ask("rewind", checkpoint=target, scope="files")
     assert (answer["ok"], answer["error"]["flag"]) == (False, "--during-turn")
+    (question,) = played.ok("plan", checkpoint=target, scope="files")["questions"]
+    assert question["answers"] == [{"waiver": "during_turn", "words": "Go on all the same"}]
+    assert (question["title"][-1], question["paths"], question["word"]) == (".", [], None)
     played.ok("rewind", checkpoint=target, scope="files", overrides=["during_turn"])
     assert (workspace / "a.txt").read_bytes() == b"0\n"
 

@@ -6,7 +6,7 @@ import time
 
 from takeback.app.disputes import Disputes
 from takeback.visible import shown
-from takeback.words import conflicts, documents, plans, render
+from takeback.words import conflicts, documents, plans, refusals, render
 from takeback.words.listing import entry_words
 from takeback.words.paint import Paint
 from takeback.words.text import count
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from takeback.app.proposal import Proposal
     from takeback.model.change import Change
     from takeback.model.operation import Move
-    from takeback.model.plan import Outcome, Plan
+    from takeback.model.plan import Outcome, Plan, Refusal
     from takeback.ops.status import Status
     from takeback.ops.timeline import TimelineEntry
 
@@ -43,9 +43,23 @@ def plan(proposal: Proposal, made: Plan, number: int) -> Document:
         "question": render.question(proposal.kind, made, proposal.of),
         "lines": list(plans.plan_lines(made, _PLAIN, whole=False, keeps_edits="")),
         "can_keep_edits": proposal.keeping_edits(made) is not None,
+        "questions": [_question(one, made) for one in refusals.objections(made)],
         "disputes": [_dispute(one) for one in Disputes(made.conflicts)],
         "possible": made.is_possible,
         "counts": f"{_files(made.writes)} written, {_files(made.deletes)} deleted",
+    }
+
+
+def _question(found: Refusal, made: Plan) -> Document:
+    """Returns one refusal as a question: the objection, what going on means, the ways past it."""
+    question = refusals.refusal(found, made)
+    return {
+        "code": found.code,
+        "title": question.title,
+        "consequence": question.consequence,
+        "answers": [{"waiver": one.field, "words": one.title} for one in question.answers],
+        "paths": documents.path_list(question.paths),
+        "word": question.word,
     }
 
 

@@ -27,7 +27,7 @@ export function questionStage(box, plan, answer) {
     ],
     actions: [
       button("No, change nothing", box.close, { first: !typed }),
-      ...question.answers.map((one) => button(one.title, () => choose(one.waiver))),
+      ...question.answers.map((one) => button(one.words, () => choose(one.waiver))),
     ],
   });
 }
