@@ -17,9 +17,7 @@ from urllib.parse import unquote, urlsplit
 from starlette.types import ASGIApp, Message
 
 from takeback.serve.application import application
-from takeback.serve.open_workspaces import OpenWorkspaces
-from takeback.serve.secrets import Secrets
-from takeback.serve.server import Server
+from takeback.serve.server import new_server
 from takeback.serve.settings import ServerSettings
 from tests.support.cli import Cli
 
@@ -60,13 +58,7 @@ class InProcess:
     now: float = 1000.0
 
     def __post_init__(self) -> None:
-        self.server = Server(
-            self.settings,
-            Secrets(self.settings, lambda: self.now),
-            OpenWorkspaces(self.settings),
-            AUTHORITY,
-            f"http://{AUTHORITY}",
-        )
+        self.server = new_server(self.settings, AUTHORITY, f"http://{AUTHORITY}", lambda: self.now)
         self.app: ASGIApp = application(self.server, self.log.append)
         self._runner = asyncio.Runner()
 

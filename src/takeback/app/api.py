@@ -147,15 +147,16 @@ class Takeback:
         everything: bool = False,
         limit: int = -1,
         paths: Paths = (),
+        before: CheckpointLike | None = None,
     ) -> list[TimelineEntry]:
         """Returns checkpoints with what changed in each, newest first.
 
         Rounds, ends of turns and undo snapshots are included only with ``everything``. With
         ``paths``, only what changed one of them, and nothing else of it; a renamed file is followed
-        to its earlier names.
+        to its earlier names. With ``before``, only what is older than that checkpoint.
         """
         return self.engine.checkpoints(
-            session=session, everything=everything, limit=limit, paths=paths
+            session=session, everything=everything, limit=limit, paths=paths, before=before
         )
 
     def blame(self, path: str | bytes, checkpoint: CheckpointLike | None = None) -> Blame:

@@ -69,6 +69,8 @@ def _route(
         except Rejected as error:
             return _rejected(error)
         except TakebackError as error:
+            if isinstance(error, Bug):
+                log(_place(error.__cause__ or error))
             return response(error)
         except Exception as error:  # a bug of ours ends one request, not the server
             log(_place(error))
@@ -107,7 +109,7 @@ async def _fields(endpoint: Endpoint, request: Request, server: Server) -> dict[
     return body
 
 
-def _place(error: Exception) -> str:
+def _place(error: BaseException) -> str:
     """Returns which error it was and where it was raised, without its words."""
     frames = traceback.extract_tb(error.__traceback__)
     where = frames[-1] if frames else None

@@ -34,9 +34,15 @@ class Rejected(TakebackError):
     """A request that is not answered as such; ``status`` says why, as HTTP has it."""
 
     def __init__(
-        self, status: int, code: str, message: str, *, headers: Mapping[str, str] | None = None
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        hint: str = "",
+        headers: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(message)
+        super().__init__(message, hint=hint)
         self.status = status
         self.code = code
         self.headers = headers or {}

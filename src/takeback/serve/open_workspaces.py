@@ -27,8 +27,9 @@ HOLDER = "serve"
 class _Open:
     """One open workspace; ``store`` is the directory of its store, with its inode."""
 
-    def __init__(self, thread: WorkspaceThread, store: tuple[str, int]) -> None:
-        self.thread = thread
+    def __init__(self, known: KnownWorkspace, store: tuple[str, int]) -> None:
+        self.reporter = PolledReporter()
+        self.thread = WorkspaceThread(lambda: _open(known, self.reporter), self.reporter)
         self.store = store
         self.asking = 0
         self.last = time.monotonic()
@@ -51,13 +52,20 @@ class OpenWorkspaces:
         finally:
             one.asking -= 1
             one.last = time.monotonic()
+            if not one.asking:
+                one.reporter.step = None
+
+    def notes(self, id: str) -> list[str]:
+        """Returns what a workspace had to say since the last time, such as a recovery."""
+        one = self._open.get(id)
+        return [] if one is None else one.reporter.take_notes()
 
     def progress(self) -> Iterator[tuple[str, tuple[str, int, int]]]:
         """Yields what each busy workspace is doing: its id, and what, how much of how much."""
         for id, one in self._open.items():
-            reporter = one.thread.reporter
-            if one.asking and reporter is not None and reporter.step is not None:
-                yield id, reporter.step
+            step = one.reporter.step
+            if one.asking and step is not None:
+                yield id, step
 
     @property
     def ids(self) -> list[str]:
@@ -73,9 +81,7 @@ class OpenWorkspaces:
             one = None
         if one is None:
             self._make_room()
-            reporter = PolledReporter()
-            thread = WorkspaceThread(lambda: _open(known, reporter), reporter)
-            one = self._open[id] = _Open(thread, store)
+            one = self._open[id] = _Open(known, store)
         return one
 
     def _make_room(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from takeback.app.engine import Engine
 from takeback.serve.endpoint import Asked, in_workspace
 from takeback.words import documents, health, status_documents
+from takeback.words.search import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
 
     Document = dict[str, Any]
 
-TURNS = 100
-"""How many turns are given without ``limit``."""
+TURNS, FOUND = 100, 100
+"""How many turns, and places that were found, are given without ``limit``."""
 
 
 async def workspaces(asked: Asked) -> Document:
@@ -66,6 +67,14 @@ def checkpoint(tb: Engine, asked: Asked) -> Document:
 def prompt(tb: Engine, asked: Asked) -> Document:
     """Gives the prompt that a rewind to there would take back, to be typed again."""
     return {"prompt": tb.show(meant(tb, asked)).entry.checkpoint.prompt}
+
+
+@in_workspace
+def search(tb: Engine, asked: Asked) -> Document:
+    """Finds prompts and paths, or lines of files; commands are those to type in the workspace."""
+    words = (asked.text("q") or "").split()
+    found = tb.search(*words, limit=asked.number("limit", FOUND), content=asked.flag("content"))
+    return {"found": [documents.found(one, command(one, tb.root, tb.root)) for one in found]}
 
 
 def meant(tb: Engine, asked: Asked) -> Checkpoint:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from takeback.serve import entering, openapi, reading
+from takeback.model.operation import FORK, REDO, REVERT, REWIND, UNDO
+from takeback.serve import changing, entering, openapi, proposing, reading, reviewing
 from takeback.serve.endpoint import Asked, Endpoint, Parameter
-from takeback.serve.schemas import NAME, fields
+from takeback.serve.reviewing import NEW, OLD
+from takeback.serve.schemas import NAME, PATH, fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     Document = dict[str, Any]
 
 _SESSION = Parameter("session", NAME, "Whose turns are meant: an id, its beginning, an agent.")
+_TO = Parameter(
+    "to", NAME, "after (what the turn changed), now (what going there would do), previous, or one."
+)
 _ONE = "/workspaces/{workspace}"
 _CHECKPOINT = f"{_ONE}/checkpoints/{{checkpoint}}"
 
@@ -135,5 +140,100 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         reading.prompt,
         _holds("prompt"),
         query=(_SESSION,),
+    ),
+    Endpoint(
+        "GET",
+        f"{_CHECKPOINT}/diff",
+        "diff",
+        "Gives what changed, with lines where they are asked for or few.",
+        reviewing.diff,
+        _holds("changes", "purged"),
+        query=(
+            _SESSION,
+            _TO,
+            Parameter("path", PATH, "Only this one, with its lines."),
+            Parameter("colour", {"type": "boolean"}, "With `tokens`, for syntax colours."),
+        ),
+    ),
+    Endpoint(
+        "GET",
+        f"{_CHECKPOINT}/files/{{number}}",
+        "file",
+        "Gives the bytes of one side of a change, by its `number` in `changes`.",
+        reviewing.file,
+        {"type": "string"},
+        query=(
+            _SESSION,
+            _TO,
+            Parameter("side", {"type": "string", "enum": [OLD, NEW]}, "Before (old) or after."),
+        ),
+        media="application/octet-stream",
+    ),
+    Endpoint(
+        "GET",
+        f"{_ONE}/search",
+        "search",
+        "Finds prompts and paths with all words, or lines of files, newest first.",
+        reading.search,
+        _holds("found"),
+        query=(
+            Parameter("q", {"type": "string", "minLength": 1, "maxLength": 1000}, "The words."),
+            _limit(reading.FOUND, 500),
+            Parameter("content", {"type": "boolean"}, "In the files of all snapshots instead."),
+        ),
+    ),
+    Endpoint(
+        "POST",
+        f"{_ONE}/plan",
+        "plan",
+        "Works out what an operation would do, and gives the nonce that does it.",
+        changing.plan,
+        _holds("written", "deleted", "refused", "nonce", "expires"),
+        body=proposing.BODY,
+    ),
+    *(
+        Endpoint(
+            "POST",
+            f"{_ONE}/{kind}",
+            kind,
+            about,
+            changing.action(kind),
+            _holds("operation", "written", "deleted", "notes"),
+            body=changing.NONCE,
+        )
+        for kind, about in (
+            (REWIND, "Goes to a checkpoint, as planned."),
+            (REVERT, "Takes some turns out of the files, as planned."),
+            (FORK, "Begins a new session, as planned."),
+            (UNDO, "Takes back the last operation, as planned."),
+            (REDO, "Goes forward again, as planned."),
+        )
+    ),
+    Endpoint(
+        "POST",
+        f"{_ONE}/label",
+        "label",
+        "Gives a checkpoint a name, or takes it off (null).",
+        changing.label,
+        _holds("id", "label", "before"),
+        body=changing.LABEL,
+    ),
+    Endpoint(
+        "POST",
+        f"{_ONE}/prune/plan",
+        "plan_prune",
+        "Says which checkpoints would lose their files, and gives the nonce that drops them.",
+        changing.plan_prune,
+        _holds("dropped", "nonce", "expires"),
+        body=changing.PRUNE,
+    ),
+    Endpoint(
+        "POST",
+        f"{_ONE}/prune",
+        "prune",
+        "Drops the files of checkpoints, as planned.",
+        changing.prune,
+        _holds("dropped", "done"),
+        body=changing.NONCE,
     ),
 )

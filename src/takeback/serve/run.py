@@ -12,16 +12,16 @@ import uvicorn
 from takeback.app.private_files import PrivateFiles
 from takeback.model.value import Value
 from takeback.serve.application import application
-from takeback.serve.open_workspaces import OpenWorkspaces
 from takeback.serve.protocol import PatientProtocol
-from takeback.serve.secrets import Secrets
-from takeback.serve.server import Server
+from takeback.serve.server import new_server
 from takeback.serve.settings import ServerSettings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import FrameType
+
+    from takeback.serve.server import Server
 
     Log = Callable[[str], None]
 
@@ -41,13 +41,7 @@ def serve(environ: Mapping[str, str], *, say: Callable[[Running], None], log: Lo
     settings = ServerSettings()
     with socket.create_server((LOOPBACK, 0)) as door:
         authority = f"{LOOPBACK}:{door.getsockname()[1]}"
-        server = Server(
-            settings,
-            Secrets(settings, time.monotonic),
-            OpenWorkspaces(settings),
-            authority,
-            f"http://{authority}",
-        )
+        server = new_server(settings, authority, f"http://{authority}", time.monotonic)
         with PrivateFiles(environ) as files:
             secret_file = files.write("secret", f"{server.secrets.secret}\n".encode())
             say(Running(f"http://{authority}/", os.getpid(), secret_file))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from itertools import count
 
 from takeback.adapters import entry_finder
 from takeback.app import proposal as proposals
-from takeback.app.agreements import Agreements
+from takeback.app.agreements import Agreement, Agreements
 from takeback.app.engine import Engine
 from takeback.errors import (
     Bug,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     Document = dict[str, Any]
 
-_TURNS = 20
+_PLANS, _TURNS = 10, 20
 
 
 class StdioServer:
@@ -45,7 +46,7 @@ class StdioServer:
         self._directory = directory
         self._holder = f"extension of {adapter.name}"
         self._speaker = Speaker(adapter.name, self._holder, by_launcher, directory, follows=True)
-        self._agreements = Agreements()
+        self._agreements = Agreements(_PLANS, count(1).__next__)
         self._agents: dict[str, str] = {}
         """Sessions that were active, with what their host calls itself."""
         self._calls: dict[str, Callable[[Document], Document]] = {
@@ -204,7 +205,8 @@ class StdioServer:
 
     def _planned(self, tb: Engine, proposal: Proposal, request: Document) -> Document:
         plan = proposal.plan(tb, requests.overrides(request))
-        return answers.plan(proposal, plan, self._agreements.remember(proposal, plan))
+        number = self._agreements.remember(Agreement(proposal, plan))
+        return {**answers.plan(proposal, plan), "plan": number}
 
     def _rewind(self, request: Document) -> Document:
         with self._at(request) as tb:

@@ -35,11 +35,10 @@ def place(entry: TimelineEntry) -> Document:
     return {**documents.timeline_entry(entry), "line": line}
 
 
-def plan(proposal: Proposal, made: Plan, number: int) -> Document:
-    """Returns a plan with its words, and the number with which to agree to it."""
+def plan(proposal: Proposal, made: Plan) -> Document:
+    """Returns a plan with its words."""
     return {
         **documents.plan(made),
-        "plan": number,
         "question": render.question(proposal.kind, made, proposal.of),
         "lines": list(plans.plan_lines(made, _PLAIN, whole=False, keeps_edits="")),
         "can_keep_edits": proposal.keeping_edits(made) is not None,
@@ -97,6 +96,15 @@ def outcome(
         "lines": [shown(line) for line in render.outcome_lines(told, of, command=command)],
         "transcript": transcript,
         "fresh": transcript is None and done.session is None and done.resume is not None,
+    }
+
+
+def told(outcome: Outcome, of: Move | None) -> Document:
+    """Returns what was done, with its words: also how to go on, to be copied."""
+    return {
+        **done(outcome),
+        "whole": outcome.whole,
+        "lines": [shown(line) for line in render.outcome_lines(outcome, of)],
     }
 
 

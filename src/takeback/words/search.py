@@ -68,16 +68,16 @@ def _text(item: Found) -> str:
     return shown_file(item.path) + (f": {shown(item.text)}" if item.what == "content" else "")
 
 
-def command(item: Found, root: bytes) -> list[str] | None:
+def command(item: Found, root: bytes, start: bytes | None = None) -> list[str] | None:
     """Returns the command that goes back to what was found; None if it cannot be typed.
 
-    Its path is relative to the current directory, as every command takes it.
+    Its path is relative to the current directory, as every command takes it, or to ``start``.
     """
     argv = ["takeback", "rewind", item.place.id]
     if item.path is None:
         return argv
     try:
-        path = to_text(os.path.relpath(os.path.join(root, item.path), os.getcwdb()))
+        path = to_text(os.path.relpath(os.path.join(root, item.path), start or os.getcwdb()))
         path.encode()
     except (UnicodeEncodeError, OSError):
         return None

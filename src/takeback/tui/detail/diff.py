@@ -12,6 +12,7 @@ from takeback.model.path_text import to_text
 from takeback.model.value import Value
 from takeback.visible import shown
 from takeback.words.changes import more_characters
+from takeback.words.syntax import Spans
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ MOST_LINES = 5_000
 LONGEST_LINE = 2_000
 TAB = 4
 _HEAD = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)", re.DOTALL)
-
-Spans = tuple[tuple[int, int, str], ...]
 
 
 class Line(Value):

@@ -1,0 +1,54 @@
+"""Review: what differs between two states, each path with what it is on both sides."""
+
+from __future__ import annotations
+
+from takeback.errors import Command, NoSuchCheckpoint, Refused
+from takeback.model.path_text import to_text
+from takeback.model.review import ReviewedChange
+from takeback.ops.compare import counted
+from takeback.ops.counting import lines_between
+from takeback.store import trees
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from takeback.model.change import Change, CountedChange
+    from takeback.model.comparison import Between
+    from takeback.model.snapshot import Entry
+    from takeback.store.store import Store
+
+LARGEST = 64 << 20
+"""The largest file, in bytes, that is handed out as a whole."""
+
+
+def reviewed(store: Store, between: Between) -> tuple[ReviewedChange, ...]:
+    """Returns the changes from one state to another, by path, with their lines counted."""
+    old, new = bytes.fromhex(between.old), bytes.fromhex(between.new)
+    changes = list(trees.diff(store, old, new))
+    lines = lines_between(store, old, new) if changes else {}
+    return joined(changes, counted(changes, lines))
+
+
+def joined(
+    changes: Iterable[Change], numbers: Iterable[CountedChange]
+) -> tuple[ReviewedChange, ...]:
+    """Returns changes that were counted, by path."""
+    by_path = {one.path: one for one in changes}
+    found = (ReviewedChange(by_path[one.path], one) for one in numbers)
+    return tuple(sorted(found, key=lambda one: one.change.path))
+
+
+def content(store: Store, path: bytes, entry: Entry | None) -> bytes:
+    """Returns the bytes of one side of a change; of a link, where it leads.
+
+    Raises NoSuchCheckpoint if there is nothing on that side, and Refused if it is too large.
+    """
+    if entry is None or entry.is_directory:
+        raise NoSuchCheckpoint(f"{to_text(path)} is no file on that side")
+    if store.packs.size_of(entry.oid) > LARGEST:
+        raise Refused(
+            f"{to_text(path)} is larger than {LARGEST >> 20} MB",
+            hint=("write it to a file: ", Command("cat")),
+        )
+    return store.blob(entry.oid)

@@ -1,0 +1,141 @@
+"""What changes something, in two steps: a plan gives a nonce, and the nonce does it."""
+
+from __future__ import annotations
+
+import time
+
+from takeback.app import proposal as proposals
+from takeback.app.agreements import AGAIN, Agreement, PruneAgreement
+from takeback.errors import Refused, UsageError
+from takeback.serve import proposing
+from takeback.serve.endpoint import Asked, in_workspace
+from takeback.serve.errors import Rejected
+from takeback.serve.schemas import NAME, fields, strings
+from takeback.words import answers, documents, pruning
+from takeback.words.text import timestamp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from takeback.app.engine import Engine
+    from takeback.ops.prune import Prune, Pruning
+    from takeback.serve.endpoint import Handler
+
+    Document = dict[str, Any]
+
+NONCE = fields(("nonce",), nonce=NAME)
+LABEL = fields(
+    ("checkpoint", "label"),
+    checkpoint=NAME,
+    session=NAME,
+    label={"type": ["string", "null"], "minLength": 1, "maxLength": 200},
+)
+PRUNE = fields((), session=NAME, checkpoints=strings(NAME, 1000), all={"type": "boolean"})
+
+
+async def plan(asked: Asked) -> Document:
+    """Works out what an operation would do; changes nothing."""
+    workspace = asked.parameters["workspace"]
+
+    def job(tb: Engine) -> tuple[Agreement, Document]:
+        allowed = proposing.overrides(asked.body)
+        meant = proposing.proposal(tb, asked.body)
+        made = meant.plan(tb, allowed)
+        return Agreement(meant, made, allowed, workspace), answers.plan(meant, made)
+
+    agreement, fields = await asked.server.workspaces.ask(workspace, job)
+    return _shown(asked, fields, agreement)
+
+
+def _shown(asked: Asked, fields: Document, agreement: Agreement | PruneAgreement) -> Document:
+    """Returns a plan with its nonce."""
+    nonce = asked.server.nonces.remember(agreement)
+    ends = time.time() + asked.server.settings.nonce_seconds
+    return {**fields, "nonce": nonce, "expires": timestamp(ends)}
+
+
+def action(kind: str) -> Handler:
+    """Returns the handler that does what a plan of that kind said."""
+
+    async def handler(asked: Asked) -> Document:
+        workspace = asked.parameters["workspace"]
+        agreed = asked.server.nonces.take(asked.body["nonce"])
+        if not isinstance(agreed, Agreement) or agreed.workspace != workspace:
+            raise Refused("that plan is of something else", hint=AGAIN)
+        if agreed.proposal.kind != kind:
+            raise Refused(f"that is no plan of {_article(kind)}", hint=AGAIN)
+        fields = await asked.server.workspaces.ask(workspace, lambda tb: _carry_out(tb, agreed))
+        return {**fields, "notes": asked.server.workspaces.notes(workspace)}
+
+    return handler
+
+
+def _article(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
+
+
+def _carry_out(tb: Engine, agreed: Agreement) -> Document:
+    meant = agreed.proposal
+    recovered = proposals.recover_before(tb, meant.kind)
+    done = meant.go(tb, agreed.overrides, shown=agreed.plan)
+    if done is None:
+        first = "" if recovered is None else f"{recovered.sentence()} "
+        raise _outdated(f"{first}The files changed since that plan was made; nothing was done")
+    return answers.told(done, meant.of)
+
+
+def _outdated(message: str) -> Rejected:
+    return Rejected(409, "outdated", message, hint=AGAIN)
+
+
+@in_workspace
+def label(tb: Engine, asked: Asked) -> Document:
+    """Gives a checkpoint a name, or takes it off."""
+    before = tb.find(asked.body["checkpoint"], session=asked.body.get("session"))
+    after = tb.label(before, asked.body["label"])
+    return {"id": after.id, "label": after.label, "before": before.label}
+
+
+async def plan_prune(asked: Asked) -> Document:
+    """Says which checkpoints would lose their files; drops nothing."""
+    workspace, body = asked.parameters["workspace"], asked.body
+    names, session = body.get("checkpoints", []), body.get("session")
+    everything = body.get("all", False)
+    if everything and session is None:
+        raise UsageError("all goes with a session", hint="say which session")
+    if names and session is not None:
+        raise UsageError("checkpoints and a session exclude each other", hint="say one of them")
+
+    def planning(tb: Engine) -> Prune:
+        return tb.plan_prune(names, session=session, everything=everything)
+
+    def job(tb: Engine) -> tuple[Pruning, list[bytes]]:
+        return planning(tb).outlook(), tb.gone_workspaces()
+
+    outlook, gone = await asked.server.workspaces.ask(workspace, job)
+    fields = {
+        **pruning.document(outlook),
+        "done": False,
+        "gone": [documents.path_fields(root) for root in gone],
+        "lines": list(pruning.outlook_lines(outlook)),
+    }
+    return _shown(asked, fields, PruneAgreement(planning, outlook, workspace))
+
+
+async def prune(asked: Asked) -> Document:
+    """Drops the files of the checkpoints that the plan named."""
+    workspace = asked.parameters["workspace"]
+    agreed = asked.server.nonces.take(asked.body["nonce"])
+    if not isinstance(agreed, PruneAgreement) or agreed.workspace != workspace:
+        raise Refused("that plan is of something else", hint=AGAIN)
+
+    def job(tb: Engine) -> Document:
+        done = agreed.carry_out(tb)
+        if done is None:
+            raise _outdated("Other checkpoints would go now; nothing was dropped")
+        lines = list(pruning.done_lines(done, tb.settings["grace_days"]))
+        return {**pruning.document(done), "done": True, "gone": [], "lines": lines}
+
+    fields = await asked.server.workspaces.ask(workspace, job)
+    return {**fields, "notes": asked.server.workspaces.notes(workspace)}
