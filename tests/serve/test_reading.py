@@ -37,6 +37,20 @@ def test_reading_gives_the_documents_of_the_command_line(
     ]
 
 
+def test_messages_come_page_by_page(host: Host, served: InProcess) -> None:
+    one = served.workspace
+    first = served.get(f"{one}/checkpoints/turn:3/messages?limit=3").ok()
+    assert [(m["role"], m["text"]) for m in first["messages"]] == [
+        ("user", "write a"),
+        ("assistant", "done"),
+        ("user", "write b"),
+    ]
+    assert (first["total"], first["next"]) == (4, 3)
+    rest = served.get(f"{one}/checkpoints/turn:3/messages?offset={first['next']}").ok()
+    assert [m["number"] for m in rest["messages"]] == [3]
+    assert rest["next"] is None
+
+
 def test_turns_come_page_by_page(host: Host, served: InProcess, cli: Cli) -> None:
     one, got = served.workspace, []
     before = ""

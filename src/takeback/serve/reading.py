@@ -5,6 +5,7 @@ from __future__ import annotations
 from takeback.app.engine import Engine
 from takeback.serve.endpoint import Asked, in_workspace
 from takeback.words import documents, health, status_documents
+from takeback.words import messages as conversations
 from takeback.words.search import command
 
 TYPE_CHECKING = False
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
     Document = dict[str, Any]
 
-TURNS, FOUND = 100, 100
-"""How many turns, and places that were found, are given without ``limit``."""
+TURNS, FOUND, MESSAGES = 100, 100, 200
+"""How many turns, places that were found, and messages are given without ``limit``."""
 
 
 async def workspaces(asked: Asked) -> Document:
@@ -67,6 +68,13 @@ def checkpoint(tb: Engine, asked: Asked) -> Document:
 def prompt(tb: Engine, asked: Asked) -> Document:
     """Gives the prompt that a rewind to there would take back, to be typed again."""
     return {"prompt": tb.show(meant(tb, asked)).entry.checkpoint.prompt}
+
+
+@in_workspace
+def messages(tb: Engine, asked: Asked) -> Document:
+    """Gives the conversation up to a checkpoint, a page at a time."""
+    offset, limit = asked.number("offset", 0), asked.number("limit", MESSAGES)
+    return conversations.page(tb.messages(meant(tb, asked), offset=offset, limit=limit))
 
 
 @in_workspace

@@ -5,6 +5,7 @@ from __future__ import annotations
 from takeback.model.operation import FORK, REDO, REVERT, REWIND, UNDO
 from takeback.serve import changing, entering, openapi, proposing, reading, reviewing
 from takeback.serve.endpoint import Asked, Endpoint, Parameter
+from takeback.serve.openapi import ENTRY
 from takeback.serve.reviewing import NEW, OLD
 from takeback.serve.schemas import NAME, PATH, fields
 
@@ -140,6 +141,19 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         reading.prompt,
         _holds("prompt"),
         query=(_SESSION,),
+    ),
+    Endpoint(
+        "GET",
+        f"{_CHECKPOINT}/messages",
+        "messages",
+        "Gives the conversation up to there, a page at a time.",
+        reading.messages,
+        _holds("messages", "total", "next"),
+        query=(
+            _SESSION,
+            Parameter("offset", ENTRY, "From this message on."),
+            _limit(reading.MESSAGES, 500),
+        ),
     ),
     Endpoint(
         "GET",
