@@ -40,7 +40,10 @@ async function load({ again = false } = {}) {
   if (!turn) return drawNothing("Choose a turn", "Its changes appear here.");
   const key = `${turn.id} ${view.to} ${turn.state} ${turn.changed.length}`;
   if (key === shown && !again) return;
-  if (key !== shown) ticks = new Ticks();
+  if (key !== shown) {
+    ticks = new Ticks();
+    drawWaiting(turn);
+  }
   shown = key;
   const answer = await attempt(() => get(within("checkpoints", turn.id, "diff"), { to: view.to, colour: true }));
   if (shown !== key || !answer) return;
@@ -91,7 +94,8 @@ async function toggleFile(change) {
 async function readHunks(change) {
   const checkpoint = now().selected;
   const answer = await attempt(() => get(within("checkpoints", checkpoint, "diff"), { to: view.to, path: change.path, colour: true }));
-  change.hunks = answer?.changes.find((one) => one.path === change.path)?.hunks ?? [];
+  const found = answer?.changes.find((one) => one.path === change.path);
+  Object.assign(change, { hunks: [], ...found });
 }
 
 function takeBar(turn) {
@@ -100,7 +104,7 @@ function takeBar(turn) {
   return el("footer", { class: "take-bar" },
     el("button", { type: "button", onclick: () => tickAll(!allTicked()) }, allTicked() ? "Untick all" : "Tick all"),
     el("button", { class: "primary", type: "button", disabled: ticks.empty, id: "take-ticked",
-      onclick: () => propose({ kind: "rewind", target: turn.id, scope: "files", ...ticks.words() }) },
+      onclick: () => propose({ kind: "rewind", target: turn.id, scope: "files", ...ticks.words(diff.changes) }) },
     parts.length ? `Take back ${parts.join(" and ")}…` : "Nothing is ticked"));
 }
 
@@ -123,6 +127,12 @@ function nothing(going) {
   return el("div", { class: "empty" },
     el("h2", {}, going ? "The files are as they were then" : "This turn changed no file"),
     el("p", {}, going ? "Going back here would write and delete nothing." : "Going back before it may still take back later turns: see “What going back changes”."));
+}
+
+function drawWaiting(turn) {
+  diff = null;
+  fill(box, el("header", { class: "changes-head" }, el("h2", { class: "changes-title" }, titleOf(turn))),
+    el("p", { class: "quiet", role: "status" }, "Reading the changes…"));
 }
 
 function drawNothing(title, words) {

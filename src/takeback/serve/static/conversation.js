@@ -28,7 +28,8 @@ export class Conversation {
     // The last message may have been unfinished when it was read.
     const first = Math.max(0, Math.floor((this.total - 1) / PAGE));
     for (const page of [...this.asked]) if (page >= first) this.asked.delete(page);
-    const answer = await attempt(() => this.page(Math.max(0, first)));
+    // Without a transcript there is nothing to read, and nothing to complain about.
+    const answer = await attempt(() => this.page(first), { quiet: true });
     if (mine !== this.generation) return;
     if (answer?.total) {
       Object.assign(this, { total: answer.total, told: false });

@@ -30,7 +30,7 @@ function hunks(change, { ticks, split, ticked }) {
   return el("div", { class: "hunks", tabindex: "0", role: "region", "aria-label": `Lines of ${change.path}` },
     change.hunks.map((hunk) => el("div", { class: "hunk" },
       el("div", { class: "hunk-head" },
-        ticks && tick(`${change.path} ${hunk.number}`, ticks.has(change.path, hunk.number) ? "all" : "none",
+        ticks && change.tickable && tick(`${change.path} ${hunk.number}`, ticks.has(change.path, hunk.number) ? "all" : "none",
           `Hunk ${hunk.number} of ${change.path}`, (on) => {
             ticks.hunk(change, hunk.number, on);
             ticked(`${change.path} ${hunk.number}`);

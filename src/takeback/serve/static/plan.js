@@ -40,7 +40,10 @@ function stage(box, asked, plan, note) {
     return questionStage(box, plan, (waiver) => again({ overrides: [...asked.overrides, waiver] }));
   }
   if (plan.disputes.length) {
-    return disputeStage(box, plan, (conflicts) => again({ conflicts: { ...asked.conflicts, ...conflicts } }));
+    return disputeStage(box, plan, ({ path, first }, choice) => {
+      const before = (asked.conflicts[path] ?? []).slice(0, first);
+      again({ conflicts: { ...asked.conflicts, [path]: [...before, choice] } });
+    });
   }
   const nothing = plan.scope === "files" && !plan.written.length && !plan.deleted.length && plan.kind !== "fork";
   box.show({
@@ -66,11 +69,9 @@ async function carryOut(box, asked, plan) {
     refresh();
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    // What was agreed to is not what would be done now: the new plan has to be seen.
-    if (error.code === "outdated" || error.code === "expired_nonce") {
-      return consider(box, asked, "Something changed since this plan was shown. This is the new one.");
-    }
     refresh();
+    // What was agreed to is not what would be done now: the new plan has to be seen.
+    if (error.status === 409) return consider(box, asked, `${sentence(error)} This is the plan as it is now.`);
     failed(box, asked, error);
   }
 }

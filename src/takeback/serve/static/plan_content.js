@@ -32,7 +32,7 @@ export function confirmWords(plan) {
 /** Returns the parts of a plan; `again` asks for another one with more words. */
 export function planContent(plan, asked, again) {
   return [
-    plan.about && el("p", { class: "plan-about" }, capital(plan.about)),
+    el("p", { class: "plan-about" }, plan.question),
     el("p", { class: "plan-counts" }, ...counts(plan)),
     asked.hunks && el("p", { class: "quiet" }, "Only what is ticked is taken back."),
     ...plan.warnings.map((words) => el("p", { class: "callout warn" }, capital(words))),
@@ -63,8 +63,8 @@ function counts(plan) {
 /** Says whose edits it would take, and offers to keep the person's own. */
 function mine(plan, asked, again) {
   if (!plan.outside.length) return null;
-  const keeps = asked.kind !== "rewind" || asked.keep || asked.hunks ? null
-    : button("Keep my edits", () => again({ keep: "edits" }));
+  const keeps = plan.can_keep_edits && !asked.hunks
+    ? button("Keep my edits", () => again({ keep: "edits" })) : null;
   return el("div", { class: "callout" },
     el("span", {}, `You changed ${count(plan.outside.length, "of these files", "of these files")} by your own hand since.`),
     keeps);

@@ -32,22 +32,22 @@ export function questionStage(box, plan, answer) {
   });
 }
 
-/** Asks about the first stretch that two changed. */
+/** Asks about the first stretch that two changed; `chosen(dispute, choice)` goes on. */
 export function disputeStage(box, plan, chosen) {
   const [dispute] = plan.disputes;
-  const stretch = plan.conflicts.find((one) => one.path === dispute.path)?.hunks ?? [];
+  const [stretch] = plan.conflicts.find((one) => one.path === dispute.path)?.hunks ?? [];
   box.show({
     title: "Both changed this",
     content: [
       remaining(plan.disputes.length),
       el("p", { class: "question" }, el("code", {}, dispute.path)),
       el("p", {}, capital(dispute.question)),
-      ...stretch.slice(0, 3).map((one) => el("div", { class: "sides" },
-        side("As it is now", one.ours, "ours"), side("As it would be", one.theirs, "theirs"))),
+      stretch && el("div", { class: "sides" },
+        side("As it is now", stretch.ours, "ours"), side("As it would be", stretch.theirs, "theirs")),
     ],
     actions: [
       button("Cancel", box.close),
-      ...dispute.choices.map((one, at) => button(one.words, () => chosen({ [dispute.path]: one.choice }), { first: at === 0 })),
+      ...dispute.choices.map((one, at) => button(one.words, () => chosen(dispute, one.choice), { first: at === 0 })),
     ],
   });
 }

@@ -37,12 +37,11 @@ export class Ticks {
     if (ticked.size && ticked.size < numbers.length) this.hunks.set(change.path, ticked);
   }
 
-  /** Returns the words of a plan that takes back only this. */
-  words() {
-    return {
-      paths: [...this.whole].sort(),
-      hunks: Object.fromEntries([...this.hunks].map(([path, numbers]) => [path, [...numbers].sort((a, b) => a - b)])),
-    };
+  /** Returns the words of a plan that takes back only this, of the changes as they were seen. */
+  words(changes) {
+    const sorted = [...this.hunks].map(([path, numbers]) => [path, [...numbers].sort((a, b) => a - b)]);
+    const seen = changes.filter((one) => this.hunks.has(one.path)).map((one) => [one.path, one.seen]);
+    return { paths: [...this.whole].sort(), hunks: Object.fromEntries(sorted), seen: Object.fromEntries(seen) };
   }
 
   counts() {

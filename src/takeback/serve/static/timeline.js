@@ -13,6 +13,8 @@ import { lineCounts } from "./counts.js";
 const HEIGHT = 56;
 let list;
 let rowAt = null;
+let rows = [];
+let rowsOf = null; // the turns that the rows were made of
 
 export function startTimeline(scroller) {
   list = new Windowed(scroller, { guess: HEIGHT, draw, want, measured: false });
@@ -28,10 +30,10 @@ export function startTimeline(scroller) {
 
 /** Moves the selection by some rows; beyond an end it stays. */
 export function step(by) {
-  const rows = shown();
-  const at = rows.findIndex((row) => placeOf(row) === now().selected);
-  const next = Math.max(0, Math.min(rows.length - 1, at < 0 ? 0 : at + by));
-  if (rows.length) know({ selected: placeOf(rows[next]) });
+  const all = shown();
+  const at = all.findIndex((row) => placeOf(row) === now().selected);
+  const next = Math.max(0, Math.min(all.length - 1, at < 0 ? 0 : at + by));
+  if (all.length) know({ selected: placeOf(all[next]) });
 }
 
 export function toEnd(oldest) {
@@ -39,16 +41,22 @@ export function toEnd(oldest) {
 }
 
 function show() {
-  const rows = shown();
+  const { length } = shown();
   list.scroller.setAttribute("aria-busy", String(!now().loaded));
-  list.show(rows.length, { keep: true });
+  list.show(length, { keep: true });
   list.scroller.querySelector(".empty")?.remove();
-  if (!rows.length) list.scroller.append(empty());
+  if (!length) list.scroller.append(empty());
   reveal();
 }
 
+// A session that was cut from another and has not gone on yet is no row of its own.
 function shown() {
-  return now().found ?? now().turns;
+  if (now().found) return now().found;
+  if (rowsOf !== now().turns) {
+    rowsOf = now().turns;
+    rows = rowsOf.filter((turn) => turn.kind !== "fork");
+  }
+  return rows;
 }
 
 function placeOf(row) {
@@ -64,7 +72,7 @@ function reveal() {
 }
 
 function want(first, last) {
-  if (now().found === null && last > now().turns.length - 60) older();
+  if (now().found === null && last > shown().length - 60) older();
 }
 
 function onClick(event) {
@@ -77,7 +85,7 @@ function onClick(event) {
 
 function draw(at) {
   const found = now().found?.[at];
-  return found ? foundRow(found, at) : turnRow(now().turns[at], at);
+  return found ? foundRow(found, at) : turnRow(shown()[at], at);
 }
 
 function option(place, at, ...children) {
@@ -96,7 +104,7 @@ function option(place, at, ...children) {
 }
 
 function turnRow(turn, at) {
-  rowAt ??= lanesOf(now().turns, now().sessions, now().more === null);
+  rowAt ??= lanesOf(shown(), now().sessions, now().more === null);
   const here = now().status?.here;
   const quiet = turn.prompt === null;
   return option(

@@ -86,13 +86,13 @@ function ask(query = {}) {
 }
 
 /** Does something that asks the server; what goes wrong is told at the top of the page. */
-export async function attempt(job) {
+export async function attempt(job, { quiet = false } = {}) {
   try {
     return await job();
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     // That the server is gone is told by itself.
-    if (error.status !== 0 && error.status !== 401) know({ trouble: sentence(error), loaded: true });
+    if (!quiet && error.status !== 0 && error.status !== 401) know({ trouble: sentence(error), loaded: true });
     return null;
   }
 }
