@@ -18,6 +18,7 @@ ABOUT = {
     "stdio": "what extensions talk to",
     "tui": "the picker: looks and asks; what it does are the operations of the command line",
     "serve": "the page and the HTTP API, likewise",
+    "client": "a running server, for editors and shells in Python",
     "events": "the one way that every event of an agent takes",
     "prompt_command": "a prompt that takeback answers itself",
     "words": "documents and sentences, the same in every face",

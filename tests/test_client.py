@@ -1,0 +1,162 @@
+"""The client: a real server, asked in plain Python."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import hmac
+import json
+import socket
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+import takeback.client
+from takeback.client import ApiError, Client
+from tests.serve.served import serving
+from tests.support.cli import Cli
+from tests.support.host import Host
+
+
+@pytest.fixture
+def host(cli: Cli, tmp_path: Path) -> Host:
+    agent = Host(cli, tmp_path)
+    agent.turn("write a", {"a.txt": b"one\n"})
+    agent.turn("write b", {"b.txt": b"b\n"})
+    agent.turn("change a", {"a.txt": b"two\n"})
+    return agent
+
+
+def test_it_reads_what_the_command_line_reads(host: Host, cli: Cli) -> None:
+    with serving(cli) as server:
+        tb = Client(server.url, str(server.secret_file))
+        [workspace] = tb.workspaces()
+        id = workspace["id"]
+        log = [line["id"] for line in cli.ok("--json", "log").json_lines]
+        assert workspace["path"] == str(cli.directory)
+        assert [turn["id"] for turn in tb.turns(id, page=2)] == log
+        assert [one["id"] for one in tb.sessions(id)] == [host.id]
+        assert tb.status(id)["checkpoints"] == 6
+        said = cli.ok("--json", "cat", "@", "--conversation", "--messages").json["messages"]
+        assert list(tb.messages(id, "@", page=2)) == said
+        assert tb.prompt(id, "turn:2") == "write b"
+        assert tb.checkpoint(id, "turn:2", session="mine")["id"] == log[1]
+        with pytest.raises(ApiError) as missing:
+            tb.checkpoint(id, "no such thing?&")
+        assert (missing.value.status, missing.value.code) == (404, "no_such_checkpoint")
+        assert missing.value.message
+        assert missing.value.hint
+        server.secret_file.chmod(0o644)
+        with pytest.raises(ApiError, match="others can read"):
+            Client(server.url, str(server.secret_file))
+        server.secret_file.chmod(0o600)
+    with pytest.raises(ApiError) as gone:
+        tb.workspaces()
+    assert gone.value.code == "unreachable"
+
+
+def test_it_starts_a_server_of_its_own_and_ends_it(host: Host, cli: Cli) -> None:
+    with Client.start() as tb:
+        process = tb._process
+        assert [one["path"] for one in tb.workspaces()] == [str(cli.directory)]
+    assert process is not None
+    assert process.returncode == 0
+    with pytest.raises(ApiError, match="did not start"):
+        Client.start((sys.executable, "-c", "print('no')"))
+
+
+class Impostor(BaseHTTPRequestHandler):
+    """Has taken a port, and answers whatever it is asked."""
+
+    seen: ClassVar[list[tuple[str, str | None]]] = []
+    proof = "0" * 64
+
+    def do_POST(self) -> None:
+        self.seen.append((self.path, self.headers["Authorization"]))
+        self.rfile.read(int(self.headers["Content-Length"]))
+        body = json.dumps({"proof": self.proof}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def test_another_program_on_the_port_is_not_told_the_secret(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.touch(0o600)
+    file.write_text("the secret\n")
+    with HTTPServer(("127.0.0.1", 0), Impostor) as impostor:
+        thread = threading.Thread(target=impostor.serve_forever)
+        thread.start()
+        tb = Client(f"http://127.0.0.1:{impostor.server_port}/", str(file))
+        try:
+            for _ in range(2):
+                with pytest.raises(ApiError) as refused:
+                    tb.workspaces()
+                assert refused.value.code == "another_server"
+        finally:
+            impostor.shutdown()
+            thread.join()
+    assert Impostor.seen == [("/api/v1/challenge", None)] * 2
+
+
+def test_only_the_connection_that_was_proved_is_told_the_secret(tmp_path: Path) -> None:
+    """A relay passes the challenge on, then hangs up: the next connection is not trusted."""
+    file = tmp_path / "secret"
+    file.touch(0o600)
+    file.write_text("the secret\n")
+    heard: list[bytes] = []
+
+    def relay(door: socket.socket) -> None:
+        with door.accept()[0] as one:
+            nonce = json.loads(one.recv(65536).partition(b"\r\n\r\n")[2] or one.recv(65536))[
+                "nonce"
+            ]
+            message = b"takeback challenge " + nonce.encode()
+            proof = hmac.new(b"the secret", message, hashlib.sha256).hexdigest()
+            body = json.dumps({"proof": proof}).encode()
+            head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+            one.sendall(head.encode() + body)
+        door.settimeout(1)
+        try:
+            with door.accept()[0] as another:
+                heard.append(another.recv(65536))
+        except TimeoutError:
+            pass
+
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        thread = threading.Thread(target=relay, args=(door,))
+        thread.start()
+        with pytest.raises(ApiError) as refused:
+            Client(f"http://127.0.0.1:{door.getsockname()[1]}/", str(file)).workspaces()
+        thread.join()
+    assert refused.value.code == "unreachable"
+    assert heard == []
+
+
+def test_the_secret_goes_to_this_machine_alone(tmp_path: Path) -> None:
+    for url in ("http://127.0.0.1.evil.example:80/", "http://localhost:1/", "https://127.0.0.1:1/"):
+        with pytest.raises(ValueError, match="not the address"):
+            Client(url, str(tmp_path / "secret"))
+
+
+def test_it_needs_nothing_but_the_standard_library() -> None:
+    [folder] = takeback.client.__path__
+    for path in Path(folder).glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names = [one.name for one in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            else:
+                continue
+            for name in names:
+                own = name.startswith("takeback.client.")
+                assert own or name.partition(".")[0] in sys.stdlib_module_names, (path, name)
