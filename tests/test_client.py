@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import json
 import socket
+import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -20,6 +21,8 @@ from takeback.client import ApiError, Client
 from tests.serve.served import serving
 from tests.support.cli import Cli
 from tests.support.host import Host
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "desktop_shell.py"
 
 
 @pytest.fixture
@@ -57,6 +60,38 @@ def test_it_reads_what_the_command_line_reads(host: Host, cli: Cli) -> None:
     with pytest.raises(ApiError) as gone:
         tb.workspaces()
     assert gone.value.code == "unreachable"
+
+
+def test_it_plans_carries_out_and_undoes(host: Host, cli: Cli) -> None:
+    file = cli.directory / "a.txt"
+    with serving(cli) as server:
+        tb = Client(server.url, str(server.secret_file))
+        id = tb.workspaces()[0]["id"]
+        plan = tb.plan(id, "turn:3", scope="files")
+        assert (plan.kind, file.read_bytes()) == ("rewind", b"two\n")
+        [change] = plan.document["written"]
+        assert change["path"] == "a.txt"
+        done = tb.carry_out(plan)
+        assert (len(done["written"]), file.read_bytes()) == (1, b"one\n")
+        with pytest.raises(ApiError) as again:
+            tb.carry_out(plan)
+        assert again.value.status == 409
+        assert tb.diff(id, "turn:3")["changes"][0]["path"] == "a.txt"
+        tb.carry_out(tb.plan(id, kind="undo"))
+        assert file.read_bytes() == b"two\n"
+        tb.carry_out(tb.plan(id, kind="redo"))
+        tb.carry_out(tb.plan(id, kind="revert", turns=["turn:2"]))
+        assert not (cli.directory / "b.txt").exists()
+        tb.label(id, "turn:2", "good")
+        assert tb.checkpoint(id, "good")["prompt"] == "write b"
+        assert [one["text"] for one in tb.search(id, "write b")] == ["write b"]
+        example = [sys.executable, str(EXAMPLE), server.url, str(server.secret_file)]
+        shell = subprocess.run(
+            example, input="2\ny\ny\n", capture_output=True, text=True, check=True, timeout=60
+        )
+    assert "change a" in shell.stdout
+    assert "the composer: write a" in shell.stdout, shell.stdout
+    assert not file.exists()
 
 
 def test_it_starts_a_server_of_its_own_and_ends_it(host: Host, cli: Cli) -> None:
