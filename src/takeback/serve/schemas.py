@@ -68,7 +68,8 @@ def nesting(data: bytes) -> int:
     return deepest
 
 
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+# A string that does not end is taken whole: else the search would begin anew at each quote in it.
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
 def check(value: object, schema: Schema, name: str = "the body") -> None:

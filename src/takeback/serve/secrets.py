@@ -23,7 +23,7 @@ class Secrets:
         self._settings = settings
         self._clock = clock
         self._codes: dict[str, float] = {}
-        self._wrong: deque[float] = deque(maxlen=settings.wrong_tries)
+        self._wrong: deque[float] = deque(maxlen=settings.wrong_tries + 1)
         self.secret = secrets.token_urlsafe(32)
 
     def is_right(self, given: bytes) -> bool:
@@ -53,7 +53,7 @@ class Secrets:
     @property
     def is_tried(self) -> bool:
         """Returns True while there were too many wrong tries within a minute."""
-        full = len(self._wrong) == self._settings.wrong_tries
+        full = len(self._wrong) > self._settings.wrong_tries
         return full and self._clock() - self._wrong[0] < 60
 
     def _judged(self, right: bool) -> bool:
