@@ -6,7 +6,7 @@ import os
 
 from takeback import ops
 from takeback.app.border import guarded
-from takeback.app.review import Reviewing
+from takeback.app.following import Following
 from takeback.app.workspace import location_of
 from takeback.paths import takeback_home
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @guarded
-class Engine(Reviewing):
+class Engine(Following):
     """One workspace and everything that can be done with it. Close it, or use ``with``."""
 
     def checkpoint(

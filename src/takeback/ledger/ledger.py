@@ -228,6 +228,10 @@ class Ledger(LedgerFile):
         )
         return found[::-1]
 
+    def newer_than(self, position: int, limit: int) -> list[Checkpoint]:
+        """Returns what came after a place (``last_position``), oldest first; the newest if many."""
+        return self._select("position > ?1", position, limit=limit)[::-1]
+
     def children(self, checkpoint: CheckpointId) -> list[Checkpoint]:
         """Returns the first checkpoints of the sessions that descend from a checkpoint."""
         return self._select("origin = ?1", checkpoint)

@@ -7,6 +7,7 @@ from hashlib import sha256
 
 from takeback.model.value import Value
 from takeback.store import location as locations
+from takeback.store.pulse import pulse
 
 
 class KnownWorkspace(Value):
@@ -21,6 +22,11 @@ class KnownWorkspace(Value):
         """Returns a short name for programs: the same as long as the store is that one."""
         place = "/".join(self.store.rsplit("/", 2)[-2:])
         return sha256(os.fsencode(place)).hexdigest()[:16]
+
+    @property
+    def pulse(self) -> tuple[int, ...]:
+        """Returns numbers that change whenever something happens there; opens nothing."""
+        return pulse(self.store)
 
 
 def workspaces(home: str) -> list[KnownWorkspace]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import traceback
 from contextlib import asynccontextmanager
@@ -19,6 +20,7 @@ from takeback.serve.openapi import IN_PATH
 from takeback.serve.page import page, part
 from takeback.serve.routes import ENDPOINTS
 from takeback.serve.schemas import check, read_json, read_text
+from takeback.serve.watching import Watching
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +41,9 @@ def application(server: Server, log: Log) -> ASGIApp:
 
     @asynccontextmanager
     async def life(app: Starlette) -> AsyncIterator[None]:
+        watching = asyncio.create_task(Watching(server, log).watch())
         yield
+        watching.cancel()
         await server.workspaces.close()
 
     routes = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from takeback.model.operation import FORK, REDO, REVERT, REWIND, UNDO
-from takeback.serve import changing, entering, openapi, proposing, reading, reviewing
+from takeback.serve import changing, entering, listening, openapi, proposing, reading, reviewing
 from takeback.serve.endpoint import Asked, Endpoint, Parameter
 from takeback.serve.openapi import ENTRY
 from takeback.serve.reviewing import NEW, OLD
@@ -249,5 +249,15 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         changing.prune,
         _holds("dropped", "done"),
         body=changing.NONCE,
+    ),
+    Endpoint(
+        "GET",
+        "/events",
+        "events",
+        "Streams what happens (server-sent events); resumes by Last-Event-ID.",
+        listening.events,
+        {"type": "string"},
+        query=(Parameter("workspace", openapi.WORKSPACE, "Only of this one."),),
+        media="text/event-stream",
     ),
 )

@@ -6,6 +6,7 @@ import secrets
 
 from takeback.app.agreements import Agreements
 from takeback.model.value import Value
+from takeback.serve.feed import Feed
 from takeback.serve.open_workspaces import OpenWorkspaces
 from takeback.serve.secrets import Secrets
 from takeback.serve.settings import ServerSettings
@@ -25,6 +26,7 @@ class Server(Value):
     secrets: Secrets
     workspaces: OpenWorkspaces
     nonces: Agreements
+    feed: Feed
     authority: str
     origin: str | None
     """None where no page can be: on a Unix socket."""
@@ -39,6 +41,7 @@ def new_server(
         Secrets(settings, clock),
         OpenWorkspaces(settings),
         Agreements(settings.nonces, _nonce, seconds=settings.nonce_seconds, clock=clock),
+        Feed(settings),
         authority,
         origin,
     )

@@ -1,0 +1,108 @@
+"""Watching: notices what happens in the workspaces, and publishes it; asleep if nobody listens."""
+
+from __future__ import annotations
+
+import asyncio
+
+from takeback.app.engine import Engine
+from takeback.errors import TakebackError
+from takeback.serve.feed import WORKSPACE, Event
+from takeback.words import documents
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from takeback.ops.news import Happening
+    from takeback.ops.workspaces import KnownWorkspace
+    from takeback.serve.server import Server
+
+_LISTING = 10
+"""The list of all workspaces is read at each so many'th look."""
+
+
+class Watching:
+    """Looks at the pulse of each workspace, and asks those in which something moved."""
+
+    def __init__(self, server: Server, log: Callable[[str], None]) -> None:
+        self._server = server
+        self._log = log
+        self._known: dict[str, KnownWorkspace] = {}
+        self._pulses: dict[str, tuple[int, ...]] = {}
+        self._steps: dict[str, tuple[str, int, int]] = {}
+
+    async def watch(self) -> None:
+        """Looks again and again, until it is cancelled."""
+        server, look, alone = self._server, 0, 0.0
+        while True:
+            await asyncio.sleep(server.settings.poll)
+            server.workspaces.close_idle()
+            alone = 0.0 if server.feed.listeners else alone + server.settings.poll
+            if alone > server.settings.idle_seconds or (alone and not look):
+                look = 0
+                server.feed.forget()
+                self._known, self._pulses = {}, {}
+                continue
+            if look % _LISTING == 0:
+                self._list(first=look == 0)
+            look += 1
+            self._tell_progress()
+            for id in list(self._known):
+                await self._look(id)
+
+    def _list(self, *, first: bool) -> None:
+        """Reads which workspaces there are; tells of new and of gone ones."""
+        found = {one.id: one for one in Engine.workspaces()}
+        for id in () if first else found.keys() ^ self._known.keys():
+            self._publish(WORKSPACE, id, {})
+        self._known = found
+
+    async def _look(self, id: str) -> None:
+        """Publishes what is new in a workspace; of one that was not followed, only that it is."""
+        pulse, before = self._known[id].pulse, self._pulses.get(id)
+        moments = self._server.feed.moments
+        if pulse == before or (before is None and id not in moments):
+            self._pulses[id] = pulse
+            return
+        try:
+            if id in moments:
+                await self._tell(id, moved=before is not None)
+            else:
+                self._publish(WORKSPACE, id, {})
+                moments[id] = await self._server.workspaces.ask(id, Engine.seen_now)
+        except TakebackError as error:  # it is locked, or damaged: it is looked at again
+            self._log(f"watching: {error.code}")
+        else:
+            self._pulses[id] = pulse
+
+    async def _tell(self, id: str, *, moved: bool) -> None:
+        moments = self._server.feed.moments
+        since = moments[id]
+        happened, moments[id] = await self._server.workspaces.ask(id, lambda tb: tb.news(since))
+        for one in happened or ():
+            self._publish(*_event(id, one))
+        if happened is None or (moved and not happened):  # very much, or a label
+            self._publish(WORKSPACE, id, {})
+
+    def _publish(self, kind: str, id: str, data: dict[str, object]) -> None:
+        self._server.feed.publish(kind, id, data)
+
+    def _tell_progress(self) -> None:
+        steps = dict(self._server.workspaces.progress())
+        for id, (what, done, total) in steps.items():
+            if self._steps.get(id) != (what, done, total):
+                data = {"what": what, "done": done, "total": total}
+                self._server.feed.mention(Event("progress", id, data))
+        self._steps = steps
+
+
+def _event(id: str, one: Happening) -> tuple[str, str, dict[str, object]]:
+    """Returns the name of an event, its workspace and its data."""
+    if one.entry is not None:
+        entry = documents.timeline_entry(one.entry)
+        if one.turn is not None:
+            return "turn", id, {"session": one.session, "what": one.turn, "turn": entry}
+        return "checkpoint", id, {"session": one.session, "checkpoint": entry}
+    assert one.logged is not None, "it is a checkpoint or an operation"
+    kind = "pruned" if one.dropped else "operation"
+    return kind, id, {"session": one.session, "operation": documents.operation(one.logged)}
