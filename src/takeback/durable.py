@@ -388,6 +388,6 @@ def inscribe(fd: int, data: bytes) -> None:
 
 
 def bind(door: socket.socket, name: str) -> None:
-    """Makes the file of a socket in the current directory."""
+    """Makes the file of a socket, by its path or in the current directory."""
     _step("bind")
     door.bind(name)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import shutil
+import socket
 import stat
+import tempfile
+from pathlib import Path
 
-from tests.serve.served import serving
+from tests.serve.served import V1, serving, until
 from tests.support.cli import Cli
 from tests.support.host import Host
 
@@ -25,3 +31,60 @@ def test_it_says_where_it_is_answers_and_leaves_nothing(host: Host, cli: Cli) ->
             assert server.secret.encode() not in file.read()
     assert server.process.returncode == 0
     assert not folder.exists()
+
+
+def test_the_page_is_opened_by_a_file_with_a_code_and_no_secret(host: Host, cli: Cli) -> None:
+    place = cli.directory.parent / "programs"
+    place.mkdir()
+    seen = place / "seen"
+    opener = place / "xdg-open"
+    opener.write_text(
+        f'#!/bin/sh\ncat "$1" > {seen}.new\necho "$1" >> {seen}.new\nmv {seen}.new {seen}\n'
+    )
+    opener.chmod(0o755)
+    inside = cli.directory / "xdg-open"
+    inside.write_text(f"#!/bin/sh\ntouch {place}/wrong\n")
+    inside.chmod(0o755)
+    path = f"{cli.directory}:{place}:{os.environ['PATH']}"
+    with serving(Cli(cli.directory, {"PATH": path}), "--open") as server:
+        until(seen.exists)
+        assert not (place / "wrong").exists(), "nothing of a workspace is started"
+        *page, file = seen.read_text().splitlines()
+        assert server.secret not in "".join(page)
+        [code] = set(re.findall(r"/#code=([\w-]{43})", "".join(page)))
+        entrance = Path(file)
+        assert stat.S_IMODE(entrance.stat().st_mode) == 0o600
+        headers = {"Content-Type": "application/json"}
+        body = json.dumps({"code": code}).encode()
+        reply = server.ask("POST", f"{V1}/enter", body, headers)
+        assert reply.ok() == {"secret": server.secret}
+        assert not entrance.exists()
+        assert server.ask("POST", f"{V1}/enter", body, headers).status == 401
+
+
+def test_a_unix_socket_for_programs(host: Host, cli: Cli, tmp_path: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="tb") as short:
+        shutil.copytree(os.environ["TAKEBACK_HOME"], f"{short}/home")
+        os.chmod(f"{short}/home", 0o700)
+        with serving(Cli(cli.directory, {"TAKEBACK_HOME": f"{short}/home"}), "--socket") as server:
+            path = Path(server.url.removeprefix("unix:"))
+            assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+            for host_header, status in (("localhost", 200), ("127.0.0.1", 421)):
+                with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
+                    door.connect(str(path))
+                    door.sendall(
+                        f"GET {V1}/workspaces HTTP/1.1\r\nHost: {host_header}\r\nConnection: close"
+                        f"\r\nAuthorization: Bearer {server.secret}\r\n\r\n".encode()
+                    )
+                    assert door.makefile("rb").readline().split()[1] == str(status).encode()
+    assert cli.run("serve", "--socket", "--open").status == 2
+
+
+def test_what_a_killed_server_left_is_removed_by_the_next(host: Host, cli: Cli) -> None:
+    with serving(cli) as killed:
+        killed.process.kill()
+        killed.process.wait()
+        assert killed.secret_file.exists()
+        with serving(cli) as server:
+            assert not killed.secret_file.exists()
+            assert server.secret_file.exists()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
 
 from takeback import durable
+from takeback.errors import UsageError
 from takeback.paths import check_private, takeback_home
 
 TYPE_CHECKING = False
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from typing import Self
 
 _FOLDER = "serve"
+_LONGEST = 100
+"""The longest path of a socket, in bytes, that every system takes."""
 
 
 class PrivateFiles:
@@ -49,6 +53,20 @@ class PrivateFiles:
         path = os.path.join(self.directory, name)
         durable.replace_file(path, data, flush=False, mode=0o600)
         return path
+
+    def socket(self, name: str) -> tuple[socket.socket, str]:
+        """Makes a Unix socket that listens; returns it and its path."""
+        path = os.path.join(self.directory, name)
+        if len(os.fsencode(path)) > _LONGEST:
+            raise UsageError(
+                f"{path} is too long for a socket",
+                hint="set TAKEBACK_HOME to a directory with a shorter path",
+            )
+        door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        durable.bind(door, path)
+        durable.make_private(path, 0o600)
+        door.listen(socket.SOMAXCONN)
+        return door, path
 
     def remove(self, name: str) -> None:
         """Removes a file; one that is gone is fine."""

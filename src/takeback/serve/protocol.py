@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import struct
 import sys
 
 import h11
@@ -24,6 +27,8 @@ class PatientProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._wait()
+        if not _is_ours(transport.get_extra_info("socket")):
+            transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
@@ -76,3 +81,19 @@ class PatientProtocol(H11Protocol):
         except h11.LocalProtocolError:  # in the middle of another answer
             pass
         self.transport.close()
+
+
+def _is_ours(peer: socket.socket) -> bool:
+    """Tells whether a process of the same user is on a Unix socket's other end.
+
+    Where the system does not say, the directory of the socket lets in nobody else anyway.
+    """
+    if peer.family != socket.AF_UNIX or not hasattr(socket, "SO_PEERCRED"):
+        return True
+    said = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+    _, user, _ = _PEER.unpack(said)
+    return bool(user == os.geteuid())
+
+
+_PEER = struct.Struct("3i")
+"""The process, user and group of a peer."""

@@ -12,6 +12,7 @@ import uvicorn
 from takeback.app.private_files import PrivateFiles
 from takeback.model.value import Value
 from takeback.serve.application import application
+from takeback.serve.entrance import Entrance
 from takeback.serve.protocol import PatientProtocol
 from takeback.serve.server import new_server
 from takeback.serve.settings import ServerSettings
@@ -25,27 +26,61 @@ if TYPE_CHECKING:
 
     Log = Callable[[str], None]
 
-LOOPBACK = "127.0.0.1"
+LOOPBACK, LOCALHOST = "127.0.0.1", "localhost"
+"""The Host of requests: with a port, and on a Unix socket."""
 
 
 class Running(Value):
-    """What is told of a server when it runs."""
+    """What is told of a server when it runs.
+
+    ``entrance`` is the file that leads a browser in, if one is wanted; ``opened`` tells whether a
+    browser was started with it.
+    """
 
     url: str
     pid: int
     secret_file: str
+    entrance: str | None = None
+    opened: bool = False
 
 
-def serve(environ: Mapping[str, str], *, say: Callable[[Running], None], log: Log) -> None:
-    """Serves on a free port of this machine until SIGINT or SIGTERM."""
-    settings = ServerSettings()
-    with socket.create_server((LOOPBACK, 0)) as door:
-        authority = f"{LOOPBACK}:{door.getsockname()[1]}"
-        server = new_server(settings, authority, f"http://{authority}", time.monotonic)
-        with PrivateFiles(environ) as files:
+class Wanted(Value):
+    """How it is to run: on a Unix socket instead of a port, with a browser opened or without."""
+
+    socket: bool = False
+    browser: bool = False
+
+
+def serve(
+    environ: Mapping[str, str], wanted: Wanted, *, say: Callable[[Running], None], log: Log
+) -> None:
+    """Serves until SIGINT or SIGTERM, for this machine and this user alone."""
+    with PrivateFiles(environ) as files:
+        door, url, origin = _unix_door(files) if wanted.socket else _loopback_door()
+        with door:
+            authority = LOCALHOST if origin is None else origin.removeprefix("http://")
+            server = new_server(ServerSettings(), authority, origin, time.monotonic)
             secret_file = files.write("secret", f"{server.secrets.secret}\n".encode())
-            say(Running(f"http://{authority}/", os.getpid(), secret_file))
+            running = Running(url, os.getpid(), secret_file)
+            if wanted.browser and origin is not None:
+                entrance = Entrance(server, files)
+                opened = entrance.open(environ)
+                running = running.replace(entrance=entrance.path, opened=opened)
+            say(running)
             _answer(server, door, log)
+
+
+def _loopback_door() -> tuple[socket.socket, str, str | None]:
+    """Returns a socket on a free port of this machine, its address, and the page's origin."""
+    door = socket.create_server((LOOPBACK, 0))
+    origin = f"http://{LOOPBACK}:{door.getsockname()[1]}"
+    return door, f"{origin}/", origin
+
+
+def _unix_door(files: PrivateFiles) -> tuple[socket.socket, str, str | None]:
+    """Returns a socket in a directory that nobody else can enter; no page can ask there."""
+    door, path = files.socket("socket")
+    return door, f"unix:{path}", None
 
 
 def _answer(server: Server, door: socket.socket, log: Log) -> None:

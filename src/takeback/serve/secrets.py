@@ -25,6 +25,8 @@ class Secrets:
         self._codes: dict[str, float] = {}
         self._wrong: deque[float] = deque(maxlen=settings.wrong_tries + 1)
         self.secret = secrets.token_urlsafe(32)
+        self.entered: Callable[[], None] = _nothing
+        """Called when a code was used."""
 
     def is_right(self, given: bytes) -> bool:
         """Tells whether a client knows the secret; how long it takes says nothing about it."""
@@ -48,7 +50,10 @@ class Secrets:
             if hmac.compare_digest(known.encode(), code.encode()):
                 ends = self._codes.pop(known)
         valid = ends is not None and self._clock() <= ends
-        return self.secret if self._judged(valid) else None
+        if not self._judged(valid):
+            return None
+        self.entered()
+        return self.secret
 
     @property
     def is_tried(self) -> bool:
@@ -60,3 +65,7 @@ class Secrets:
         if not right and not self.is_tried:
             self._wrong.append(self._clock())
         return right
+
+
+def _nothing() -> None:
+    """Waits for nobody to enter."""
