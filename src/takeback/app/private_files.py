@@ -90,10 +90,25 @@ def _runs(name: str) -> bool:
 
 
 def _remove(directory: str) -> None:
-    """Removes a directory of ours with the files in it."""
+    """Removes a directory of ours with the files in it; of a link, the link alone."""
     try:
-        for name in os.listdir(directory):
-            durable.unlink(os.path.join(directory, name))
+        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        _remove_entry(directory)
+        return
+    try:
+        for name in os.listdir(fd):
+            durable.unlink(name, dir_fd=fd)
         durable.rmdir(directory)
     except OSError:  # another process removes it, too, or something else lies there
+        pass
+    finally:
+        os.close(fd)
+
+
+def _remove_entry(path: str) -> None:
+    """Removes what is no directory, whatever it is."""
+    try:
+        durable.unlink(path)
+    except OSError:
         pass

@@ -110,7 +110,7 @@ def _check_text(value: str, schema: Schema, name: str) -> None:
         raise bad_request(f"{name} is shorter than {schema['minLength']} characters")
     if "\0" in value or any("\ud800" <= one <= "\udfff" for one in value):
         raise bad_request(f"{name} holds what is not text")
-    if "pattern" in schema and not re.search(schema["pattern"], value):
+    if "pattern" in schema and not re.fullmatch(schema["pattern"], value):
         raise bad_request(f"{name} is not like {schema['pattern']}")
 
 

@@ -21,6 +21,7 @@ link to it, valid only as long as both paths are the same directory.
 from __future__ import annotations
 
 import os
+from stat import S_ISREG
 
 from takeback import durable, kernel
 from takeback.git.objects import BLOB, object_id
@@ -36,6 +37,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+_LONGEST = 1 << 20
+"""Bytes that are read of what a store says of its workspace: a few hundred paths, at most."""
 FORGOTTEN = "forgotten.git"
 """What the objects and refs of a store are called while it is deleted for good."""
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
@@ -258,18 +261,35 @@ def listing(path: str) -> list[str]:
         return []
 
 
+def _beginning(path: str) -> bytes:
+    """Returns the first bytes of an ordinary file; nothing of a pipe or a device.
+
+    Every command lists all stores: a pipe in one of them would stop the work in all the others.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        return os.read(fd, _LONGEST) if S_ISREG(os.fstat(fd).st_mode) else b""
+    finally:
+        os.close(fd)
+
+
 def read_location(directory: str) -> StoreLocation | None:
     """Reads what a store says of its workspace; None if it does not say."""
     try:
-        with open(os.path.join(directory, "workspace.json"), encoding="utf-8") as file:
-            record = json_text.loads(file.read())
-    except (OSError, ValueError):
+        record = json_text.loads(_beginning(os.path.join(directory, "workspace.json")).decode())
+        return _location_in(directory, record)
+    except (OSError, ValueError, RecursionError):  # also a path that is no text
         return None
+
+
+def _location_in(directory: str, record: object) -> StoreLocation | None:
     if not isinstance(record, dict):
         return None
     path, root, git = (record.get(key) for key in ("path", "root", "git"))
     if not isinstance(path, str) or not isinstance(root, str) or not isinstance(git, str):
         return None
+    if not path.startswith("/") or "\0" in path:
+        return None  # no directory has such a path
     own, also, made_by = (record.get(key) for key in ("id", "paths", "machine"))
     return StoreLocation(
         directory,
