@@ -66,6 +66,8 @@ PACKAGES = {
         ),
     )
 }
+AXE = Package("axe", "axe-core", "4.14.0", "axe-core/axe.min.js")
+"""No agent: what the page is examined with, had in the same way."""
 
 
 def program_of(package: Package, environ: Mapping[str, str]) -> Path:

@@ -31,6 +31,7 @@ SLOW = (
     "conformance/",
     "contract/test_example.py",
     "crash/",
+    "page/",
     "property/",
     "soak/",
     "test_doorkeeper.py",

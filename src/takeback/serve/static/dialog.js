@@ -49,13 +49,15 @@ export function button(words, onclick, { kind = "", first = false, disabled = fa
   return el("button", { class: kind, type: "button", onclick, disabled, "data-first": first ? "yes" : null }, words);
 }
 
-/** Asks for one line of text; `done(text)` may throw what is then said in the dialog. */
-export function askText({ title, about, label, value = "", maxlength = 200, go, done }) {
+/** Asks for one line of text, which is `value` now; `done(text)` returns what is wrong with it. */
+export function askText({ title, about, label, value = "", suggested = "", maxlength = 200, go, done }) {
   const box = openDialog({ title });
-  const input = el("input", { type: "text", id: "asked", value, maxlength, autocomplete: "off", spellcheck: "false" });
+  const input = el("input", { type: "text", id: "asked", value: value || suggested, maxlength, autocomplete: "off", spellcheck: "false" });
+  const asShown = value && input.value;
   const submit = async (event) => {
     event?.preventDefault();
-    const said = await done(input.value.trim());
+    // Of what is shown as \xNN the words are others; as long as nobody types, nothing changes.
+    const said = input.value === asShown ? null : await done(input.value.trim());
     if (said) box.say(said);
     else box.close();
   };

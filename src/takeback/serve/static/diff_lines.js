@@ -1,7 +1,7 @@
 // The lines of a hunk, one below the other or side by side. The server has cut them into tokens;
 // their classes are names of ours, and the words are text.
 
-import { el, visible } from "./text.js";
+import { el, lines } from "./text.js";
 
 const MOST = 600; // lines of one hunk that are drawn at once
 
@@ -44,14 +44,14 @@ function half(line, side) {
 }
 
 /** Puts lines that went beside those that came. */
-function pairs(lines) {
+function pairs(rows) {
   const found = [];
   let [gone, come] = [[], []];
   const flush = () => {
     for (let at = 0; at < Math.max(gone.length, come.length); at += 1) found.push([gone[at], come[at]]);
     [gone, come] = [[], []];
   };
-  for (const line of lines) {
+  for (const line of rows) {
     if (line.kind === "-") gone.push(line);
     else if (line.kind === "+") come.push(line);
     else {
@@ -73,12 +73,8 @@ function sign(kind) {
 
 function words(line) {
   const made = line.tokens
-    ? line.tokens.map(([name, text]) => (name ? el("span", { class: `tok-${String(name).replace(/[^a-z]/gi, "")}` }, tabs(text)) : tabs(text)))
-    : [tabs(line.text)];
+    ? line.tokens.map(([name, text]) => (name ? el("span", { class: `tok-${String(name).replace(/[^a-z]/gi, "")}` }, lines(text)) : lines(text)))
+    : [lines(line.text)];
   return line.no_newline ? [...made, el("span", { class: "quiet" }, " (no newline at the end)")] : made;
 }
 
-// A tab is what it is in code, not a control character.
-function tabs(text) {
-  return document.createTextNode(visible(text.replace(/\n$/, ""), { lines: true }));
-}

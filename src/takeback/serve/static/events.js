@@ -2,7 +2,6 @@
 // the secret in a header, and a secret in an address would be in histories and logs.
 
 import { Failure, lose, onReturn, open, pause } from "./api.js";
-import { now } from "./store.js";
 
 let following = null;
 let last = null;
@@ -15,8 +14,7 @@ export function listen(heard) {
   restart();
 }
 
-/** Begins again, for another workspace or a server that came back. */
-export function restart() {
+function restart() {
   following?.abort();
   following = new AbortController();
   follow(following.signal);
@@ -25,10 +23,8 @@ export function restart() {
 async function follow(signal) {
   while (!signal.aborted) {
     try {
-      const workspace = now().workspace;
-      const query = workspace ? `?workspace=${encodeURIComponent(workspace)}` : "";
       const headers = last === null ? {} : { "Last-Event-ID": last };
-      const body = await open(`events${query}`, headers, signal);
+      const body = await open("events", headers, signal);
       await read(body, signal);
       if (!signal.aborted) lose();
       return;

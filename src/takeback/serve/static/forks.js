@@ -13,7 +13,7 @@ export function askDirectory(turn) {
     title: "Fork into a new directory",
     about: `It is made beside ${path}, with the files and the conversation of this place; nothing here changes.`,
     label: "Name of the directory",
-    value: NAME.test(name) ? `${name}-${turn.turn ?? 2}` : "",
+    suggested: NAME.test(name) ? `${name}-${turn.turn ?? 2}` : "",
     maxlength: 100,
     go: "Show the plan",
     done: (directory) => {

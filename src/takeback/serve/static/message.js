@@ -3,9 +3,10 @@
 import { el, lines } from "./text.js";
 import { know, now } from "./store.js";
 import { openMenu } from "./menu.js";
+import { currentSession } from "./workspace.js";
 import { prose } from "./prose.js";
 import { lineCounts } from "./counts.js";
-import { count, firstLine, when } from "./words.js";
+import { capital, count, firstLine, when } from "./words.js";
 
 const NAMES = { user: "You", assistant: "Agent", system: "Note", tool: "Tool" };
 
@@ -20,10 +21,10 @@ export function messageRow(message, index, { turn, unfolded, unfold }) {
       tabindex: message.role === "user" ? "0" : null,
       "data-index": String(index),
       "data-place": turn?.id,
-      "aria-label": `${NAMES[roleOf(message)]}: ${firstLine(message.text).slice(0, 80)}`,
+      "aria-label": `${nameOf(message)}: ${firstLine(message.text).slice(0, 80)}`,
     },
     el("header", { class: "message-head" },
-      el("span", { class: "who" }, NAMES[roleOf(message)]),
+      el("span", { class: "who" }, nameOf(message)),
       el("span", { class: "quiet" }, [message.turn && `turn ${message.turn}`, when(message.time)].filter(Boolean).join(" · ")),
       turn && control(turn)),
     el("div", { class: "message-text" }, message.role === "user" ? plain(message.text) : prose(message.text)),
@@ -34,6 +35,11 @@ export function messageRow(message, index, { turn, unfolded, unfold }) {
 
 function roleOf(message) {
   return message.role in NAMES ? message.role : "system";
+}
+
+function nameOf(message) {
+  const agent = message.role === "assistant" ? currentSession()?.agent : null;
+  return agent ? capital(agent) : NAMES[roleOf(message)];
 }
 
 function plain(text) {
@@ -60,6 +66,12 @@ function did(turn) {
     turn.label && el("span", { class: "chip label" }, turn.label));
 }
 
+/** Returns what a tool was given, with paths from the workspace on. */
+function fromRoot(text) {
+  const root = now().workspaces?.find((one) => one.id === now().workspace)?.path;
+  return root ? text.replaceAll(`${root}/`, "") : text;
+}
+
 function toolRow(message, index, { unfolded, unfold }) {
   const tool = message.tool ?? { name: "tool", input: "", failed: false };
   const body = el("pre", { class: "tool-text", hidden: !unfolded, tabindex: "0" });
@@ -69,7 +81,7 @@ function toolRow(message, index, { unfolded, unfold }) {
     { class: "message tool", "data-index": String(index), "aria-label": `Tool: ${tool.name}` },
     el("button", { class: "tool-line", type: "button", "aria-expanded": String(unfolded), onclick: unfold },
       el("span", { class: "tool-name" }, tool.name),
-      el("code", { class: "tool-input" }, firstLine(tool.input)),
+      el("code", { class: "tool-input" }, fromRoot(firstLine(tool.input))),
       tool.failed && el("span", { class: "chip warn" }, "failed")),
     body,
   );

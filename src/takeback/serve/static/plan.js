@@ -13,7 +13,7 @@ import { disputeStage, questionStage } from "./questions.js";
 
 /** Shows the plan of a request and carries it out when it was confirmed. */
 export function propose(request) {
-  const asked = { overrides: [], conflicts: {}, ...request };
+  const asked = { kind: "rewind", overrides: [], conflicts: {}, ...request };
   const box = openDialog({ title: planTitle(asked, null), wide: true });
   waiting(box, asked);
   consider(box, asked);
@@ -22,7 +22,8 @@ export function propose(request) {
 async function consider(box, asked, note = null) {
   let plan;
   try {
-    plan = await post(within("plan"), wordsOf(asked));
+    // A fork with its files is planned as a rewind; it is still a fork that was asked for.
+    plan = { ...(await post(within("plan"), wordsOf(asked))), kind: asked.kind };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     return failed(box, asked, error);

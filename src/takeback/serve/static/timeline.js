@@ -22,8 +22,11 @@ export function startTimeline(scroller) {
   scroller.addEventListener("dblclick", () => know({ pane: "conversation", place: "pane" }));
   watch(["turns", "sessions", "more"], () => (rowAt = null));
   watch(["turns", "sessions", "more", "found", "loaded", "status"], show);
-  watch(["selected"], () => {
-    list.redraw();
+  watch(["selected"], ({ selected }) => {
+    list.each((row) => {
+      row.classList.toggle("chosen", row.dataset.place === selected);
+      row.setAttribute("aria-selected", String(row.dataset.place === selected));
+    });
     reveal();
   });
 }

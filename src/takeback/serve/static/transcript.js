@@ -20,8 +20,9 @@ export function startTranscript(scroller) {
     for (let at = first; at <= last; at += 1) list.again(at);
   });
   scroller.addEventListener("focusin", onFocus);
-  watch(["sessions", "turns", "selected", "loaded"], follow);
-  watch(["selected"], () => list.redraw());
+  watch(["sessions", "turns", "loaded"], follow);
+  watch(["selected"], () => (currentSession()?.id === shownSession ? bringIntoSight() : follow()));
+  watch(["selected"], mark);
   watch(["pane", "place"], () => now().pane === "conversation" && bringIntoSight());
 }
 
@@ -35,6 +36,11 @@ export async function stepMessage(by) {
     list.row(at)?.focus();
     return;
   }
+}
+
+// Not drawn again: a button that is being pressed has to stay where it is.
+function mark({ selected }) {
+  list.each((row) => row.classList.toggle("chosen", row.dataset.place === selected));
 }
 
 async function follow() {

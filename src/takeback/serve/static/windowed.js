@@ -1,6 +1,8 @@
 // A list of which only what is seen is in the document: ten thousand turns cost as much as thirty.
 // Heights are guessed until a row was seen, then measured; what is on the screen stays where it is.
 
+import { el } from "./text.js";
+
 const BEYOND = 400; // pixels above and below that are drawn, too
 
 export class Windowed {
@@ -11,9 +13,7 @@ export class Windowed {
     this.heights = new Map();
     this.rows = new Map();
     this.tops = null;
-    this.space = document.createElement("div");
-    this.space.className = "window-space";
-    this.space.setAttribute("role", role);
+    this.space = el("div", { class: "window-space", role });
     scroller.append(this.space);
     scroller.addEventListener("scroll", () => this.soon(), { passive: true });
     new ResizeObserver(() => this.resized()).observe(scroller);
@@ -24,8 +24,7 @@ export class Windowed {
     this.count = count;
     if (!keep) this.heights.clear();
     this.tops = null;
-    this.clear();
-    this.layout();
+    this.redraw();
   }
 
   /** Draws one row again, if it is drawn at all. */
@@ -38,9 +37,30 @@ export class Windowed {
     this.measure();
   }
 
+  /** Draws all rows again; what had the focus has it again. */
   redraw() {
+    const focus = this.focused();
     this.clear();
     this.layout();
+    if (focus) focus();
+  }
+
+  focused() {
+    const active = document.activeElement;
+    for (const [index, row] of this.rows) {
+      if (!row.contains(active)) continue;
+      const nth = row === active ? -1 : [...row.querySelectorAll("button")].indexOf(active);
+      return () => {
+        const again = this.rows.get(index);
+        (nth < 0 ? again : again?.querySelectorAll("button")[nth])?.focus({ preventScroll: true });
+      };
+    }
+    return null;
+  }
+
+  /** Calls a function with each row that is drawn. */
+  each(change) {
+    for (const row of this.rows.values()) change(row);
   }
 
   /** Scrolls so that a row is seen: `start`, `end`, or as little as is needed. */

@@ -3,8 +3,6 @@
 import { el, fill } from "./text.js";
 import { know, now, watch } from "./store.js";
 import { visit } from "./workspace.js";
-import { restart } from "./events.js";
-import { count, when } from "./words.js";
 
 let list;
 
@@ -25,10 +23,7 @@ export function nameOf(workspace) {
 }
 
 async function choose(id) {
-  if (id !== now().workspace) {
-    await visit(id);
-    restart();
-  }
+  if (id !== now().workspace) await visit(id);
   know({ place: "timeline" });
 }
 
@@ -45,17 +40,9 @@ function show() {
       title: one.path, onclick: () => choose(one.id) },
     el("span", { class: "workspace-name" }, nameOf(one)),
     el("span", { class: "workspace-path" }, parentOf(one.path)),
-    el("span", { class: "quiet" }, about(one))))));
+    one.there === false && el("span", { class: "quiet" }, "its directory is gone")))));
 }
 
 function parentOf(path) {
   return path.replace(/\/[^/]*\/?$/, "") || "/";
-}
-
-function about(one) {
-  return [
-    one.running ? "running" : "",
-    one.checkpoints ? count(one.checkpoints, "checkpoint") : "",
-    when(one.last),
-  ].filter(Boolean).join(" · ");
 }

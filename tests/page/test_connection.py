@@ -1,0 +1,87 @@
+"""The server goes, and somebody else comes: the page says so, and gives its secret to nobody."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+from tests.page.stage import Stage, served
+
+
+class Impostor(BaseHTTPRequestHandler):
+    """Another program on the freed port: it answers all, and notes what it was told."""
+
+    heard: list[str]
+
+    def _answer(self) -> None:
+        self.heard.append(f"{self.requestline}\n{self.headers}")
+        body = json.dumps({"proof": "0" * 64, "workspaces": []}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST = _answer  # noqa: N815
+
+    def log_message(self, *words: object) -> None:
+        """Says nothing."""
+
+
+@contextmanager
+def impostor(port: int) -> Iterator[list[str]]:
+    heard: list[str] = []
+    kind = type("Heard", (Impostor,), {"heard": heard})
+    server = ThreadingHTTPServer(("127.0.0.1", port), kind)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield heard
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_a_page_whose_server_is_gone_says_so_and_tells_nobody_its_secret(
+    shop: Stage, tmp_path: Path
+) -> None:
+    with served(shop.root, shop.environ) as server:
+        mine = Stage(shop.browser, server, shop.root, shop.environ)
+        port = int(server.url.rstrip("/").rpartition(":")[2])
+        with mine.opened() as (page, seen):
+            expect(page.locator("#timeline .row").first).to_be_visible()
+            server.end()
+            banner = page.locator("#banner")
+            expect(banner).to_contain_text("The server does not answer")
+            expect(banner.locator("code")).to_have_text("takeback serve --open")
+            with impostor(port) as heard:
+                expect(banner).to_contain_text("Another program answers")
+                page.keyboard.press("s")
+                page.keyboard.press("Escape")
+                page.wait_for_timeout(300)
+                assert heard
+                assert not any("Authorization" in one or server.secret in one for one in heard)
+                assert all(one.startswith("POST /api/v1/challenge") for one in heard)
+            seen.errors.clear()  # the browser tells of requests that nobody answered
+
+
+def test_a_page_without_a_key_says_how_to_get_one(shop: Stage) -> None:
+    with shop.opened() as (page, seen):
+        expect(page.locator("#timeline .row").first).to_be_visible()
+        context = page.context.browser
+        assert context is not None
+        with context.new_context() as other:
+            bare = other.new_page()
+            bare.goto(shop.server.url)
+            expect(bare.locator("#banner")).to_contain_text("This page has no key")
+            bare.goto(f"{shop.server.url}#code=wrong")
+            bare.reload()
+            expect(bare.locator("#banner")).to_contain_text("This page has no key")
+        assert seen.errors == []

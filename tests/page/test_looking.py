@@ -1,0 +1,114 @@
+"""What a person sees who only looks: the page opens, follows what happens, and finds things."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from playwright.sync_api import Page, Route, expect
+
+from takeback.app.engine import Engine
+from tests.page.stage import Stage, living_in
+from tests.page.world import running
+from tests.tui.world import change
+
+TURNS = 10_000
+
+
+def test_it_opens_with_the_newest_turn_and_its_conversation(shop: Stage) -> None:
+    with shop.opened() as (page, _):
+        rows = page.locator("#timeline .row")
+        expect(rows).to_have_count(7)
+        expect(rows.first).to_contain_text("use plain words for the errors")
+        expect(rows.first).to_have_attribute("aria-selected", "true")
+        expect(page.locator(".message.user.chosen")).to_contain_text("use plain words")
+        expect(page.locator("#where")).to_have_text("the-shop")
+        forked = page.locator(".row", has_text="try it with sessions").locator(".dot")
+        expect(forked).to_have_class("dot dot-turn lane-1")
+        page.locator(".row", has_text="add a page").click()
+        expect(page.locator(".message.user.chosen")).to_be_in_viewport()
+
+
+def test_a_turn_arrives_while_the_page_is_open(shop: Stage) -> None:
+    with shop.opened() as (page, _):
+        expect(page.locator("#timeline .row").first).to_contain_text("use plain words")
+        with living_in(shop.environ):
+            with running(shop.root):
+                busy = page.locator(".row", has_text="add a dark theme")
+                expect(busy).to_contain_text("running")
+                change(shop.root, {"dark.css": b"body { background: black; }\n"})
+            expect(busy).to_contain_text("1 file")
+            expect(busy).not_to_contain_text("running")
+            change(shop.root, {"dark.css": None})
+            with Engine.open(shop.root) as tb:
+                tb.checkpoint("tidy")
+        expect(page.locator(".row", has_text="tidy")).to_be_visible()
+
+
+def test_prompts_and_paths_are_searched_as_one_types(shop: Stage) -> None:
+    with shop.opened() as (page, _):
+        expect(page.locator("#timeline .row").first).to_be_visible()
+        page.keyboard.press("/")
+        page.keyboard.type("cart")
+        expect(page.locator("#timeline .row code.title").first).to_contain_text("cart")
+        page.locator("#search").fill("cart faster")
+        expect(page.locator("#timeline .row")).to_have_count(1)
+        page.keyboard.press("Enter")
+        expect(page.locator(".message.user.chosen")).to_contain_text("make the total")
+        page.locator("#search").fill("no such words")
+        expect(page.locator("#timeline .empty")).to_contain_text("Nothing found")
+        page.keyboard.press("Escape")
+        expect(page.locator("#timeline .row").first).to_contain_text("tidy")
+
+
+def test_labels_and_keys(shop: Stage) -> None:
+    with shop.opened() as (page, _):
+        page.locator(".row", has_text="add a page").click()
+        page.keyboard.press("l")
+        page.keyboard.type("first page")
+        page.keyboard.press("Enter")
+        expect(page.locator(".row", has_text="add a page")).to_contain_text("first page")
+        page.keyboard.press("k")
+        expect(page.locator(".row.chosen")).to_contain_text("make the total")
+        page.keyboard.press("?")
+        expect(page.locator("dialog .keys dt").first).to_have_text("j")
+        page.keyboard.press("Escape")
+        page.keyboard.press("s")
+        expect(page.locator("dialog")).to_contain_text("files of the workspace are held")
+
+
+def test_of_ten_thousand_turns_only_what_is_seen_is_drawn(shop: Stage) -> None:
+    """The pages of turns come from here: it is the page that is long, not the store."""
+    with shop.opened() as (page, _):
+        expect(page.locator("#timeline .row").first).to_be_visible()
+        model: dict[str, Any] = {}
+        page.route("**/turns?*", lambda route: _turns(route, model))
+        page.reload()
+        expect(page.locator(".row", has_text="turn number 10000")).to_be_visible()
+        for _ in range(120):
+            page.evaluate("document.getElementById('timeline').scrollTop = 1e9")
+            page.wait_for_timeout(40)
+            if page.locator(".row", has_text="turn number 1,").count():
+                break
+        expect(page.locator(".row", has_text="turn number 1,")).to_be_visible()
+        assert _rows(page) < 60
+        height = page.evaluate("document.querySelector('.window-space').offsetHeight")
+        assert height == TURNS * 56
+
+
+def _rows(page: Page) -> int:
+    return page.locator("#timeline .row").count()
+
+
+def _turns(route: Route, model: dict[str, Any]) -> None:
+    """Answers with a page of very many turns, each like a real one."""
+    asked = route.request.url
+    if not model:
+        model.update(route.fetch().json()["turns"][0])
+    before = int(asked.split("before=t")[1].split("&")[0]) if "before=" in asked else TURNS + 1
+    limit = int(asked.split("limit=")[1].split("&")[0])
+    numbers = range(before - 1, max(0, before - 1 - limit), -1)
+    turns = [{**model, "id": f"t{one}", "prompt": f"turn number {one}, again"} for one in numbers]
+    last = numbers[-1]
+    answer = {"turns": turns, "next": f"t{last}" if last > 1 else None}
+    route.fulfill(body=json.dumps(answer), content_type="application/json")
