@@ -207,3 +207,10 @@ def test_sessions_that_parted_by_a_rewind(story: Story) -> None:
         "src/new": (False, True),
         "text": (False, False),
     }
+
+
+def test_a_session_whose_id_has_a_slash_is_compared_too(story: Story) -> None:
+    with Takeback.open(story.workspace) as tb, tb.session("mine", "team/x").turn("five"):
+        story.change(story.text, "line 5", "five")
+    found = done(story.workspace, "--json", "compare", "s1", "team/x").json
+    assert {one["path"]: one["same"] for one in found["paths"]} == {"src/new": True, "text": False}

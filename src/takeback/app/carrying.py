@@ -10,12 +10,14 @@ from takeback.app.reverts import Reverts
 from takeback.errors import Command, NoSuchCheckpoint, Refused, WhichSession
 from takeback.model.ids import WORKSPACE_SESSION
 from takeback.model.merge import NOTHING_CHOSEN
+from takeback.model.naming import NEWEST, is_place
 from takeback.model.policy import NO_OVERRIDES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from takeback.app.travel import Asked
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.merge import ConflictChoices
@@ -50,7 +52,7 @@ class Carrying(Reverts):
         if meant is not None and there != meant:
             raise Refused(
                 f"the files here are at session {there}, not at {meant}",
-                hint=("go there first: ", Command("rewind", f"{meant}/@", "--files")),
+                hint=("go there first: ", Command("rewind", f"{meant}/{NEWEST}", "--files")),
             )
 
     def side_by_side(self, a: str, b: str, *, session: str | None = None) -> Branches:
@@ -67,7 +69,7 @@ class Carrying(Reverts):
         if os.path.isdir(name):
             return self._end_of_directory(name)
         found: Checkpoint | None = None
-        if "/" not in name and not name.startswith("@"):
+        if not is_place(name):
             found = self._ask(lambda ledger: self._newest_on(ledger, name))
         point = self.find_kept(found or self.find(name, session=session))
         return ops.branches.BranchEnd(name, point.tree, point)
@@ -86,7 +88,7 @@ class Carrying(Reverts):
         if os.fsencode(real) == self.root:
             tree = ops.diff.present_tree(self._context)
             place = self.current_place()
-            newest = self.find("@", session=self.newest_session().id)
+            newest = self.find(NEWEST, session=self.newest_session().id)
             return ops.branches.BranchEnd(name, tree, self.find(place) if place else newest)
         point = self._ask(lambda ledger: ops.branches.forked_into(store, ledger, real))
         with type(self).open(name, environ=self._context.environ) as there:
@@ -104,12 +106,7 @@ class Carrying(Reverts):
         overrides: Overrides = NO_OVERRIDES,
     ) -> Plan:
         """Returns what ``apply`` would change; changes nothing. Its ``conflicts`` need choices."""
-        named = tuple(paths)
-
-        def asked(captured: Captured) -> Request:
-            return self._with(captured, brought, named, choices).replace(overrides=overrides)
-
-        return ops.plan.plan(self._context, asked)
+        return self._plan_merge(self._applying(brought, paths, choices), overrides)
 
     def apply(
         self,
@@ -121,28 +118,20 @@ class Carrying(Reverts):
         shown: Plan | None = None,
     ) -> Outcome:
         """Brings what a turn changed into the files, merged with what is there."""
-        named = tuple(paths)
-        self._make_ours(
-            lambda: self.plan_apply(brought, named, choices=choices, overrides=overrides)
-        )
-        with self._context.locked() as locked:  # from the decision until it is done
-            captured = self._take_in(locked)
-            with self._steady(locked):
-                request = self._with(captured, brought, named, choices)
-            return ops.rewind.rewind(
-                locked, captured, request.replace(overrides=overrides), shown=shown
-            )
+        return self._merge(self._applying(brought, paths, choices), overrides, shown)
 
-    def _with(
-        self,
-        captured: Captured,
-        brought: CarriedTurn,
-        paths: tuple[str | bytes, ...],
-        choices: ConflictChoices,
-    ) -> Request:
-        place = ops.carry.Arrival(self._scope(paths, False), self._facts_of_now())
-        request = ops.carry.request(captured, brought, place, choices)
-        return self._only_picked(captured, request, choices)
+    def _applying(
+        self, brought: CarriedTurn, paths: Iterable[str | bytes], choices: ConflictChoices
+    ) -> Asked:
+        """Returns what makes the request from the files as they are by then."""
+        named = tuple(paths)
+
+        def asked(captured: Captured) -> Request:
+            place = ops.carry.Arrival(self._scope(named, False), self._facts_of_now())
+            request = ops.carry.request(captured, brought, place, choices)
+            return self._only_picked(captured, request, choices)
+
+        return asked
 
     def _facts_of_now(self) -> Facts:
         """Returns who is at work here."""

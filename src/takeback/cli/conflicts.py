@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from takeback.app.disputes import Disputes
-from takeback.cli.refusals import number_of
-from takeback.visible import shown
+from takeback.cli.numbers import ask_number
 from takeback.words import conflicts as words
 
 TYPE_CHECKING = False
@@ -53,14 +52,10 @@ class Conflicts:
                 self._say(line)
         for at, name in enumerate(conflict.choices, 1):
             self._say(f"{at:>4}  {words.choice(name)} ({name})")
-        while True:
-            typed = self._ask(f"number or word, {self._ways}: ")
-            if typed is None:
-                return None
-            number = number_of(typed, len(conflict.choices))
-            if number is not None:
-                return conflict.choices[number - 1]
-            for name in conflict.choices:
-                if typed.lower() == name:
-                    return name
-            self._say(f"{shown(typed)} is not in the list.")
+        number = ask_number(
+            lambda: self._ask(f"number or word, {self._ways}: "),
+            self._say,
+            len(conflict.choices),
+            {name: at for at, name in enumerate(conflict.choices, 1)},
+        )
+        return None if number is None else conflict.choices[number - 1]

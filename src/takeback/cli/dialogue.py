@@ -98,6 +98,18 @@ class Dialogue:
         self._proposal = self._asked = proposal
         self._allowed = self._given = allowed
 
+    def hold(self, *, patch: bool = False) -> int:
+        """Shows, asks and does what the call wants; returns the exit status.
+
+        With ``patch`` hunks are asked about first. Raises Refused if nobody can be asked.
+        """
+        if patch and not self.pick():
+            return self.declined()
+        if self._call.dry_run:
+            return self.show_plan()
+        require_yes(self._call, self._proposal.kind)
+        return self.ask_and_go()
+
     def pick(self) -> bool:
         """Asks hunk by hunk what of the plan is wanted; False if nothing is.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from takeback.cli.editor import edited
+from takeback.cli.numbers import not_listed
 from takeback.cli.terminal import ask
 from takeback.errors import UsageError
-from takeback.visible import shown
 from takeback.words import picking as words
 
 TYPE_CHECKING = False
@@ -134,5 +134,5 @@ class Picking:
             if meant is not None and meant != "?":
                 return meant
             if meant is None:
-                self._say([f"{shown(typed)} is not in the list."])
+                self._say([not_listed(typed)])
             self._say(words.help_lines(keys))

@@ -14,7 +14,8 @@ from takeback.app import proposal as proposals
 from takeback.app.actions import destination_of
 from takeback.cli.conflicts import Conflicts
 from takeback.cli.dialogue import DECLINED
-from takeback.cli.refusals import Refusals, number_of
+from takeback.cli.numbers import ask_number
+from takeback.cli.refusals import Refusals
 from takeback.errors import PartlyDone, UsageError
 from takeback.model.operation import REWIND
 from takeback.model.policy import NO_OVERRIDES
@@ -41,6 +42,8 @@ _PAGE = 20
 _NUMBER = "%4d  "
 _PLAIN = Paint(on=False)
 _OFF = "-"
+_MORE = {"m": 0}
+"""The word for the next page; no entry has the number."""
 _YES = ("y", "yes")
 _WAYS = "b to step back, or q"
 
@@ -101,20 +104,18 @@ class _Picking:
         if not entries:
             self._say("no checkpoints yet")
             return 0
-        while True:
-            typed = self._ask("number, m for more, or q: ").lower()
-            if typed in ("", "q"):
-                return 0
-            if typed == "m":
+        while (number := ask_number(self._first, self._say, len(entries), _MORE)) is not None:
+            if number == _MORE["m"]:
                 entries = self._page(entries)
-                continue
-            number = number_of(typed, len(entries))
-            if number is None:
-                self._say(f"{shown(typed)} is not in the list.")
                 continue
             status = self._at(entries[number - 1])
             if status is not None:
                 return status
+        return 0
+
+    def _first(self) -> str | None:
+        typed = self._ask("number, m for more, or q: ")
+        return None if typed.lower() in ("", "q") else typed
 
     def _page(self, before: Sequence[TimelineEntry]) -> list[TimelineEntry]:
         """Prints the next entries, older ones below; returns all that were printed so far."""
@@ -155,18 +156,15 @@ class _Picking:
         self._say(f"Go back to {shown(about)}")
         for at, action in enumerate(offered, 1):
             self._say(f"{at:>4}  {action_words.offer(action)}")
-        while True:
-            typed = self._line("what to do, b to step back, or q: ")
-            if typed is None:
-                return None
-            number = number_of(typed, len(offered))
-            if number is None:
-                self._say(f"{shown(typed)} is not in the list.")
-                continue
+        while (number := ask_number(self._next, self._say, len(offered))) is not None:
             chosen = offered[number - 1]
             if chosen.is_possible:
                 return chosen.name
             self._say(f"{action_words.title(chosen)}: {action_words.obstacle(chosen)}.")
+        return None
+
+    def _next(self) -> str | None:
+        return self._line("what to do, b to step back, or q: ")
 
     def _label(self, found: Choices) -> int:
         before = found.checkpoint
