@@ -35,12 +35,16 @@ if TYPE_CHECKING:
 class Carrying(Reverts):
     """Everything that brings a turn in."""
 
-    def brought(self, turn: NamedTurn, *, elsewhere: bool = False) -> CarriedTurn:
-        """Returns what a turn changed, to be brought in here or, with ``elsewhere``, in another
-        workspace; raises Refused if a model asks for that from inside its turn.
+    def brought(self, turn: str | NamedTurn, *, elsewhere: bool = False) -> CarriedTurn:
+        """Returns what a turn changed, for ``apply``, with ``elsewhere`` that of another workspace.
+
+        This one has to stay open until then. Raises Refused if a model asks for another workspace
+        from inside its turn.
         """
         if elsewhere:
             self._refuse_inside("a change of another directory")
+        if isinstance(turn, str):
+            turn = self.turn(turn)
         owner = WORKSPACE_SESSION if elsewhere else turn.turn.session
         return ops.carry.CarriedTurn(self._context.store, self._taken(turn), owner)
 
@@ -55,7 +59,7 @@ class Carrying(Reverts):
                 hint=("go there first: ", Command("rewind", f"{meant}/{NEWEST}", "--files")),
             )
 
-    def side_by_side(self, a: str, b: str, *, session: str | None = None) -> Branches:
+    def compare(self, a: str, b: str, *, session: str | None = None) -> Branches:
         """Compares two branches with the place where they parted.
 
         Each is a session, a checkpoint, a directory that was forked from here, or ``.`` for the
@@ -99,36 +103,42 @@ class Carrying(Reverts):
 
     def plan_apply(
         self,
-        brought: CarriedTurn,
+        turn: str | CarriedTurn,
         paths: Iterable[str | bytes] = (),
         *,
         choices: ConflictChoices = NOTHING_CHOSEN,
         overrides: Overrides = NO_OVERRIDES,
     ) -> Plan:
         """Returns what ``apply`` would change; changes nothing. Its ``conflicts`` need choices."""
-        return self._plan_merge(self._applying(brought, paths, choices), overrides)
+        return self._plan_merge(self._applying(self._carried(turn), paths, choices), overrides)
 
     def apply(
         self,
-        brought: CarriedTurn,
+        turn: str | CarriedTurn,
         paths: Iterable[str | bytes] = (),
         *,
         choices: ConflictChoices = NOTHING_CHOSEN,
         overrides: Overrides = NO_OVERRIDES,
         shown: Plan | None = None,
     ) -> Outcome:
-        """Brings what a turn changed into the files, merged with what is there."""
-        return self._merge(self._applying(brought, paths, choices), overrides, shown)
+        """Brings what a turn changed into the files, merged with what is there.
+
+        The turn is one of another session here, ``other/turn:3``, or ``brought`` from elsewhere.
+        """
+        return self._merge(self._applying(turn, paths, choices), overrides, shown)
+
+    def _carried(self, turn: str | CarriedTurn) -> CarriedTurn:
+        return self.brought(turn) if isinstance(turn, str) else turn
 
     def _applying(
-        self, brought: CarriedTurn, paths: Iterable[str | bytes], choices: ConflictChoices
+        self, turn: str | CarriedTurn, paths: Iterable[str | bytes], choices: ConflictChoices
     ) -> Asked:
         """Returns what makes the request from the files as they are by then."""
         named = tuple(paths)
 
         def asked(captured: Captured) -> Request:
             place = ops.carry.Arrival(self._scope(named, False), self._facts_of_now())
-            request = ops.carry.request(captured, brought, place, choices)
+            request = ops.carry.request(captured, self._carried(turn), place, choices)
             return self._only_picked(captured, request, choices)
 
         return asked
