@@ -11,6 +11,8 @@ import pytest
 from takeback import Takeback
 from takeback.app.engine import Engine
 from takeback.errors import Expired, UsageError
+from takeback.model.keeping import Keeping
+from takeback.model.policy import Overrides
 
 AT_MOST = 55
 PARTS = {"LookingPage", "MovingPage", "UpkeepPage"}
@@ -140,3 +142,20 @@ def test_a_turn_is_brought_into_another_workspace(workspace: Path, tmp_path: Pat
         assert (other / "new").read_text() == "new\n"
         there.undo()
         assert sorted(path.name for path in other.iterdir()) == ["theirs"]
+
+
+def test_what_others_did_since_is_kept_if_that_is_said(workspace: Path) -> None:
+    with Takeback.open(workspace) as tb:
+        with tb.session("mine", "one").turn("first"):
+            (workspace / "one").write_text("one\n")
+        with tb.session("other", "two").turn("me too"):
+            (workspace / "two").write_text("two\n")
+        (workspace / "typed").write_text("typed\n")
+        for kept, left in (("all others", {"two", "typed"}), ("edits", {"typed"})):
+            keeping = Keeping(kept)  # type: ignore[arg-type]
+            overrides = Overrides(overwrite_others=True)
+            tb.rewind("one/turn:1", scope="files", keeping=keeping, overrides=overrides)
+            assert {path.name for path in workspace.iterdir()} - {".git"} == left, kept
+            tb.undo()
+        with pytest.raises(UsageError, match="cannot be kept"):
+            tb.plan("one/turn:1", keeping=Keeping("mine"))  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import signal
@@ -160,6 +161,20 @@ def test_own_edits_are_kept_where_the_plan_would_take_them_back(played: Played) 
     rpc.command("/takeback 2", "files only, keep your own edits", "yes")
     assert (repo / "mine.txt").read_text() == "typed by me\n"
     (repo / "mine.txt").unlink()
+    assert played.files_are(played.after_one)
+
+
+@pytest.mark.long
+def test_another_sessions_work_is_left_where_the_plan_would_take_it_back(played: Played) -> None:
+    rpc, repo = played.rpc, played.repo
+    other = {"session": "o", "agent": "other", "prompt": "me too", "turn": "1"}
+    cli = played.pi.world.cli
+    cli.ok("hook", "generic", stdin=json.dumps({**other, "event": "prompt"}).encode())
+    (repo / "theirs.txt").write_text("theirs\n")
+    cli.ok("hook", "generic", stdin=json.dumps({**other, "event": "turn_end"}).encode())
+    rpc.command("/takeback 2", "files only, only what its session changed", "yes")
+    assert (repo / "theirs.txt").read_text() == "theirs\n"
+    (repo / "theirs.txt").unlink()
     assert played.files_are(played.after_one)
 
 

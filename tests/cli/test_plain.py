@@ -151,13 +151,27 @@ def test_labels_and_ids(host: Host) -> None:
 def test_refusals_are_answered_one_by_one(host: Host, workspace: Path, tmp_path: Path) -> None:
     other = Host(host.cli, tmp_path, session="s2", agent="other")
     other.turn("another way", {"b.txt": b"o\n", **{f"file{n}": b"x\n" for n in range(40)}})
-    answer = pick(host.cli, "2", "3", "2", "yes", "delete", "y")
+    answer = pick(host.cli, "2", "3", "1", "2", "yes", "delete", "y")
     said = answer.stdout + answer.stderr
     assert "It can be done all the same; 2 questions first." in said
     assert "Another session (other-s2) changed b.txt, file0, file1 and 38 more since then." in said
     assert "Type the word delete to go on:" in said
     assert '"yes" is not the word.' in said
     assert files_of(workspace) == BEFORE_TIDYING
+
+
+def test_what_another_session_changed_can_stay(host: Host, workspace: Path, tmp_path: Path) -> None:
+    other = Host(host.cli, tmp_path, session="s2", agent="other")
+    other.turn("another way", {"theirs.txt": b"theirs\n"})
+    answer = pick(host.cli, "2", "3", "b", "b", "q")
+    assert files_of(workspace) == {**NOW, "theirs.txt": b"theirs\n"}
+    answer = pick(host.cli, "2", "3", "2", "y")
+    said = answer.stdout
+    assert "(m takes back only what its own session changed)" in said
+    assert "   1  Answer what speaks against it\n" in said
+    assert "   2  Take back only what its own session changed\n" in said
+    assert "only what its session changed" in answer.stderr
+    assert files_of(workspace) == {**BEFORE_TIDYING, "theirs.txt": b"theirs\n"}
 
 
 def test_a_refusal_can_be_stepped_back_from(host: Host, workspace: Path) -> None:

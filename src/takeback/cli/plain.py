@@ -30,10 +30,12 @@ from takeback.words.text import NOTHING_CHANGED
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Final, Literal
 
     from takeback.app.actions import ActionName
     from takeback.app.engine import Engine
     from takeback.app.proposal import Proposal
+    from takeback.model.keeping import Kept
     from takeback.model.plan import Outcome, Plan
     from takeback.ops.choices import Choices
     from takeback.ops.timeline import TimelineEntry
@@ -45,6 +47,7 @@ _OFF = "-"
 _MORE = {"m": 0}
 """The word for the next page; no entry has the number."""
 _YES = ("y", "yes")
+_ANSWER: Final = "answer"
 _WAYS = "b to step back, or q"
 
 
@@ -204,18 +207,27 @@ class _Picking:
                     return None
                 proposal = proposal.choosing(chosen)
                 continue
+            ways = proposal.ways_to_keep(plan)
             if plan.refused:
+                way = self._way(plan, list(ways)) if ways else _ANSWER
+                if way is None:
+                    return None
+                if way != _ANSWER:
+                    asked = proposal = ways[way]
+                    continue
                 given = self._refusals.answers(plan)
                 if given is None:
                     return None
                 overrides = overrides.replace(**given)
                 continue
-            kept = proposal.keeping_edits(plan)
-            typed = self._line(self._question(proposal, plan, can_keep=kept is not None))
-            if kept is not None and typed == words.KEEP_EDITS:
+            typed = self._line(self._question(proposal, plan))
+            if typed is None:
+                return None
+            kept = {words.WAY_KEYS[what]: one for what, one in ways.items()}.get(typed.lower())
+            if kept is not None:
                 asked = proposal = kept
                 continue
-            if typed is None or typed.lower() not in _YES:
+            if typed.lower() not in _YES:
                 return None
             done = proposal.go(self._tb, overrides, shown=plan)
             if done is not None:
@@ -223,11 +235,20 @@ class _Picking:
             proposal, overrides = asked, NO_OVERRIDES
             self._say(words.NEW_PLAN)
 
-    def _question(self, proposal: Proposal, plan: Plan, *, can_keep: bool) -> str:
-        asked = words.question(proposal, plan)
-        if not can_keep:
-            return f"{asked} [y/N] "
-        return f"{asked} [y/N, {words.KEEP_EDITS}: {words.keep_edits(plan).lower()}] "
+    def _way(self, plan: Plan, ways: Sequence[Kept]) -> Kept | Literal["answer"] | None:
+        """Asks whether to keep more, or to answer what speaks against the plan; None steps back."""
+        self._say(f"{1:>4}  {words.ANSWER_FIRST}")
+        for at, what in enumerate(ways, 2):
+            self._say(f"{at:>4}  {words.way_to_keep(what, plan)}")
+        number = ask_number(self._next, self._say, len(ways) + 1)
+        return None if number is None else _ANSWER if number == 1 else ways[number - 2]
+
+    def _question(self, proposal: Proposal, plan: Plan) -> str:
+        ways = (
+            f", {words.WAY_KEYS[what]}: {words.way_to_keep(what, plan).lower()}"
+            for what in proposal.ways_to_keep(plan)
+        )
+        return f"{words.question(proposal, plan)} [y/N{''.join(ways)}] "
 
     def _show(self, proposal: Proposal, plan: Plan) -> None:
         if plan.does_nothing:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from takeback.app.disputes import Disputes
+from takeback.model.keeping import EDITS
 from takeback.visible import shown
 from takeback.words import conflicts, documents, plans, render
 from takeback.words.listing import entry_words
@@ -37,12 +38,14 @@ def place(entry: TimelineEntry) -> Document:
 
 def plan(proposal: Proposal, made: Plan, number: int) -> Document:
     """Returns a plan with its words, and the number with which to agree to it."""
+    ways = proposal.ways_to_keep(made)
     return {
         **documents.plan(made),
         "plan": number,
         "question": render.question(proposal.kind, made, proposal.of),
-        "lines": list(plans.plan_lines(made, _PLAIN, whole=False, keeps_edits="")),
-        "can_keep_edits": proposal.keeping_edits(made) is not None,
+        "lines": list(plans.plan_lines(made, _PLAIN, whole=False, ways=plans.NO_WAYS)),
+        "can_keep_edits": EDITS in ways,
+        "can_keep": list(ways),
         "disputes": [_dispute(one) for one in Disputes(made.conflicts)],
         "possible": made.is_possible,
         "counts": f"{_files(made.writes)} written, {_files(made.deletes)} deleted",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from takeback.model.change import DELETED
+from takeback.model.keeping import ALL_OTHERS, EDITS
 from takeback.model.operation import REWIND
 from takeback.model.sensitive import is_sensitive
 from takeback.visible import shown
@@ -13,14 +14,16 @@ from takeback.words.text import count, mark, shown_file, shown_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from takeback.model.change import Change
+    from takeback.model.keeping import Kept
     from takeback.model.plan import Plan
     from takeback.model.timeline import Turn
     from takeback.words.paint import Paint
 
-OPTION = "--keep-edits"
+OPTIONS: Mapping[Kept, str] = {EDITS: "--keep-edits", ALL_OTHERS: "--mine"}
+NO_WAYS: Mapping[Kept, str] = {}
 _LINES = 20
 _UNDO_SNAPSHOT = "undo"
 _VERBS = {
@@ -33,15 +36,16 @@ _VERBS = {
 
 
 def plan_lines(
-    plan: Plan, paint: Paint, *, whole: bool, keeps_edits: str = OPTION
+    plan: Plan, paint: Paint, *, whole: bool, ways: Mapping[Kept, str] = OPTIONS
 ) -> Iterator[str]:
     """Yields the plan: what is written, deleted, left alone, and the objections.
 
-    ``keeps_edits`` is what a person says or presses to keep their own edits in a rewind; empty if
-    that is said elsewhere.
+    ``ways`` is what a person says or presses to keep something in a rewind; empty if that is said
+    elsewhere.
     """
     yield from _change_lines(plan, paint, whole=whole)
-    yield from _own_lines(plan, keeps_edits)
+    yield from _own_lines(plan, ways.get(EDITS, ""))
+    yield from _other_lines(plan, ways.get(ALL_OTHERS, ""))
     then = plan.goal.checkpoint
     if then is not None and then.kind == _UNDO_SNAPSHOT and plan.turns:
         yield f"{count(plan.turns, 'turn')} since then, taken back too:"
@@ -104,7 +108,7 @@ def _is_all_own(plan: Plan) -> bool:
     return len(plan.outside) == len(plan.writes) + len(plan.deletes)
 
 
-def _own_lines(plan: Plan, keeps_edits: str) -> Iterator[str]:
+def _own_lines(plan: Plan, way: str) -> Iterator[str]:
     number = len(plan.outside)
     if number:
         edits = "your own edit" if number == 1 else "your own edits"
@@ -113,8 +117,13 @@ def _own_lines(plan: Plan, keeps_edits: str) -> Iterator[str]:
             some = f"{number:,} of these {'are' if number > 1 else 'is'}"
         them = "them" if number > 1 else "it"
         yield f"{some} {edits} since then, taken back too"
-        keeps = keeps_edits if plan.kind == REWIND else "`takeback checkpoint` first"
+        keeps = way if plan.kind == REWIND else "`takeback checkpoint` first"
         yield f"(undo brings {them} back" + (f"; {keeps} keeps {them})" if keeps else ")")
+
+
+def _other_lines(plan: Plan, way: str) -> Iterator[str]:
+    if plan.others and way and plan.kind == REWIND:
+        yield f"({way} takes back only what its own session changed)"
 
 
 def _turn(turn: Turn) -> str:

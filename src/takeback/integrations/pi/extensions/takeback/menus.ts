@@ -21,7 +21,8 @@ const UNDO = "undo the last rewind";
 const KEEP = "keep files";
 const RESTORE = "restore files";
 const REVERT = "revert this turn only, keep what came later";
-const KEEPING = ", keep your own edits";
+/** What can be kept, as takeback names it, and how it is offered. */
+const KEEPING: Record<string, string> = { edits: ", keep your own edits", "all others": ", only what its session changed" };
 const UNDO_AND_GO = "undo the last rewind, then navigate";
 const SCOPES: Record<string, string> = { [BOTH]: "both", [CONVERSATION]: "conversation", [FILES]: "files" };
 type Node = Record<string, unknown>;
@@ -83,9 +84,10 @@ export class Menus {
 
 	/** Goes to a turn in the way that was chosen; `plan` is the one on the screen, for all of it. */
 	private async go(ctx: ExtensionContext, checkpoint: string, choice: string, plan: Document): Promise<Document> {
-		const scope = SCOPES[choice.replace(KEEPING, "").replace(/ \(.*$/, "")];
+		const scope = SCOPES[choice.replace(/(, | \().*$/, "")];
 		const fields = { checkpoint, scope };
-		if (choice.endsWith(KEEPING)) return this.way.agreeAndGo(ctx, "rewind", { ...fields, keep: "edits" });
+		const keep = kept(choice);
+		if (keep) return this.way.agreeAndGo(ctx, "rewind", { ...fields, keep });
 		return this.way.travel(ctx, "rewind", fields, scope === "conversation" ? undefined : plan);
 	}
 
@@ -165,8 +167,9 @@ export class Menus {
 	/** Brings the files of a place back in the way that was chosen, and says what was done. */
 	private async restore(ctx: ExtensionContext, target: string | undefined, choice: string, plan: Document) {
 		const fields = { checkpoint: target, scope: "files" };
-		const done = choice.endsWith(KEEPING)
-			? await this.way.agreeAndGo(ctx, "rewind", { ...fields, keep: "edits" })
+		const keep = kept(choice);
+		const done = keep
+			? await this.way.agreeAndGo(ctx, "rewind", { ...fields, keep })
 			: await this.way.travel(ctx, "rewind", fields, plan);
 		if (done) this.way.say(ctx, done);
 		return done;
@@ -206,9 +209,15 @@ export class Menus {
 	}
 }
 
-/** Returns the choices that keep the person's own edits, if the plan would take any back. */
+/** Returns the choices that keep what the plan would take back of the person's or another session's. */
 function keeping(plan: Document, ...choices: string[]): string[] {
-	return plan?.can_keep_edits ? choices.map((choice) => choice + KEEPING) : [];
+	const ways: string[] = plan?.can_keep ?? [];
+	return ways.flatMap((way) => choices.map((choice) => choice + KEEPING[way]));
+}
+
+/** Returns what a choice keeps, as takeback names it. */
+function kept(choice: string): string | undefined {
+	return Object.keys(KEEPING).find((way) => choice.endsWith(KEEPING[way]));
 }
 
 /** Returns the way from an entry to the root of pi's tree, as takeback's adapter reads it. */
