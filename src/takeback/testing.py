@@ -133,6 +133,7 @@ class AgentContract:
             assert isinstance(self._adapter.is_over(data, "none"), bool)
             words = self._adapter.command_in(data, "none")
             assert words is None or isinstance(words, str)
+            assert self._adapter.status_in(data, "none") is None
 
     def test_a_new_session_lies_beside_the_old_one_and_is_not_written(self, tmp_path: Path) -> None:
         folder = tmp_path / "sessions"
