@@ -30,6 +30,15 @@ class Upkeep(Value):
     def is_in_time(self) -> bool:
         return self.until is None or time.monotonic() < self.until
 
+    @property
+    def goal(self) -> int:
+        """Returns to how many bytes a store is brought that is too large.
+
+        A little less than the bound: or the next capture would be above it again, and each sweep
+        would weigh all that is kept.
+        """
+        return self.bounds.max_bytes * 9 // 10
+
     def locked(self) -> Locking:
         """Returns a context manager that holds the lock; raises InUse."""
         return self.store.locked(self.holder, wait=self.wait)
