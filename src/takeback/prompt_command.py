@@ -29,6 +29,7 @@ from takeback.words.conflicts import OPTION
 from takeback.words.listing import Columns
 from takeback.words.paint import Paint
 from takeback.words.status import status_lines
+from takeback.words.waivers import Ways
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def _proposed(tb: Engine, proposal: Proposal, typed: _Typed) -> Answered:
     plan = proposal.plan(tb, typed.overrides)
     title = render.question(proposal.kind, plan, proposal.of).rstrip("?")
     ways = {what: f"{typed.line} {_WAYS[what]}" for what in proposal.ways_to_keep(plan)}
-    lines = plans.plan_lines(plan, _PLAIN, whole=False, ways=ways)
+    lines = plans.plan_lines(plan, _PLAIN, whole=False, ways=Ways(ways))
     return _shown(*_planned(plan, [f"{title}:", *lines], typed))
 
 
@@ -195,7 +196,7 @@ def _planned(plan: Plan, lines: list[str], typed: _Typed) -> list[str]:
     if plan.conflicts:
         others = waivers.flags(refusals.objections(plan))
         choices = conflicts.all_alike(plan.conflicts, typed.with_flags(others))
-        return [*lines, *conflicts.disputed_lines(plan.conflicts, _PLAIN), _CHOOSE, *choices]
+        return [*lines, *conflicts.disputed_lines(plan, _PLAIN), _CHOOSE, *choices]
     if plan.refused:
         flags = waivers.flags(plan.refused)
         all_the_same = f"To do it all the same: {typed.with_flags(flags)}"

@@ -85,6 +85,10 @@ def test_what_was_changed_there_too_is_a_conflict(story: Story) -> None:
     words = ("apply", "s1/turn:2", "--to", str(story.beside), "--yes")
     refused = called(story.workspace, *words)
     assert refused.status == 13, str(refused)
+    assert refused.stderr.startswith("Error: changed here, too: text\n"), str(refused)
+    plan = done(story.workspace, *words, "--dry-run").stdout
+    assert "changed here, too:\n  text: the same lines were changed here, too\n" in plan
+    assert "since" not in plan, "what comes from elsewhere is not earlier"
     assert "vier" in text.read_text()
     done(story.workspace, *words, "--conflicts=markers")
     assert '>>>>>>> with turn 2 "make four, and a new file"\n' in text.read_text()

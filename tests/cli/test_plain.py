@@ -246,3 +246,16 @@ def test_own_edits_are_kept_if_that_is_said(host: Host, workspace: Path) -> None
     assert "[y/N, e: keep your own edit] " in answer.stderr
     assert "your own edits since then, kept:\n  mine.txt" in answer.stdout
     assert files_of(workspace) == {**BEFORE_TIDYING, "mine.txt": b"typed by me\n"}
+
+
+def test_no_plan_of_a_list_names_an_option(cli: Cli, workspace: Path, tmp_path: Path) -> None:
+    """Who picks from a list types no options, and the command line names its own."""
+    write_files(workspace, {".gitignore": b"*.log\n", "a.log": b"1\n", "a.txt": b"1\n"})
+    told = Host(cli, tmp_path)
+    told.turn("change both", {"a.log": b"2\n", "a.txt": b"2\n"})
+    words = pick(cli, "1", "3", "y").stdout
+    assert words.count("a.log: ignored by git; restored only if asked\n") == 2, words
+    assert "--ignored" not in words
+    cli.ok("undo", "--yes")
+    plan = cli.ok("rewind", "turn:1", "--files", "--dry-run").stdout
+    assert "a.log: ignored by git; restored only if asked: --ignored\n" in plan

@@ -202,7 +202,7 @@ class _Picking:
             if plan.does_nothing or not refusals.can_be_answered(plan):
                 return None
             if plan.conflicts:
-                chosen = self._conflicts.answers(plan.conflicts, proposal.choices)
+                chosen = self._conflicts.answers(plan, proposal.choices)
                 if chosen is None:
                     return None
                 proposal = proposal.choosing(chosen)

@@ -221,7 +221,7 @@ class Flow:
 
     async def _chosen(self, plan: Plan, proposal: Proposal) -> ConflictChoices | None:
         """Asks about each disputed stretch; Esc goes back to the one before, then to the plan."""
-        disputes = Disputes(plan.conflicts, proposal.choices)
+        disputes = Disputes(plan.conflicts, plan.kind, proposal.choices)
         while (dispute := disputes.next) is not None:
             number = await self._app.push_screen_wait(ConflictScreen(dispute))
             if number is not None:

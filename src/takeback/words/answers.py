@@ -43,10 +43,10 @@ def plan(proposal: Proposal, made: Plan, number: int) -> Document:
         **documents.plan(made),
         "plan": number,
         "question": render.question(proposal.kind, made, proposal.of),
-        "lines": list(plans.plan_lines(made, _PLAIN, whole=False, ways=plans.NO_WAYS)),
+        "lines": list(plans.plan_lines(made, _PLAIN, whole=False)),
         "can_keep_edits": EDITS in ways,
         "can_keep": list(ways),
-        "disputes": [_dispute(one) for one in Disputes(made.conflicts)],
+        "disputes": [_dispute(one) for one in Disputes(made.conflicts, made.kind)],
         "possible": made.is_possible,
         "counts": f"{_files(made.writes)} written, {_files(made.deletes)} deleted",
     }
@@ -58,8 +58,10 @@ def _dispute(found: Dispute) -> Document:
     return {
         **documents.file_fields(conflict.path),
         "first": conflict.first,
-        "question": f"{found.number} of {found.of}: {conflicts.title(conflict)}",
-        "lines": [] if stretch is None else list(conflicts.stretch_lines(stretch, _PLAIN)),
+        "question": f"{found.number} of {found.of}: {conflicts.title(conflict, found.kind)}",
+        "lines": []
+        if stretch is None
+        else list(conflicts.stretch_lines(stretch, found.kind, _PLAIN)),
         "choices": [{"choice": name, "words": conflicts.choice(name)} for name in conflict.choices],
     }
 

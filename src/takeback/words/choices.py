@@ -11,6 +11,7 @@ from takeback.model.operation import APPLY, CONVERSATION, FILES, FORK, REDO, REV
 from takeback.visible import shown
 from takeback.words import errors, plans, render
 from takeback.words.text import count, quoted, shown_file
+from takeback.words.waivers import Ways
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ _DOING = {
 
 def plan_lines(proposal: Proposal, plan: Plan, paint: Paint) -> Iterator[str]:
     """Yields a whole plan without its refusals: what happens to which file."""
-    ways = {what: WAY_KEYS[what] for what in proposal.ways_to_keep(plan)}
+    ways = Ways({what: WAY_KEYS[what] for what in proposal.ways_to_keep(plan)})
     if proposal.directory is not None:
         yield f"Its files go into {shown(proposal.directory)}; those here stay as they are."
     elif plan.scope == CONVERSATION:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from takeback.model.change import DELETED
 from takeback.model.keeping import ALL_OTHERS, EDITS
-from takeback.model.operation import REWIND
+from takeback.model.operation import REWIND, changed_too
 from takeback.model.sensitive import is_sensitive
 from takeback.visible import shown
 from takeback.words import conflicts, waivers
@@ -14,16 +14,14 @@ from takeback.words.text import count, mark, shown_file, shown_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from takeback.model.change import Change
-    from takeback.model.keeping import Kept
     from takeback.model.plan import Plan
     from takeback.model.timeline import Turn
     from takeback.words.paint import Paint
+    from takeback.words.waivers import Ways
 
-OPTIONS: Mapping[Kept, str] = {EDITS: "--keep-edits", ALL_OTHERS: "--mine"}
-NO_WAYS: Mapping[Kept, str] = {}
 _LINES = 20
 _UNDO_SNAPSHOT = "undo"
 _VERBS = {
@@ -36,16 +34,15 @@ _VERBS = {
 
 
 def plan_lines(
-    plan: Plan, paint: Paint, *, whole: bool, ways: Mapping[Kept, str] = OPTIONS
+    plan: Plan, paint: Paint, *, whole: bool, ways: Ways = waivers.NO_WAYS
 ) -> Iterator[str]:
     """Yields the plan: what is written, deleted, left alone, and the objections.
 
-    ``ways`` is what a person says or presses to keep something in a rewind; empty if that is said
-    elsewhere.
+    ``ways`` is what a person says or presses here to have it another way.
     """
     yield from _change_lines(plan, paint, whole=whole)
-    yield from _own_lines(plan, ways.get(EDITS, ""))
-    yield from _other_lines(plan, ways.get(ALL_OTHERS, ""))
+    yield from _own_lines(plan, ways.keep.get(EDITS, ""))
+    yield from _other_lines(plan, ways.keep.get(ALL_OTHERS, ""))
     then = plan.goal.checkpoint
     if then is not None and then.kind == _UNDO_SNAPSHOT and plan.turns:
         yield f"{count(plan.turns, 'turn')} since then, taken back too:"
@@ -53,7 +50,7 @@ def plan_lines(
     if plan.saved:
         yield "not in any checkpoint, saved first:"
         yield from _listed([shown_file(path) for path in plan.saved], whole=whole)
-    yield from left_alone_lines(plan.left_alone, "left alone")
+    yield from left_alone_lines(plan.left_alone, "left alone", ways)
     if plan.beyond:
         yield "changed by edit tools outside the workspace, and not taken back:"
         yield from _listed([shown_file(path) for path in plan.beyond], whole=whole)
@@ -64,8 +61,8 @@ def plan_lines(
         yield "your own edits since then, kept:"
         yield from _listed([shown_file(path) for path in plan.edits], whole=whole)
     if plan.conflicts:
-        yield "changed again since:"
-        yield from _listed([conflicts.title(one) for one in plan.conflicts], whole=whole)
+        yield f"{changed_too(plan.kind)}:"
+        yield from _listed([conflicts.title(one, plan.kind) for one in plan.conflicts], whole=whole)
     for warning in plan.warnings:
         yield paint.warning(shown(warning))
     for refusal in plan.refused:
