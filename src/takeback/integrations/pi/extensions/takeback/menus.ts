@@ -32,6 +32,8 @@ interface Found {
 	title: string;
 	canUndo: boolean;
 	target?: string;
+	/** The turn that begins there, if one does. */
+	turn?: string;
 	plan?: Document;
 	counts?: string;
 }
@@ -119,13 +121,14 @@ export class Menus {
 		if (!ctx.hasUI || event.position !== "before") return undefined;
 		const found = await this.place(ctx, event.entryId);
 		if (!found) return undefined;
-		const { title, counts, target, plan, canUndo } = found;
+		const { title, counts, target, turn, plan, canUndo } = found;
 		const choice = await this.way.select(
 			ctx,
 			`${title}\nFork with`,
 			[
 				CONVERSATION,
 				...(target ? [`${BOTH}${counts}`, `${FILES}${counts}`, ...keeping(plan, BOTH, FILES)] : []),
+				...(turn ? [REVERT] : []),
 				...(canUndo ? [UNDO] : []),
 			],
 			CONVERSATION,
@@ -136,6 +139,7 @@ export class Menus {
 			await this.step(ctx);
 			return { cancel: true };
 		}
+		if (turn && choice === REVERT) return this.revertAndStay(ctx, turn);
 		const done = await this.restore(ctx, target, choice, plan);
 		return choice.startsWith(BOTH) && done?.whole ? undefined : { cancel: true };
 	}
@@ -146,13 +150,14 @@ export class Menus {
 		if (!ctx.hasUI) return undefined;
 		const found = await this.place(ctx, event.preparation.targetId);
 		if (!found) return undefined;
-		const { title, counts, target, plan, canUndo } = found;
+		const { title, counts, target, turn, plan, canUndo } = found;
 		const choice = await this.way.select(
 			ctx,
 			`${title}\nNavigate and`,
 			[
 				KEEP,
 				...(target ? [`${RESTORE}${counts}`, ...keeping(plan, RESTORE)] : []),
+				...(turn ? [REVERT] : []),
 				...(canUndo ? [UNDO_AND_GO] : []),
 			],
 			KEEP,
@@ -160,8 +165,16 @@ export class Menus {
 		if (choice === KEEP) return undefined;
 		if (choice === undefined) return { cancel: true };
 		if (choice === UNDO_AND_GO) return (await this.step(ctx)) ? undefined : { cancel: true };
+		if (turn && choice === REVERT) return this.revertAndStay(ctx, turn);
 		const done = await this.restore(ctx, target, choice, plan);
 		return done?.whole ? undefined : { cancel: true };
+	}
+
+	/** Takes back what one turn did; a conversation that has the later ones stays where it is. */
+	private async revertAndStay(ctx: ExtensionContext, turn: string): Promise<{ cancel: true }> {
+		const done = await this.revert(ctx, turn);
+		if (done) this.way.say(ctx, done);
+		return { cancel: true };
 	}
 
 	/** Brings the files of a place back in the way that was chosen, and says what was done. */
@@ -193,7 +206,8 @@ export class Menus {
 		if (!changes && !canUndo) return undefined;
 		const nearest = at.result.exact ? "" : "no place here; the nearest earlier one is ";
 		const title = [`takeback: ${nearest}${plan.about}`, ...plan.lines].join("\n");
-		return { title, counts: ` (${changes ? plan.counts : "nothing to change"})`, target: place.id, plan, canUndo };
+		const turn = at.result.exact && place.kind === "prompt" ? place.id : undefined;
+		return { title, counts: ` (${changes ? plan.counts : "nothing to change"})`, target: place.id, turn, plan, canUndo };
 	}
 
 	/** Says why the files cannot be brought back, before pi goes on with its part. */
