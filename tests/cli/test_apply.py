@@ -128,8 +128,12 @@ def test_a_turn_of_another_session_goes_into_the_files_here(story: Story) -> Non
 
 def test_some_hunks_of_it(story: Story) -> None:
     words = ("apply", "s1/turn:2", "-p", "--yes", "--to", str(story.beside))
-    answer = called(story.workspace, *words, typed="n\ny\n")
+    answer = called(story.workspace, *words, typed="n\n?\ny\n")
     assert answer.status == 0, str(answer)
+    assert "Create this file [y,n,q,?]? " in answer.stderr, str(answer)
+    assert "(1/1) Apply this hunk [y,n,a,d,e,q,?]? " in answer.stderr
+    assert "  y, yes    bring this in\n" in answer.stderr
+    assert "back" not in answer.stderr, "nothing goes back"
     assert not (story.beside / "src").exists()
     assert "four" in (story.beside / "text").read_text()
 

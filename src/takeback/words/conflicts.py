@@ -6,7 +6,7 @@ from takeback.model.lines import split
 from takeback.model.merge import CHOICES
 from takeback.model.operation import APPLY
 from takeback.visible import shown
-from takeback.words.text import shown_file
+from takeback.words.text import shortened, shown_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def stretch_lines(found: Disputed, kind: OperationKind, paint: Paint) -> Iterato
 def _side(name: str, text: bytes) -> Iterator[str]:
     lines = split(text)
     for line in lines[:_LINES]:
-        yield f"  {name:<5}{shown(line.decode('utf-8', 'replace').rstrip(chr(10)))}"
+        yield f"  {name:<5}{shortened(shown(line.decode('utf-8', 'replace').rstrip(chr(10))))}"
     if len(lines) > _LINES:
         yield f"  {name:<5}... and {len(lines) - _LINES} lines more"
     if not lines:

@@ -9,6 +9,7 @@ from takeback.model.keeping import ALL_OTHERS, EDITS
 from takeback.model.plan import CONFLICTS, NOT_ASKED, OTHERS
 from takeback.model.policy import KEEP_OTHERS, OVERWRITE_OTHERS, Overrides
 from takeback.model.value import Value
+from takeback.words import conflicts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ FLAGS: dict[str, Waiver] = {
     "--keep-others": "keep_others",
 }
 """What a person types to waive a precondition, and the field of ``Overrides`` for it."""
-CHOOSE = "--conflicts=ours|theirs|markers|skip"
 
 
 class Ways(Value):
@@ -58,7 +58,7 @@ def overrides(words: Iterable[str]) -> Overrides:
 def flag(refusal: Refusal) -> str:
     """Returns the option that overrides it; empty if nothing does."""
     if refusal.code == CONFLICTS:
-        return CHOOSE
+        return f"{conflicts.OPTION}{'|'.join(refusal.choices)}"
     return _FLAG_OF[refusal.waivers[-1]] if refusal.waivers else ""
 
 
