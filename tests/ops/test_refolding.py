@@ -27,8 +27,9 @@ from takeback.model.event import (
 from takeback.model.ids import CheckpointId, SessionId, new_operation_id
 from takeback.model.operation import PRUNE, Pruned
 from takeback.ops.catch_up import catch_up
-from takeback.ops.receive import receive
+from takeback.ops.receive import receive, take_waiting
 from takeback.ports import SilentReporter
+from takeback.store import pending
 from takeback.store.chains import Chains
 from takeback.store.expiry import Rewriting, expired
 from takeback.store.operations import write_operation
@@ -107,7 +108,11 @@ class Story:
             prompt=f"do {turn}" if kind == PROMPT else None,
             tools=tools,
         )
-        receive(self._tb._context, event, came=self._clock.now(), wait=1)
+        context = self._tb._context
+        if self._chance.random() < 0.2:  # recorded late, with the next one
+            pending.leave(context.store, event, self._clock.now(), ())
+            return
+        receive(context, event, came=self._clock.now(), wait=1)
 
     def _travel(self) -> None:
         there = [one for one in self.checkpoints() if one.expired is None]
@@ -147,6 +152,7 @@ class Story:
         if free:
             gone = self._chance.choice(free)
             self._tell(TURN_END, gone.removeprefix("mine-"))
+            take_waiting(self._tb._context)
             self.checkpoints()  # so that the ledger knows it
             prune(self._tb, set(), (gone,))
             self._turns.pop(gone.removeprefix("mine-"), None)

@@ -78,6 +78,7 @@ class Fold:
         self._reopen(checkpoint)
         named = named_by(checkpoint, self._root)
         owned = self._owned(found) if found.changes else []
+        self.touched.update({one.turn: None for one in owned if one.turn is not None})
         before = questions.session_by_id(self._ledger, checkpoint.session)
         self._add(checkpoint, found.position, owned)
         self._index(checkpoint, found.changes)

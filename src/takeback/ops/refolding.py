@@ -80,7 +80,7 @@ class Refolding:
             return []
         found = Indexed(heir, position, changes, gap_before(ledger, heir))
         owned = Attribution(found, self._root, self._open_turns(heir, position)).owned()
-        return self._claimed(owned, position)
+        return self._claimed(heir, owned, position)
 
     def _write(self, heir: Checkpoint, owned: list[OwnedChange]) -> None:
         ledger = self._ledger
@@ -131,12 +131,14 @@ class Refolding:
 
     # -- what tools said of it later
 
-    def _claimed(self, owned: list[OwnedChange], position: int) -> list[OwnedChange]:
+    def _claimed(
+        self, heir: Checkpoint, owned: list[OwnedChange], position: int
+    ) -> list[OwnedChange]:
         """Returns changes as those that tools named later claimed them (``questions.claim``)."""
         found = {one.path: one for one in owned}
         if all(_is_certain(one) for one in owned):
             return owned
-        for checkpoint in sorted(self._claimants(position), key=self._position):
+        for checkpoint in sorted(self._claimants(heir, position), key=self._position):
             named = named_by(checkpoint, self._root)
             wanted = [
                 found[path]
@@ -152,20 +154,25 @@ class Refolding:
                     found[one.path] = mine
         return [found[one.path] for one in owned]
 
-    def _claimants(self, position: int) -> Iterator[Checkpoint]:
+    def _claimants(self, heir: Checkpoint, position: int) -> Iterator[Checkpoint]:
         """Yields what came later and may claim what was found at a position.
 
-        A checkpoint claims what was found since its session was last heard of in time.
+        A checkpoint claims what was found since its session was last heard of in time: the first
+        one after the heir does, unless the heir is of its session, and the next ones only after
+        those that came late.
         """
         for first in earlier.next_of_each_session(self._ledger, position):
             following = [first]
+            if first.session == heir.session and self._since(first) >= position:
+                continue
             while following:
                 checkpoint = following[0]
-                if self._since(checkpoint) >= position:
-                    break
                 if checkpoint.tools:
                     yield checkpoint
-                following = earlier.next_in_session(self._ledger, checkpoint)
+                if not checkpoint.late:
+                    break
+                after = earlier.next_in_session(self._ledger, checkpoint)
+                following = [one for one in after if self._since(one) < position]
 
     def _since(self, checkpoint: Checkpoint) -> int:
         last = earlier.previous(self._ledger, checkpoint)
