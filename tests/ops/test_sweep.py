@@ -118,3 +118,19 @@ def test_what_the_trash_keeps_of_records_counts_too(workspace: Path) -> None:
         assert size_on_disk(tb._context.store).all <= most
         assert len([one for one in tb.checkpoints() if one.checkpoint.expired is None]) == kept
         assert tb.verify(read_data=True).problems == ()
+
+
+def test_a_bound_that_records_nearly_fill_leaves_files_what_room_there_is(workspace: Path) -> None:
+    """Records, conversations and the ledger stay: files have what is left beside them."""
+    with Engine.open(workspace) as tb:
+        session = tb.session(agent="mine", native="s")
+        for number in range(30):
+            with session.turn(f"turn {number}"):
+                (workspace / "a").write_bytes(os.urandom(2_000))
+        assert len(tb.checkpoints()) == 30  # there is a ledger
+        keeping = unwatched(tb)
+        pack_anew(keeping)
+        most = size_on_disk(tb._context.store).all - (20 << 10)
+        sweep(keeping.replace(bounds=keeping.bounds.replace(max_bytes=most, keep_newest=1)))
+        kept = [one for one in tb.checkpoints() if one.checkpoint.expired is None]
+        assert 5 < len(kept) < 30

@@ -94,7 +94,7 @@ class Prune:
         records, scales = [*self._found.chains.all_records()], self._weighed()
         spoken = [one.entries[CONVERSATION][1] for one in records if CONVERSATION in one.entries]
         rest = disk.all - disk.snapshots + scales.records(records) + scales.weigh(spoken)
-        return max(1, self._upkeep.goal - rest)
+        return max(1, self._upkeep.room_beside(rest))
 
     def _weighed(self) -> Scales:
         if self._scales is None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from takeback.ops.prune import Pruning
     from takeback.ops.upkeep import Upkeep
     from takeback.store.expiry import Trash
+    from takeback.store.records import Record
     from takeback.store.store import Store
 
 
@@ -163,15 +164,20 @@ def _without_room(upkeep: Upkeep, stock: Stock, there: list[Trash]) -> list[Tras
     """
     store, scales, chains = upkeep.store, stock.scales(), stock.chains()
     disk = size_on_disk(store)
-    rest = disk.all - disk.snapshots
     live = [*chains.all_records()]
     trashed = [trashed_records(store, trash, chains) for trash in there]
+
+    def weigh(records: list[Record]) -> int:
+        trees = {tree for record in records for tree in record.trees()}
+        return scales.records(records) + scales.weigh(trees)
+
+    fixed = weigh(live)
+    room = upkeep.room_beside(disk.all - disk.snapshots + fixed)
     few, many = 0, len(there)
     while few < many:
         middle = (few + many) // 2
         kept = [*live, *(record for found in trashed[middle:] for record in found)]
-        trees = {tree for record in kept for tree in record.trees()}
-        if rest + scales.records(kept) + scales.weigh(trees) <= upkeep.goal:
+        if weigh(kept) - fixed <= room:
             many = middle
         else:
             few = middle + 1

@@ -30,14 +30,13 @@ class Upkeep(Value):
     def is_in_time(self) -> bool:
         return self.until is None or time.monotonic() < self.until
 
-    @property
-    def goal(self) -> int:
-        """Returns to how many bytes a store is brought that is too large.
+    def room_beside(self, fixed: int) -> int:
+        """Returns how many bytes there are for what can go, where so many others cannot.
 
-        A little less than the bound: or the next capture would be above it again, and each sweep
-        would weigh all that is kept.
+        A little less than the bound leaves: or the next capture would be above it again, and each
+        sweep would have to drop something.
         """
-        return self.bounds.max_bytes * 9 // 10
+        return max(0, self.bounds.max_bytes - fixed) * 9 // 10
 
     def locked(self) -> Locking:
         """Returns a context manager that holds the lock; raises InUse."""
