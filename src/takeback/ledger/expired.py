@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
+from takeback.ledger.ledger import rest_of
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.ids import CheckpointId
 from takeback.model.value import Value
@@ -113,11 +114,11 @@ def operations_left(ledger: Ledger, undone: Collection[str]) -> list[Left]:
     return [Left(*row[:5]) for row in rows if row[4] in undone or not row[5]]  # type: ignore[arg-type]
 
 
-def set_record(ledger: Ledger, checkpoint: Checkpoint, meta: str) -> None:
+def set_record(ledger: Ledger, checkpoint: Checkpoint) -> None:
     """Writes what a checkpoint says of itself now."""
     ledger.rows(
         "update checkpoints set meta = ?, snapshot = ?, commit_id = ? where id = ?",
-        meta,
+        rest_of(checkpoint),
         checkpoint.snapshot,
         checkpoint.commit.hex(),
         checkpoint.id,

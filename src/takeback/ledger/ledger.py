@@ -14,7 +14,12 @@ from takeback.model.operation import Move
 from takeback.model.timeline import OwnedChange
 from takeback.model.value import Value
 
-_COLUMNS = "meta, snapshot, commit_id, (select name from labels where checkpoint = checkpoints.id)"
+_OF_THEIR_OWN = ("id", "session", "kind", "time", "sequence", "machine", "turn", "turn_id")
+"""What of a record has a column, and so is not kept twice: a third of all that it says."""
+_COLUMNS = (
+    f"{', '.join(_OF_THEIR_OWN)}, meta, snapshot, commit_id, "
+    "(select name from labels where checkpoint = checkpoints.id)"
+)
 _SOUND = "ok"
 """What SQLite says if it finds nothing wrong with a file."""
 _NEWEST_FIRST = "order by position desc"
@@ -122,7 +127,7 @@ class Ledger(LedgerFile):
             checkpoint.turn,
             checkpoint.turn_id,
             None if origin is None else origin.checkpoint,
-            json_text.dumps(checkpoint.encode()),
+            rest_of(checkpoint),
         )
         self.many(
             "insert into changes values (?,?,?,?,?,?,?,?)",
@@ -337,12 +342,24 @@ def _which(
     return " and ".join(clauses), values
 
 
+def rest_of(checkpoint: Checkpoint) -> str:
+    """Returns what a checkpoint's record says beside what has a column of its own."""
+    record = checkpoint.encode()
+    rest = {
+        key: value
+        for key, value in record.items()
+        if value is not None and key not in ("type", *_OF_THEIR_OWN)
+    }
+    return json_text.dumps(rest)
+
+
 def _checkpoint(row: Sequence[object]) -> Checkpoint:
-    meta, snapshot, commit, label = row
+    *own, meta, snapshot, commit, label = row
     try:
         record = json_text.loads(str(meta))
         if not isinstance(record, dict):
             raise ValueError("it is no object")
+        record.update(zip(_OF_THEIR_OWN, own, strict=True))
         found = decode(
             record, snapshot=SnapshotId(str(snapshot)), commit=bytes.fromhex(str(commit))
         )

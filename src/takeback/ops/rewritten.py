@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from takeback.ledger import expired, gaps, removal
 from takeback.ledger import sessions as questions
-from takeback.model import json_text
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.timeline import OwnedChange
 from takeback.ops import turn_states
@@ -116,7 +115,7 @@ class Rewritten:
         numbers = [number for one in self._prunes for number in one.gone]
         expired.note_gone(ledger, numbers)
         for point in flipped:
-            expired.set_record(ledger, point, json_text.dumps(point.encode()))
+            expired.set_record(ledger, point)
             position = expired.position_of(ledger, point.id)
             _set_expired(ledger, point.id, position, point.machine, it=point.expired is not None)
             moved |= {position, position + 1}
