@@ -18,7 +18,7 @@ FILES = 2_000
 
 def measure_soak(turns: int, place: Path) -> dict[str, Any]:
     """Plays so many turns and leaves the picture in ``place``."""
-    size = Size(turns, FILES, max(6 * MB, turns * 5_000 // MB * MB))  # a bound soon reached
+    size = Size(turns, FILES, max(6, -(-turns * 5_000 // MB)) * MB)  # a bound soon reached
     print(f"\n## {turns:,} turns on {size.files:,} files, {DAYS} days\n", flush=True)
     with tempfile.TemporaryDirectory(prefix="takeback-soak-", ignore_cleanup_errors=True) as name:
         environ = dict(os.environ)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-PAGE = Path(__file__).parents[1] / "src" / "takeback" / "app" / "api.py"
+APP = Path(__file__).parents[1] / "src" / "takeback" / "app"
+PAGE = (APP / "api.py", *(APP / "page" / f"{n}.py" for n in ("looking", "moving", "upkeep")))
 
 
 def table() -> str:
     """Returns a table of the page: a group of rows for each of its headings."""
-    source = PAGE.read_text()
+    return "\n".join(row for part in PAGE for row in _rows(part.read_text()))[1:]
+
+
+def _rows(source: str) -> list[str]:
     lines = source.splitlines()
     [page] = [n for n in ast.parse(source).body if isinstance(n, ast.ClassDef)]
     made = []
@@ -21,7 +25,7 @@ def table() -> str:
         if not node.name.startswith("_"):
             about = (ast.get_docstring(node) or "").splitlines()[0].replace("``", "`")
             made.append(f"| `{_call(node)}` | {about} |")
-    return "\n".join(made[1:])
+    return made
 
 
 def _above(node: ast.FunctionDef) -> int:

@@ -70,9 +70,9 @@ def test_every_answer_is_a_value_with_a_type(workspace: Path, tb: Takeback) -> N
     assert isinstance(tb.show("first"), Shown)
     assert tb.cat("first", "a") == b"1\n"
     assert b"-1\n+2\n" in tb.diff("first")
-    assert [(c.path, c.kind, c.added, c.deleted) for c in tb.engine.compare("first")[0]] == [
-        (b"a", "modified", 1, 1)
-    ]
+    assert [
+        (c.path, c.kind, c.added, c.deleted) for c in tb.engine.changes_and_diff("first")[0]
+    ] == [(b"a", "modified", 1, 1)]
     assert isinstance(tb.plan("first"), Plan)
     assert isinstance(tb.rewind("first"), Outcome)
     assert all(isinstance(operation, Operation) for operation in tb.operations())

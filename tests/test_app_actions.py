@@ -14,7 +14,7 @@ from takeback.ops.timeline import TimelineEntry
 from takeback.tui.keys import ACTIONS
 from takeback.words.actions import obstacle, title
 from tests.support.journey import write_files
-from tests.tui.stage import tell_story
+from tests.tui.stage import files_of, tell_story
 
 
 @pytest.fixture
@@ -163,13 +163,34 @@ def test_a_turn_is_reverted_from_either_end_of_it(tb: Engine, workspace: Path) -
 def test_only_a_rewind_that_takes_own_edits_back_can_keep_them(tb: Engine, workspace: Path) -> None:
     found = tb.choices(destination_of(tb.checkpoints()[0]).checkpoint)
     files = proposal_of("files", found)
-    assert files.keeping_edits(files.plan(tb)) is None, "there are none"
+    assert files.ways_to_keep(files.plan(tb)) == {}, "there are none"
     write_files(workspace, {"mine.txt": b"mine\n"})
-    kept = files.keeping_edits(files.plan(tb))
-    assert kept is not None
+    [(what, kept)] = files.ways_to_keep(files.plan(tb)).items()
     plan = kept.plan(tb)
-    assert (plan.edits, plan.outside) == ((b"mine.txt",), ())
-    assert kept.keeping_edits(plan) is None
+    assert (what, plan.edits, plan.outside) == ("edits", (b"mine.txt",), ())
+    assert kept.ways_to_keep(plan) == {}
     for name in ("revert", "fork files", "conversation"):
         other = proposal_of(name, found)
-        assert other.keeping_edits(other.plan(tb)) is None, name
+        assert other.ways_to_keep(other.plan(tb)) == {}, name
+
+
+def test_a_rewind_that_takes_back_another_sessions_work_can_leave_it(
+    tb: Engine, workspace: Path
+) -> None:
+    found = tb.choices(destination_of(tb.checkpoints()[0]).checkpoint)
+    with tb.session("other", "o").turn("me too"):
+        write_files(workspace, {"theirs.txt": b"theirs\n"})
+    files = proposal_of("files", found)
+    assert set(files.ways_to_keep(files.plan(tb))) == {"all others"}
+    write_files(workspace, {"mine.txt": b"mine\n"})
+    ways = files.ways_to_keep(files.plan(tb))
+    assert list(ways) == ["edits", "all others"]
+    before = files_of(workspace)
+    plan = ways["all others"].plan(tb)
+    assert (plan.refused, plan.conflicts, plan.others, plan.outside) == ((), (), (), ())
+    ways["all others"].carry_out(tb, shown=plan)
+    after = files_of(workspace)
+    assert (after["theirs.txt"], after["mine.txt"]) == (b"theirs\n", b"mine\n")
+    assert after != before
+    tb.undo()
+    assert files_of(workspace) == before

@@ -24,7 +24,7 @@ def conflict(path: bytes, hunks: int) -> Conflict:
 
 
 def test_each_stretch_is_a_question_and_a_skipped_file_has_no_others() -> None:
-    disputes = Disputes([conflict(b"a", 3), conflict(b"b", 0), conflict(b"c", 1)])
+    disputes = Disputes([conflict(b"a", 3), conflict(b"b", 0), conflict(b"c", 1)], "revert")
     asked = []
     choices: list[ConflictChoice] = ["theirs", "skip", "ours", "markers"]
     for choice in choices:
@@ -51,7 +51,7 @@ def test_a_file_that_is_disputed_again_keeps_what_was_chosen_before() -> None:
     chooser.choose(conflict(b"a", 0))  # of these there are no markers
     [left] = chooser.unsettled
     assert left.first == 2
-    disputes = Disputes([left], ConflictChoices(otherwise="markers"))
+    disputes = Disputes([left], "revert", ConflictChoices(otherwise="markers"))
     disputes.settle("theirs")
     again = Chooser(disputes.chosen)
     assert again.choose(conflict(b"a", 2)) == ("markers", "markers")
@@ -72,7 +72,7 @@ def test_what_markers_cannot_settle_is_asked_once(workspace: Path) -> None:
         proposal = proposals.revert([tb.turn("turn:1")], choices=chosen)
         [asked] = proposal.plan(tb).conflicts
         assert asked.path == b"image"
-        disputes = Disputes([asked], proposal.choices)
+        disputes = Disputes([asked], proposal.kind, proposal.choices)
         disputes.settle("ours")
         proposal = proposal.choosing(disputes.chosen)
         assert proposal.plan(tb).conflicts == ()

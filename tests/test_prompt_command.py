@@ -125,6 +125,14 @@ def test_what_speaks_against_it_can_be_answered_inside_the_agent(
     assert ask(played, "/takeback 2").endswith(
         "To do it all the same: /takeback 2 yes --overwrite-others"
     )
+    assert "(/takeback 2 mine takes back only what its own session changed)" in ask(
+        played, "/takeback 2"
+    )
+    assert ask(played, "/takeback 2 files mine").endswith("To do it: /takeback 2 files mine yes")
+    assert ask(played, "/takeback 2 files mine yes").startswith("Rewound 1 file")
+    assert (workspace / "theirs.txt").exists()
+    assert ask(played, "/takeback undo yes").startswith("Undid")
+    assert "exclude each other" in ask(played, "/takeback 2 mine keep-edits")
     refused = ask(played, "/takeback 2 yes")
     assert "--keep-others leaves them" in refused
     assert refused.endswith("To do it all the same: /takeback 2 yes --overwrite-others")

@@ -15,6 +15,7 @@ from takeback.app.engine import Engine
 from takeback.stdio.server import StdioServer
 from tests.support.cli import Cli
 from tests.support.journey import write_files
+from tests.tui.stage import files_of
 
 
 class Talk:
@@ -399,6 +400,24 @@ def test_own_edits_are_kept_if_the_host_asks_for_it(server: StdioServer, workspa
     assert ask(server, "rewind", **about, keep="edits", plan=kept["plan"])["whole"]
     assert (workspace / "a.txt").read_bytes() == b"1\n"
     assert (workspace / "mine.txt").exists()
+
+
+def test_only_what_the_session_changed_is_taken_back_if_the_host_asks_for_it(
+    server: StdioServer, workspace: Path
+) -> None:
+    event = {"session": "o", "agent": "other", "turn": "1", "cwd": str(workspace)}
+    ask(server, "event", event={**event, "event": "prompt", "prompt": "me too"})
+    write_files(workspace, {"theirs.txt": b"theirs\n"})
+    ask(server, "event", event={**event, "event": "turn_end"})
+    newest = ask(server, "turns", session="s1")["turns"][0]["id"]
+    about = {"checkpoint": newest, "scope": "files"}
+    plan = ask(server, "plan", **about)
+    assert (plan["can_keep"], plan["can_keep_edits"]) == (["all others"], False)
+    kept = ask(server, "plan", **about, keep="all others")
+    assert ([one["path"] for one in kept["written"]], kept["can_keep"]) == (["a.txt"], [])
+    assert ask(server, "rewind", **about, keep="all others", plan=kept["plan"])["whole"]
+    assert files_of(workspace) == {"a.txt": b"1\n", "theirs.txt": b"theirs\n"}
+    assert ask(server, "plan", **about, keep="nonsense")["code"] == "usage"
 
 
 def test_a_revert_that_cannot_be_meant_is_an_error(server: StdioServer, workspace: Path) -> None:

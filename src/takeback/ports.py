@@ -103,8 +103,9 @@ if TYPE_CHECKING:
 
         ``name`` is the agent's, in lower case. ``starts_by_id`` says that the host takes any id, so
         that even an empty session can be made for it. ``mute_on_esc`` says that a turn which a
-        person stops ends without an event, so that only the transcript shows it. Only ``parse`` is
-        on the hook path, so the rest may import anything, inside functions.
+        person stops ends without an event, so that only the transcript shows it. Only ``parse``,
+        ``transcript_files`` and ``status_in`` are on the hook path, so the rest may import
+        anything, inside functions.
         """
 
         @property
@@ -177,6 +178,13 @@ if TYPE_CHECKING:
 
         def command_in(self, tail: bytes, turn: str | None) -> str | None:
             """Returns the words of a ``!command`` from the end of a transcript, if it has them."""
+
+        def status_in(self, tail: bytes, call: str) -> int | None:
+            """Returns the exit status of a command from the end of a transcript, if it has it.
+
+            ``call`` is the one of a ``ToolCall``. Runs while the agent waits. None for whatever is
+            not known for certain: still running, stopped, not written yet.
+            """
 
         def note(self, text: str, warning: str = "") -> str:
             """Returns what a hook prints to tell the model ``text``.

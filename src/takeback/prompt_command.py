@@ -5,6 +5,7 @@
     /takeback 3 yes             does it, files and conversation
     /takeback 3 files yes       the files alone
     /takeback 3 keep-edits yes  does it, and keeps what the person typed since
+    /takeback 3 mine yes        takes back only what this session changed since
     /takeback revert 3 yes      takes back turn 3 only, and keeps what came later
     /takeback undo yes          takes the last rewind back
 
@@ -17,8 +18,8 @@ from __future__ import annotations
 import time
 
 from takeback.app import proposal as proposals
-from takeback.errors import TakebackError
-from takeback.model.keeping import EDITS, NOTHING, keeping_of
+from takeback.errors import TakebackError, UsageError
+from takeback.model.keeping import ALL_OTHERS, EDITS, NOTHING, keeping_of
 from takeback.model.merge import ConflictChoices, choice_named
 from takeback.model.operation import FILES, REVERT, SCOPES, step_named
 from takeback.model.value import Value
@@ -28,6 +29,7 @@ from takeback.words.conflicts import OPTION
 from takeback.words.listing import Columns
 from takeback.words.paint import Paint
 from takeback.words.status import status_lines
+from takeback.words.waivers import Ways
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +45,8 @@ if TYPE_CHECKING:
 
 _NEWEST = 10
 _YES = "yes"
-_KEEP = ("keep-edits", "--keep-edits")
+_WAYS: dict[Kept, str] = {EDITS: "keep-edits", ALL_OTHERS: "mine"}
+_KEEP: dict[str, Kept] = {dash + word: what for what, word in _WAYS.items() for dash in ("", "--")}
 _CHOOSE = "What to do where both changed the same:"
 _HELP = ("help", "-h", "--help")
 _PLAIN = Paint(on=False)
@@ -94,7 +97,7 @@ def answer(
             next((scope for word in words for scope in SCOPES if word == scope), None),
             waivers.overrides(word for word in words if word in waivers.FLAGS),
             follows,
-            EDITS if any(word in _KEEP for word in words) else NOTHING,
+            _kept(words),
             next((choice_named(one) for one in map(_chosen, words) if one is not None), None),
         )
         return _answer(tb, session, typed)
@@ -105,6 +108,14 @@ def answer(
 def _is_said(word: str) -> bool:
     """Tells whether a word says how something is done, and not what."""
     return word in (_YES, *SCOPES, *_KEEP, *waivers.FLAGS) or _chosen(word) is not None
+
+
+def _kept(words: Sequence[str]) -> Kept:
+    """Returns what is to be kept; raises UsageError if two words say different things."""
+    found = {_KEEP[word] for word in words if word in _KEEP}
+    if len(found) > 1:
+        raise UsageError("keep-edits and mine exclude each other", hint="mine keeps your edits too")
+    return next(iter(found), NOTHING)
 
 
 def _chosen(word: str) -> str | None:
@@ -153,6 +164,7 @@ def _usage(command: str) -> list[str]:
         f"{command} 3 yes            do it: files and conversation",
         f"{command} 3 files yes      the files alone (or: conversation)",
         f"{command} 3 keep-edits yes do it, and keep what you typed yourself since",
+        f"{command} 3 mine yes       take back only what this session changed since",
         f"{command} revert 3 yes     take back turn 3 only, and keep what came later",
         f"{command} undo yes         take the last rewind back",
         f"{command} 3 yes --FLAG     although something speaks against it, which names its flag",
@@ -175,8 +187,8 @@ def _proposed(tb: Engine, proposal: Proposal, typed: _Typed) -> Answered:
         return _shown(*lines).replace(outcome=done)
     plan = proposal.plan(tb, typed.overrides)
     title = render.question(proposal.kind, plan, proposal.of).rstrip("?")
-    keeps = f"{typed.line} {_KEEP[0]}" if proposal.keeping_edits(plan) is not None else ""
-    lines = plans.plan_lines(plan, _PLAIN, whole=False, keeps_edits=keeps)
+    ways = {what: f"{typed.line} {_WAYS[what]}" for what in proposal.ways_to_keep(plan)}
+    lines = plans.plan_lines(plan, _PLAIN, whole=False, ways=Ways(ways))
     return _shown(*_planned(plan, [f"{title}:", *lines], typed))
 
 
@@ -184,7 +196,7 @@ def _planned(plan: Plan, lines: list[str], typed: _Typed) -> list[str]:
     if plan.conflicts:
         others = waivers.flags(refusals.objections(plan))
         choices = conflicts.all_alike(plan.conflicts, typed.with_flags(others))
-        return [*lines, *conflicts.disputed_lines(plan.conflicts, _PLAIN), _CHOOSE, *choices]
+        return [*lines, *conflicts.disputed_lines(plan, _PLAIN), _CHOOSE, *choices]
     if plan.refused:
         flags = waivers.flags(plan.refused)
         all_the_same = f"To do it all the same: {typed.with_flags(flags)}"

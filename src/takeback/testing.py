@@ -134,6 +134,7 @@ class AgentContract:
             assert isinstance(self._adapter.is_over(data, "none"), bool)
             words = self._adapter.command_in(data, "none")
             assert words is None or isinstance(words, str)
+            assert self._adapter.status_in(data, "none") is None
 
     def test_a_history_is_read_as_messages_whatever_it_holds(self) -> None:
         reader = adapters.message_reader(self.agent.name)

@@ -289,7 +289,7 @@ def test_an_end_that_a_stop_hook_held_up_continues_the_turn() -> None:
         ("MultiEdit", {"file_path": "/w/a"}, ToolCall("MultiEdit", events.EDIT, ("/w/a",))),
         ("NotebookEdit", {"notebook_path": "n"}, ToolCall("NotebookEdit", events.EDIT, ("n",))),
         ("Edit", {"file_path": 7}, ToolCall("Edit", events.EDIT)),
-        ("Bash", {"command": "rm x"}, ToolCall("Bash", events.SHELL)),
+        ("Bash", {"command": "rm x"}, ToolCall("Bash", events.SHELL, (), "rm x")),
         ("Task", {"prompt": "go"}, ToolCall("Task", events.SUBAGENT)),
         ("Grep", {"pattern": "x"}, ToolCall("Grep", events.READ)),
         ("mcp__files__write", {"path": "x"}, ToolCall("mcp__files__write", events.OTHER)),

@@ -143,11 +143,13 @@ def test_a_start_tells_whether_the_thread_is_new_resumed_compacted_or_forked() -
 
 def test_the_tools_of_each_round() -> None:
     rounds = [one.event for one in told() if one.name == "PostToolUse"]
-    assert [one.tools for one in rounds if one is not None][:3] == [
-        (ToolCall("Bash", events.SHELL),),
-        (ToolCall("apply_patch", events.EDIT, ("a.txt", "d.txt")),),
-        (ToolCall("Bash", events.SHELL),),
+    tools = [tool for one in rounds if one is not None for tool in one.tools][:3]
+    assert [(tool.name, tool.kind, tool.paths) for tool in tools] == [
+        ("Bash", events.SHELL, ()),
+        ("apply_patch", events.EDIT, ("a.txt", "d.txt")),
+        ("Bash", events.SHELL, ()),
     ]
+    assert tools[2].command == "rm doomed.txt b.txt && echo made > c.txt"
 
 
 def test_before_a_patch_every_file_that_it_names_is_told() -> None:

@@ -161,15 +161,19 @@ def test_a_start_and_an_end_tell_why() -> None:
     ]
 
 
+def shell(command: str, status: int | None) -> ToolCall:
+    return ToolCall("run_shell_command", events.SHELL, (), command, status)
+
+
 def test_the_tools_of_each_round() -> None:
     rounds = [one.event for one in told() if one.name == "AfterTool"]
     assert [tool for event in rounds if event is not None for tool in event.tools] == [
         ToolCall("write_file", events.EDIT, ("/home/dev/repo/a.txt",)),
-        ToolCall("run_shell_command", events.SHELL),
+        shell("echo beta > b.txt; echo $GEMINI_SESSION_ID", 0),
         ToolCall("read_file", events.READ),
         ToolCall("replace", events.EDIT, ("/home/dev/repo/a.txt",)),
-        ToolCall("run_shell_command", events.SHELL),
-        ToolCall("run_shell_command", events.SHELL),
+        shell("rm doomed.txt b.txt && echo made > c.txt", 0),
+        shell("echo s1 > s1.txt; sleep 5", None),  # ended by Esc
     ]
 
 
@@ -182,12 +186,12 @@ def test_only_before_an_edit_are_files_told() -> None:
 
 
 def test_what_a_subagent_does_is_told_in_the_session_that_started_it() -> None:
-    *_, shell, agent = (one.event for one in told("headless") if one.name == "AfterTool")
-    assert shell is not None
+    *_, ran, agent = (one.event for one in told("headless") if one.name == "AfterTool")
+    assert ran is not None
     assert agent is not None
-    assert shell.tools == (ToolCall("run_shell_command", events.SHELL),)
+    assert ran.tools == (shell("echo child > child.txt", 0),)
     assert agent.tools == (ToolCall("invoke_agent", events.SUBAGENT),)
-    assert (shell.session, shell.transcript) == (agent.session, agent.transcript)
+    assert (ran.session, ran.transcript) == (agent.session, agent.transcript)
 
 
 @pytest.mark.parametrize(

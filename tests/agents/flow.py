@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from tests.agents.script import Script
+from tests.agents.script import Script, Step, Tool
 from tests.agents.world import World
 from tests.support.trees import differences, git_state, tree_state
 
@@ -141,3 +141,34 @@ def go_on_elsewhere(driver: Driver) -> None:
     assert model.first_of(AGAIN).humans == (ONE, AGAIN)
     assert [turn["prompt"] for turn in world.log()] == [ONE, TWO]
     assert [turn["prompt"] for turn in driver.world.log()] == [AGAIN]
+
+
+def go_back_to_green(driver: Driver, shell: Callable[[str], Tool]) -> None:
+    """Runs tests in the agent's shell: where they passed is marked, and ``green`` is there."""
+    world, cli, state = driver.world, driver.world.cli, driver.world.repo / "state.txt"
+    tests = world.repo / "pytest"
+    tests.write_text("#!/bin/sh\necho Exit code 9\ngrep -q good state.txt\n")
+    tests.chmod(0o755)
+    commands = ("printf good > state.txt", "./pytest", "printf bad > state.txt", "./pytest -x")
+    world.model.script = {
+        "TURN-ONE": [*(Step("", [shell(one)]) for one in commands), Step("They fail.")],
+        "TURN-TWO": [
+            Step("", [shell("printf 'very good' > state.txt")]),
+            Step("", [shell("./pytest")]),
+            Step("They pass."),
+        ],
+    }
+    cli.ok("init", driver.name, "--yes")
+    session = driver.begin(ONE)
+    [first] = world.log()
+    assert first["tests"] == {"passed": False, "command": "./pytest -x"}
+    cli.ok("rewind", "green", "--files", "--yes")
+    assert state.read_text() == "good", "in the middle of the turn"
+    cli.ok("undo", "--yes")
+    assert state.read_text() == "bad"
+    driver.go_on(driver.resume_line(session), TWO)
+    assert [turn["tests"] for turn in world.log()][1] == {"passed": True, "command": "./pytest"}
+    assert cli.ok("log").stdout.count("tests passed") == 1
+    state.write_text("mine")
+    cli.ok("rewind", "green", "--files", "--yes")
+    assert state.read_text() == "very good"

@@ -80,16 +80,13 @@ class Terminal:
 
         Where the screen has moved on meanwhile, it is enough that the text stands still there.
         """
-        before, seen, since = _count(text, self.screen), "", time.monotonic()
+        before, is_still = _count(text, self.screen), _Stillness()
         self._tmux("send-keys", "-l", text)
 
         def typed() -> bool:
-            nonlocal seen, since
             screen = self.screen
-            if screen != seen:
-                seen, since = screen, time.monotonic()
-            count = _count(text, screen)
-            return count > before or (count > 0 and time.monotonic() - since > _STILL)
+            still, count = is_still(screen), _count(text, screen)
+            return count > before or (count > 0 and still)
 
         self.until(typed, f"see {text!r} typed")
 
@@ -101,6 +98,11 @@ class Terminal:
     def shows(self, text: str) -> None:
         """Waits until a text is on the screen, wherever its lines are broken."""
         self.until(lambda: _count(text, self.screen) > 0, f"see {text!r}")
+
+    def settles(self) -> None:
+        """Waits until the screen stands still: what is typed while it is drawn anew may be lost."""
+        is_still = _Stillness()
+        self.until(lambda: is_still(self.screen), "see the screen stand still")
 
     def insist(self, text: str, *keys: str) -> None:
         """Presses keys, again each few seconds, until a text is on the screen.
@@ -155,6 +157,18 @@ class Terminal:
             check=True,
         )
         return done.stdout
+
+
+class _Stillness:
+    """Tells of each screen in turn whether it has stood still for a while."""
+
+    def __init__(self) -> None:
+        self._seen, self._since = "", time.monotonic()
+
+    def __call__(self, screen: str) -> bool:
+        if screen != self._seen:
+            self._seen, self._since = screen, time.monotonic()
+        return time.monotonic() - self._since > _STILL
 
 
 def _count(text: str, screen: str) -> int:

@@ -10,6 +10,7 @@ import pytest
 from tests.agents.claude import Claude, shell
 from tests.agents.flow import (
     connect_one_project,
+    go_back_to_green,
     go_on_elsewhere,
     take_back_the_second_turn,
     tell_the_model,
@@ -37,6 +38,11 @@ def test_one_project_alone_is_connected(claude: Claude) -> None:
 
 def test_the_line_of_a_fork_goes_on_in_its_directory(claude: Claude) -> None:
     go_on_elsewhere(claude)
+
+
+@pytest.mark.long
+def test_green_is_where_the_tests_of_its_shell_passed(claude: Claude) -> None:
+    go_back_to_green(claude, shell)
 
 
 @pytest.mark.long

@@ -196,6 +196,7 @@ def test_a_running_claude_takes_the_new_session(claude: Claude) -> None:
         assert differences(after_one, tree_state(world.repo)) == []
         terminal.say(done["resume"]["in_tui"])
         terminal.until(lambda: "Edited one" not in terminal.screen, "see the new session")
+        terminal.settles()
         turn(claude, terminal, NEW)
         leave(terminal)
     assert world.model.first_of(NEW).humans == (ONE, NEW)
@@ -259,6 +260,7 @@ def test_takeback_is_asked_inside_and_no_model_hears_of_it(claude: Claude) -> No
         assert found is not None
         terminal.say(found[1])
         terminal.until(lambda: "Edited one" not in terminal.screen, "see the new session")
+        terminal.settles()
         turn(claude, terminal, NEW)
         terminal.say("/takeback undo yes")
         terminal.shows("Undid the rewind")

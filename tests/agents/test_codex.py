@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.codex import Codex
+from tests.agents.codex import Codex, shell
 from tests.agents.flow import (
     AGAIN,
     ONE,
     TWO,
     connect_one_project,
+    go_back_to_green,
     take_back_the_second_turn,
     tell_the_model,
 )
@@ -32,6 +33,10 @@ def test_the_model_is_told_that_files_were_taken_back(codex: Codex) -> None:
 
 def test_a_turn_is_taken_back_with_its_files_and_its_conversation(codex: Codex) -> None:
     take_back_the_second_turn(codex)
+
+
+def test_green_is_where_the_tests_of_its_shell_passed(codex: Codex) -> None:
+    go_back_to_green(codex, shell)
 
 
 def test_hooks_that_nobody_trusts_record_nothing_and_status_says_so(codex: Codex) -> None:

@@ -12,11 +12,12 @@ from tests.agents.flow import (
     ONE,
     TWO,
     connect_one_project,
+    go_back_to_green,
     go_on_elsewhere,
     take_back_the_second_turn,
     tell_the_model,
 )
-from tests.agents.gemini import Gemini
+from tests.agents.gemini import Gemini, shell
 from tests.agents.terminal import need_tmux
 from tests.agents.world import World
 
@@ -33,6 +34,11 @@ def test_the_model_is_told_that_files_were_taken_back(gemini: Gemini) -> None:
 
 def test_a_turn_is_taken_back_with_its_files_and_its_conversation(gemini: Gemini) -> None:
     take_back_the_second_turn(gemini)
+
+
+@pytest.mark.long
+def test_green_is_where_the_tests_of_its_shell_passed(gemini: Gemini) -> None:
+    go_back_to_green(gemini, shell)
 
 
 @pytest.mark.long

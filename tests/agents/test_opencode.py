@@ -51,6 +51,12 @@ def test_a_turn_is_taken_back_inside_opencode(opencode: OpenCode) -> None:
         terminal.say("/takeback 2")
         terminal.shows("To do it: /takeback 2 yes")
         assert differences(after_two, tree_state(world.repo)) == []
+        terminal.say("/takeback revert 2 yes")
+        terminal.shows("Reverted")
+        assert differences(after_one, tree_state(world.repo)) == []
+        terminal.say("/takeback undo yes")
+        terminal.shows("Undid the revert of turn 2")
+        assert differences(after_two, tree_state(world.repo)) == []
         terminal.say("/takeback 2 yes")
         terminal.shows("Rewound")
         assert "Go on with it" not in terminal.screen  # it has been gone on with
@@ -66,6 +72,13 @@ def test_a_turn_is_taken_back_inside_opencode(opencode: OpenCode) -> None:
         assert differences(after_two, tree_state(world.repo)) == []
         turn(world, terminal, LATER)
         assert world.model.first_of(LATER).humans == (ONE, TWO, LATER)
+        mine = world.repo / "mine.txt"
+        mine.write_text("typed by me")
+        terminal.say("/takeback 2 files keep-edits yes")
+        terminal.until(lambda: not (world.repo / "c.txt").exists(), "have it taken back")
+        terminal.shows("Rewound")
+        mine.unlink()
+        assert differences(after_one, tree_state(world.repo)) == []
 
 
 def turn(world: World, terminal: Terminal, prompt: str) -> None:

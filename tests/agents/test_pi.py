@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import signal
@@ -160,6 +161,45 @@ def test_own_edits_are_kept_where_the_plan_would_take_them_back(played: Played) 
     rpc.command("/takeback 2", "files only, keep your own edits", "yes")
     assert (repo / "mine.txt").read_text() == "typed by me\n"
     (repo / "mine.txt").unlink()
+    assert played.files_are(played.after_one)
+
+
+@pytest.mark.long
+def test_the_fork_and_the_tree_offer_to_revert_and_to_keep_own_edits(played: Played) -> None:
+    rpc, repo = played.rpc, played.repo
+    revert = ("revert this turn only", "yes", "Leave it as it is now", "yes")
+    assert not rpc.fork(TWO, *revert), "the conversation stays"
+    reverted = tree_state(repo)
+    assert (repo / "a.txt").read_text() == "alpha\n"
+    assert (repo / "sub" / "d.txt").exists(), "what turn 3 made stays"
+    rpc.command("/takeback undo", "yes")
+    rpc.tree(rpc.entry(TWO), *revert)
+    assert rpc.notices[-1] == "navigation cancelled"
+    assert played.files_are(reverted)
+    rpc.command("/takeback undo", "yes")
+    assert played.files_are(played.after_three)
+    rpc.tree(rpc.entry("Edited one", "assistant"), None)
+    assert not [one for one in rpc.options() if "revert" in one], "no turn begins there"
+    (repo / "mine.txt").write_text("typed by me\n")
+    rpc.tree(rpc.entry(THREE), "restore files, keep your own edits", "yes")
+    assert rpc.fork(TWO, "files + conversation, keep your own edits", "yes")
+    assert (repo / "mine.txt").read_text() == "typed by me\n"
+    (repo / "mine.txt").unlink()
+    assert played.files_are(played.after_one)
+    assert played.remembered() == (ONE, AGAIN)
+
+
+@pytest.mark.long
+def test_another_sessions_work_is_left_where_the_plan_would_take_it_back(played: Played) -> None:
+    rpc, repo = played.rpc, played.repo
+    other = {"session": "o", "agent": "other", "prompt": "me too", "turn": "1"}
+    cli = played.pi.world.cli
+    cli.ok("hook", "generic", stdin=json.dumps({**other, "event": "prompt"}).encode())
+    (repo / "theirs.txt").write_text("theirs\n")
+    cli.ok("hook", "generic", stdin=json.dumps({**other, "event": "turn_end"}).encode())
+    rpc.command("/takeback 2", "files only, only what its session changed", "yes")
+    assert (repo / "theirs.txt").read_text() == "theirs\n"
+    (repo / "theirs.txt").unlink()
     assert played.files_are(played.after_one)
 
 

@@ -85,6 +85,10 @@ def test_what_was_changed_there_too_is_a_conflict(story: Story) -> None:
     words = ("apply", "s1/turn:2", "--to", str(story.beside), "--yes")
     refused = called(story.workspace, *words)
     assert refused.status == 13, str(refused)
+    assert refused.stderr.startswith("Error: changed here, too: text\n"), str(refused)
+    plan = done(story.workspace, *words, "--dry-run").stdout
+    assert "changed here, too:\n  text: the same lines were changed here, too\n" in plan
+    assert "since" not in plan, "what comes from elsewhere is not earlier"
     assert "vier" in text.read_text()
     done(story.workspace, *words, "--conflicts=markers")
     assert '>>>>>>> with turn 2 "make four, and a new file"\n' in text.read_text()
@@ -124,8 +128,12 @@ def test_a_turn_of_another_session_goes_into_the_files_here(story: Story) -> Non
 
 def test_some_hunks_of_it(story: Story) -> None:
     words = ("apply", "s1/turn:2", "-p", "--yes", "--to", str(story.beside))
-    answer = called(story.workspace, *words, typed="n\ny\n")
+    answer = called(story.workspace, *words, typed="n\n?\ny\n")
     assert answer.status == 0, str(answer)
+    assert "Create this file [y,n,q,?]? " in answer.stderr, str(answer)
+    assert "(1/1) Apply this hunk [y,n,a,d,e,q,?]? " in answer.stderr
+    assert "  y, yes    bring this in\n" in answer.stderr
+    assert "back" not in answer.stderr, "nothing goes back"
     assert not (story.beside / "src").exists()
     assert "four" in (story.beside / "text").read_text()
 
@@ -207,3 +215,10 @@ def test_sessions_that_parted_by_a_rewind(story: Story) -> None:
         "src/new": (False, True),
         "text": (False, False),
     }
+
+
+def test_a_session_whose_id_has_a_slash_is_compared_too(story: Story) -> None:
+    with Takeback.open(story.workspace) as tb, tb.session("mine", "team/x").turn("five"):
+        story.change(story.text, "line 5", "five")
+    found = done(story.workspace, "--json", "compare", "s1", "team/x").json
+    assert {one["path"]: one["same"] for one in found["paths"]} == {"src/new": True, "text": False}

@@ -54,17 +54,17 @@ def story(workspace: Path) -> Iterator[Story]:
 def test_the_history_of_a_file_and_of_a_directory(story: Story) -> None:
     assert story.said("log", "--", "text") == snapshot("""\
 $ takeback log -- text
-CHECKPOINT   now  other  turn 1  "make eight"  text  +1 -1  <- here
+CHECKPOINT   now  other  turn 1  "make eight"  <- here
                     modified text  +1 -1
                     before it: modified text  +1 -1  by hand
-CHECKPOINT   now  mine   turn 2  "make four, and a new file"  text  +1 -1
+CHECKPOINT   now  mine   turn 2  "make four, and a new file"
                     modified text  +1 -1
-CHECKPOINT   now  mine   turn 1  "make one"  text  +1 -1
+CHECKPOINT   now  mine   turn 1  "make one"
                     modified text  +1 -1  by tool Edit
 """)
     assert story.said("log", "--", "src") == snapshot("""\
 $ takeback log -- src
-CHECKPOINT   now  mine  turn 2  "make four, and a new file"  src/new  +1 -0
+CHECKPOINT   now  mine  turn 2  "make four, and a new file"
                     added src/new  +1 -0
 """)
     assert story.said("log", "-n", "1", "--", "text").count("CHECKPOINT") == 1

@@ -151,13 +151,27 @@ def test_labels_and_ids(host: Host) -> None:
 def test_refusals_are_answered_one_by_one(host: Host, workspace: Path, tmp_path: Path) -> None:
     other = Host(host.cli, tmp_path, session="s2", agent="other")
     other.turn("another way", {"b.txt": b"o\n", **{f"file{n}": b"x\n" for n in range(40)}})
-    answer = pick(host.cli, "2", "3", "2", "yes", "delete", "y")
+    answer = pick(host.cli, "2", "3", "1", "2", "yes", "delete", "y")
     said = answer.stdout + answer.stderr
     assert "It can be done all the same; 2 questions first." in said
     assert "Another session (other-s2) changed b.txt, file0, file1 and 38 more since then." in said
     assert "Type the word delete to go on:" in said
     assert '"yes" is not the word.' in said
     assert files_of(workspace) == BEFORE_TIDYING
+
+
+def test_what_another_session_changed_can_stay(host: Host, workspace: Path, tmp_path: Path) -> None:
+    other = Host(host.cli, tmp_path, session="s2", agent="other")
+    other.turn("another way", {"theirs.txt": b"theirs\n"})
+    answer = pick(host.cli, "2", "3", "b", "b", "q")
+    assert files_of(workspace) == {**NOW, "theirs.txt": b"theirs\n"}
+    answer = pick(host.cli, "2", "3", "2", "y")
+    said = answer.stdout
+    assert "(m takes back only what its own session changed)" in said
+    assert "   1  Answer what speaks against it\n" in said
+    assert "   2  Take back only what its own session changed\n" in said
+    assert "only what its session changed" in answer.stderr
+    assert files_of(workspace) == {**BEFORE_TIDYING, "theirs.txt": b"theirs\n"}
 
 
 def test_a_refusal_can_be_stepped_back_from(host: Host, workspace: Path) -> None:
@@ -232,3 +246,16 @@ def test_own_edits_are_kept_if_that_is_said(host: Host, workspace: Path) -> None
     assert "[y/N, e: keep your own edit] " in answer.stderr
     assert "your own edits since then, kept:\n  mine.txt" in answer.stdout
     assert files_of(workspace) == {**BEFORE_TIDYING, "mine.txt": b"typed by me\n"}
+
+
+def test_no_plan_of_a_list_names_an_option(cli: Cli, workspace: Path, tmp_path: Path) -> None:
+    """Who picks from a list types no options, and the command line names its own."""
+    write_files(workspace, {".gitignore": b"*.log\n", "a.log": b"1\n", "a.txt": b"1\n"})
+    told = Host(cli, tmp_path)
+    told.turn("change both", {"a.log": b"2\n", "a.txt": b"2\n"})
+    words = pick(cli, "1", "3", "y").stdout
+    assert words.count("a.log: ignored by git; restored only if asked\n") == 2, words
+    assert "--ignored" not in words
+    cli.ok("undo", "--yes")
+    plan = cli.ok("rewind", "turn:1", "--files", "--dry-run").stdout
+    assert "a.log: ignored by git; restored only if asked: --ignored\n" in plan

@@ -259,3 +259,32 @@ def test_a_person_is_asked_about_each_conflict(story: Story, workspace: Path) ->
     )
     assert declined.status == 1
     assert story.text.read_text().endswith("acht\n")
+
+
+def test_who_cannot_choose_markers_is_not_told_to(story: Story) -> None:
+    binary = story.workspace / "binary"
+    with Takeback.open(story.workspace) as tb:
+        session = tb.session(agent="mine", native="s9")
+        for number in (1, 2):
+            with session.turn(f"make it {number}"):
+                binary.write_bytes(b"\0%d" % number)
+    refused = called(story.workspace, "revert", "s9/turn:1", "--yes", "--conflicts=markers")
+    assert refused.status == 13, str(refused)
+    assert "to do it all the same: --conflicts=ours|theirs|skip\n" in refused.stderr
+    plan = done(story.workspace, "--json", "revert", "s9/turn:1", "--dry-run").json
+    assert plan["refused"][0]["flag"] == "--conflicts=ours|theirs|skip"
+
+
+def test_a_line_without_end_does_not_fill_the_terminal(story: Story) -> None:
+    """A file of one line, as tools write them: what is asked about still fits a screen."""
+    line = b"x" * 3_000_000
+    with Takeback.open(story.workspace) as tb:
+        (story.workspace / "min.js").write_bytes(line)
+        session = tb.session(agent="mine", native="s9")
+        for number in (1, 2):
+            with session.turn(f"make it {number}"):
+                (story.workspace / "min.js").write_bytes(b"%d" % number + line)
+    for words in (("revert", "s9/turn:1"), ("rewind", "s9/turn:2", "-p")):
+        answer = called(story.workspace, *words, typed="q\n")
+        assert len(answer.stderr) < 5000, len(answer.stderr)
+        assert "2,99" in answer.stderr, "how much is not shown"

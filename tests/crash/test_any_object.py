@@ -238,7 +238,7 @@ def use_with(
         others = [c for c in everything if c.id not in holding and c.id not in hidden]
         steps: list[tuple[str, Callable[[], object]]] = [("status", tb.status)]
         steps += [("show", partial(tb.show, one)) for one in others]
-        steps += [("diff", partial(tb.compare, others[0], one)) for one in others[-1:]]
+        steps += [("diff", partial(tb.changes_and_diff, others[0], one)) for one in others[-1:]]
         if others:
             steps += [
                 (

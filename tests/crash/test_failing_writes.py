@@ -14,12 +14,14 @@ import pytest
 from takeback.model.operation import moves
 from takeback.model.policy import Overrides
 from tests.crash import world as worlds
-from tests.crash.test_kill_every_step import check_capture, every, is_thorough, share
+from tests.crash.test_kill_every_step import SHARES, check_capture, every, is_thorough, share
 from tests.crash.world import World, prepare
 from tests.support.faults import Faults, Ran
+from tests.support.lanes import cases, shares
 from tests.support.removal import remove_tree
 
 ERRORS = {"full": errno.ENOSPC, "broken": errno.EIO, "forbidden": errno.EACCES}
+MERGES = ("revert", "keep_edits")
 SPARSE = 11
 """Of the rarer kinds only every so many steps are tried, all of them in a soak."""
 
@@ -67,6 +69,11 @@ def check_partly_done(world: World, left: list[bytes]) -> None:
         world.undo()
         world.undo()
         world.check_is(world.old)
+    elif world.operation in MERGES:
+        world.undo()
+        world.check_is(world.old)
+        assert world.operate() == []
+        world.check_is(world.new)
     else:
         world.redo()
         world.check_is(world.old)
@@ -107,6 +114,16 @@ def fail_capture(tmp_path: Path, steps: Iterator[int], fault: Callable[[int], Fa
 @pytest.mark.parametrize("operation", ["rewind", "undo"])
 def test_disk_full_for_one_step_of_an_operation(tmp_path: Path, operation: str, share: int) -> None:
     fail_operation(tmp_path, operation, every(share), partial(Faults, errno=errno.ENOSPC))
+
+
+@shares(SHARES, long=2)
+@cases("operation, kind, sticky", MERGES, ["full", "forbidden"], [False, True], each=5)
+def test_disk_fails_while_something_is_merged(
+    tmp_path: Path, operation: str, kind: str, sticky: bool, share: int, soak: bool
+) -> None:
+    steps = steps_of(share, 1 if soak else SPARSE)
+    fault = partial(Faults, errno=ERRORS[kind], sticky=sticky)
+    fail_operation(tmp_path, operation, steps, fault)
 
 
 @share

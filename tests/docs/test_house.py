@@ -136,6 +136,17 @@ def test_refs_are_spelt_in_one_module() -> None:
     assert places(re.compile("refs/takeback"), others) == []
 
 
+def test_names_are_told_apart_in_one_module() -> None:
+    """Whoever asks whether a name is a turn or the newest checkpoint asks ``model/naming.py``."""
+    others = [path for path in source_modules() if path.name != "naming.py"]
+    assert places(re.compile(r"""(?:startswith\(\(?|[=!]= ?)["'](?:@|turn:)["']"""), others) == []
+
+
+def test_answers_that_are_not_offered_are_told_so_in_one_module() -> None:
+    said = places(re.compile('is not in the list[.]"'), source_modules())
+    assert [line.partition(":")[0] for line in said] == ["src/takeback/cli/numbers.py"]
+
+
 @pytest.mark.parametrize("page", markdown_pages(), ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_resolve(page: Path) -> None:
     broken = []

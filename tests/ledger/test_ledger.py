@@ -14,6 +14,7 @@ import pytest
 
 from takeback.errors import LedgerDamaged, LedgerUnwritable
 from takeback.ledger import gaps
+from takeback.ledger.expired import note_expired, note_gone
 from takeback.ledger.file import IN_MEMORY, PATIENCE, LedgerRefused, remove
 from takeback.ledger.ledger import Ledger, Point
 from takeback.ledger.schema import MIGRATIONS, TABLES
@@ -188,12 +189,12 @@ def test_the_last_point_is_a_checkpoint_or_where_an_operation_left_the_files(
 ) -> None:
     assert ledger.last_point() is None
     ledger.add(made("one", 1.0), 0, [])
-    assert ledger.last_point() == Point(0, 7, "a" * 40)
+    assert ledger.last_point() == Point(0, 7, SnapshotId("a" * 40))
     ledger.add_operation(operation("op", after="b" * 40), 1)
-    assert ledger.last_point() == Point(1, 8, "b" * 40)
+    assert ledger.last_point() == Point(1, 8, SnapshotId("b" * 40))
     ledger.add(made("two", 3.0, kind=UNDO).replace(snapshot=SnapshotId("c" * 40)), 2, [])
-    assert ledger.last_point() == Point(2, 7, "c" * 40)
-    assert ledger.last_point(undo=False) == Point(1, 8, "b" * 40)
+    assert ledger.last_point() == Point(2, 7, SnapshotId("c" * 40))
+    assert ledger.last_point(undo=False) == Point(1, 8, SnapshotId("b" * 40))
 
 
 def test_the_newest_at_or_before_a_moment_is_found(ledger: Ledger) -> None:
@@ -249,7 +250,8 @@ def test_a_cleared_ledger_has_forgotten_everything(ledger: Ledger) -> None:
     gaps.note_uncounted(ledger, [gaps.Uncounted(FULL.id, gaps.TURN, "a" * 40, "b" * 40)])
     gaps.note_unread(ledger, gaps.Unread("c" * 40, "ref", None, gaps.RECORD, "it is damaged"))
     gaps.note_unfolded(ledger, [turn.id])
-    ledger.note_expired(FULL.id, 0, "m")
+    note_expired(ledger, FULL.id, 0, "m")
+    note_gone(ledger, [1])
     assert {line.partition(":")[0] for line in ledger.dump()} == set(TABLES)
     ledger.clear()
     assert ledger.dump() == []

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from takeback import Takeback
+from takeback.app import proposal as proposals
 from takeback.model.keeping import EDITS, Keeping
+from takeback.model.picking import Pick
 from takeback.store import trees
 
 LINES = [f"line {number}" for number in range(30)]
@@ -107,4 +109,67 @@ def test_what_no_checkpoint_has_yet_is_kept_too(person: Person) -> None:
     person.turn(0)
     person.text.write_text(person.text.read_text().replace("line 9\n", "mine 9\n"))
     assert person.kept(1) == ["mine 9"]
+    assert person.kept(1) == ["mine 9"]
+
+
+def pick(person: Person, turn: int, *paths: str, lines: str | None = None) -> None:
+    """Takes back files as they are picked one by one; with ``lines`` only those hunks of a text."""
+    engine, name = person.tb.engine, f"mine-s1/turn:{turn}"
+    asked = proposals.rewind(engine.find(name), paths, scope="files")
+    picked: dict[bytes, Pick] = {}
+    for offer in engine.offers(asked.plan(engine)):
+        text = engine.text_change(offer.change)
+        if lines is None or text is None or offer.change.old is None:
+            picked |= offer.whole()
+            continue
+        wanted = [
+            one
+            for hunk in text.shown()
+            for part in text.split(hunk)
+            for one in text.replacements(part)
+            if lines.encode() in text.patch(part)
+        ]
+        picked[offer.change.path] = text.pick(offer.change, offer.change.old.mode, wanted)
+    asked.choosing(asked.choices.replace(picked=picked)).carry_out(engine)
+
+
+def test_what_was_picked_to_be_taken_back_is_not_brought_again(
+    person: Person, workspace: Path
+) -> None:
+    person.turn(0)
+    (workspace / "other").write_text("mine\n")
+    person.edit(3)
+    (workspace / "other").write_text("mine, again\n")
+    person.edit(6)
+    pick(person, 1, "other")
+    assert not (workspace / "other").exists()
+
+    def is_kept() -> bool:
+        keeping = Keeping(EDITS)
+        return b"other" in person.tb.plan("mine-s1/turn:1", scope="files", keeping=keeping).edits
+
+    assert not is_kept()
+    assert person.kept(1) == ["mine 3", "mine 6"], "of what was not picked nothing is lost"
+    person.tb.undo()
+    assert is_kept()
+    person.tb.redo()
+    assert not is_kept()
+    (workspace / "other").write_text("mine, once more\n")
+    person.tb.checkpoint()
+    assert is_kept()
+
+
+def test_of_a_file_that_holds_more_an_edit_is_kept_although_a_hunk_of_it_was_picked(
+    person: Person,
+) -> None:
+    """The rule of docs/selective.md: an edit counts as taken back with its whole file only."""
+    person.turn(0)
+    person.edit(9)
+    pick(person, 1, "text", lines="mine 9")
+    assert person.kept(1) == [], "all of it is as it was before the edit"
+    person.tb.undo()
+    person.turn(20)
+    pick(person, 1, "text", lines="mine 9")
+    now = [line for line in person.text.read_text().splitlines() if line not in LINES]
+    assert now == ["the agent's 0", "the agent's 20"]
     assert person.kept(1) == ["mine 9"]

@@ -13,8 +13,9 @@ from takeback.app.engine import Engine
 from takeback.git.pack import TEMPORARY
 from takeback.ops import sweep as module
 from takeback.ops.finding import BROKEN
-from takeback.ops.sweep import is_outgrown, sweep
+from takeback.ops.sweep import is_outgrown, pack_anew, sweep
 from takeback.ops.upkeep import Upkeep
+from takeback.store.disk import size_on_disk
 from takeback.store.garbage import has_garbage, note_garbage
 from tests.support.engine import packs_of
 
@@ -97,3 +98,39 @@ def test_doctor_goes_on_where_packs_cannot_be_combined(
         [found] = [one for one in tb.doctor(fix=True) if one.about == "packs"]
         assert found.state == BROKEN
         assert "MB are free" in found.message
+
+
+def test_what_the_trash_keeps_of_records_counts_too(workspace: Path) -> None:
+    """Each prune writes its sessions anew; those that were stay with the trash until it goes."""
+    with Engine.open(workspace) as tb:
+        session = tb.session(agent="mine", native="s")
+        for number in range(30):
+            with session.turn(f"turn {number}"):
+                (workspace / "a").write_text(f"{number}\n")
+        for number in range(2, 8):
+            tb.prune(tb.plan_prune((f"turn:{number}",)))
+        assert len(tb.trash()) == 6
+        keeping = unwatched(tb)
+        pack_anew(keeping)
+        most = size_on_disk(tb._context.store).all - (8 << 10)
+        kept = len([one for one in tb.checkpoints() if one.checkpoint.expired is None])
+        sweep(keeping.replace(bounds=keeping.bounds.replace(max_bytes=most, keep_newest=100)))
+        assert size_on_disk(tb._context.store).all <= most
+        assert len([one for one in tb.checkpoints() if one.checkpoint.expired is None]) == kept
+        assert tb.verify(read_data=True).problems == ()
+
+
+def test_a_bound_that_records_nearly_fill_leaves_files_what_room_there_is(workspace: Path) -> None:
+    """Records, conversations and the ledger stay: files have what is left beside them."""
+    with Engine.open(workspace) as tb:
+        session = tb.session(agent="mine", native="s")
+        for number in range(30):
+            with session.turn(f"turn {number}"):
+                (workspace / "a").write_bytes(os.urandom(2_000))
+        assert len(tb.checkpoints()) == 30  # there is a ledger
+        keeping = unwatched(tb)
+        pack_anew(keeping)
+        most = size_on_disk(tb._context.store).all - (20 << 10)
+        sweep(keeping.replace(bounds=keeping.bounds.replace(max_bytes=most, keep_newest=1)))
+        kept = [one for one in tb.checkpoints() if one.checkpoint.expired is None]
+        assert 5 < len(kept) < 30

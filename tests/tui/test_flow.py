@@ -439,6 +439,34 @@ def test_each_refusal_is_a_question_of_its_own(story: Path) -> None:
     assert files_of(story) == {"a.txt": b"1\n", "b.txt": b"b\n", "c.txt": b"c\n"}
 
 
+def test_only_what_the_session_changed_is_taken_back_if_that_is_said(story: Path) -> None:
+    crowd(story)
+
+    async def keys(stage: Stage, pilot: Pilot[None]) -> None:
+        plan = await to_plan(stage, pilot, "f", 1)
+        assert "Take back only what its own session changed (m)" in plan
+        await pilot.press("m")
+        await until(pilot, lambda: "only what its session changed" in said(screen_text(stage)))
+        kept = said(screen_text(stage))
+        assert "refused" not in kept
+        assert "(m)" not in kept
+        await pilot.press("escape")
+        await until(pilot, lambda: "2 questions first" in said(screen_text(stage)))
+        await pilot.press("m")
+        await until(pilot, lambda: "only what its session changed" in said(screen_text(stage)))
+        await pilot.press("y")
+        await shows(pilot, AfterScreen)
+
+    before = files_of(story)
+    play(story, keys)
+    after = files_of(story)
+    assert after["a.txt"] == b"1\n"
+    assert {path: after[path] for path in before if path.startswith("file")} == {
+        path: b"x\n" for path in before if path.startswith("file")
+    }
+    assert after["b.txt"] == b"other\n"
+
+
 def test_the_files_of_others_can_be_left(story: Path) -> None:
     crowd(story)
 

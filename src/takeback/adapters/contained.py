@@ -128,6 +128,13 @@ class ContainedAdapter(_Contained):
         words = self._ask_or("", "command_in", lambda it: it.command_in(tail, turn) or "")
         return words or None
 
+    def status_in(self, tail: bytes, call: str) -> int | None:
+        try:
+            status = self._ask("status_in", lambda it: it.status_in(tail, call), int, type(None))
+        except (TakebackError, ValueError):
+            return None
+        return status  # type: ignore[no-any-return]
+
     def note(self, text: str, warning: str = "") -> str:
         return self._ask_or("", "note", lambda it: it.note(text, warning))
 

@@ -6,7 +6,7 @@ from takeback.model import json_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
 
@@ -70,6 +70,27 @@ def flag(payload: Mapping[str, Any], name: str, *, default: bool = False) -> boo
 def number(payload: Mapping[str, Any], name: str) -> int | None:
     value = payload.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def records_with(tail: bytes, word: str) -> Iterator[Mapping[str, Any]]:
+    """Yields the JSON objects of the last lines that hold a string, the newest first.
+
+    Of eight lines at most; a line that is torn or no object is passed over.
+    """
+    wanted = json_text.dumps(word).encode()
+    begin = len(tail)
+    for _ in range(8):
+        at = tail.rfind(wanted, 0, begin)
+        if at < 0:
+            return
+        begin, end = tail.rfind(b"\n", 0, at) + 1, tail.find(b"\n", at)
+        line = tail[begin : end if end >= 0 else len(tail)]
+        try:
+            record = json_text.loads(line.decode("utf-8", "surrogateescape"))
+        except ValueError:
+            continue
+        if isinstance(record, dict):
+            yield record
 
 
 def table(payload: Mapping[str, Any], name: str) -> Mapping[str, Any]:

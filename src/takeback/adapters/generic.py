@@ -96,6 +96,10 @@ class Generic:
         """Returns None: the event of such an end has the words."""
         return None
 
+    def status_in(self, tail: bytes, call: str) -> int | None:
+        """Returns None: the event of a command's end has its status."""
+        return None
+
     def note(self, text: str, warning: str = "") -> str:
         return text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import count
 
 from takeback import ops
 from takeback.app.border import guarded
@@ -23,6 +24,27 @@ if TYPE_CHECKING:
 @guarded
 class Bisects(Steps):
     """Everything that tries a command on the files of checkpoints."""
+
+    def bisect(
+        self,
+        good: CheckpointLike,
+        bad: CheckpointLike,
+        command: Sequence[str],
+        *,
+        copies: Iterable[str | bytes] = (),
+        timeout: float | None = None,
+    ) -> Bisected:
+        """Finds what broke a command between two checkpoints: runs it on the states in between.
+
+        It runs in a scratch directory, with ``copies`` of paths that no checkpoint holds, such as
+        ``.venv``; a run of more than ``timeout`` seconds is bad. Each verdict is kept, so a search
+        that was broken off carries on if it is called again. Raises UsageError if ``good`` is not
+        good or ``bad`` not bad, BrokenOff, and Refused if another search is under way.
+        """
+        asked = self.bisection(good, bad, command, copies=copies, timeout=timeout)
+        reporter = self._context.reporter
+        runs = count(1)
+        return asked.run(lambda _: reporter.progress("runs", next(runs), asked.most_runs))
 
     def bisection(
         self,

@@ -10,12 +10,14 @@ from takeback.app.reverts import Reverts
 from takeback.errors import Command, NoSuchCheckpoint, Refused, WhichSession
 from takeback.model.ids import WORKSPACE_SESSION
 from takeback.model.merge import NOTHING_CHOSEN
+from takeback.model.naming import NEWEST, is_place
 from takeback.model.policy import NO_OVERRIDES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from takeback.app.travel import Asked
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.merge import ConflictChoices
@@ -33,12 +35,16 @@ if TYPE_CHECKING:
 class Carrying(Reverts):
     """Everything that brings a turn in."""
 
-    def brought(self, turn: NamedTurn, *, elsewhere: bool = False) -> CarriedTurn:
-        """Returns what a turn changed, to be brought in here or, with ``elsewhere``, in another
-        workspace; raises Refused if a model asks for that from inside its turn.
+    def brought(self, turn: str | NamedTurn, *, elsewhere: bool = False) -> CarriedTurn:
+        """Returns what a turn changed, for ``apply``, with ``elsewhere`` that of another workspace.
+
+        This one has to stay open until then. Raises Refused if a model asks for another workspace
+        from inside its turn.
         """
         if elsewhere:
             self._refuse_inside("a change of another directory")
+        if isinstance(turn, str):
+            turn = self.turn(turn)
         owner = WORKSPACE_SESSION if elsewhere else turn.turn.session
         return ops.carry.CarriedTurn(self._context.store, self._taken(turn), owner)
 
@@ -50,10 +56,10 @@ class Carrying(Reverts):
         if meant is not None and there != meant:
             raise Refused(
                 f"the files here are at session {there}, not at {meant}",
-                hint=("go there first: ", Command("rewind", f"{meant}/@", "--files")),
+                hint=("go there first: ", Command("rewind", f"{meant}/{NEWEST}", "--files")),
             )
 
-    def side_by_side(self, a: str, b: str, *, session: str | None = None) -> Branches:
+    def compare(self, a: str, b: str, *, session: str | None = None) -> Branches:
         """Compares two branches with the place where they parted.
 
         Each is a session, a checkpoint, a directory that was forked from here, or ``.`` for the
@@ -67,7 +73,7 @@ class Carrying(Reverts):
         if os.path.isdir(name):
             return self._end_of_directory(name)
         found: Checkpoint | None = None
-        if "/" not in name and not name.startswith("@"):
+        if not is_place(name):
             found = self._ask(lambda ledger: self._newest_on(ledger, name))
         point = self.find_kept(found or self.find(name, session=session))
         return ops.branches.BranchEnd(name, point.tree, point)
@@ -86,7 +92,7 @@ class Carrying(Reverts):
         if os.fsencode(real) == self.root:
             tree = ops.diff.present_tree(self._context)
             place = self.current_place()
-            newest = self.find("@", session=self.newest_session().id)
+            newest = self.find(NEWEST, session=self.newest_session().id)
             return ops.branches.BranchEnd(name, tree, self.find(place) if place else newest)
         point = self._ask(lambda ledger: ops.branches.forked_into(store, ledger, real))
         with type(self).open(name, environ=self._context.environ) as there:
@@ -97,52 +103,45 @@ class Carrying(Reverts):
 
     def plan_apply(
         self,
-        brought: CarriedTurn,
+        turn: str | CarriedTurn,
         paths: Iterable[str | bytes] = (),
         *,
         choices: ConflictChoices = NOTHING_CHOSEN,
         overrides: Overrides = NO_OVERRIDES,
     ) -> Plan:
         """Returns what ``apply`` would change; changes nothing. Its ``conflicts`` need choices."""
-        named = tuple(paths)
-
-        def asked(captured: Captured) -> Request:
-            return self._with(captured, brought, named, choices).replace(overrides=overrides)
-
-        return ops.plan.plan(self._context, asked)
+        return self._plan_merge(self._applying(self._carried(turn), paths, choices), overrides)
 
     def apply(
         self,
-        brought: CarriedTurn,
+        turn: str | CarriedTurn,
         paths: Iterable[str | bytes] = (),
         *,
         choices: ConflictChoices = NOTHING_CHOSEN,
         overrides: Overrides = NO_OVERRIDES,
         shown: Plan | None = None,
     ) -> Outcome:
-        """Brings what a turn changed into the files, merged with what is there."""
-        named = tuple(paths)
-        self._make_ours(
-            lambda: self.plan_apply(brought, named, choices=choices, overrides=overrides)
-        )
-        with self._context.locked() as locked:  # from the decision until it is done
-            captured = self._take_in(locked)
-            with self._steady(locked):
-                request = self._with(captured, brought, named, choices)
-            return ops.rewind.rewind(
-                locked, captured, request.replace(overrides=overrides), shown=shown
-            )
+        """Brings what a turn changed into the files, merged with what is there.
 
-    def _with(
-        self,
-        captured: Captured,
-        brought: CarriedTurn,
-        paths: tuple[str | bytes, ...],
-        choices: ConflictChoices,
-    ) -> Request:
-        place = ops.carry.Arrival(self._scope(paths, False), self._facts_of_now())
-        request = ops.carry.request(captured, brought, place, choices)
-        return self._only_picked(captured, request, choices)
+        The turn is one of another session here, ``other/turn:3``, or ``brought`` from elsewhere.
+        """
+        return self._merge(self._applying(turn, paths, choices), overrides, shown)
+
+    def _carried(self, turn: str | CarriedTurn) -> CarriedTurn:
+        return self.brought(turn) if isinstance(turn, str) else turn
+
+    def _applying(
+        self, turn: str | CarriedTurn, paths: Iterable[str | bytes], choices: ConflictChoices
+    ) -> Asked:
+        """Returns what makes the request from the files as they are by then."""
+        named = tuple(paths)
+
+        def asked(captured: Captured) -> Request:
+            place = ops.carry.Arrival(self._scope(named, False), self._facts_of_now())
+            request = ops.carry.request(captured, self._carried(turn), place, choices)
+            return self._only_picked(captured, request, choices)
+
+        return asked
 
     def _facts_of_now(self) -> Facts:
         """Returns who is at work here."""

@@ -16,22 +16,36 @@ if TYPE_CHECKING:
 
     from takeback.model.lines import Disputed
     from takeback.model.merge import ConflictChoice, ConflictChoices
+    from takeback.model.operation import OperationKind
 
 
 class Dispute(Value):
-    """One question: a conflict, the stretch of it if it has any, and which of how many it is."""
+    """One question: a conflict, the stretch of it if it has any, and which of how many it is.
+
+    ``kind`` is the operation that it is about.
+    """
 
     conflict: Conflict
     stretch: Disputed | None
     number: int
     of: int
+    kind: OperationKind
 
 
 class Disputes:
-    """Asks about conflicts in order; ``before`` is what was chosen until now about others."""
+    """Asks about the conflicts of an operation in order.
 
-    def __init__(self, found: Iterable[Conflict], before: ConflictChoices = NOTHING_CHOSEN) -> None:
+    ``before`` is what was chosen until now about others.
+    """
+
+    def __init__(
+        self,
+        found: Iterable[Conflict],
+        kind: OperationKind,
+        before: ConflictChoices = NOTHING_CHOSEN,
+    ) -> None:
         self._found = tuple(found)
+        self._kind = kind
         self._before = before
         self._asked = [
             (at, stretch)
@@ -55,7 +69,7 @@ class Disputes:
 
     def _dispute(self, number: int) -> Dispute:
         at, stretch = self._asked[number]
-        return Dispute(self._found[at], stretch, number + 1, len(self))
+        return Dispute(self._found[at], stretch, number + 1, len(self), self._kind)
 
     def _next(self) -> int:
         if not self._given:

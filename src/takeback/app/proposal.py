@@ -7,7 +7,7 @@ face.
 from __future__ import annotations
 
 from takeback.errors import Refused
-from takeback.model.keeping import EDITS, KEEP_NOTHING, NOTHING, Keeping
+from takeback.model.keeping import ALL_OTHERS, EDITS, KEEP_NOTHING, NOTHING, Keeping
 from takeback.model.merge import NOTHING_CHOSEN
 from takeback.model.operation import APPLY, FORK, REVERT, REWIND, UNDO, Move, step_named
 from takeback.model.policy import NO_OVERRIDES, Overrides
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from takeback.app.engine import Engine
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import CheckpointId
+    from takeback.model.keeping import Kept
     from takeback.model.merge import ConflictChoices
     from takeback.model.operation import OperationKind, ScopeKind, StepKind
     from takeback.model.plan import Outcome, Plan
@@ -62,14 +63,17 @@ class Proposal(Value):
         assert self.with_keeping is not None, "only of what merges can be chosen"
         return self.with_keeping(self.keeping.replace(choices=choices))
 
-    def keeping_edits(self, plan: Plan) -> Proposal | None:
-        """Returns what keeps the person's own edits that ``plan`` would take back.
+    def ways_to_keep(self, plan: Plan) -> dict[Kept, Proposal]:
+        """Returns what keeps more than ``plan`` does: the person's edits, all but the session's.
 
-        None if it would take none back, or cannot keep them.
+        The one if it would take back what they changed by hand, the other if it would take back
+        what another session changed; nothing for what cannot keep anything.
         """
-        if not plan.outside or self.kind != REWIND or self.with_keeping is None:
-            return None
-        return self.with_keeping(Keeping(EDITS)) if self.keeping.what == NOTHING else None
+        with_keeping = self.with_keeping
+        if self.kind != REWIND or with_keeping is None or self.keeping.what != NOTHING:
+            return {}
+        lost: dict[Kept, tuple[bytes, ...]] = {EDITS: plan.outside, ALL_OTHERS: plan.others}
+        return {what: with_keeping(Keeping(what)) for what, paths in lost.items() if paths}
 
     def plan(self, tb: Engine, overrides: Overrides = NO_OVERRIDES) -> Plan:
         """Returns what it would change; changes nothing."""

@@ -179,7 +179,7 @@ class Reading(Conversations):
         scope = self._known_paths(paths, a, b)
         return ops.diff.patch(self._context, a, b, paths=scope, color=color)
 
-    def compare(
+    def changes_and_diff(
         self,
         old: CheckpointLike,
         new: CheckpointLike | None = None,

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.event import AgentEvent
-    from takeback.model.session import TranscriptPart
-    from takeback.ops.receive import Received
+    from takeback.ops.receive import Received, Transcript
     from takeback.ports import Adapter
 
 
@@ -37,13 +36,13 @@ class Recording(OpenWorkspace):
 
         ``wait`` is how long the lock may take.
         """
-        told, files = self._told(event, adapter)
-        return ops.receive.receive(self._context, told, files, came=came, wait=wait)
+        told, transcript = self._told(event, adapter)
+        return ops.receive.receive(self._context, told, transcript, came=came, wait=wait)
 
     def leave(self, event: AgentEvent, adapter: Adapter | None = None, *, came: float) -> Received:
         """Keeps an event that there was no time for; the next holder of the lock records it."""
-        told, files = self._told(event, adapter)
-        return ops.receive.leave(self._context, told, files, came=came)
+        told, transcript = self._told(event, adapter)
+        return ops.receive.leave(self._context, told, transcript, came=came)
 
     def is_news(self, event: AgentEvent) -> bool:
         """Tells whether a failure at an event is the first of its turn, and remembers it."""
@@ -63,23 +62,21 @@ class Recording(OpenWorkspace):
         """The time, in seconds since the epoch."""
         return self._context.clock.now()
 
-    def _told(
-        self, event: AgentEvent, adapter: Adapter | None
-    ) -> tuple[AgentEvent, tuple[TranscriptPart, ...]]:
-        """Returns an event as it is kept, with the files of its transcript and their lengths."""
+    def _told(self, event: AgentEvent, adapter: Adapter | None) -> tuple[AgentEvent, Transcript]:
+        """Returns an event as it is kept, with its transcript."""
         self.settings.require_known()
         if not self._context.policy.conversation:
             # a prompt names its turn; the words of a command are part of the conversation
             words = None if event.kind == TURN_END else event.prompt
-            return event.replace(messages=None, prompt=words), ()
+            return event.replace(messages=None, prompt=words), ops.receive.NO_TRANSCRIPT
         if event.transcript is None:
-            return event, ()
+            return event, ops.receive.NO_TRANSCRIPT
         if adapter is None:
             from takeback.adapters import adapter_of
 
             adapter = adapter_of(event.agent)
-        files = adapter.transcript_files(event.transcript)
-        return event, ops.transcript.parts_now(files)
+        files = ops.transcript.parts_now(adapter.transcript_files(event.transcript))
+        return event, ops.receive.Transcript(files, adapter.status_in)
 
     @staticmethod
     def wants(directory: str, environ: Mapping[str, str] | None = None) -> bool:

@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from takeback.app.travel import Asked
     from takeback.model.merge import ConflictChoices
     from takeback.model.plan import Outcome, Plan
     from takeback.model.policy import Overrides
@@ -49,12 +50,7 @@ class Reverts(Travel):
         overrides: Overrides = NO_OVERRIDES,
     ) -> Plan:
         """Returns what ``revert`` would change; changes nothing. Its ``conflicts`` need choices."""
-        meant, named = self._turns(turns), tuple(paths)
-
-        def asked(captured: Captured) -> Request:
-            return self._without(captured, meant, named, choices).replace(overrides=overrides)
-
-        return ops.plan.plan(self._context, asked)
+        return self._plan_merge(self._reverting(self._turns(turns), paths, choices), overrides)
 
     def revert(
         self,
@@ -69,17 +65,17 @@ class Reverts(Travel):
 
         A turn is ``turn:3``, one of its steps ``turn:3.2``, or any checkpoint within it.
         """
+        return self._merge(self._reverting(turns, paths, choices), overrides, shown)
+
+    def _reverting(
+        self,
+        turns: Iterable[str | NamedTurn],
+        paths: Iterable[str | bytes],
+        choices: ConflictChoices,
+    ) -> Asked:
+        """Returns what makes the request from the files and the turns as they are by then."""
         meant, named = tuple(turns), tuple(paths)
-        self._make_ours(
-            lambda: self.plan_revert(meant, named, choices=choices, overrides=overrides)
-        )
-        with self._context.locked() as locked:  # from the decision until it is done
-            captured = self._take_in(locked)
-            with self._steady(locked):
-                request = self._without(captured, self._turns(meant), named, choices)
-            return ops.rewind.rewind(
-                locked, captured, request.replace(overrides=overrides), shown=shown
-            )
+        return lambda captured: self._without(captured, self._turns(meant), named, choices)
 
     def _turns(self, turns: Iterable[str | NamedTurn]) -> list[NamedTurn]:
         """Returns turns as they are now, the newest first, each once."""

@@ -9,6 +9,7 @@ from takeback.app.endings import turn_is_over
 from takeback.app.merging import Merging
 from takeback.errors import FILES_ALONE, Command, NoSuchCheckpoint, UsageError, WhichSession
 from takeback.model.keeping import KEEP_NOTHING
+from takeback.model.naming import NEWEST
 from takeback.model.policy import NO_OVERRIDES, Overrides
 from takeback.model.turn import PROMPT
 
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from takeback.ops.request import Request
     from takeback.ops.running import RunningTurn
     from takeback.ops.scope import Scope
+
+    Asked = Callable[[Captured], Request]
+    """Makes a request from the files as they are."""
 
 
 @guarded
@@ -61,7 +65,7 @@ class Travel(Merging):
         """
         meant = self.session_meant(session)
         if meant is None:
-            return self.find("@")
+            return self.find(NEWEST)
         found = self._ask(
             lambda ledger: ops.sessions.before_newest_turn(self._context, ledger, meant)
         )
@@ -198,16 +202,42 @@ class Travel(Merging):
             )
         )
         with self._context.locked() as locked:  # from the decision until it is done
-            captured = self._take_in(locked)
-            with self._steady(locked):
+
+            def asked(captured: Captured) -> Request:
                 target, moved = self._destination(checkpoint, named, scope, ignored)
                 files = self._scope(named, ignored, files=moved != CONVERSATION)
                 request = self._request(target, files).replace(
                     overrides=overrides, cut=self._cut(locked, target) if moved != FILES else None
                 )
-                request = self._keeping(captured, request, target, keeping)
-            outcome = ops.rewind.rewind(locked, captured, request, shown=shown)
+                return self._keeping(captured, request, target, keeping)
+
+            request, outcome = self._decide_and_do(locked, asked, shown)
         return self._delivered(outcome, request.cut)
+
+    def _decide_and_do(
+        self, locked: LockedContext, asked: Asked, shown: Plan | None
+    ) -> tuple[Request, Outcome]:
+        """Decides under the lock, on all that is known by then, and carries that out."""
+        captured = self._take_in(locked)
+        with self._steady(locked):
+            request = asked(captured)
+        return request, ops.rewind.rewind(locked, captured, request, shown=shown)
+
+    def _plan_merge(self, asked: Asked, overrides: Overrides) -> Plan:
+        """Returns what a merge into the files as they are would change; changes nothing."""
+        return self._announced(
+            ops.plan.plan(
+                self._context, lambda captured: asked(captured).replace(overrides=overrides)
+            )
+        )
+
+    def _merge(self, asked: Asked, overrides: Overrides, shown: Plan | None) -> Outcome:
+        """Merges something into the files as they are."""
+        self._make_ours(lambda: self._plan_merge(asked, overrides))
+        with self._context.locked() as locked:  # from the decision until it is done
+            return self._decide_and_do(
+                locked, lambda captured: asked(captured).replace(overrides=overrides), shown
+            )[1]
 
     def _make_ours(self, plan: Callable[[], Plan]) -> None:
         """Makes the store this directory's own before anything is done; usually it is already."""

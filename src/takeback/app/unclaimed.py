@@ -8,6 +8,7 @@ from takeback import ops
 from takeback.app.engine import Engine
 from takeback.app.workspace import location_of
 from takeback.errors import Command, NoSuchCheckpoint, TakebackError, WhichSession
+from takeback.model.naming import NEWEST, needs_session
 from takeback.ops.open import open_store
 from takeback.ports import SilentReporter
 from takeback.store.store import Store
@@ -94,7 +95,7 @@ class Unclaimed(Engine):
 
 def means_one_store(name: str, now: float) -> bool:
     """Tells whether a name can mean only one checkpoint, across all stores."""
-    if not name or name.startswith(("@", "turn:")):
+    if not name or needs_session(name):
         return False
     return ops.names.parse_time(name.strip(), now) is None
 
@@ -122,7 +123,7 @@ def holding(
             opened.close()
         names = ", ".join(opened.of.name for opened in found)
         raise NoSuchCheckpoint(
-            f"{len(found)} earlier stores of this path have a checkpoint {name or '@'!r}",
+            f"{len(found)} earlier stores of this path have a checkpoint {name or NEWEST!r}",
             hint=("take one over: ", Command("doctor", "--adopt", "NAME"), f", which is {names}"),
         )
     return found[0] if found else None

@@ -21,6 +21,7 @@ from click.shell_completion import (
 )
 
 from takeback.cli.options import AFTER_DASHES
+from takeback.model.naming import NEWEST
 from takeback.words.render import short
 
 TYPE_CHECKING = False
@@ -132,7 +133,7 @@ def paths(context: click.Context, parameter: click.Parameter, incomplete: str) -
     folder = incomplete.rpartition("/")[0]
     before = f"{folder}/" if "/" in incomplete else ""
     params = context.params
-    name = params.get("checkpoint") or params.get("old") or "@"
+    name = params.get("checkpoint") or params.get("old") or NEWEST
 
     def found(tb: Engine) -> Iterator[tuple[str, str]]:
         target = tb.find(name, session=params.get("session"))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from takeback.app.disputes import Disputes
-from takeback.cli.refusals import number_of
-from takeback.visible import shown
+from takeback.cli.numbers import ask_number
 from takeback.words import conflicts as words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from takeback.app.disputes import Dispute
     from takeback.model.merge import Conflict, ConflictChoice, ConflictChoices
+    from takeback.model.plan import Plan
     from takeback.words.paint import Paint
 
 
@@ -32,14 +32,14 @@ class Conflicts:
         self._paint = paint
         self._ways = ways
 
-    def answers(self, found: Iterable[Conflict], before: ConflictChoices) -> ConflictChoices | None:
+    def answers(self, plan: Plan, before: ConflictChoices) -> ConflictChoices | None:
         """Returns what was chosen, ``before`` included; None if the person steps back."""
-        disputes = Disputes(found, before)
+        disputes = Disputes(plan.conflicts, plan.kind, before)
         last: Conflict | None = None
         while (dispute := disputes.next) is not None:
             if dispute.conflict is not last:
                 last = dispute.conflict
-                self._say(f"{words.title(last)}.")
+                self._say(f"{words.title(last, dispute.kind)}.")
             chosen = self._one(dispute)
             if chosen is None:
                 return None
@@ -49,18 +49,14 @@ class Conflicts:
     def _one(self, dispute: Dispute) -> ConflictChoice | None:
         conflict, stretch = dispute.conflict, dispute.stretch
         if stretch is not None:
-            for line in words.stretch_lines(stretch, self._paint):
+            for line in words.stretch_lines(stretch, dispute.kind, self._paint):
                 self._say(line)
         for at, name in enumerate(conflict.choices, 1):
             self._say(f"{at:>4}  {words.choice(name)} ({name})")
-        while True:
-            typed = self._ask(f"number or word, {self._ways}: ")
-            if typed is None:
-                return None
-            number = number_of(typed, len(conflict.choices))
-            if number is not None:
-                return conflict.choices[number - 1]
-            for name in conflict.choices:
-                if typed.lower() == name:
-                    return name
-            self._say(f"{shown(typed)} is not in the list.")
+        number = ask_number(
+            lambda: self._ask(f"number or word, {self._ways}: "),
+            self._say,
+            len(conflict.choices),
+            {name: at for at, name in enumerate(conflict.choices, 1)},
+        )
+        return None if number is None else conflict.choices[number - 1]

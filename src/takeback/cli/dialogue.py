@@ -14,15 +14,17 @@ from takeback.model.merge import CHOICES
 from takeback.model.policy import Overrides
 from takeback.words import choices, documents, plans, refusals, render, waivers
 from takeback.words.text import NOTHING_CHANGED
+from takeback.words.waivers import COMMAND_LINE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from takeback.app.engine import Engine
     from takeback.app.proposal import Proposal
     from takeback.cli.options import Call
     from takeback.model.plan import Outcome, Plan
+    from takeback.words.paint import Paint
 
 DECLINED = 1
 
@@ -98,6 +100,18 @@ class Dialogue:
         self._proposal = self._asked = proposal
         self._allowed = self._given = allowed
 
+    def hold(self, *, patch: bool = False) -> int:
+        """Shows, asks and does what the call wants; returns the exit status.
+
+        With ``patch`` hunks are asked about first. Raises Refused if nobody can be asked.
+        """
+        if patch and not self.pick():
+            return self.declined()
+        if self._call.dry_run:
+            return self.show_plan()
+        require_yes(self._call, self._proposal.kind)
+        return self.ask_and_go()
+
     def pick(self) -> bool:
         """Asks hunk by hunk what of the plan is wanted; False if nothing is.
 
@@ -135,7 +149,7 @@ class Dialogue:
             question = render.question(self._proposal.kind, plan, self._proposal.of).rstrip("?")
             self._output.line(f"Plan: {question[0].lower()}{question[1:]}.")
         paint = self._output.paint
-        self._output.lines(plans.plan_lines(plan, paint, whole=self._call.verbose))
+        self._output.lines(self._lines(plan, paint))
         return 0
 
     def ask_and_go(self) -> int:
@@ -176,8 +190,10 @@ class Dialogue:
 
     def _show(self, plan: Plan) -> None:
         paint = self._output.paint_stderr
-        lines = plans.plan_lines(plan.replace(refused=()), paint, whole=self._call.verbose)
-        self._output.aside(lines)
+        self._output.aside(self._lines(plan.replace(refused=()), paint))
+
+    def _lines(self, plan: Plan, paint: Paint) -> Iterator[str]:
+        return plans.plan_lines(plan, paint, whole=self._call.verbose, ways=COMMAND_LINE)
 
     def _waived(self, plan: Plan) -> bool:
         """Asks about each refusal separately; raises Refused if one cannot be waived."""
@@ -198,7 +214,7 @@ class Dialogue:
         asking = Conflicts(
             _line, lambda text: output.aside([text]), output.paint_stderr, ways="or q"
         )
-        given = asking.answers(plan.conflicts, self._proposal.choices)
+        given = asking.answers(plan, self._proposal.choices)
         if given is not None:
             self._proposal = self._proposal.choosing(given)
         return given is not None
@@ -210,9 +226,11 @@ class Dialogue:
 
     def _arrive(self, outcome: Outcome) -> int:
         self._output.document(self._proposal.kind, documents.outcome(outcome))
-        lines = render.outcome_lines(outcome, self._proposal.of, command=self._command)
+        lines = render.outcome_lines(
+            outcome, self._proposal.of, command=self._command, ways=COMMAND_LINE
+        )
         if self._call.quiet:
-            lines = render.left_alone_lines(outcome.left_alone, "Left alone")
+            lines = render.left_alone_lines(outcome.left_alone, "Left alone", COMMAND_LINE)
         self._output.lines(lines)
         return 0 if outcome.whole else PartlyDone.exit_status
 

@@ -13,7 +13,7 @@ from takeback.cli.global_options import global_options
 from takeback.cli.output import Output
 from takeback.cli.terminal import TerminalReporter, choose, is_terminal
 from takeback.errors import NoSuchCheckpoint, NotAWorkspace, UsageError, WhichSession
-from takeback.model.naming import needs_session
+from takeback.model.naming import names_newest, needs_session
 from takeback.visible import shown
 
 TYPE_CHECKING = False
@@ -105,7 +105,7 @@ class Call:
         If the newest is asked for and several sessions could be meant, it is that of the workspace,
         and the answer says which session it belongs to.
         """
-        if session is None and name.startswith("@"):
+        if session is None and names_newest(name):
             try:
                 return tb.find(name)
             except WhichSession as error:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from takeback.cli.editor import edited
+from takeback.cli.numbers import not_listed
 from takeback.cli.terminal import ask
 from takeback.errors import UsageError
-from takeback.visible import shown
+from takeback.model.operation import REWIND
 from takeback.words import picking as words
 
 TYPE_CHECKING = False
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from takeback.app.engine import Engine
     from takeback.model.change import Change
+    from takeback.model.operation import OperationKind
     from takeback.model.picking import OtherLines, Pick, ShownHunk, TextChange
     from takeback.model.plan import Plan
     from takeback.model.snapshot import Entry
@@ -44,9 +46,11 @@ class Picking:
         self._say = say
         self._paint = paint
         self._picked: dict[bytes, Pick] = {}
+        self._kind: OperationKind = REWIND
 
     def answers(self, plan: Plan) -> dict[bytes, Pick]:
         """Returns what was picked, by path; nothing if nothing was."""
+        self._kind = plan.kind
         offers = self._tb.offers(plan)
         self._say(words.not_asked_lines(plan, offers))
         try:
@@ -64,7 +68,7 @@ class Picking:
             self._by_hunks(change, text, change.old, change.new)
             return
         self._say(words.offer_lines(offer, text, self._paint))
-        if self._key(words.whole_question(change, _WHOLE), _WHOLE) == "y":
+        if self._key(words.whole_question(change, self._kind), _WHOLE) == "y":
             self._picked |= offer.whole()
 
     def _by_hunks(self, change: Change, text: TextChange, old: Entry, new: Entry) -> None:
@@ -82,7 +86,7 @@ class Picking:
             raise _Quit
 
     def _takes_mode(self, change: Change) -> bool:
-        return self._key(words.mode_question(change, _WHOLE), _WHOLE) == "y"
+        return self._key(words.mode_question(change, self._kind), _WHOLE) == "y"
 
     def _hunks(self, text: TextChange, taken: list[OtherLines]) -> None:
         """Asks about each hunk of a text; ``taken`` gets what is wanted as it is answered."""
@@ -92,7 +96,7 @@ class Picking:
             hunk = waiting.pop(0)
             self._say(words.hunk_lines(text, hunk, self._paint))
             keys = _HUNKS if len(hunk.hunks) > 1 else _HUNK
-            question = words.hunk_question(done + 1, done + 1 + len(waiting), keys)
+            question = words.hunk_question(done + 1, done + 1 + len(waiting), self._kind)
             answer = self._key(question, keys)
             if answer == "s":
                 waiting[:0] = text.split(hunk)
@@ -125,7 +129,7 @@ class Picking:
     def _key(self, question: str, keys: str) -> str:
         """Returns the answer; raises _Quit at ``q`` and at the end of the input."""
         while True:
-            typed = ask(question)
+            typed = ask(words.with_keys(question, keys))
             if not typed:
                 raise _Quit
             meant = words.key(typed, keys)
@@ -134,5 +138,5 @@ class Picking:
             if meant is not None and meant != "?":
                 return meant
             if meant is None:
-                self._say([f"{shown(typed)} is not in the list."])
-            self._say(words.help_lines(keys))
+                self._say([not_listed(typed)])
+            self._say(words.help_lines(keys, self._kind))

@@ -14,7 +14,8 @@ from takeback.app import proposal as proposals
 from takeback.app.actions import destination_of
 from takeback.cli.conflicts import Conflicts
 from takeback.cli.dialogue import DECLINED
-from takeback.cli.refusals import Refusals, number_of
+from takeback.cli.numbers import ask_number
+from takeback.cli.refusals import Refusals
 from takeback.errors import PartlyDone, UsageError
 from takeback.model.operation import REWIND
 from takeback.model.policy import NO_OVERRIDES
@@ -29,10 +30,12 @@ from takeback.words.text import NOTHING_CHANGED
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Final, Literal
 
     from takeback.app.actions import ActionName
     from takeback.app.engine import Engine
     from takeback.app.proposal import Proposal
+    from takeback.model.keeping import Kept
     from takeback.model.plan import Outcome, Plan
     from takeback.ops.choices import Choices
     from takeback.ops.timeline import TimelineEntry
@@ -41,7 +44,10 @@ _PAGE = 20
 _NUMBER = "%4d  "
 _PLAIN = Paint(on=False)
 _OFF = "-"
+_MORE = {"m": 0}
+"""The word for the next page; no entry has the number."""
 _YES = ("y", "yes")
+_ANSWER: Final = "answer"
 _WAYS = "b to step back, or q"
 
 
@@ -101,20 +107,18 @@ class _Picking:
         if not entries:
             self._say("no checkpoints yet")
             return 0
-        while True:
-            typed = self._ask("number, m for more, or q: ").lower()
-            if typed in ("", "q"):
-                return 0
-            if typed == "m":
+        while (number := ask_number(self._first, self._say, len(entries), _MORE)) is not None:
+            if number == _MORE["m"]:
                 entries = self._page(entries)
-                continue
-            number = number_of(typed, len(entries))
-            if number is None:
-                self._say(f"{shown(typed)} is not in the list.")
                 continue
             status = self._at(entries[number - 1])
             if status is not None:
                 return status
+        return 0
+
+    def _first(self) -> str | None:
+        typed = self._ask("number, m for more, or q: ")
+        return None if typed.lower() in ("", "q") else typed
 
     def _page(self, before: Sequence[TimelineEntry]) -> list[TimelineEntry]:
         """Prints the next entries, older ones below; returns all that were printed so far."""
@@ -155,18 +159,15 @@ class _Picking:
         self._say(f"Go back to {shown(about)}")
         for at, action in enumerate(offered, 1):
             self._say(f"{at:>4}  {action_words.offer(action)}")
-        while True:
-            typed = self._line("what to do, b to step back, or q: ")
-            if typed is None:
-                return None
-            number = number_of(typed, len(offered))
-            if number is None:
-                self._say(f"{shown(typed)} is not in the list.")
-                continue
+        while (number := ask_number(self._next, self._say, len(offered))) is not None:
             chosen = offered[number - 1]
             if chosen.is_possible:
                 return chosen.name
             self._say(f"{action_words.title(chosen)}: {action_words.obstacle(chosen)}.")
+        return None
+
+    def _next(self) -> str | None:
+        return self._line("what to do, b to step back, or q: ")
 
     def _label(self, found: Choices) -> int:
         before = found.checkpoint
@@ -201,23 +202,32 @@ class _Picking:
             if plan.does_nothing or not refusals.can_be_answered(plan):
                 return None
             if plan.conflicts:
-                chosen = self._conflicts.answers(plan.conflicts, proposal.choices)
+                chosen = self._conflicts.answers(plan, proposal.choices)
                 if chosen is None:
                     return None
                 proposal = proposal.choosing(chosen)
                 continue
+            ways = proposal.ways_to_keep(plan)
             if plan.refused:
+                way = self._way(plan, list(ways)) if ways else _ANSWER
+                if way is None:
+                    return None
+                if way != _ANSWER:
+                    asked = proposal = ways[way]
+                    continue
                 given = self._refusals.answers(plan)
                 if given is None:
                     return None
                 overrides = overrides.replace(**given)
                 continue
-            kept = proposal.keeping_edits(plan)
-            typed = self._line(self._question(proposal, plan, can_keep=kept is not None))
-            if kept is not None and typed == words.KEEP_EDITS:
+            typed = self._line(self._question(proposal, plan))
+            if typed is None:
+                return None
+            kept = {words.WAY_KEYS[what]: one for what, one in ways.items()}.get(typed.lower())
+            if kept is not None:
                 asked = proposal = kept
                 continue
-            if typed is None or typed.lower() not in _YES:
+            if typed.lower() not in _YES:
                 return None
             done = proposal.go(self._tb, overrides, shown=plan)
             if done is not None:
@@ -225,11 +235,20 @@ class _Picking:
             proposal, overrides = asked, NO_OVERRIDES
             self._say(words.NEW_PLAN)
 
-    def _question(self, proposal: Proposal, plan: Plan, *, can_keep: bool) -> str:
-        asked = words.question(proposal, plan)
-        if not can_keep:
-            return f"{asked} [y/N] "
-        return f"{asked} [y/N, {words.KEEP_EDITS}: {words.keep_edits(plan).lower()}] "
+    def _way(self, plan: Plan, ways: Sequence[Kept]) -> Kept | Literal["answer"] | None:
+        """Asks whether to keep more, or to answer what speaks against the plan; None steps back."""
+        self._say(f"{1:>4}  {words.ANSWER_FIRST}")
+        for at, what in enumerate(ways, 2):
+            self._say(f"{at:>4}  {words.way_to_keep(what, plan)}")
+        number = ask_number(self._next, self._say, len(ways) + 1)
+        return None if number is None else _ANSWER if number == 1 else ways[number - 2]
+
+    def _question(self, proposal: Proposal, plan: Plan) -> str:
+        ways = (
+            f", {words.WAY_KEYS[what]}: {words.way_to_keep(what, plan).lower()}"
+            for what in proposal.ways_to_keep(plan)
+        )
+        return f"{words.question(proposal, plan)} [y/N{''.join(ways)}] "
 
     def _show(self, proposal: Proposal, plan: Plan) -> None:
         if plan.does_nothing:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.visible import shown
+from takeback.cli.numbers import ask_number
 from takeback.words import refusals
 from takeback.words.text import shown_file
 
@@ -43,14 +43,10 @@ class Refusals:
             return self._word(question.word, question.answers[0].field)
         for at, answer in enumerate(question.answers, 1):
             self._say(f"{at:>4}  {answer.title}")
-        while True:
-            typed = self._ask(f"number, {self._ways}: ")
-            if typed is None:
-                return None
-            number = number_of(typed, len(question.answers))
-            if number is not None:
-                return question.answers[number - 1].field
-            self._say(f"{shown(typed)} is not in the list.")
+        number = ask_number(
+            lambda: self._ask(f"number, {self._ways}: "), self._say, len(question.answers)
+        )
+        return None if number is None else question.answers[number - 1].field
 
     def _word(self, word: str, field: str) -> str | None:
         while True:
@@ -60,10 +56,3 @@ class Refusals:
             if typed == word:
                 return field
             self._say(refusals.not_it(typed))
-
-
-def number_of(typed: str, most: int) -> int | None:
-    """Returns the number that was typed, None if the list has no such number."""
-    if typed.isascii() and typed.isdigit() and 1 <= int(typed) <= most:
-        return int(typed)
-    return None

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 
+from takeback.cli.numbers import number_of
 from takeback.errors import UsageError
 
 TYPE_CHECKING = False
@@ -81,8 +82,9 @@ def choose(question: str, choices: Sequence[str], about: Sequence[str]) -> str:
     answer = ask(f"{question} [1-{len(choices)}] ")
     if answer in choices:
         return answer
-    if answer.isascii() and answer.isdigit() and 1 <= int(answer) <= len(choices):
-        return choices[int(answer) - 1]
+    chosen = number_of(answer, len(choices))
+    if chosen is not None:
+        return choices[chosen - 1]
     raise UsageError("none was chosen; nothing was done")
 
 

@@ -38,6 +38,11 @@ def note_uncounted(ledger: Ledger, rows: Iterable[Uncounted]) -> None:
     )
 
 
+def forget_uncounted(ledger: Ledger, id: str, what: str) -> None:
+    """Notes that there is nothing to be counted."""
+    ledger.rows("delete from uncounted where id = ? and what = ?", id, what)
+
+
 def uncounted(ledger: Ledger, ids: Sequence[str]) -> list[Uncounted]:
     """Returns what is not yet counted for some checkpoints and turns, in the order of the ids."""
     found = []

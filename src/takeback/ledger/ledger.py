@@ -14,7 +14,12 @@ from takeback.model.operation import Move
 from takeback.model.timeline import OwnedChange
 from takeback.model.value import Value
 
-_COLUMNS = "meta, snapshot, commit_id, (select name from labels where checkpoint = checkpoints.id)"
+_OF_THEIR_OWN = ("id", "session", "kind", "time", "sequence", "machine", "turn", "turn_id")
+"""What of a record has a column, and so is not kept twice: a third of all that it says."""
+_COLUMNS = (
+    f"{', '.join(_OF_THEIR_OWN)}, meta, snapshot, commit_id, "
+    "(select name from labels where checkpoint = checkpoints.id)"
+)
 _SOUND = "ok"
 """What SQLite says if it finds nothing wrong with a file."""
 _NEWEST_FIRST = "order by position desc"
@@ -27,21 +32,7 @@ class Point(Value):
 
     position: int
     sequence: int
-    snapshot: str
-
-
-class Gap(Value):
-    """What happened since the state that changes are counted from, and has expired.
-
-    ``operations`` says that others did, too, who left no checkpoint: operations whose state is in
-    none any more, and sessions that are gone.
-    """
-
-    checkpoints: tuple[Checkpoint, ...] = ()
-    operations: bool = False
-
-    def __bool__(self) -> bool:
-        return bool(self.checkpoints) or self.operations
+    snapshot: SnapshotId
 
 
 class Ledger(LedgerFile):
@@ -84,10 +75,7 @@ class Ledger(LedgerFile):
             undo,
             machine,
         )
-        if not rows:
-            return None
-        position, sequence, snapshot = rows[0]
-        return Point(int(str(position)), int(str(sequence)), str(snapshot))
+        return _point(rows[0]) if rows else None
 
     def highest_sequence(self, machine: str | None = None) -> int:
         """Returns the highest number of a checkpoint or operation, of one machine or of any.
@@ -107,29 +95,17 @@ class Ledger(LedgerFile):
         ((highest,),) = self.rows(question, *(() if machine is None else (machine,)))
         return int(str(highest))
 
-    def gap_now(self, machine: str, below: int) -> Gap:
-        """Returns what of a machine has expired since its ``state_now``."""
-        found = self._state("true", machine, below)
-        rows = self.rows(
-            "select id from expired where machine = ? and position > ? order by position",
-            machine,
-            -1 if found is None else found[1],
-        )
-        points = [self.by_id(str(id)) for (id,) in rows]
-        kept = tuple(point for point in points if point is not None)
-        return Gap(kept, len(kept) < len(points))
-
-    def note_expired(self, id: str, position: int, machine: str) -> None:
-        """Notes that the files of a checkpoint, or those an operation left, are not kept."""
-        self.rows("insert or replace into expired values (?, ?, ?)", id, position, machine)
-
     def state_now(self, machine: str, below: int) -> SnapshotId | None:
         """Returns the snapshot that the changes of a machine's next checkpoint are counted from.
 
         ``below`` is its number: the first of a copied store continues from what it came with.
         """
-        found = self._state("true", machine, below)
-        return None if found is None else found[0]
+        found = self.point_now(machine, below)
+        return None if found is None else found.snapshot
+
+    def point_now(self, machine: str, below: int) -> Point | None:
+        """Returns the state of the files that ``state_now`` names."""
+        return self._state("true", machine, below)
 
     def add(self, checkpoint: Checkpoint, position: int, changes: Sequence[OwnedChange]) -> None:
         """Indexes one checkpoint with what changed since the state before it.
@@ -151,7 +127,7 @@ class Ledger(LedgerFile):
             checkpoint.turn,
             checkpoint.turn_id,
             None if origin is None else origin.checkpoint,
-            json_text.dumps(checkpoint.encode()),
+            rest_of(checkpoint),
         )
         self.many(
             "insert into changes values (?,?,?,?,?,?,?,?)",
@@ -164,13 +140,14 @@ class Ledger(LedgerFile):
     def add_operation(self, operation: Move, position: int) -> None:
         """Indexes how an operation left the files, so that nobody is blamed for its changes."""
         self.rows(
-            "insert into operations values (?,?,?,?,?,?)",
+            "insert into operations values (?,?,?,?,?,?,?)",
             operation.id,
             position,
             operation.sequence,
             operation.machine,
             operation.time,
             operation.after,
+            operation.before,
         )
 
     def set_labels(self, labels: Iterable[tuple[CheckpointId, str]]) -> None:
@@ -297,26 +274,28 @@ class Ledger(LedgerFile):
         A session that takeback cut from another begins with a copy of an earlier state. No file was
         changed for it, so nothing is compared with it, unless it is the first checkpoint here.
         """
-        earlier = f"position < (select position from checkpoints where id = ?3 and not ({_COPY}))"
-        found = self._state(earlier, checkpoint.machine, checkpoint.sequence, checkpoint.id)
-        return None if found is None else found[0]
+        found = self.point_before(checkpoint)
+        return None if found is None else found.snapshot
 
-    def _state(
-        self, where: str, machine: str, below: int, *values: object
-    ) -> tuple[SnapshotId, int] | None:
-        """Returns the newest state of which the files are kept, and its position."""
+    def point_before(self, checkpoint: Checkpoint) -> Point | None:
+        """Returns the state of the files that ``state_before`` names."""
+        earlier = f"position < (select position from checkpoints where id = ?3 and not ({_COPY}))"
+        return self._state(earlier, checkpoint.machine, checkpoint.sequence, checkpoint.id)
+
+    def _state(self, where: str, machine: str, below: int, *values: object) -> Point | None:
+        """Returns the newest state of which the files are kept."""
         for whose in ("machine = ?1 and ?2 >= 0", "machine != ?1 and sequence < ?2"):
             rows = self.rows(
-                "select snapshot, position from checkpoints "
+                "select position, sequence, snapshot from checkpoints "
                 f"where {whose} and {where} and (position = 0 or not ({_COPY})) and {_KEPT} "
-                "union all select snapshot, position from operations "
+                "union all select position, sequence, snapshot from operations "
                 f"where {whose} and {where} and {_KEPT} order by position desc limit 1",
                 machine,
                 below,
                 *values,
             )
             if rows:
-                return SnapshotId(str(rows[0][0])), int(str(rows[0][1]))
+                return _point(rows[0])
         return None
 
     def expired(self) -> dict[CheckpointId, float]:
@@ -349,6 +328,11 @@ class Ledger(LedgerFile):
         ]
 
 
+def _point(row: Sequence[object]) -> Point:
+    position, sequence, snapshot = row
+    return Point(int(str(position)), int(str(sequence)), SnapshotId(str(snapshot)))
+
+
 def _which(
     session: str | None, without: Sequence[str], besides: Iterable[str], *, labelled: bool
 ) -> tuple[str, tuple[object, ...]]:
@@ -366,12 +350,24 @@ def _which(
     return " and ".join(clauses), values
 
 
+def rest_of(checkpoint: Checkpoint) -> str:
+    """Returns what a checkpoint's record says beside what has a column of its own."""
+    record = checkpoint.encode()
+    rest = {
+        key: value
+        for key, value in record.items()
+        if value is not None and key not in ("type", *_OF_THEIR_OWN)
+    }
+    return json_text.dumps(rest)
+
+
 def _checkpoint(row: Sequence[object]) -> Checkpoint:
-    meta, snapshot, commit, label = row
+    *own, meta, snapshot, commit, label = row
     try:
         record = json_text.loads(str(meta))
         if not isinstance(record, dict):
             raise ValueError("it is no object")
+        record.update(zip(_OF_THEIR_OWN, own, strict=True))
         found = decode(
             record, snapshot=SnapshotId(str(snapshot)), commit=bytes.fromhex(str(commit))
         )

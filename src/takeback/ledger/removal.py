@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from takeback.model import json_text
 from takeback.model.ids import CheckpointId
 from takeback.model.timeline import OwnedChange
 from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from takeback.ledger.ledger import Ledger
 
@@ -21,6 +22,7 @@ class Removed(Value):
 
     id: CheckpointId
     position: int
+    expired: bool
     changes: tuple[OwnedChange, ...]
     turns: tuple[str, ...]
 
@@ -57,10 +59,11 @@ def remove(ledger: Ledger, ids: Iterable[CheckpointId]) -> list[Removed]:
         )
         ends = ledger.rows("select id from turns where ?1 in (before, after) and id != ?1", id)
         turns = tuple(str(turn) for (turn,) in ends)
-        removed.append(Removed(id, int(str(position)), tuple(ledger.changes(id)), turns))
+        expired = bool(ledger.rows("select 1 from expired where id = ?", id))
+        changes = tuple(ledger.changes(id))
+        removed.append(Removed(id, int(str(position)), expired, changes, turns))
         for question in (
             "delete from checkpoints where id = ?1",
-            "delete from words where checkpoint = ?1",
             "delete from uncounted where id = ?1",
             "delete from expired where id = ?1",
             "update changes set turn = null where turn = ?1",
@@ -76,7 +79,38 @@ def remove(ledger: Ledger, ids: Iterable[CheckpointId]) -> list[Removed]:
             position,
         )
         _settle_session(ledger, str(session))
+    _forget_words(ledger, [one.id for one in removed])
     return removed
+
+
+def _forget_words(ledger: Ledger, ids: Iterable[str], *, what: str = "") -> None:
+    """Removes what can be searched for of checkpoints, in one pass: the words have no index."""
+    named = json_text.dumps([*ids])
+    ledger.rows(
+        "delete from words where checkpoint in (select value from json_each(?1)) "
+        "and (?2 = '' or what = ?2)",
+        named,
+        what,
+    )
+
+
+def turns_with_changes(ledger: Ledger, ids: Iterable[str]) -> list[CheckpointId]:
+    """Returns the turns that own changes found at checkpoints, or begin or end at one of them."""
+    rows = ledger.rows(
+        "with ids as (select value as id from json_each(?1)) "
+        "select turn from changes where turn is not null and checkpoint in (select id from ids) "
+        "union select id from turns where before in (select id from ids) "
+        "or after in (select id from ids)",
+        json_text.dumps([*ids]),
+    )
+    return [CheckpointId(str(turn)) for (turn,) in rows]
+
+
+def forget_changes(ledger: Ledger, ids: Sequence[CheckpointId]) -> None:
+    """Removes what was found changed at checkpoints that stay."""
+    for table, key in (("changes", "checkpoint"), ("uncounted", "id")):
+        ledger.many(f"delete from {table} where {key} = ?", [(id,) for id in ids])
+    _forget_words(ledger, ids, what="path")
 
 
 def _settle_session(ledger: Ledger, session: str) -> None:

@@ -121,8 +121,23 @@ MIGRATIONS = (
         machine text not null
     ) without rowid;
     """,
+    """
+    drop table if exists operations;
+    create table operations (
+        id text primary key,
+        position integer not null unique,
+        sequence integer not null,
+        machine text not null,
+        time real not null,
+        snapshot text not null,
+        before text not null
+    );
+    create table if not exists gone (sequence integer primary key);
+    delete from tips;
+    """,
 )
 TABLES = (
+    "gone",
     "unfolded",
     "expired",
     "uncounted",

@@ -236,12 +236,12 @@ def amid(ledger: Ledger) -> dict[str, str]:
 
 
 def tested(ledger: Ledger) -> list[Checkpoint]:
-    """Returns the checkpoints on whose files an agent ran tests, oldest first."""
+    """Returns the checkpoints that say how tests ended which an agent ran, oldest first."""
     rows = ledger.rows(
-        "select id from checkpoints where instr(meta, '\"tested\"') > 0 order by position"
+        "select id from checkpoints where instr(meta, '\"tested') > 0 order by position"
     )
     found = (ledger.by_id(str(id)) for (id,) in rows)
-    return [one for one in found if one is not None and one.tested is not None]
+    return [one for one in found if one is not None and (one.tested or one.tested_earlier)]
 
 
 def amid_of_the_newest(ledger: Ledger) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from takeback.errors import Command, Expired
-from takeback.model.event import RanTests, ToolCall
+from takeback.model.event import AwaitedTests, RanTests, ToolCall
 from takeback.model.ids import CheckpointId, MachineId, SessionId, SnapshotId
 from takeback.model.session import Origin, Process, TranscriptPart
 from takeback.model.turn import IDLE, Moment
@@ -79,6 +79,10 @@ class Checkpoint(Value):
     """What the project's index held, in the form of worktree/staged.py; None if unknown."""
     tested: RanTests | None = None
     """The tests that the agent ran on these very files, if it said how they ended."""
+    tested_earlier: tuple[RanTests, ...] = ()
+    """Tests of earlier checkpoints: by the time of this one the agent had said how they ended."""
+    awaited: tuple[AwaitedTests, ...] = ()
+    """Tests that the agent has not yet said the end of."""
 
     @property
     def order(self) -> Order:
@@ -126,6 +130,8 @@ class Checkpoint(Value):
             amid=None,
             expired=None,
             tested=None,
+            tested_earlier=(),
+            awaited=(),
         )
 
     def encode(self) -> dict[str, Any]:
@@ -160,6 +166,12 @@ class Checkpoint(Value):
             meta["tools"] = [[tool.name, tool.kind, *tool.paths] for tool in self.tools]
         if self.tested is not None:
             meta["tested"] = [self.tested.command, self.tested.status]
+        if self.tested_earlier:
+            meta["tested_earlier"] = [
+                [one.command, one.status, one.checkpoint] for one in self.tested_earlier
+            ]
+        if self.awaited:
+            meta["awaited"] = [[one.command, one.call, one.checkpoint] for one in self.awaited]
         if self.origin is not None:
             origin = self.origin
             meta["origin"] = [origin.session, origin.checkpoint, origin.root]
@@ -236,6 +248,14 @@ def decode(meta: Mapping[str, Any], *, snapshot: SnapshotId, commit: bytes) -> C
             root_mode=_bits(meta.get("root_mode")),
             staged=text_of("staged"),
             tested=_tested(meta.get("tested")),
+            tested_earlier=tuple(
+                RanTests(_text(command), int(status), CheckpointId(_text(checkpoint)))
+                for command, status, checkpoint in meta.get("tested_earlier", ())
+            ),
+            awaited=tuple(
+                AwaitedTests(_text(command), _text(call), _known(checkpoint))
+                for command, call, checkpoint in meta.get("awaited", ())
+            ),
             expired=None if "expired" not in meta else time_of(meta["expired"]),
         )
     except KeyError as error:
@@ -294,6 +314,10 @@ def _tested(value: Any) -> RanTests | None:
         return None
     command, status = value
     return RanTests(_text(command), int(status))
+
+
+def _known(checkpoint: Any) -> CheckpointId | None:
+    return None if checkpoint is None else CheckpointId(_text(checkpoint))
 
 
 def _origin(value: Any) -> Origin | None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Final, Literal
 
+    from takeback.model.ids import CheckpointId
+
     EventKind = Literal[
         "session_start",
         "prompt",
@@ -74,7 +76,8 @@ class ToolCall(Value):
     """One use of a tool: what the agent calls it, what kind of thing it does, files it names.
 
     ``paths`` are as the agent gave them, absolute or relative to the event's directory. Of a shell
-    ``command`` is what was run and ``status`` its exit status, if the agent says so.
+    ``command`` is what was run and ``status`` its exit status, if the agent says so. ``call`` is
+    the agent's id of the call, if its transcript tells how the command ended.
     """
 
     name: str
@@ -82,17 +85,30 @@ class ToolCall(Value):
     paths: tuple[str, ...] = ()
     command: str | None = None
     status: int | None = None
+    call: str | None = None
 
 
 class RanTests(Value):
-    """A test command that an agent ran on the files of a checkpoint, and its exit status."""
+    """A test command that an agent ran on the files of a checkpoint, and its exit status.
+
+    ``checkpoint`` is an earlier one whose files they were; None for the one that says so.
+    """
 
     command: str
     status: int
+    checkpoint: CheckpointId | None = None
 
     @property
     def passed(self) -> bool:
         return self.status == 0
+
+
+class AwaitedTests(Value):
+    """Tests that an agent ran, and has not yet written how they ended; see ``RanTests``."""
+
+    command: str
+    call: str
+    checkpoint: CheckpointId | None = None
 
 
 class AgentEvent(Value):
@@ -153,7 +169,7 @@ def cleaned(event: AgentEvent) -> AgentEvent:
 def _clean_tool(tool: ToolCall) -> ToolCall:
     command = None if tool.command is None else _clean(tool.command)
     paths = tuple(_clean(path) for path in tool.paths)
-    return ToolCall(_clean(tool.name), tool.kind, paths, command, tool.status)
+    return tool.replace(name=_clean(tool.name), paths=paths, command=command)
 
 
 def _clean_id(text: str) -> str:
@@ -170,7 +186,10 @@ def _clean(text: str) -> str:
 
 
 def encode(event: AgentEvent) -> dict[str, Any]:
-    """Returns an event as JSON takes it; ``decode`` reads it back."""
+    """Returns an event as JSON takes it; ``decode`` reads it back, but for the ids of calls.
+
+    Nobody asks how the tests of an event that waited ended: they ran on other files.
+    """
     record: dict[str, Any] = {
         "tools": [[tool.name, tool.kind, *tool.paths] for tool in event.tools],
         "messages": None if event.messages is None else event.messages.decode("latin-1"),

@@ -26,7 +26,18 @@ def is_turn_name(place: str) -> bool:
     return place.startswith(TURN)
 
 
+def names_newest(place: str) -> bool:
+    """Tells whether a place is the newest checkpoint, or counted back from it."""
+    return place.startswith(NEWEST)
+
+
+def is_place(text: str) -> bool:
+    """Tells whether a name means a place within a session, named or not, and no session itself."""
+    _, place = split_name(text)
+    return is_turn_name(place) or names_newest(place) or place == GREEN
+
+
 def needs_session(text: str) -> bool:
     """Tells whether a name means something only within a session, but names none itself."""
-    session, place = split_name(text)
-    return session is None and (place.startswith((TURN, NEWEST)) or place == GREEN)
+    session, _ = split_name(text)
+    return session is None and is_place(text)

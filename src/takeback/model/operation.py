@@ -61,6 +61,11 @@ def scope_named(name: str) -> ScopeKind:
     return found
 
 
+def changed_too(kind: OperationKind) -> str:
+    """Says what is wrong with paths that are in conflict: what is brought in is not earlier."""
+    return "changed here, too" if kind == APPLY else "changed again since"
+
+
 class Operation(Value):
     """One line of the operation log: the part that every kind has.
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Final, Literal
 
-    from takeback.model.merge import Conflict
+    from takeback.model.merge import Conflict, ConflictChoice
     from takeback.model.operation import OperationKind, ScopeKind
     from takeback.model.policy import Waiver
     from takeback.model.timeline import Turn
@@ -61,12 +61,14 @@ class LeftAlone(Value):
 class Refusal(Value):
     """A precondition that does not hold, and the ways past it: each a field of ``Overrides``.
 
-    Without any, nothing waives it. The last one does all that was asked for.
+    Without any, nothing waives it. The last one does all that was asked for. ``choices`` are those
+    that can be made about all of the conflicts it is about.
     """
 
     code: RefusalCode
     message: str
     waivers: tuple[Waiver, ...] = ()
+    choices: tuple[ConflictChoice, ...] = ()
 
 
 class Plan(Value):

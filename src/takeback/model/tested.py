@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.model.event import READ, SHELL, RanTests
+from takeback.model.event import READ, SHELL, AwaitedTests, RanTests
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,20 +17,34 @@ _NO_TESTS = frozenset(
 )
 
 
-def ran_tests(tools: Sequence[ToolCall], prefixes: Iterable[str]) -> RanTests | None:
+def ran_tests(
+    tools: Sequence[ToolCall], prefixes: Iterable[str]
+) -> RanTests | tuple[AwaitedTests, ...] | None:
     """Returns the tests that ran last among some tools; None if files may have changed since.
 
-    If several ran, the first that failed counts.
+    They are awaited if the agent has not said of each how it ended.
     """
     known = tuple(tuple(prefix.split()) for prefix in prefixes if prefix.strip())
-    found: list[RanTests] = []
+    found: list[tuple[str, ToolCall]] = []
     for tool in tools:
-        if tool.kind == SHELL and tool.status is not None and is_test(tool.command or "", known):
-            found.append(RanTests(" ".join((tool.command or "").split())[:_LONGEST], tool.status))
+        if tool.kind == SHELL and _has_an_end(tool) and is_test(tool.command or "", known):
+            found.append((" ".join((tool.command or "").split())[:_LONGEST], tool))
         elif tool.kind != READ:
             found.clear()
-    failed = (one for one in found if not one.passed)
-    return next(failed, found[-1] if found else None)
+    if all(tool.status is not None for _, tool in found):
+        return verdict([RanTests(command, tool.status or 0) for command, tool in found])
+    return tuple(AwaitedTests(command, tool.call or "") for command, tool in found)
+
+
+def verdict(ran: Sequence[RanTests]) -> RanTests | None:
+    """Returns what several tests of the same files say together: the first that failed counts."""
+    failed = (one for one in ran if not one.passed)
+    return next(failed, ran[-1] if ran else None)
+
+
+def _has_an_end(tool: ToolCall) -> bool:
+    """Tells whether it is known how a command ended, or will be."""
+    return tool.status is not None or 0 < len(tool.call or "") <= _LONGEST
 
 
 def is_test(command: str, prefixes: Iterable[Sequence[str]]) -> bool:

@@ -14,21 +14,18 @@ is found changed at one of them happened since the one before it.
 
 from __future__ import annotations
 
+from takeback.ledger import moments as earlier
 from takeback.ledger import sessions as questions
-from takeback.ledger.ledger import Gap
+from takeback.ledger.expired import Gap
 from takeback.model import event as events
 from takeback.model import turn as moments
 from takeback.model.change import MODIFIED
-from takeback.model.checkpoint import MANUAL, UNDO
+from takeback.model.checkpoint import UNDO
 from takeback.model.timeline import (
-    BACKGROUND,
     COMMAND,
-    ENDED,
     INTERRUPTED,
-    LEFT_UNFINISHED,
     OUTSIDE,
     PROMPTED,
-    RUNNING,
     SHELL,
     SUBAGENT,
     TOOL,
@@ -38,26 +35,21 @@ from takeback.model.timeline import (
     Turn,
 )
 from takeback.model.value import Value
+from takeback.ops import turn_states
 from takeback.ops.beyond import edited
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from takeback.ledger.ledger import Ledger
     from takeback.model.change import CountedChange
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import CheckpointId, SessionId
-    from takeback.model.timeline import TurnKind, TurnState
+    from takeback.model.timeline import TurnKind
 
 _LOOKED_BACK = 20
 """More events of a session than wait at once."""
-_NOT_EVENTS = (MANUAL, UNDO, moments.FORK)
-_STATES: dict[moments.Phase, TurnState] = {
-    moments.RUNNING: RUNNING,
-    moments.BACKGROUND: BACKGROUND,
-    moments.IDLE: ENDED,
-}
 
 
 class Indexed(Value):
@@ -84,39 +76,25 @@ class Fold:
         """Indexes a checkpoint with its changes and advances its session's turn."""
         checkpoint = found.checkpoint
         self._reopen(checkpoint)
-        named = self._named(checkpoint)
-        owned = self._owned(found, named)
+        named = named_by(checkpoint, self._root)
+        owned = self._owned(found) if found.changes else []
+        self.touched.update({one.turn: None for one in owned if one.turn is not None})
         before = questions.session_by_id(self._ledger, checkpoint.session)
         self._add(checkpoint, found.position, owned)
         self._index(checkpoint, found.changes)
         turn = self._move(checkpoint, before.newest if before is not None else None)
         if turn is not None and named:
-            since = self._heard_in_time(before.newest) if before is not None else None
+            last = None if before is None else self._ledger.by_id(before.newest)
+            since = None if last is None else heard_in_time(self._ledger, last)
             for path, tool in named.items():
                 mine = OwnedChange(path, MODIFIED, None, None, tool, checkpoint.session, turn.id)
                 lost = questions.claim(self._ledger, mine, since=since)
                 self.touched.update(dict.fromkeys(lost))
 
-    def _heard_in_time(self, newest: CheckpointId) -> CheckpointId | None:
-        """Returns the newest checkpoint of a session that did not come late.
-
-        A prompt that had to wait is recorded after what its turn has done meanwhile.
-        """
-        last = self._ledger.by_id(newest)
-        if last is None or not last.late:
-            return newest
-        earlier = self._ledger.checkpoints(session=last.session, limit=_LOOKED_BACK)
-        in_time = (one for one in earlier if one.sequence < last.sequence and not one.late)
-        return next((one.id for one in in_time), None)
-
     def _reopen(self, checkpoint: Checkpoint) -> None:
-        """Reopens a turn that was closed as over, if its agent continues it."""
-        if checkpoint.kind not in (moments.ROUND, moments.TURN_END) or checkpoint.unfinished:
-            return
         newest = questions.newest_turn(self._ledger, checkpoint.session)
-        left = newest is not None and newest.state == LEFT_UNFINISHED
-        if newest is not None and left and newest.native == checkpoint.turn_id:
-            self._write(newest.replace(state=RUNNING, ended=None))
+        if newest is not None:
+            self._write(newest, turn_states.reopened(newest, checkpoint))
 
     def add_bare(self, found: Indexed) -> None:
         """Indexes a checkpoint with only what its own record says."""
@@ -124,50 +102,14 @@ class Fold:
 
     def _add(self, checkpoint: Checkpoint, position: int, changes: Sequence[OwnedChange]) -> None:
         self._ledger.add(checkpoint, position, changes)
-        questions.note_session(self._ledger, checkpoint, event=checkpoint.kind not in _NOT_EVENTS)
+        is_event = checkpoint.kind not in turn_states.NOT_EVENTS
+        questions.note_session(self._ledger, checkpoint, event=is_event)
 
-    def _named(self, checkpoint: Checkpoint) -> dict[bytes, str]:
-        """Returns the paths that the checkpoint's edit tools name, relative to the root."""
-        below = self._root + b"/"
-        return {
-            path[len(below) :]: f"{TOOL} {tool}"
-            for path, tool in edited(checkpoint, self._root)
-            if path.startswith(below)
-        }
-
-    def _owned(self, found: Indexed, named: dict[bytes, str]) -> list[OwnedChange]:
-        checkpoint, changes, gap = found.checkpoint, found.changes, found.gap
-        if not changes:
-            return []
+    def _owned(self, found: Indexed) -> list[OwnedChange]:
+        checkpoint = found.checkpoint
         open_turns = questions.open_turns(self._ledger, checkpoint.machine)
-        own = next((t for t in open_turns if t.session == checkpoint.session), None)
-        interrupted = self._of_the_interrupted(checkpoint, changes)
-        for one in gap.checkpoints:
-            if one.session == checkpoint.session and own is not None:
-                named = {**self._named(one), **named}
-        workers = _at_work(gap, own)
-        owned = []
-        for change in changes:
-            who, turn = INTERRUPTED, None
-            if change.path not in interrupted:
-                who, turn = self._who(checkpoint, change.path, named, own, open_turns)
-            session = turn.session if turn is not None else None
-            if checkpoint.kind == moments.SHELL and turn is None:
-                session = checkpoint.session
-            if workers and change.path not in interrupted and change.path not in named:
-                who, turn, session = UNKNOWN, None, _only(workers)
-            owned.append(
-                OwnedChange(
-                    change.path,
-                    change.kind,
-                    change.added,
-                    change.deleted,
-                    who,
-                    session,
-                    turn.id if turn is not None else None,
-                )
-            )
-        return owned
+        interrupted = self._of_the_interrupted(checkpoint, found.changes)
+        return Attribution(found, self._root, open_turns).owned(besides=interrupted)
 
     def _of_the_interrupted(
         self, checkpoint: Checkpoint, changes: Sequence[CountedChange]
@@ -184,29 +126,6 @@ class Fold:
             return set() if before == checkpoint.amid else {change.path for change in changes}
         return questions.paths_of_the_interrupted(self._ledger, before) if before else set()
 
-    def _who(
-        self,
-        checkpoint: Checkpoint,
-        path: bytes,
-        named: dict[bytes, str],
-        own: Turn | None,
-        open_turns: list[Turn],
-    ) -> tuple[str, Turn | None]:
-        if path in named and own is not None:
-            return named[path], own
-        if checkpoint.kind == moments.SHELL and len(open_turns) <= 1 and own in (None, *open_turns):
-            return SHELL, None
-        if not open_turns:
-            return OUTSIDE, None
-        if len(open_turns) > 1:
-            return UNKNOWN, own if own is not None and checkpoint.tools else None
-        turn = open_turns[0]
-        if turn is not own:
-            return UNKNOWN, turn
-        if checkpoint.unfinished:
-            return UNFINISHED, turn
-        return _means(checkpoint), turn
-
     def _index(self, checkpoint: Checkpoint, changes: Sequence[CountedChange]) -> None:
         if checkpoint.prompt and checkpoint.kind != UNDO:
             questions.index_words(self._ledger, checkpoint.id, "prompt", checkpoint.prompt)
@@ -216,23 +135,18 @@ class Fold:
 
     def _move(self, checkpoint: Checkpoint, previous: CheckpointId | None) -> Turn | None:
         """Begins, advances or ends the turn that a checkpoint belongs to."""
-        if checkpoint.kind in _NOT_EVENTS or checkpoint.agent is None:
+        if not turn_states.is_event(checkpoint):
             return None
         newest = questions.newest_turn(self._ledger, checkpoint.session)
-        is_open = newest is not None and newest.state in (RUNNING, BACKGROUND)
-        if newest is not None and is_open and checkpoint.unfinished:
-            state = LEFT_UNFINISHED if newest.state == RUNNING else ENDED
-            self._write(newest.replace(after=checkpoint.id, ended=checkpoint.time, state=state))
-        if checkpoint.kind == moments.PROMPT:
-            return self._begin(checkpoint, PROMPTED, checkpoint.id)
-        if checkpoint.kind == moments.SHELL:
+        if turn_states.begins_a_turn(checkpoint):
+            if newest is not None:
+                self._write(newest, turn_states.closed(newest, checkpoint))
+            if checkpoint.kind == moments.PROMPT:
+                return self._begin(checkpoint, PROMPTED, checkpoint.id)
             return self._begin(checkpoint, COMMAND, previous or checkpoint.id)
-        if newest is None or not (is_open or checkpoint.kind == moments.TURN_END):
-            return None
-        if checkpoint.unfinished:
-            return newest
-        moved = moved_to(newest, checkpoint)
-        self._write(moved)
+        moved = None if newest is None else turn_states.advanced(newest, checkpoint)
+        if newest is not None and moved is not None:
+            self._write(newest, moved)
         return moved
 
     def _begin(self, checkpoint: Checkpoint, kind: TurnKind, before: CheckpointId) -> Turn:
@@ -247,22 +161,89 @@ class Fold:
             after=checkpoint.id,
             began=checkpoint.time,
             ended=checkpoint.time if kind == COMMAND else None,
-            state=_STATES[checkpoint.moment.phase],
+            state=turn_states.STATES[checkpoint.moment.phase],
         )
         questions.add_turn(self._ledger, turn)
         self.touched[turn.id] = None
         return turn
 
-    def _write(self, turn: Turn) -> None:
-        questions.move_turn(self._ledger, turn)
-        self.touched[turn.id] = None
+    def _write(self, before: Turn, turn: Turn) -> None:
+        if turn is not before:
+            questions.move_turn(self._ledger, turn)
+            self.touched[turn.id] = None
 
 
-def moved_to(turn: Turn, end: Checkpoint) -> Turn:
-    """Returns a turn as it is at the last checkpoint that is known of it."""
-    phase = end.moment.phase
-    ended = end.time if phase != moments.RUNNING else None
-    return turn.replace(after=end.id, ended=ended, state=_STATES[phase])
+def heard_in_time(ledger: Ledger, last: Checkpoint) -> CheckpointId | None:
+    """Returns the newest checkpoint of a session, up to ``last``, that did not come late.
+
+    A prompt that had to wait is recorded after what its turn has done meanwhile.
+    """
+    if not last.late:
+        return last.id
+    before = earlier.up_to(ledger, last, _LOOKED_BACK)
+    in_time = (one for one in before if one.sequence < last.sequence and not one.late)
+    return next((one.id for one in in_time), None)
+
+
+def named_by(checkpoint: Checkpoint, root: bytes) -> dict[bytes, str]:
+    """Returns the paths that the checkpoint's edit tools name, relative to the root."""
+    below = root + b"/"
+    return {
+        path[len(below) :]: f"{TOOL} {tool}"
+        for path, tool in edited(checkpoint, root)
+        if path.startswith(below)
+    }
+
+
+class Attribution:
+    """Who made the changes found at one checkpoint, by the turns that were open then; pure."""
+
+    def __init__(self, found: Indexed, root: bytes, open_turns: Sequence[Turn]) -> None:
+        self._found = found
+        self._checkpoint = found.checkpoint
+        self._open_turns = open_turns
+        session = found.checkpoint.session
+        self._own = next((turn for turn in open_turns if turn.session == session), None)
+        self._named = named_by(found.checkpoint, root)
+        if self._own is not None:
+            for one in found.gap.checkpoints:
+                if one.session == session:
+                    self._named = {**named_by(one, root), **self._named}
+
+    def owned(self, *, besides: Collection[bytes] = ()) -> list[OwnedChange]:
+        """Returns the changes with their authors; ``besides`` are an interrupted operation's."""
+        workers = _at_work(self._found.gap, self._own)
+        owned = []
+        for change in self._found.changes:
+            who, turn = INTERRUPTED, None
+            if change.path not in besides:
+                who, turn = self._who(change.path)
+            session = turn.session if turn is not None else None
+            if self._checkpoint.kind == moments.SHELL and turn is None:
+                session = self._checkpoint.session
+            if workers and change.path not in besides and change.path not in self._named:
+                who, turn, session = UNKNOWN, None, _only(workers)
+            id = turn.id if turn is not None else None
+            counts = change.added, change.deleted
+            owned.append(OwnedChange(change.path, change.kind, *counts, who, session, id))
+        return owned
+
+    def _who(self, path: bytes) -> tuple[str, Turn | None]:
+        checkpoint, own, open_turns = self._checkpoint, self._own, self._open_turns
+        if path in self._named and own is not None:
+            return self._named[path], own
+        if checkpoint.kind == moments.SHELL and len(open_turns) <= 1 and own in (None, *open_turns):
+            return SHELL, None
+        if not open_turns:
+            return OUTSIDE, None
+        if len(open_turns) > 1:
+            return UNKNOWN, own if own is not None and checkpoint.tools else None
+        turn = open_turns[0]
+        if turn is not own:
+            return UNKNOWN, turn
+        if checkpoint.unfinished:
+            return UNFINISHED, turn
+        return _means(checkpoint), turn
 
 
 def _at_work(gap: Gap, own: Turn | None) -> set[SessionId | None]:
@@ -273,7 +254,7 @@ def _at_work(gap: Gap, own: Turn | None) -> set[SessionId | None]:
     found: set[SessionId | None] = {None} if gap.operations else set()
     for one in gap.checkpoints:
         is_own = own is not None and one.session == own.session and one.turn == own.number
-        if one.agent is not None and one.kind not in _NOT_EVENTS and not is_own:
+        if one.agent is not None and one.kind not in turn_states.NOT_EVENTS and not is_own:
             found.add(one.session)
     if found and own is not None:
         found.add(own.session)

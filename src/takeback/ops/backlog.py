@@ -15,6 +15,7 @@ from itertools import pairwise
 
 from takeback.ledger import gaps
 from takeback.model.checkpoint import Checkpoint
+from takeback.model.operation import Pruned
 from takeback.ops.attempt import Spoilt, attempt
 from takeback.store.checkpoints import checkpoint_of
 from takeback.store.namespace import is_log, machine_of, session_of
@@ -148,6 +149,17 @@ class Backlog:
             return None
         self.unread.append(gaps.Unread(commit.hex(), ref, None, gaps.RECORD, reason))
         return parents[0] if parents else None
+
+    def prunes(self) -> list[Pruned]:
+        """Returns the prunes of it, as far as they read."""
+        found = []
+        for waiting in self.points:
+            if is_log(waiting.ref):
+                try:
+                    found.append(attempt(lambda one=waiting: one.point(self._store)))  # type: ignore[misc]
+                except Spoilt:
+                    continue
+        return [one for one in found if isinstance(one, Pruned)]
 
     def leave_out(self, known: set[Waiting]) -> None:
         """Takes out what the ledger has already."""

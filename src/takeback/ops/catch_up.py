@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from takeback.errors import LedgerDamaged, LedgerUnwritable
 from takeback.ledger import gaps
+from takeback.ledger.expired import note_gone
 from takeback.ledger.file import IN_MEMORY, PAGE, SMALL_PAGE, LedgerRefused, remove
 from takeback.ledger.ledger import Ledger
 from takeback.ledger.missing import forget_missing, missing_refs, note_missing
 from takeback.model.value import Value
 from takeback.ops.backlog import BATCH, Backlog
 from takeback.ops.indexing import Indexing, reads_now
+from takeback.ops.refolding import TooInvolved
 from takeback.ops.rewritten import Rewritten
 from takeback.store.labels import read_labels
 from takeback.store.namespace import (
@@ -166,8 +168,9 @@ def catch_up(store: Store, ledger: Ledger, reporter: Reporter, *, batch: int = B
     there = _Refs(chains, {ref: tip.hex() for ref, tip in {**chains, **others}.items()})
     if ledger.tips() == there.tips and not gaps.unfolded(ledger, 1):
         return
+    run = _Run(store, ledger, reporter, batch)
     try:
-        while not _index_all(store, ledger, reporter, there, batch):
+        while not run.index_all(there):
             pass
     except LedgerRefused as error:  # not because of one checkpoint: those are skipped one by one
         raise LedgerDamaged(str(error)) from error
@@ -180,51 +183,75 @@ class _Refs(Value):
     tips: dict[str, str]
 
 
-def _index_all(store: Store, ledger: Ledger, reporter: Reporter, there: _Refs, batch: int) -> bool:
-    """Indexes the backlog; False, to try again, if somebody changed the ledger meanwhile."""
-    tips = _chain_tips(ledger)
-    before = dict(tips)
-    backlog = Backlog(store, there.chains, tips)
-    replaced = _replaced(ledger, backlog, before)
-    rewritten = Rewritten(store, backlog.rewritten)
-    backlog.leave_out(rewritten.known(ledger))
-    # The fold over the turns needs the order in which things happened. If something came late, or a
-    # log was rewritten, or files have expired, everything is read again.
-    anew = any(map(is_log, backlog.rewritten)) or rewritten.have_expired(ledger)
-    anew = anew or rewritten.contradicts(ledger) or _is_late(ledger, backlog)
-    if anew:
-        tips, backlog = {}, Backlog(store, there.chains, {})
-    indexing = Indexing(store, ledger, reporter, backlog.unread)
-    is_first, done = True, False
-    while not done:
-        ledger.begin()
-        try:
-            now = _chain_tips(ledger)
-            note_missing(ledger, {**replaced, **_gone(store, ledger, there)})
-            if is_first and now == before:
-                if anew:
-                    ledger.clear()
+class _Run:
+    """One run over all that is new."""
+
+    def __init__(self, store: Store, ledger: Ledger, reporter: Reporter, batch: int) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._reporter = reporter
+        self._batch = batch
+        self._is_too_involved = False
+
+    def index_all(self, there: _Refs) -> bool:
+        """Indexes the backlog; False, to try again, if somebody changed the ledger meanwhile.
+
+        Also if it turns out that all has to be read again.
+        """
+        store, ledger = self._store, self._ledger
+        tips = _chain_tips(ledger)
+        before = dict(tips)
+        backlog = Backlog(store, there.chains, tips)
+        replaced = _replaced(ledger, backlog, before)
+        rewritten = Rewritten(store, backlog.rewritten, backlog.prunes())
+        backlog.leave_out(rewritten.known(ledger))
+        # The fold over the turns needs the order in which things happened. If something came late,
+        # or a log was rewritten, everything is read again.
+        anew = self._is_too_involved or any(map(is_log, backlog.rewritten))
+        anew = anew or rewritten.contradicts(ledger) or _is_late(ledger, backlog)
+        if anew:
+            tips, backlog = {}, Backlog(store, there.chains, {})
+        indexing = Indexing(store, ledger, self._reporter, backlog.unread)
+        is_first, done = True, False
+        while not done:
+            ledger.begin()
+            try:
+                now = _chain_tips(ledger)
+                note_missing(ledger, {**replaced, **_gone(store, ledger, there)})
+                if is_first and now == before:
+                    if anew:
+                        _clear(ledger, backlog)
+                    else:
+                        _settle(rewritten, ledger, tips)
+                elif anew or not backlog.skip_to(now, tips):
+                    ledger.rollback()
+                    return False
+                is_first = anew = False
+                tips.update(indexing.add(backlog.take(self._batch)))
+                done = not backlog.points
+                if done:
+                    _finish(store, ledger, there.tips)
+                    _forget_reached(store, ledger)
                 else:
-                    _settle(rewritten, ledger, tips)
-            elif anew or not backlog.skip_to(now, tips):
+                    ledger.set_tips(tips)
+                ledger.commit()
+            except TooInvolved:
                 ledger.rollback()
+                self._is_too_involved = True
                 return False
-            is_first = anew = False
-            tips.update(indexing.add(backlog.take(batch)))
-            done = not backlog.points
-            if done:
-                _finish(store, ledger, there.tips)
-                _forget_reached(store, ledger)
-            else:
-                ledger.set_tips(tips)
-            ledger.commit()
-        except BaseException:
-            ledger.rollback()
-            raise
-        indexing.tell()
-    _fold_turns(ledger, indexing, batch)
-    indexing.tell_the_rest()
-    return True
+            except BaseException:
+                ledger.rollback()
+                raise
+            indexing.tell()
+        _fold_turns(ledger, indexing, self._batch)
+        indexing.tell_the_rest()
+        return True
+
+
+def _clear(ledger: Ledger, backlog: Backlog) -> None:
+    """Forgets everything, and notes first who is gone: what is read next depends on it."""
+    ledger.clear()
+    note_gone(ledger, [number for one in backlog.prunes() for number in one.gone])
 
 
 def _settle(rewritten: Rewritten, ledger: Ledger, tips: dict[str, str]) -> None:

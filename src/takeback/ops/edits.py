@@ -57,10 +57,10 @@ def edits_since(store: Store, ledger: Ledger, target: Checkpoint) -> list[Edit]:
         before = ledger.state_before(checkpoint)
         if before is not None and checkpoint.expired is None:
             found.append(Edit(bytes.fromhex(before), checkpoint.tree, paths, checkpoint.sequence))
-    return _left(found, moves(known_here(store)))
+    return _left(store, found, moves(known_here(store)))
 
 
-def _left(edits: list[Edit], log: Iterable[Move]) -> list[Edit]:
+def _left(store: Store, edits: list[Edit], log: Iterable[Move]) -> list[Edit]:
     """Returns the edits without those that an operation took back, unless that was undone.
 
     An undo takes back what was edited since the operation, and brings back what that had taken; a
@@ -68,12 +68,15 @@ def _left(edits: list[Edit], log: Iterable[Move]) -> list[Edit]:
     """
     log = list(log)
     took = history(log).took
-    left = _Left({edit: edit.paths for edit in edits})
+    left = _Left(store, {edit: edit.paths for edit in edits})
     done: dict[OperationId, _Effect] = {}
     for one in log:
         if not one.moves_files:
             continue
-        gone = left.since(one) if one.target is not None and not one.keeps else {}
+        if one.target is not None and not one.keeps:
+            gone = left.since(one)
+        else:
+            gone = left.put_back(one)
         left.drop(gone)
         effect = _Effect(gone, {})
         of = took.get(one.id)
@@ -95,7 +98,8 @@ class _Effect(Value):
 class _Left:
     """The edits that are still in the files, each with its paths."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, store: Store, parts: Parts) -> None:
+        self._store = store
         self._parts = parts
 
     def since(self, one: Move) -> Parts:
@@ -106,6 +110,28 @@ class _Left:
                 went = frozenset(path for path in paths if covers(one.paths, path))
                 if went:
                     found[edit] = went
+        return found
+
+    def put_back(self, one: Move) -> Parts:
+        """Returns what an operation that merges took back all the same, as it was picked.
+
+        Of a file that it made just what it was before an edit, that edit and the later ones went.
+        """
+        if one.was is None or one.was == one.after:
+            return {}
+        was, after = (Held(self._store, bytes.fromhex(tree)) for tree in (one.was, one.after))
+        back: set[bytes] = set()
+        found = {}
+        for edit, paths in self._parts.items():
+            if edit.sequence > one.sequence:
+                continue
+            before = Held(self._store, edit.before)
+            for path in paths - back:
+                now = after[path]
+                if covers(one.paths, path) and was[path] != now and now == before[path]:
+                    back.add(path)
+            if went := paths & back:
+                found[edit] = went
         return found
 
     def drop(self, gone: Parts) -> None:

@@ -34,11 +34,12 @@ class KnownTests(Value):
 
 def verdicts(store: Store, ledger: Ledger) -> dict[SnapshotId, KnownTests]:
     """Returns what is known of each snapshot."""
-    found = {
-        one.snapshot: KnownTests(one.tested.passed, one.tested.command, one.time)
-        for one in questions.tested(ledger)
-        if one.tested is not None
-    }
+    found: dict[SnapshotId, KnownTests] = {}
+    for one in questions.tested(ledger):
+        for ran in (*one.tested_earlier, *([] if one.tested is None else [one.tested])):
+            whose = one if ran.checkpoint is None else ledger.by_id(ran.checkpoint)
+            if whose is not None:
+                found[whose.snapshot] = KnownTests(ran.passed, ran.command, one.time)
     for snapshot, run in read_verdicts(store).items():
         known = found.get(snapshot)
         if known is None or known.time < run.time:

@@ -7,7 +7,6 @@ next checkpoint is compared with; it is kept as long as the operation's undo sna
 from __future__ import annotations
 
 from takeback.model.operation import Move
-from takeback.store.chains import Chains
 from takeback.store.operations import known_operations, operations_back
 from takeback.worktree.statcache import StatCache
 
@@ -15,15 +14,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from takeback.store.chains import Chains
     from takeback.store.store import Store
 
 
 class HandedOut:
     """Asked under the lock; what takes long to read is read before."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, chains: Chains) -> None:
         self._store = store
-        chains = Chains(store)
         records = (record for chain in chains.checkpoints.values() for record in chain.records)
         kept = {record.meta.get("id") for record in records if "expired" not in record.meta}
         known = [one for one in known_operations(store) if isinstance(one, Move)][::-1]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from takeback.c_modules import bisect_right
 from takeback.ledger import gaps
 from takeback.ledger import sessions as questions
-from takeback.ledger.ledger import Gap
+from takeback.ledger.expired import Gap, gap_now, has_gone, note_expired
 from takeback.model.checkpoint import Checkpoint
-from takeback.model.operation import Move, Pruned
+from takeback.model.operation import Move
 from takeback.model.timeline import COMMAND, SHELL, OwnedChange
 from takeback.model.turn import FORK
 from takeback.ops.attempt import Spoilt, attempt
@@ -15,7 +14,6 @@ from takeback.ops.attribute import Fold, Indexed
 from takeback.ops.backlog import decoded
 from takeback.ops.compare import changed, found_at
 from takeback.store.namespace import is_log, session_of
-from takeback.store.operations import read_operations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,8 +44,6 @@ class Indexing:
         self._ledger = ledger
         self._reporter = reporter
         self._lacking = list(unread)
-        self._is_anew = ledger.highest_sequence() < 0
-        self._gone: list[int] | None = None
         self._written = 0
         self._told = 0
 
@@ -66,7 +62,7 @@ class Indexing:
                 continue
             if point.machine not in states:
                 states[point.machine] = ledger.state_now(point.machine, point.sequence)
-                expired[point.machine] = ledger.gap_now(point.machine, point.sequence)
+                expired[point.machine] = gap_now(ledger, point.machine, point.sequence)
                 last[point.machine] = ledger.highest_sequence(point.machine)
             if self._has_gone(last[point.machine], point.sequence):
                 expired[point.machine] = expired[point.machine].replace(operations=True)
@@ -76,16 +72,16 @@ class Indexing:
                 # only a newer takeback can read what it did in its own way
                 if isinstance(point, Move) and self._add_operation(point, position, waiting):
                     if self._is_lost(point):
-                        ledger.note_expired(point.id, position, point.machine)
+                        note_expired(ledger, point.id, position, point.machine)
                         expired[point.machine] = gap.replace(operations=True)
                     else:
                         states[point.machine], expired[point.machine] = point.after, Gap()
                     position += 1
                 continue
-            is_copy = state is not None and _is_copy(point)
+            is_copy = position > 0 and _is_copy(point)
             if point.expired is not None:  # no files to compare with what came before or after
                 if self._add_checkpoint(fold, Indexed(point, position, [], Gap()), waiting):
-                    ledger.note_expired(point.id, position, point.machine)
+                    note_expired(ledger, point.id, position, point.machine)
                     position += 1
                     if not is_copy:
                         more = (*gap.checkpoints, point)
@@ -112,19 +108,7 @@ class Indexing:
         return {waiting.ref: waiting.commit.hex() for waiting in batch}
 
     def _has_gone(self, above: int, below: int) -> bool:
-        """Tells whether a session that went whole had done something between two numbers.
-
-        Only a ledger that is made anew has to ask: any other has seen it before it went.
-        """
-        if not self._is_anew or below - above < _NEXT_BUT_ONE:
-            return False
-        if self._gone is None:
-            log = read_operations(self._store)
-            self._gone = sorted(
-                number for one in log if isinstance(one, Pruned) for number in one.gone
-            )
-        at = bisect_right(self._gone, above)
-        return at < len(self._gone) and self._gone[at] < below
+        return below - above >= _NEXT_BUT_ONE and has_gone(self._ledger, above, below)
 
     def _point(self, waiting: Waiting) -> Checkpoint | Operation | None:
         try:
@@ -155,14 +139,7 @@ class Indexing:
         return True
 
     def _is_lost(self, operation: Move) -> bool:
-        """Tells whether the state that an operation left is kept no longer.
-
-        It is kept as long as its undo snapshot has its files: no ref leads to it by itself.
-        """
-        before = self._ledger.by_id(operation.before)
-        if before is not None and before.expired is not None:
-            return True
-        return not self._store.packs.has(bytes.fromhex(operation.after))
+        return is_lost(self._store, self._ledger, operation.before, operation.after)
 
     def _add_operation(self, operation: Move, position: int, waiting: Waiting) -> bool:
         def write() -> None:
@@ -203,6 +180,7 @@ class Indexing:
             return []
         ends = ledger.by_id(turn.before), ledger.by_id(turn.after)
         questions.set_turn_changes(ledger, id, ())
+        gaps.forget_uncounted(ledger, id, gaps.TURN)
         if ends[0] is None or ends[1] is None or ends[0].expired or ends[1].expired:
             return []
         old, new = ends[0].snapshot, ends[1].snapshot
@@ -236,6 +214,17 @@ class Indexing:
         more = len(self._lacking) - self._told
         if more > 0:
             self._reporter.note(f"{more} more cannot be read in full; run: takeback verify")
+
+
+def is_lost(store: Store, ledger: Ledger, before: str, after: str) -> bool:
+    """Tells whether the state that an operation left is kept no longer.
+
+    It is kept as long as its undo snapshot has its files: no ref leads to it by itself.
+    """
+    undo = ledger.by_id(before)
+    if undo is not None and undo.expired is not None:
+        return True
+    return not store.packs.has(bytes.fromhex(after))
 
 
 def _is_copy(point: Checkpoint) -> bool:

@@ -11,7 +11,6 @@ from takeback.model.retention import Stored
 from takeback.model.turn import IDLE
 from takeback.ops.processes import is_gone
 from takeback.ops.running import is_at_work
-from takeback.store.chains import Chains
 from takeback.store.checkpoints import checkpoint_of
 from takeback.store.labels import read_labels
 from takeback.store.operations import known_operations
@@ -20,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import CheckpointId, SessionId
+    from takeback.store.chains import Chains
     from takeback.store.records import Record
     from takeback.store.store import Store
 
@@ -32,11 +32,11 @@ class Inventory:
     StoreDamaged if a ref does not read: nobody knows what it leads to.
     """
 
-    def __init__(self, store: Store, now: float) -> None:
+    def __init__(self, store: Store, now: float, chains: Chains) -> None:
         self._store = store
         self._now = now
         self._decoded: dict[bytes, Checkpoint] = {}
-        self.chains = Chains(store)
+        self.chains = chains
         self._take_stock()
 
     def look(self) -> None:

@@ -14,7 +14,7 @@ from takeback.errors import Command, NoSuchCheckpoint, UsageError
 from takeback.ledger import sessions as questions
 from takeback.model.checkpoint import UNDO
 from takeback.model.ids import ID_LENGTH, looks_like_id
-from takeback.model.naming import GREEN, NEWEST, TURN, is_turn_name, split_name
+from takeback.model.naming import GREEN, NEWEST, TURN, is_turn_name, names_newest, split_name
 from takeback.model.operation import moves
 from takeback.ops.operation_log import hint_for, is_state_name, state_after, state_named
 from takeback.ops.turn_names import turn_named
@@ -69,7 +69,7 @@ def find(
             return state
     if is_turn_name(wanted):
         return turn_named(ledger, wanted, session or meant()).place
-    if wanted.startswith(NEWEST):
+    if names_newest(wanted):
         return _from_newest(ledger, wanted, session or meant())
     moment = parse_time(wanted, now)
     if moment is not None:
@@ -130,9 +130,9 @@ _LIST = ("the checkpoints: ", Command("log"))
 
 def _from_newest(ledger: Ledger, text: str, session: str | None) -> Checkpoint:
     back = 0
-    if text != "@":
-        number = text.removeprefix("@~")
-        if not text.startswith("@~") or not (number.isascii() and number.isdigit()):
+    if text != NEWEST:
+        before, _, number = text.partition("~")
+        if before != NEWEST or not (number.isascii() and number.isdigit()):
             raise NoSuchCheckpoint(f"{text!r} is not a checkpoint; write @ or @~3", hint=_LIST)
         back = int(number.lstrip("0")[:12] or "0")  # nobody has more than SQLite can count
     found = ledger.checkpoints(session=session, without=(UNDO,), limit=back + 1)

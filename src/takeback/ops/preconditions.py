@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 
 from takeback.model.checkpoint import AMID
+from takeback.model.merge import CHOICES
+from takeback.model.operation import changed_too
 from takeback.model.path_text import to_text
 from takeback.model.plan import (
     COLLIDING_NAMES,
@@ -74,7 +76,10 @@ def _conflicts(request: Request) -> Iterator[Refusal]:
     if paths:
         first = ", ".join(to_text(path) for path in paths[:_FIRST])
         more = f" and {len(paths) - _FIRST} more" if len(paths) > _FIRST else ""
-        yield Refusal(CONFLICTS, f"changed again since: {first}{more}")
+        offered = [one.choices for one in request.conflicts]
+        common = tuple(name for name in CHOICES if all(name in one for one in offered))
+        message = f"{changed_too(request.kind)}: {first}{more}"
+        yield Refusal(CONFLICTS, message, choices=common)
 
 
 def _called_by_the_model(context: Context, facts: Facts) -> Iterator[Refusal]:

@@ -20,13 +20,13 @@ from takeback.model.value import Value
 from takeback.ops.failures import Translated
 from takeback.ops.inventory import Inventory
 from takeback.ops.save import BEFORE_TOOL
+from takeback.ops.stock import Stock
 from takeback.store import journal
 from takeback.store.checkpoints import CONVERSATION, FILES
 from takeback.store.disk import size_on_disk
 from takeback.store.expiry import Rewriting, expired
 from takeback.store.operations import write_operation
 from takeback.store.sink import PackSink
-from takeback.store.weight import Scales
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from takeback.ops.upkeep import Upkeep
     from takeback.store.locked import Locked
     from takeback.store.records import Record
+    from takeback.store.weight import Scales
 
 
 class Selection(Value):
@@ -70,33 +71,34 @@ class Pruning(Value):
 class Prune:
     """One prune on its way: decided when it is made, carried out if it is asked to."""
 
-    def __init__(self, upkeep: Upkeep, request: Selection = BY_SETTINGS) -> None:
+    def __init__(
+        self, upkeep: Upkeep, request: Selection = BY_SETTINGS, stock: Stock | None = None
+    ) -> None:
+        """``stock`` is what was read of the store before, if anything was."""
         self._upkeep = upkeep
         self._request = request
         self._now = upkeep.clock.now()
+        self._stock = stock or Stock(upkeep.store)
         self._scales: Scales | None = None
-        self._found = Inventory(upkeep.store, self._now)
+        self._found = Inventory(upkeep.store, self._now, self._stock.chains())
         self._bounds = upkeep.bounds.replace(max_bytes=self._room())
         self._verdict = self._decide()
 
     # -- deciding
 
     def _room(self) -> int:
-        """Returns how many bytes files may take; 0, for no bound, while the store is small enough.
-
-        A little less than the bound: or the next capture would be above it again.
-        """
+        """Returns how many bytes files may take; 0, for no bound, if the store is small enough."""
         most, disk = self._upkeep.bounds.max_bytes, size_on_disk(self._upkeep.store)
         if not most or disk.all <= most:
             return 0
         records, scales = [*self._found.chains.all_records()], self._weighed()
         spoken = [one.entries[CONVERSATION][1] for one in records if CONVERSATION in one.entries]
         rest = disk.all - disk.snapshots + scales.records(records) + scales.weigh(spoken)
-        return max(1, most * 9 // 10 - rest)
+        return max(1, self._upkeep.room_beside(rest))
 
     def _weighed(self) -> Scales:
         if self._scales is None:
-            self._scales = Scales(self._upkeep.store)
+            self._scales = self._stock.scales()
         return self._scales
 
     def _decide(self) -> Verdict:

@@ -26,12 +26,26 @@ from takeback.store.operations import newest_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from takeback.model.event import AgentEvent, RanTests
+    from takeback.model.event import AgentEvent, ToolCall
     from takeback.model.session import TranscriptPart
     from takeback.model.turn import Moment
+    from takeback.ops.awaited import StatusIn
     from takeback.ops.capture import Captured
     from takeback.ops.context import Context, LockedContext
     from takeback.store.pending import WaitingEvent
+
+
+class Transcript(Value):
+    """The files of a conversation with their present lengths, and how its agent's are read.
+
+    ``status_in`` tells from the end of one how the command of a call ended.
+    """
+
+    files: tuple[TranscriptPart, ...] = ()
+    status_in: StatusIn | None = None
+
+
+NO_TRANSCRIPT = Transcript()
 
 
 class Received(Value):
@@ -51,23 +65,22 @@ class Received(Value):
 def receive(
     context: Context,
     event: AgentEvent,
-    transcript: tuple[TranscriptPart, ...] = (),
+    transcript: Transcript = NO_TRANSCRIPT,
     *,
     came: float,
     wait: float,
 ) -> Received:
     """Records an event; durable when it returns, as a checkpoint or as an event that waits.
 
-    ``transcript`` are the files of the conversation with their present lengths. ``came`` is when
-    the event came, ``wait`` how long the lock may take, in seconds. Raises what a capture raises;
-    then the event is lost, and the next one sees everything that happened.
+    ``came`` is when the event came, ``wait`` how long the lock may take, in seconds. Raises what a
+    capture raises; then the event is lost, and the next one sees everything that happened.
     """
     store = context.store
     try:
         with context.locked(wait=wait) as locked:
             received = _record_in_time(locked, event, came, transcript)
     except InUse:
-        pending.leave(store, event, came, transcript)
+        pending.leave(store, event, came, transcript.files)
         take_waiting(context)
         return Received(waiting=True)
     if pending.any_left(store):
@@ -75,11 +88,9 @@ def receive(
     return received
 
 
-def leave(
-    context: Context, event: AgentEvent, transcript: tuple[TranscriptPart, ...], *, came: float
-) -> Received:
+def leave(context: Context, event: AgentEvent, transcript: Transcript, *, came: float) -> Received:
     """Keeps an event that there was no time for; the next holder of the lock records it."""
-    pending.leave(context.store, event, came, transcript)
+    pending.leave(context.store, event, came, transcript.files)
     return Received(waiting=True, timed_out=True)
 
 
@@ -108,7 +119,7 @@ def record_waiting(context: LockedContext, captured: Captured | None = None) -> 
 
 
 def _record_late(context: LockedContext, captured: Captured, waiting: WaitingEvent) -> None:
-    step = _Step(context, waiting.event, waiting.transcript)
+    step = _Step(context, waiting.event, Transcript(waiting.transcript))
     if step.moment is not None:
         step.record(captured, late=True)
     with Translated("the capture"):
@@ -119,21 +130,19 @@ def _record_in_time(
     context: LockedContext,
     event: AgentEvent,
     came: float,
-    transcript: tuple[TranscriptPart, ...],
+    transcript: Transcript,
 ) -> Received:
     try:
         return _record_all(context, event, transcript)
     except TimedOut as error:
-        pending.leave(context.store, event, came, transcript)
+        pending.leave(context.store, event, came, transcript.files)
         from takeback.store import log
 
         log.append(context.store, f"{event.agent} {event.kind}: {error.message}; the event waits")
         return Received(waiting=True, timed_out=True)
 
 
-def _record_all(
-    context: LockedContext, event: AgentEvent, transcript: tuple[TranscriptPart, ...]
-) -> Received:
+def _record_all(context: LockedContext, event: AgentEvent, transcript: Transcript) -> Received:
     if event.kind == events.TOOL_BEFORE:
         from takeback.ops.save import save_before
 
@@ -159,9 +168,7 @@ def _record_all(
 class _Step:
     """One event and where it leads its session."""
 
-    def __init__(
-        self, context: LockedContext, event: AgentEvent, transcript: tuple[TranscriptPart, ...]
-    ) -> None:
+    def __init__(self, context: LockedContext, event: AgentEvent, transcript: Transcript) -> None:
         self._context = context
         self._event = event
         self._transcript = transcript
@@ -209,8 +216,7 @@ class _Step:
             directory=event.directory,
             leaf=event.leaf,
             entry=event.entry,
-            tools=tuple(tool.replace(command=None, status=None) for tool in event.tools),
-            tested=None if late else self._tested(),
+            tools=tuple(tool.replace(command=None, status=None, call=None) for tool in event.tools),
             subagent=event.subagent,
             late=late,
         )
@@ -223,19 +229,29 @@ class _Step:
         told = self._tells and not late  # nobody is told what comes late
         drafted = drafted.replace(noted=self._newest_operation if told else self._noted)
         conversation, parts = self._conversation()
-        drafted = drafted.replace(transcript=parts)
+        drafted = self._with_tests(drafted.replace(transcript=parts), conversation)
         made = record(self._context, captured, drafted, conversation=conversation, base=base)
         open_turns.note(self._context.lock, self.session, is_open=made.phase != IDLE)
         return made
 
-    def _tested(self) -> RanTests | None:
-        """Returns the tests that ran on these files; what comes late is about others."""
-        tools = self._event.tools
-        if all(tool.status is None for tool in tools):
-            return None
-        from takeback.model.tested import ran_tests
+    def _with_tests(self, drafted: Checkpoint, conversation: list[bytes]) -> Checkpoint:
+        """Returns a checkpoint with what is known of tests; what comes late ran on other files."""
+        event = self._event.replace(tools=()) if drafted.late else self._event
+        awaited = self.newest is not None and self.newest.awaited
+        if not awaited and not any(_has_an_end(tool) for tool in event.tools):
+            return drafted
+        from takeback.ops.awaited import how_tests_ended
 
-        return ran_tests(tools, self._context.policy.test_commands)
+        found = how_tests_ended(
+            event,
+            self.newest,
+            conversation,
+            prefixes=self._context.policy.test_commands,
+            status_in=self._transcript.status_in,
+        )
+        return drafted.replace(
+            tested=found.tested, tested_earlier=found.earlier, awaited=found.awaited
+        )
 
     def _conversation(self) -> tuple[list[bytes], tuple[TranscriptPart, ...]]:
         """Returns the transcript's bytes, up to the lengths its files had when the event came.
@@ -252,7 +268,7 @@ class _Step:
 
             messages = self._event.messages
             return [messages], (TranscriptPart("", len(messages)),)
-        kept = [found for part in self._transcript if (found := read_part(part)) is not None]
+        kept = [found for part in self._transcript.files if (found := read_part(part)) is not None]
         return [data for _, data in kept], tuple(part for part, _ in kept)
 
     def warning(self, made: Checkpoint, captured: Captured) -> str | None:
@@ -287,6 +303,10 @@ class _Step:
         from takeback.ops.notes import told_until
 
         return told_until(self._context.store, self._base)
+
+
+def _has_an_end(tool: ToolCall) -> bool:
+    return tool.status is not None or tool.call is not None
 
 
 def _base(context: Context, event: AgentEvent) -> Checkpoint | None:

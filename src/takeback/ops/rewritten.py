@@ -4,17 +4,22 @@
         now      a1 - a3' - a4'           other commits
 
 What is gone is removed. What was found changed there is now found at the next checkpoint on that
-machine, of any session, and its author stays the same.
+machine, of any session, and its author stays the same. Where a prune took files or whole sessions
+away, or brought them back, it is worked out again instead (ops/refolding.py): nothing but the store
+tells who did it.
 """
 
 from __future__ import annotations
 
-from takeback.ledger import gaps, removal
+from takeback.ledger import expired, gaps, removal
 from takeback.ledger import sessions as questions
+from takeback.model.checkpoint import Checkpoint
 from takeback.model.timeline import OwnedChange
+from takeback.ops import turn_states
 from takeback.ops.attempt import Spoilt, attempt
-from takeback.ops.attribute import moved_to
 from takeback.ops.compare import found_at
+from takeback.ops.indexing import is_lost
+from takeback.ops.refolding import Refolding, TooInvolved
 from takeback.store.namespace import machine_of, session_of
 
 TYPE_CHECKING = False
@@ -23,16 +28,24 @@ if TYPE_CHECKING:
 
     from takeback.ledger.ledger import Ledger
     from takeback.ledger.removal import Removed
+    from takeback.model.operation import Pruned
     from takeback.ops.backlog import Waiting
     from takeback.store.store import Store
 
 
 class Rewritten:
-    """The refs that do not lead back to what the ledger has of them, each with all it has now."""
+    """The refs that do not lead back to what the ledger has of them, each with all it has now.
 
-    def __init__(self, store: Store, chains: Mapping[str, Sequence[Waiting]]) -> None:
+    ``prunes`` are the lines of the log that the ledger does not know yet.
+    """
+
+    def __init__(
+        self, store: Store, chains: Mapping[str, Sequence[Waiting]], prunes: Sequence[Pruned]
+    ) -> None:
         self._store = store
         self._chains = chains
+        self._prunes = prunes
+        self._pruned = {session for one in prunes for session in one.sessions}
 
     def known(self, ledger: Ledger) -> set[Waiting]:
         """Returns what the ledger already has of them, even under another commit."""
@@ -41,20 +54,6 @@ class Rewritten:
             ids = removal.commits_of(ledger, machine_of(ref), session_of(ref))
             found.update(waiting for waiting in chain if waiting.id in ids)
         return found
-
-    def have_expired(self, ledger: Ledger) -> bool:
-        """Tells whether checkpoints lost their files, or got them back.
-
-        Then what changed is found elsewhere, and who did it cannot be told as before: all of it is
-        read again, so that it is the same as in a new ledger.
-        """
-        known = ledger.expired()
-        return any(
-            waiting.has_expired != (waiting.id in known)
-            for chain in self._chains.values()
-            for waiting in chain
-            if ledger.has_point(waiting.id)
-        )
 
     def contradicts(self, ledger: Ledger) -> bool:
         """Tells whether a checkpoint holds other files now than the ledger has of it.
@@ -68,19 +67,73 @@ class Rewritten:
         return False
 
     def settle(self, ledger: Ledger) -> dict[str, str | None]:
-        """Updates the ledger to what is left of them; returns how far each is indexed then."""
+        """Updates the ledger to what is left of them; returns how far each is indexed then.
+
+        Raises TooInvolved if all of it has to be made anew.
+        """
         tips: dict[str, str | None] = {}
+        moved: set[int] = set()
+        unread = bool(gaps.unread(ledger))
+        known = expired.expired_ids(ledger) if self._chains else set()
+        flipped: list[Checkpoint] = []
         for ref, chain in self._chains.items():
             before = removal.commits_of(ledger, machine_of(ref), session_of(ref))
             kept = {one.id: one.commit.hex() for one in chain if one.id in before}
             gaps.forget_unread(ledger, ref)
             removal.set_commits(ledger, kept)
+            flipped += [
+                self._read(one)
+                for one in chain
+                if one.id in kept and one.has_expired != (one.id in known)
+            ]
+            if not kept:
+                _check_that_it_ended(ledger, session_of(ref))
             gone = removal.remove(ledger, [id for id in before if id not in kept])
             for one in gone:
                 self._end_turns(ledger, one)
-                self._hand_on(ledger, one, machine_of(ref))
+                if session_of(ref) in self._pruned:
+                    moved.add(one.position)
+                else:
+                    self._hand_on(ledger, one, machine_of(ref))
             tips[ref] = next((one.commit.hex() for one in reversed(chain) if one.id in kept), None)
+        self._refold(ledger, flipped, moved, unread=unread)
         return tips
+
+    def _read(self, waiting: Waiting) -> Checkpoint:
+        try:
+            point = attempt(lambda: waiting.point(self._store))
+        except Spoilt as spoilt:
+            raise TooInvolved from spoilt
+        if not isinstance(point, Checkpoint) or point.amid is not None:
+            raise TooInvolved
+        return point
+
+    def _refold(
+        self, ledger: Ledger, flipped: Sequence[Checkpoint], moved: set[int], *, unread: bool
+    ) -> None:
+        """Works out again what depends on files that expired or came back, and on who is gone."""
+        numbers = [number for one in self._prunes for number in one.gone]
+        expired.note_gone(ledger, numbers)
+        for point in flipped:
+            expired.set_record(ledger, point)
+            position = expired.position_of(ledger, point.id)
+            _set_expired(ledger, point.id, position, point.machine, it=point.expired is not None)
+            moved |= {position, position + 1}
+        ids = {point.id for point in flipped}
+        lost = expired.expired_ids(ledger)
+        for left in expired.operations_left(ledger, ids) if self._chains else ():
+            now = is_lost(self._store, ledger, left.before, left.after)
+            if now != (left.id in lost):
+                _set_expired(ledger, left.id, left.position, left.machine, it=now)
+                moved |= {left.position, left.position + 1}
+        moved |= expired.positions_at(ledger, numbers)
+        if not moved:
+            return
+        if unread:
+            raise TooInvolved
+        refolding = Refolding(self._store, ledger)
+        refolding.forget([*ids])
+        refolding.refold(moved, expired.made_between(ledger, numbers))
 
     def _end_turns(self, ledger: Ledger, gone: Removed) -> None:
         """Ends turns that ended with a checkpoint that is gone at their new last one."""
@@ -89,7 +142,7 @@ class Rewritten:
             turn = questions.turn_by_id(ledger, id)
             end = None if turn is None else ledger.by_id(turn.after)
             if turn is not None and end is not None:
-                questions.move_turn(ledger, moved_to(turn, end))
+                questions.move_turn(ledger, turn_states.moved_to(turn, end))
 
     def _hand_on(self, ledger: Ledger, gone: Removed, machine: str) -> None:
         """Moves the changes of a checkpoint that is gone to the next one."""
@@ -126,3 +179,17 @@ def _with_turn(ledger: Ledger, change: OwnedChange) -> OwnedChange:
     if change.turn is None or questions.turn_by_id(ledger, change.turn) is not None:
         return change
     return change.replace(turn=None)
+
+
+def _check_that_it_ended(ledger: Ledger, session: str) -> None:
+    """Raises TooInvolved if a turn of a session that is gone was open for all that came later."""
+    newest = questions.newest_turn(ledger, session)
+    if newest is not None and turn_states.is_open(newest):
+        raise TooInvolved
+
+
+def _set_expired(ledger: Ledger, id: str, position: int, machine: str, *, it: bool) -> None:
+    if it:
+        expired.note_expired(ledger, id, position, machine)
+    else:
+        expired.forget_expired(ledger, id)

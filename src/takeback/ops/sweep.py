@@ -22,20 +22,20 @@ from takeback.ops.failures import Translated
 from takeback.ops.handed_out import HandedOut
 from takeback.ops.leftovers import Leftovers
 from takeback.ops.prune import Prune
+from takeback.ops.stock import Stock
 from takeback.ports import SilentReporter
-from takeback.store.chains import Chains
 from takeback.store.disk import size_on_disk
-from takeback.store.expiry import all_trash, remove_trash, trashed_trees
+from takeback.store.expiry import all_trash, remove_trash, trashed_records
 from takeback.store.garbage import Collected, collect, has_garbage, note_garbage
 from takeback.store.heaviest import weigh_if_changed
 from takeback.store.packdir import pack_sizes, shortage
-from takeback.store.weight import Scales
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.ops.prune import Pruning
     from takeback.ops.upkeep import Upkeep
     from takeback.store.expiry import Trash
+    from takeback.store.records import Record
     from takeback.store.store import Store
 
 
@@ -55,14 +55,15 @@ def sweep(upkeep: Upkeep) -> Pruning | None:
     One that has only so much time leaves what is too large to the next, and does nothing, which is
     None, if the time is over before it knows what to do.
     """
+    stock = Stock(upkeep.store)
     if upkeep.until is not None:
         upkeep = upkeep.replace(bounds=upkeep.bounds.replace(max_bytes=0))
     else:
         with upkeep.locked() as locked, Translated("removing what is left over"):
             Leftovers(locked).remove()
         if is_too_large(upkeep) or is_outgrown(upkeep.store):
-            _pack_anew_if_there_is_room(upkeep)
-    planned = Prune(upkeep)
+            _pack_anew_if_there_is_room(upkeep, stock)
+    planned = Prune(upkeep, stock=stock)
     if not upkeep.is_in_time:
         return None
     made = planned.carry_out(swept=True)
@@ -70,7 +71,7 @@ def sweep(upkeep: Upkeep) -> Pruning | None:
         index_anew(upkeep)
     if upkeep.is_in_time:
         try:
-            empty_trash(upkeep)
+            empty_trash(upkeep, stock)
         except WriteFailed as error:
             _leave_for_later(upkeep, error)
     if upkeep.until is None:
@@ -78,9 +79,9 @@ def sweep(upkeep: Upkeep) -> Pruning | None:
     return made
 
 
-def _pack_anew_if_there_is_room(upkeep: Upkeep) -> None:
+def _pack_anew_if_there_is_room(upkeep: Upkeep, stock: Stock) -> None:
     try:
-        pack_anew(upkeep)
+        pack_anew(upkeep, stock)
     except WriteFailed as error:
         _leave_for_later(upkeep, error)
 
@@ -127,38 +128,57 @@ def maintenance_shortage(store: Store, max_bytes: int, disk_floor: int) -> str |
     return shortage(store, sum(pack_sizes(store, store.pack_names()).values()), disk_floor)
 
 
-def empty_trash(upkeep: Upkeep) -> Emptied:
-    """Gives up what was in the trash long enough, or has no room, and packs anew what is left."""
+def empty_trash(upkeep: Upkeep, stock: Stock | None = None) -> Emptied:
+    """Gives up what was in the trash long enough, or has no room, and packs anew what is left.
+
+    ``stock`` is what was read of the store before, if anything was.
+    """
+    stock = stock or Stock(upkeep.store)
     there = all_trash(upkeep.store)
     oldest = upkeep.clock.now() - upkeep.bounds.grace
     going = [trash for trash in there if trash.time <= oldest]
     if is_too_large(upkeep):
-        going += _without_room(upkeep, [trash for trash in there if trash not in going])
+        left = [trash for trash in there if trash not in going]
+        going += _without_room(upkeep, stock, left)
     if going:
         with upkeep.locked() as locked, Translated("emptying the trash"):
             note_garbage(locked)
             for trash in going:
                 remove_trash(locked, trash)
     is_due = bool(going) or has_garbage(upkeep.store)
-    return Emptied(tuple(trash.id for trash in going), pack_anew(upkeep) if is_due else None)
+    emptied = tuple(trash.id for trash in going)
+    return Emptied(emptied, pack_anew(upkeep, stock) if is_due else None)
 
 
-def pack_anew(upkeep: Upkeep) -> Collected | None:
+def pack_anew(upkeep: Upkeep, stock: Stock | None = None) -> Collected | None:
     """Packs all that something leads to and drops the rest; None if that has to wait."""
-    handed_out = HandedOut(upkeep.store)
+    handed_out = HandedOut(upkeep.store, (stock or Stock(upkeep.store)).chains())
     with Translated("packing anew"):
         return collect(upkeep.store, handed_out, disk_floor=upkeep.disk_floor)
 
 
-def _without_room(upkeep: Upkeep, there: list[Trash]) -> list[Trash]:
-    """Returns the oldest of the trash, as many as it takes for the rest to be within the bound."""
-    store, scales, chains = upkeep.store, Scales(upkeep.store), Chains(upkeep.store)
+def _without_room(upkeep: Upkeep, stock: Stock, there: list[Trash]) -> list[Trash]:
+    """Returns the oldest of the trash, as many as it takes for the rest to be within the bound.
+
+    What is in the trash keeps records too, of whole sessions as they were.
+    """
+    store, scales, chains = upkeep.store, stock.scales(), stock.chains()
     disk = size_on_disk(store)
-    rest = disk.all - disk.snapshots + scales.records(chains.all_records())
-    live = [tree for record in chains.all_records() for tree in record.trees()]
-    trees = [trashed_trees(store, trash) for trash in there]
-    for number in range(len(there)):
-        kept = [tree for found in trees[number:] for tree in found]
-        if rest + scales.weigh([*live, *kept]) <= upkeep.bounds.max_bytes:
-            return there[:number]
-    return there
+    live = [*chains.all_records()]
+    trashed = [trashed_records(store, trash, chains) for trash in there]
+
+    def weigh(records: list[Record]) -> int:
+        trees = {tree for record in records for tree in record.trees()}
+        return scales.records(records) + scales.weigh(trees)
+
+    fixed = weigh(live)
+    room = upkeep.room_beside(disk.all - disk.snapshots + fixed)
+    few, many = 0, len(there)
+    while few < many:
+        middle = (few + many) // 2
+        kept = [*live, *(record for found in trashed[middle:] for record in found)]
+        if weigh(kept) - fixed <= room:
+            many = middle
+        else:
+            few = middle + 1
+    return there[:many]

@@ -30,6 +30,14 @@ class Upkeep(Value):
     def is_in_time(self) -> bool:
         return self.until is None or time.monotonic() < self.until
 
+    def room_beside(self, fixed: int) -> int:
+        """Returns how many bytes there are for what can go, where so many others cannot.
+
+        A little less than the bound leaves: or the next capture would be above it again, and each
+        sweep would have to drop something.
+        """
+        return max(0, self.bounds.max_bytes - fixed) * 9 // 10
+
     def locked(self) -> Locking:
         """Returns a context manager that holds the lock; raises InUse."""
         return self.store.locked(self.holder, wait=self.wait)

@@ -71,14 +71,15 @@ class Chains:
         records: list[Record] = []
         oid: bytes | None = tip
         while oid is not None:
-            record = self._record(oid)
+            record = self.record(oid)
             if record.meta.get("session", session) != session:
                 return Chain(tip, records[::-1], record)
             records.append(record)
             oid = record.commit.parents[0] if record.commit.parents else None
         return Chain(tip, records[::-1], None)
 
-    def _record(self, oid: bytes) -> Record:
+    def record(self, oid: bytes) -> Record:
+        """Reads a record, once; raises StoreDamaged."""
         if oid not in self._read:
             self._read[oid] = read_record(self._store, oid)
         return self._read[oid]

@@ -251,9 +251,14 @@ def restored(
     return replace
 
 
-def _own(store: Store, tip: bytes | None, session: SessionId) -> Iterator[Record]:
+def _own(
+    store: Store,
+    tip: bytes | None,
+    session: SessionId,
+    read: Callable[[bytes], Record] | None = None,
+) -> Iterator[Record]:
     """Yields a session's own records from ``tip`` back."""
-    for record in chain(store, tip, over_damage=True):
+    for record in chain(store, tip, over_damage=True, read=read):
         if record.meta.get("session", session) != session:
             return
         yield record
@@ -285,14 +290,16 @@ def _trash_of(record: Record) -> Trash:
     )
 
 
-def trashed_trees(store: Store, trash: Trash) -> list[bytes]:
-    """Returns the trees of all that one sweep dropped; what does not read is passed over."""
+def trashed_records(store: Store, trash: Trash, chains: Chains) -> list[Record]:
+    """Returns the records of all that one sweep dropped; what does not read is passed over.
+
+    ``chains`` has most of them: a sweep keeps more than it drops.
+    """
     return [
-        tree
+        record
         for ref, tip in trash.tips.items()
         if ref.startswith((SESSIONS, LOCAL))
-        for record in _own(store, tip, session_of(ref))
-        for tree in record.trees()
+        for record in _own(store, tip, session_of(ref), chains.record)
     ]
 
 

@@ -12,7 +12,7 @@ from takeback.model.checkpoint import time_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from takeback.ports import ObjectSink
@@ -107,17 +107,23 @@ def read_record(store: Store, oid: bytes) -> Record:
 
 
 def chain(
-    store: Store, tip: bytes | None, until: bytes | None = None, *, over_damage: bool = False
+    store: Store,
+    tip: bytes | None,
+    until: bytes | None = None,
+    *,
+    over_damage: bool = False,
+    read: Callable[[bytes], Record] | None = None,
 ) -> Iterator[Record]:
     """Yields the records from ``tip`` back along first parents, up to but not including ``until``.
 
     Raises StoreDamaged at an unreadable one. With ``over_damage`` that is skipped, and only an
-    unreadable commit ends the chain: nothing says what came before it.
+    unreadable commit ends the chain: nothing says what came before it. ``read`` is for one who
+    has read many of them before.
     """
     oid = tip
     while oid is not None and oid != until:
         try:
-            record = read_record(store, oid)
+            record = read_record(store, oid) if read is None else read(oid)
             yield record
             parents = record.commit.parents
         except StoreDamaged:

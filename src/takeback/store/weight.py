@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from takeback.store.store import Store
 
 
+_INDEXED = 28
+"""What an object takes beside its bytes: its id, checksum and place in the index of its pack."""
+
+
 class Scales:
     """Weighs snapshots by what their objects take in the packs; asked many times about the same.
 
@@ -27,10 +31,16 @@ class Scales:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._sizes = stored_sizes(os.path.join(store.git_dir, "objects", "pack"))
+        self._sizes: dict[bytes, int] = {}
+        self.look_again()
         self._numbers: dict[bytes, int] = {}
         self._ids: list[bytes] = []
         self._inside: dict[int, tuple[array[int], array[int]]] = {}
+
+    def look_again(self) -> None:
+        """Looks at what objects take in the packs that are there now."""
+        found = stored_sizes(os.path.join(self._store.git_dir, "objects", "pack"))
+        self._sizes = {oid: size + _INDEXED for oid, size in found.items()}
 
     def records(self, records: Iterable[Record]) -> int:
         """Returns the bytes that records take without the trees that they keep."""

@@ -38,12 +38,12 @@ class ConflictScreen(Dialog[int | None]):
 
     def head(self) -> Iterator[Widget]:
         dispute = self._dispute
-        title = f"{words.title(dispute.conflict)}."
+        title = f"{words.title(dispute.conflict, dispute.kind)}."
         yield Title(title if dispute.of == 1 else f"{dispute.number} of {dispute.of}: {title}")
 
     def middle(self) -> Iterator[Widget]:
-        stretch = self._dispute.stretch
-        yield Body([] if stretch is None else words.stretch_lines(stretch, PAINT))
+        stretch, kind = self._dispute.stretch, self._dispute.kind
+        yield Body([] if stretch is None else words.stretch_lines(stretch, kind, PAINT))
 
     def foot(self) -> Iterator[Widget]:
         yield Vertical(

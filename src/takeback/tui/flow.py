@@ -25,7 +25,7 @@ from takeback.tui.after import RESUME, TAKE_BACK, AfterScreen
 from takeback.tui.choices import ActionsScreen
 from takeback.tui.conflict import ConflictScreen
 from takeback.tui.operations import OperationsScreen
-from takeback.tui.plan import KEEP_EDITS, PlanScreen, RefusalScreen
+from takeback.tui.plan import PlanScreen, RefusalScreen
 from takeback.tui.progress_screen import Progress
 from takeback.tui.recovery import Recovery
 from takeback.tui.text_prompt import TextPrompt
@@ -174,9 +174,9 @@ class Flow:
             if answer is None:
                 return None
             note = None
-            kept = proposal.keeping_edits(plan)
-            if answer == KEEP_EDITS and kept is not None:
-                done = await self._agree_and_go(kept)
+            ways = {str(what): kept for what, kept in proposal.ways_to_keep(plan).items()}
+            if answer in ways:
+                done = await self._agree_and_go(ways[answer])
                 if done is not None:
                     return done
                 continue
@@ -221,7 +221,7 @@ class Flow:
 
     async def _chosen(self, plan: Plan, proposal: Proposal) -> ConflictChoices | None:
         """Asks about each disputed stretch; Esc goes back to the one before, then to the plan."""
-        disputes = Disputes(plan.conflicts, proposal.choices)
+        disputes = Disputes(plan.conflicts, plan.kind, proposal.choices)
         while (dispute := disputes.next) is not None:
             number = await self._app.push_screen_wait(ConflictScreen(dispute))
             if number is not None:

@@ -11,6 +11,7 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Input, Static
 
+from takeback.model.keeping import ALL_OTHERS, EDITS
 from takeback.tui.body import PAINT, Body
 from takeback.tui.dialog import SCROLLING, Choice, Dialog, Title
 from takeback.words import choices as words
@@ -26,26 +27,30 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from takeback.app.proposal import Proposal
+    from takeback.model.keeping import Kept
     from takeback.model.plan import Plan
     from takeback.model.policy import Waiver
     from takeback.words.refusals import Question
 
 
-AGREE, KEEP_EDITS = "agree", "keep_edits"
+AGREE = "agree"
+_WAYS: dict[str, Kept] = {"keep_edits": EDITS, "keep_others": ALL_OTHERS}
+"""The buttons for what keeps more than the plan."""
 
 
 class PlanScreen(Dialog[str | None]):
-    """Shows a whole plan and asks; answers AGREE or KEEP_EDITS, None to step back.
+    """Shows a whole plan and asks; answers AGREE or what else is to be kept, None to step back.
 
-    If there are objections or conflicts, agreeing means answering those first. KEEP_EDITS is
-    offered if it would take back what the person typed. ``agreed`` are the fields of ``Overrides``
-    already answered, ``note`` is shown above the plan.
+    If there are objections or conflicts, agreeing means answering those first. What can be kept is
+    offered if it would take back what the person typed, or another session's work. ``agreed`` are
+    the fields of ``Overrides`` already answered, ``note`` is shown above the plan.
     """
 
     NAME = "The plan"
     BINDINGS = [  # noqa: RUF012 - as Textual has it
         Binding("y", "agree", "agree"),
-        Binding(words.KEEP_EDITS, "keep_edits", "keep your edits"),
+        Binding(words.WAY_KEYS[EDITS], "keep('keep_edits')", "keep your edits"),
+        Binding(words.WAY_KEYS[ALL_OTHERS], "keep('keep_others')", "only its own session's"),
         Binding("n", "step_back", show=False),
         *SCROLLING,
     ]
@@ -69,8 +74,10 @@ class PlanScreen(Dialog[str | None]):
         return not self._plan.does_nothing and refusals.can_be_answered(self._plan)
 
     @property
-    def _can_keep(self) -> bool:
-        return self._proposal.keeping_edits(self._plan) is not None
+    def _ways(self) -> dict[str, Kept]:
+        """Returns what else can be kept, by the name of its button."""
+        found = self._proposal.ways_to_keep(self._plan)
+        return {name: what for name, what in _WAYS.items() if what in found}
 
     def head(self) -> Iterator[Widget]:
         if self._note is not None:
@@ -84,11 +91,11 @@ class PlanScreen(Dialog[str | None]):
         buttons = [Choice(f"{words.STEP_BACK} (Esc)", id="back")]
         if self._can_go_on:
             buttons.append(Choice(f"{self._deed()} (y)", id=AGREE))
-        if self._can_keep:
-            keeps = f"{words.keep_edits(self._plan)} ({words.KEEP_EDITS})"
-            buttons.append(Choice(keeps, id=KEEP_EDITS))
+        for name, what in self._ways.items():
+            keeps = f"{words.way_to_keep(what, self._plan)} ({words.WAY_KEYS[what]})"
+            buttons.append(Choice(keeps, id=name))
         # Three do not fit beside each other on a screen of 80 columns.
-        yield (Vertical if self._can_keep else Horizontal)(*buttons, id="choices")
+        yield (Vertical if self._ways else Horizontal)(*buttons, id="choices")
 
     def _lines(self) -> Iterator[str]:
         if self._plan.refused:
@@ -106,20 +113,22 @@ class PlanScreen(Dialog[str | None]):
         return words.verb(self._proposal, self._plan)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        can = {"agree": self._can_go_on, "keep_edits": self._can_keep}
-        return can.get(action, True)
+        if action == "keep":
+            return parameters[0] in self._ways
+        return self._can_go_on if action == "agree" else True
 
     def on_mount(self) -> None:
         self.query_one("#back").focus()
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
-        self.answer(None if event.button.id == "back" else event.button.id)
+        name = event.button.id or "back"
+        self.answer(None if name == "back" else _WAYS.get(name, name))
 
     def action_agree(self) -> None:
         self.answer(AGREE)
 
-    def action_keep_edits(self) -> None:
-        self.answer(KEEP_EDITS)
+    def action_keep(self, name: str) -> None:
+        self.answer(_WAYS[name])
 
 
 class RefusalScreen(Dialog[Answer | None]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from takeback.app.disputes import Disputes
+from takeback.model.keeping import EDITS
 from takeback.visible import shown
 from takeback.words import conflicts, documents, plans, refusals, render
 from takeback.words.listing import entry_words
@@ -37,13 +38,15 @@ def place(entry: TimelineEntry) -> Document:
 
 def plan(proposal: Proposal, made: Plan) -> Document:
     """Returns a plan with its words."""
+    ways = proposal.ways_to_keep(made)
     return {
         **documents.plan(made),
         "question": render.question(proposal.kind, made, proposal.of),
-        "lines": list(plans.plan_lines(made, _PLAIN, whole=False, keeps_edits="")),
-        "can_keep_edits": proposal.keeping_edits(made) is not None,
+        "lines": list(plans.plan_lines(made, _PLAIN, whole=False)),
+        "can_keep_edits": EDITS in ways,
+        "can_keep": list(ways),
         "questions": [_question(one, made) for one in refusals.objections(made)],
-        "disputes": [_dispute(one) for one in Disputes(made.conflicts)],
+        "disputes": [_dispute(one) for one in Disputes(made.conflicts, made.kind)],
         "possible": made.is_possible,
         "counts": f"{_files(made.writes)} written, {_files(made.deletes)} deleted",
     }
@@ -68,8 +71,10 @@ def _dispute(found: Dispute) -> Document:
     return {
         **documents.file_fields(conflict.path),
         "first": conflict.first,
-        "question": f"{found.number} of {found.of}: {conflicts.title(conflict)}",
-        "lines": [] if stretch is None else list(conflicts.stretch_lines(stretch, _PLAIN)),
+        "question": f"{found.number} of {found.of}: {conflicts.title(conflict, found.kind)}",
+        "lines": []
+        if stretch is None
+        else list(conflicts.stretch_lines(stretch, found.kind, _PLAIN)),
         "choices": [{"choice": name, "words": conflicts.choice(name)} for name in conflict.choices],
     }
 

@@ -6,10 +6,12 @@ The picker and the numbered list say the same; each has its own keys and colours
 from __future__ import annotations
 
 from takeback.errors import RecoveredInstead, Refused, TakebackError
+from takeback.model.keeping import ALL_OTHERS, EDITS
 from takeback.model.operation import APPLY, CONVERSATION, FILES, FORK, REDO, REVERT, REWIND, UNDO
 from takeback.visible import shown
 from takeback.words import errors, plans, render
 from takeback.words.text import count, quoted, shown_file
+from takeback.words.waivers import Ways
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
     from takeback.app.proposal import Proposal
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.keeping import Kept
     from takeback.model.operation import Move, OperationKind
     from takeback.model.plan import Outcome, Plan
     from takeback.model.session import Resume
@@ -41,8 +44,8 @@ DIRECTORY_ABOUT = "One that is not there yet, outside this workspace."
 LOOKING = "Looking what can be done…"
 PLANNING = "Working out the plan…"
 RECOVERING = "Recovering…"
-KEEP_EDITS = "e"
-"""What a person presses or types to keep their own edits in a rewind."""
+WAY_KEYS: dict[Kept, str] = {EDITS: "e", ALL_OTHERS: "m"}
+"""What a person presses or types to keep more than a rewind would."""
 _DOING = {
     REWIND: "Rewinding…",
     REVERT: "Reverting…",
@@ -55,14 +58,14 @@ _DOING = {
 
 def plan_lines(proposal: Proposal, plan: Plan, paint: Paint) -> Iterator[str]:
     """Yields a whole plan without its refusals: what happens to which file."""
-    keeps = "" if proposal.keeping_edits(plan) is None else KEEP_EDITS
+    ways = Ways({what: WAY_KEYS[what] for what in proposal.ways_to_keep(plan)})
     if proposal.directory is not None:
         yield f"Its files go into {shown(proposal.directory)}; those here stay as they are."
     elif plan.scope == CONVERSATION:
         yield "The files stay as they are."
     elif plan.is_empty and plan.scope != FILES and not plan.conflicts and plan.is_possible:
         yield "The files are already there; none changes."
-    yield from plans.plan_lines(plan.replace(refused=()), paint, whole=True, keeps_edits=keeps)
+    yield from plans.plan_lines(plan.replace(refused=()), paint, whole=True, ways=ways)
     if plan.scope != FILES and proposal.of is None:
         yield "The conversation goes on as a new session; the one that it comes from stays."
     if plan.prompt:
@@ -76,8 +79,10 @@ def question(proposal: Proposal, plan: Plan) -> str:
     return render.question(proposal.kind, plan, proposal.of)
 
 
-def keep_edits(plan: Plan) -> str:
-    """Names the way to keep the person's own edits that a plan would take back."""
+def way_to_keep(what: Kept, plan: Plan) -> str:
+    """Names a way to keep more than a plan does."""
+    if what == ALL_OTHERS:
+        return "Take back only what its own session changed"
     return "Keep your own edit" if len(plan.outside) == 1 else "Keep your own edits"
 
 

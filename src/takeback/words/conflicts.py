@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from takeback.model.lines import split
 from takeback.model.merge import CHOICES
+from takeback.model.operation import APPLY
 from takeback.visible import shown
-from takeback.words.text import shown_file
+from takeback.words.text import shortened, shown_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
     from takeback.model.lines import Disputed
     from takeback.model.merge import Conflict, ConflictChoice, ConflictKind
+    from takeback.model.operation import OperationKind
+    from takeback.model.plan import Plan
     from takeback.words.paint import Paint
 
 _KINDS: dict[ConflictKind, str] = {
@@ -25,6 +28,17 @@ _KINDS: dict[ConflictKind, str] = {
     "deleted_here": "it is to change, and was deleted since",
     "deleted_there": "it is to go, and was changed since",
 }
+_APPLIED: dict[ConflictKind, str] = {
+    "text": "the same lines were changed here, too",
+    "binary": "its bytes were changed here, too, and it has no lines to merge",
+    "link": "it leads to another place here",
+    "mode": "its permission bits were changed here, too",
+    "type": _KINDS["type"],
+    "both_added": "it is to come, and another one is here",
+    "deleted_here": "it is to change, and is not here",
+    "deleted_there": "it is to go, and was changed here",
+}
+"""The same for what a turn of another branch brings in: that is not earlier than what is here."""
 _CHOICES: dict[ConflictChoice, str] = {
     "ours": "Leave it as it is now",
     "theirs": "Change it all the same",
@@ -36,12 +50,12 @@ _LINES = 12
 _STRETCHES = 5
 
 
-def title(conflict: Conflict) -> str:
-    """Says which file is in conflict, and why."""
+def title(conflict: Conflict, kind: OperationKind) -> str:
+    """Says which file is in conflict in an operation, and why."""
     name = shown_file(conflict.path)
     if conflict.origin is not None:
         name = f"{shown_file(conflict.origin)}, now {name}"
-    return f"{name}: {_KINDS[conflict.kind]}"
+    return f"{name}: {(_APPLIED if kind == APPLY else _KINDS)[conflict.kind]}"
 
 
 def choice(name: ConflictChoice) -> str:
@@ -49,11 +63,11 @@ def choice(name: ConflictChoice) -> str:
     return _CHOICES[name]
 
 
-def disputed_lines(found: Iterable[Conflict], paint: Paint) -> Iterator[str]:
-    """Yields the first disputed stretches of some conflicts, each with the name of its file."""
-    stretches = [(conflict, one) for conflict in found for one in conflict.hunks]
+def disputed_lines(plan: Plan, paint: Paint) -> Iterator[str]:
+    """Yields the first disputed stretches of a plan, each with the name of its file."""
+    stretches = [(conflict, one) for conflict in plan.conflicts for one in conflict.hunks]
     for conflict, one in stretches[:_STRETCHES]:
-        first, *lines = stretch_lines(one, paint)
+        first, *lines = stretch_lines(one, plan.kind, paint)
         yield f"{shown_file(conflict.path)}, {first}"
         yield from lines
     if len(stretches) > _STRETCHES:
@@ -71,17 +85,19 @@ def all_alike(conflicts: Iterable[Conflict], line: str) -> Iterator[str]:
             yield f"  {line} {OPTION}{name}  {choice(name)}"
 
 
-def stretch_lines(found: Disputed, paint: Paint) -> Iterator[str]:
+def stretch_lines(found: Disputed, kind: OperationKind, paint: Paint) -> Iterator[str]:
     """Yields a disputed stretch: what is there now, and what would be there."""
     yield paint.id(f"line {found.line}")
     yield from (paint.added(line) for line in _side("now", found.ours))
-    yield from (paint.deleted(line) for line in _side("then", found.theirs))
+    yield from (
+        paint.deleted(line) for line in _side("turn" if kind == APPLY else "then", found.theirs)
+    )
 
 
 def _side(name: str, text: bytes) -> Iterator[str]:
     lines = split(text)
     for line in lines[:_LINES]:
-        yield f"  {name:<5}{shown(line.decode('utf-8', 'replace').rstrip(chr(10)))}"
+        yield f"  {name:<5}{shortened(shown(line.decode('utf-8', 'replace').rstrip(chr(10))))}"
     if len(lines) > _LINES:
         yield f"  {name:<5}... and {len(lines) - _LINES} lines more"
     if not lines:

@@ -51,7 +51,10 @@ def path_list(paths: Iterable[bytes]) -> list[Document]:
 
 
 def reasons(items: Iterable[LeftAlone | NotHeld]) -> list[Document]:
-    return [{**file_fields(item.path), "reason": waivers.left_alone(item.reason)} for item in items]
+    return [
+        {**file_fields(item.path), "reason": waivers.left_alone(item.reason, waivers.COMMAND_LINE)}
+        for item in items
+    ]
 
 
 def counted(changes: Iterable[CountedChange]) -> list[Document]:

@@ -13,6 +13,7 @@ from takeback.model.ages import age
 from takeback.model.short_ids import short_ids
 from takeback.model.timeline import OUTSIDE, UNKNOWN
 from takeback.model.turn import STEER
+from takeback.model.value import Value
 from takeback.ops.here import BEFORE
 from takeback.visible import shown
 from takeback.words import rows
@@ -87,7 +88,9 @@ class Columns:
             (filled(place_name(entry), self._place), ""),
         ]
         side = here[1] if here is not None and here[0] == checkpoint.id else None
-        yield _line(left, entry, side, self._paint, self._room)
+        # If what changed stands below, each with who did it, it is not said twice.
+        row = _Row(tuple(left), entry, side, names_files=not self._by_change)
+        yield _line(row, self._paint, self._room)
         below = [outside_words(entry)] if entry.turn is not None and entry.outside else []
         if self._by_change:
             below = [changed_words(change) for change in entry.shown]
@@ -102,49 +105,60 @@ class Columns:
 def entry_words(entry: TimelineEntry, paint: Paint, now: float) -> str:
     """Returns one entry as a menu shows it, without its id."""
     left = [(f"{age(entry.checkpoint.time, now):>{_AGE}}", ""), (place_name(entry), "")]
-    return _line(left, entry, None, paint, None)
+    return _line(_Row(tuple(left), entry), paint, None)
 
 
-def _line(
-    left: Sequence[Piece], entry: TimelineEntry, side: Side | None, paint: Paint, room: int | None
-) -> str:
+class _Row(Value):
+    """What one line says: ``left`` is ready; ``side`` marks the place that the files are at."""
+
+    left: tuple[Piece, ...]
+    entry: TimelineEntry
+    side: Side | None = None
+    names_files: bool = True
+
+
+def _line(row: _Row, paint: Paint, room: int | None) -> str:
     """Returns one line; with ``room``, no wider than that."""
-    right = _right(entry, side)
+    left, right = row.left, _right(row)
     if room is None:
-        return _joined([*left, *_middle(entry, None), *right], paint)
+        return _joined([*left, *_middle(row, None), *right], paint)
     while True:
         rest = room - sum(width(text) + _GAP for text, _ in (*left, *right))
         if rest >= _LEAST or not right or right[0][1] != _COUNTS:
             break
         right = right[1:]  # the prompt says more than the line counts
-    middle = _middle(entry, max(0, rest))
+    middle = _middle(row, max(0, rest))
     return _joined(_fitting([*left, *middle, *right], room), paint)
 
 
 _COUNTS = "counts"
 
 
-def _right(entry: TimelineEntry, side: Side | None) -> list[Piece]:
-    pieces = [(f"+{entry.added} -{entry.deleted}", _COUNTS)] if entry.added or entry.deleted else []
+def _right(row: _Row) -> list[Piece]:
+    entry = row.entry
+    counts = row.names_files and (entry.added or entry.deleted)
+    pieces = [(f"+{entry.added} -{entry.deleted}", _COUNTS)] if counts else []
     state = None if entry.turn is None else entry.turn.state
     pieces += [
         (word, "good" if word == rows.TESTS_PASSED else "warning")
         for word in rows.marks(state, entry, None)
     ]
-    if side is not None:
-        pieces.append((here_words(side), "strong"))
+    if row.side is not None:
+        pieces.append((here_words(row.side), "strong"))
     return pieces
 
 
-def _middle(entry: TimelineEntry, room: int | None) -> list[Piece]:
+def _middle(row: _Row, room: int | None) -> list[Piece]:
     """Returns label, prompt and files, in that order of importance."""
+    entry = row.entry
+    has_files = row.names_files and entry.checkpoint.expired is None
     label, prompt = entry.checkpoint.label, entry.checkpoint.prompt
     paths = [change.path for change in entry.shown]
     said = None if prompt is None else shown(" ".join(prompt.split()))
     if room is None:
         named = [(shown(label), "strong")] if label is not None else []
         asked = [(f'"{short(prompt)}"', "")] if prompt is not None else []
-        files = [] if entry.checkpoint.expired is not None else [(file_names(paths), "")]
+        files = [(file_names(paths), "")] if has_files else []
         return [*named, *asked, *files]
     pieces: list[Piece] = []
     if label is not None:
@@ -152,12 +166,12 @@ def _middle(entry: TimelineEntry, room: int | None) -> list[Piece]:
         room -= width(pieces[0][0]) + _GAP
     if said is not None:
         third = room // 3
-        fit = bool(paths) and third >= _LEAST_FILES
+        fit = has_files and bool(paths) and third >= _LEAST_FILES
         for_files = min(width(file_names(paths)), third) + _GAP if fit else 0
         said = cut(said, max(0, room - for_files - len('""')))
         pieces.append((f'"{said}"' if said else "", ""))
         room -= width(pieces[-1][0]) + _GAP
-    if entry.checkpoint.expired is None:
+    if has_files:
         pieces.append((_files(paths, room), ""))
     return [piece for piece in pieces if piece[0]]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.words.text import shown_lines
+from takeback.words.text import shortened, shown_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,10 +11,14 @@ if TYPE_CHECKING:
     from takeback.words.paint import Paint
 
 
-def patch_lines(patch: bytes, paint: Paint) -> Iterator[str]:
-    """Yields the lines of a diff. Lines between a file's head and its first hunk are its head."""
+def patch_lines(patch: bytes, paint: Paint, *, short: bool = False) -> Iterator[str]:
+    """Yields the lines of a diff. Lines between a file's head and its first hunk are its head.
+
+    With ``short`` the end of a very long line is left out.
+    """
     in_head = True
     for line in shown_lines(patch).removesuffix("\n").split("\n"):
+        line = shortened(line) if short else line
         if line.startswith("diff --git "):
             in_head = True
         elif line.startswith("@@ "):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from takeback.model.change import ADDED, DELETED, MODE, TYPE
+from takeback.model.operation import APPLY
 from takeback.words.patch import patch_lines
 from takeback.words.text import count, shown_file
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from takeback.model.change import Change
+    from takeback.model.operation import OperationKind
     from takeback.model.picking import ShownHunk, TextChange
     from takeback.model.plan import Plan
     from takeback.ops.picking import Offer
@@ -27,6 +29,10 @@ _KEYS = {
     "q": ("quit", "leave it, and all that follows; what you took before counts"),
     "?": ("help", "say what can be answered"),
 }
+_APPLIED = {
+    "y": ("yes", "bring this in"),
+    "a": ("all", "bring it in, and all that follows in the file"),
+}
 
 
 def key(typed: str, keys: str) -> str | None:
@@ -35,16 +41,16 @@ def key(typed: str, keys: str) -> str | None:
     return next((one for one in keys if meant in (one, _KEYS[one][0])), None)
 
 
-def help_lines(keys: str) -> Iterator[str]:
+def help_lines(keys: str, kind: OperationKind) -> Iterator[str]:
     """Yields what each answer means."""
     for one in keys:
-        word, about = _KEYS[one]
+        word, about = _APPLIED.get(one, _KEYS[one]) if kind == APPLY else _KEYS[one]
         yield f"  {one}, {word:<6} {about}"
 
 
 def hunk_lines(text: TextChange, hunk: ShownHunk, paint: Paint) -> Iterator[str]:
     """Yields a hunk as it is shown."""
-    yield from patch_lines(text.patch(hunk), paint)
+    yield from patch_lines(text.patch(hunk), paint, short=True)
 
 
 def offer_lines(offer: Offer, text: TextChange | None, paint: Paint) -> Iterator[str]:
@@ -72,33 +78,37 @@ def file_line(change: Change, paint: Paint) -> str:
     return paint.strong(shown_file(change.path))
 
 
-def hunk_question(at: int, of: int, keys: str) -> str:
-    """Asks about one hunk."""
-    return f"({at}/{of}) Take this hunk back [{','.join(keys)}]? "
+def hunk_question(at: int, of: int, kind: OperationKind) -> str:
+    """Asks about one hunk of what an operation would change."""
+    what = "Apply this hunk" if kind == APPLY else "Take this hunk back"
+    return f"({at}/{of}) {what}"
 
 
-def mode_question(change: Change, keys: str) -> str:
+def mode_question(change: Change, kind: OperationKind) -> str:
     """Asks about the permission bits of a file."""
-    return f"{_mode(change)} [{','.join(keys)}]? "
-
-
-def whole_question(change: Change, keys: str) -> str:
-    """Asks about something that has no hunks."""
-    kind = change.kind
-    if kind == MODE:
-        return mode_question(change, keys)
-    thing = _thing(change)
-    asked = {
-        ADDED: f"Bring this {thing} back",
-        DELETED: f"Delete this {thing}",
-        TYPE: f"Put {_thing(change)} back in its place",
-    }.get(kind, f"Take this {thing} back")
-    return f"{asked} [{','.join(keys)}]? "
-
-
-def _mode(change: Change) -> str:
     was, then = (entry.mode & 0o777 if entry else 0 for entry in (change.old, change.new))
-    return f"Change its permission bits from {was:04o} back to {then:04o}"
+    back = "" if kind == APPLY else "back "
+    return f"Change its permission bits from {was:04o} {back}to {then:04o}"
+
+
+def whole_question(change: Change, kind: OperationKind) -> str:
+    """Asks about something that has no hunks."""
+    if change.kind == MODE:
+        return mode_question(change, kind)
+    thing = _thing(change)
+    if kind == APPLY:
+        asked = {ADDED: f"Create this {thing}", TYPE: f"Put a {thing} in its place"}
+        other = f"Replace this {thing}"
+    else:
+        asked = {ADDED: f"Bring this {thing} back", TYPE: f"Put {thing} back in its place"}
+        other = f"Take this {thing} back"
+    asked[DELETED] = f"Delete this {thing}"
+    return asked.get(change.kind, other)
+
+
+def with_keys(question: str, keys: str) -> str:
+    """Returns a question with the keys that answer it."""
+    return f"{question} [{','.join(keys)}]? "
 
 
 def _thing(change: Change) -> str:

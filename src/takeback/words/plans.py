@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from takeback.model.change import DELETED
-from takeback.model.operation import REWIND
+from takeback.model.keeping import ALL_OTHERS, EDITS
+from takeback.model.operation import REWIND, changed_too
 from takeback.model.sensitive import is_sensitive
 from takeback.visible import shown
 from takeback.words import conflicts, waivers
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from takeback.model.plan import Plan
     from takeback.model.timeline import Turn
     from takeback.words.paint import Paint
+    from takeback.words.waivers import Ways
 
-OPTION = "--keep-edits"
 _LINES = 20
 _UNDO_SNAPSHOT = "undo"
 _VERBS = {
@@ -33,15 +34,15 @@ _VERBS = {
 
 
 def plan_lines(
-    plan: Plan, paint: Paint, *, whole: bool, keeps_edits: str = OPTION
+    plan: Plan, paint: Paint, *, whole: bool, ways: Ways = waivers.NO_WAYS
 ) -> Iterator[str]:
     """Yields the plan: what is written, deleted, left alone, and the objections.
 
-    ``keeps_edits`` is what a person says or presses to keep their own edits in a rewind; empty if
-    that is said elsewhere.
+    ``ways`` is what a person says or presses here to have it another way.
     """
     yield from _change_lines(plan, paint, whole=whole)
-    yield from _own_lines(plan, keeps_edits)
+    yield from _own_lines(plan, ways.keep.get(EDITS, ""))
+    yield from _other_lines(plan, ways.keep.get(ALL_OTHERS, ""))
     then = plan.goal.checkpoint
     if then is not None and then.kind == _UNDO_SNAPSHOT and plan.turns:
         yield f"{count(plan.turns, 'turn')} since then, taken back too:"
@@ -49,7 +50,7 @@ def plan_lines(
     if plan.saved:
         yield "not in any checkpoint, saved first:"
         yield from _listed([shown_file(path) for path in plan.saved], whole=whole)
-    yield from left_alone_lines(plan.left_alone, "left alone")
+    yield from left_alone_lines(plan.left_alone, "left alone", ways)
     if plan.beyond:
         yield "changed by edit tools outside the workspace, and not taken back:"
         yield from _listed([shown_file(path) for path in plan.beyond], whole=whole)
@@ -60,8 +61,8 @@ def plan_lines(
         yield "your own edits since then, kept:"
         yield from _listed([shown_file(path) for path in plan.edits], whole=whole)
     if plan.conflicts:
-        yield "changed again since:"
-        yield from _listed([conflicts.title(one) for one in plan.conflicts], whole=whole)
+        yield f"{changed_too(plan.kind)}:"
+        yield from _listed([conflicts.title(one, plan.kind) for one in plan.conflicts], whole=whole)
     for warning in plan.warnings:
         yield paint.warning(shown(warning))
     for refusal in plan.refused:
@@ -104,7 +105,7 @@ def _is_all_own(plan: Plan) -> bool:
     return len(plan.outside) == len(plan.writes) + len(plan.deletes)
 
 
-def _own_lines(plan: Plan, keeps_edits: str) -> Iterator[str]:
+def _own_lines(plan: Plan, way: str) -> Iterator[str]:
     number = len(plan.outside)
     if number:
         edits = "your own edit" if number == 1 else "your own edits"
@@ -113,8 +114,13 @@ def _own_lines(plan: Plan, keeps_edits: str) -> Iterator[str]:
             some = f"{number:,} of these {'are' if number > 1 else 'is'}"
         them = "them" if number > 1 else "it"
         yield f"{some} {edits} since then, taken back too"
-        keeps = keeps_edits if plan.kind == REWIND else "`takeback checkpoint` first"
+        keeps = way if plan.kind == REWIND else "`takeback checkpoint` first"
         yield f"(undo brings {them} back" + (f"; {keeps} keeps {them})" if keeps else ")")
+
+
+def _other_lines(plan: Plan, way: str) -> Iterator[str]:
+    if plan.others and way and plan.kind == REWIND:
+        yield f"({way} takes back only what its own session changed)"
 
 
 def _turn(turn: Turn) -> str:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from takeback.model.timeline import OwnedChange, Turn
     from takeback.ops.timeline import Shown
     from takeback.words.paint import Paint
+    from takeback.words.waivers import Ways
 
 _NAMES = 3
 _PROMPT = 60
@@ -62,12 +63,14 @@ def short(text: str) -> str:
     return text if len(text) <= _PROMPT else text[: _PROMPT - 1] + "…"
 
 
-def left_alone_lines(items: Sequence[LeftAlone], heading: str) -> Iterator[str]:
+def left_alone_lines(
+    items: Sequence[LeftAlone], heading: str, ways: Ways = waivers.NO_WAYS
+) -> Iterator[str]:
     """Yields every path that is left as it is, with the reason; never shortened."""
     if items:
         yield f"{heading}:"
     for item in items:
-        yield f"  {shown_file(item.path)}: {shown(waivers.left_alone(item.reason))}"
+        yield f"  {shown_file(item.path)}: {shown(waivers.left_alone(item.reason, ways))}"
 
 
 def question(kind: OperationKind, plan: Plan, of: Move | None) -> str:
@@ -88,7 +91,12 @@ def _step(of: Move, files: str) -> str:
 
 
 def outcome_lines(
-    outcome: Outcome, of: Move | None, *, command: str = "takeback", agreed: str = ""
+    outcome: Outcome,
+    of: Move | None,
+    *,
+    command: str = "takeback",
+    agreed: str = "",
+    ways: Ways = waivers.NO_WAYS,
 ) -> Iterator[str]:
     """Yields what was done and how to take it back.
 
@@ -96,7 +104,7 @@ def outcome_lines(
     """
     if outcome.operation is None:
         yield from _nothing_done(outcome)
-        yield from left_alone_lines(outcome.left_alone, "Left alone")
+        yield from left_alone_lines(outcome.left_alone, "Left alone", ways)
         yield from conversation_lines(outcome)
         return
     files = count(outcome.files, "file")
@@ -113,7 +121,7 @@ def outcome_lines(
         if outcome.commit is not None:
             kind = f"a git worktree at {outcome.commit[:7]}, on no branch"
         yield f"The files are in {shown(outcome.directory)}, {kind}"
-    yield from left_alone_lines(outcome.left_alone, "Left alone")
+    yield from left_alone_lines(outcome.left_alone, "Left alone", ways)
     yield from conversation_lines(outcome)
     if not outcome.verified and all(item.by_rule for item in outcome.left_alone):
         yield "The files are not exactly at the target: something changed them meanwhile."

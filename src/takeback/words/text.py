@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence, Sized
 
 NOTHING_CHANGED = "Nothing was changed."
+_LONGEST = 400
+"""How many characters of a line are shown where a person is asked about it."""
 
 
 def shown_lines(data: bytes) -> str:
@@ -77,3 +79,10 @@ def timestamp(time: float) -> str:
     """Returns a moment by RFC 3339, in UTC."""
     moment = datetime.fromtimestamp(time, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def shortened(line: str) -> str:
+    """Returns a line without the end of a very long one, and says how much that is."""
+    if len(line) <= _LONGEST:
+        return line
+    return f"{line[:_LONGEST]}... and {len(line) - _LONGEST:,} characters more"

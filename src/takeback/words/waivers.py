@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 from takeback.errors import UsageError
+from takeback.model.keeping import ALL_OTHERS, EDITS
 from takeback.model.plan import CONFLICTS, NOT_ASKED, OTHERS
 from takeback.model.policy import KEEP_OTHERS, OVERWRITE_OTHERS, Overrides
+from takeback.model.value import Value
+from takeback.words import conflicts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from takeback.model.keeping import Kept
     from takeback.model.plan import Refusal
     from takeback.model.policy import Waiver
 
@@ -22,7 +28,20 @@ FLAGS: dict[str, Waiver] = {
     "--keep-others": "keep_others",
 }
 """What a person types to waive a precondition, and the field of ``Overrides`` for it."""
-CHOOSE = "--conflicts=ours|theirs|markers|skip"
+
+
+class Ways(Value):
+    """What a person says or presses in one face to have it another way; nothing if they cannot.
+
+    ``keep`` is how more is kept by a rewind, ``ignored`` how ignored files are brought back, too.
+    """
+
+    keep: Mapping[Kept, str] = MappingProxyType({})
+    ignored: str = ""
+
+
+NO_WAYS = Ways()
+COMMAND_LINE = Ways({EDITS: "--keep-edits", ALL_OTHERS: "--mine"}, "--ignored")
 _FLAG_OF = {field: flag for flag, field in FLAGS.items()}
 
 
@@ -39,7 +58,7 @@ def overrides(words: Iterable[str]) -> Overrides:
 def flag(refusal: Refusal) -> str:
     """Returns the option that overrides it; empty if nothing does."""
     if refusal.code == CONFLICTS:
-        return CHOOSE
+        return f"{conflicts.OPTION}{'|'.join(refusal.choices)}"
     return _FLAG_OF[refusal.waivers[-1]] if refusal.waivers else ""
 
 
@@ -49,9 +68,9 @@ def flags(refusals: Sequence[Refusal]) -> list[str]:
     return found if all(found) else []
 
 
-def left_alone(reason: str) -> str:
-    """Returns why a path is left alone, with the option that does not leave it."""
-    return f"{reason}: --ignored" if reason == NOT_ASKED else reason
+def left_alone(reason: str, ways: Ways) -> str:
+    """Returns why a path is left alone, with the way not to leave it, if there is one here."""
+    return f"{reason}: {ways.ignored}" if ways.ignored and reason == NOT_ASKED else reason
 
 
 def sentence(refusal: Refusal) -> str:

@@ -32,12 +32,13 @@ _KINDS: dict[str, events.EventKind] = {
     "PreCompact": events.COMPACT,
     "SessionEnd": events.SESSION_END,
 }
+_SHELL = "Bash"
 _TOOLS: dict[str, events.ToolKind] = {
     "Write": events.EDIT,
     "Edit": events.EDIT,
     "MultiEdit": events.EDIT,
     "NotebookEdit": events.EDIT,
-    "Bash": events.SHELL,
+    _SHELL: events.SHELL,
     "PowerShell": events.SHELL,
     "Monitor": events.SHELL,
     "Agent": events.SUBAGENT,
@@ -53,6 +54,9 @@ _TOOLS: dict[str, events.ToolKind] = {
 }
 _PATHS = ("file_path", "notebook_path")
 _REASONS = {"SessionStart": "source", "SessionEnd": "reason", "PreCompact": "trigger"}
+_EXIT = "Exit code "
+_NO_END = frozenset(("backgroundTaskId", "timedOutAfterMs", "returnCodeInterpretation"))
+"""Details of a command that goes on in the background, or whose status is no error and not 0."""
 _NOTIFICATION = "<task-notification>"
 """How a prompt begins with which a finished task, not a person, wakes the model."""
 
@@ -135,6 +139,13 @@ class Claude:
 
         return command_in(tail, turn)
 
+    def status_in(self, tail: bytes, call: str) -> int | None:
+        for record in fields.records_with(tail, call):
+            results = fields.tables(fields.table(record, "message"), "content")
+            if len(results) == 1 and results[0].get("tool_use_id") == call:
+                return _status(results[0], fields.table(record, "toolUseResult"))
+        return None
+
     def answer(self, text: str) -> str:
         return json_text.dumps({"decision": "block", "reason": text})
 
@@ -156,7 +167,27 @@ def _tool(call: Mapping[str, Any]) -> ToolCall:
     name = fields.required(call, "tool_name")
     given = fields.table(call, "tool_input")
     named = (fields.text(given, key) for key in _PATHS)
-    return ToolCall(name, _TOOLS.get(name, events.OTHER), tuple(path for path in named if path))
+    tool = ToolCall(name, _TOOLS.get(name, events.OTHER), tuple(path for path in named if path))
+    if name != _SHELL:
+        return tool
+    command, known = fields.text(given, "command"), fields.text(call, "tool_use_id")
+    return tool.replace(command=command, call=known)
+
+
+def _status(result: Mapping[str, Any], details: Mapping[str, Any]) -> int | None:
+    """Returns the exit status of a command; None if it was stopped or goes on.
+
+    ``result`` is what the model is given. That of a failure begins with a line ``Exit code 1``, and
+    no field has the number. A success has ``details``, which say what else it may have been.
+    """
+    failed = result.get("is_error")
+    if failed is False:
+        ended = details.get("interrupted") is False and _NO_END.isdisjoint(details)
+        return 0 if ended else None
+    first = (fields.text(result, "content") or "").partition("\n")[0]
+    number = first.removeprefix(_EXIT)
+    is_status = first.startswith(_EXIT) and number.isdecimal() and len(number) < 10
+    return int(number) if failed is True and is_status and int(number) else None
 
 
 adapter = Claude()

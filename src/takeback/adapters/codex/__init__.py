@@ -101,6 +101,14 @@ class Codex:
         """Returns None: nothing reports a command."""
         return None
 
+    def status_in(self, tail: bytes, call: str) -> int | None:
+        for record in fields.records_with(tail, call):
+            item = fields.table(fields.table(record, "payload"), "item")
+            if item.get("type") == "CommandExecution" and item.get("id") == call:
+                ended = item.get("status") in ("completed", "failed")
+                return fields.number(item, "exit_code") if ended else None
+        return None
+
     def note(self, text: str, warning: str = "") -> str:
         """Returns JSON: Codex drops plain words that begin like JSON, with ``[`` or ``{``."""
         return fields.told("UserPromptSubmit", text, warning)
@@ -196,9 +204,12 @@ def _subagent(payload: Mapping[str, Any]) -> str | None:
 
 def _tool(payload: Mapping[str, Any]) -> ToolCall:
     name = fields.required(payload, "tool_name")
-    command = fields.text(fields.table(payload, "tool_input"), "command") or ""
-    paths = tuple(dict.fromkeys(_patched(command))) if name == _PATCH else ()
-    return ToolCall(name, _KINDS.get(name, events.OTHER), paths)
+    command = fields.text(fields.table(payload, "tool_input"), "command")
+    paths = tuple(dict.fromkeys(_patched(command or ""))) if name == _PATCH else ()
+    tool = ToolCall(name, _KINDS.get(name, events.OTHER), paths)
+    if name != _SHELL:
+        return tool
+    return tool.replace(command=command, call=fields.text(payload, "tool_use_id"))
 
 
 def _patched(patch: str) -> Iterator[str]:

@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
 _NAME = "gemini"
 _EDITS = ("write_file", "replace")
+_SHELL = "run_shell_command"
 _KINDS: dict[str, events.ToolKind] = {
     **dict.fromkeys(_EDITS, events.EDIT),
-    "run_shell_command": events.SHELL,
+    _SHELL: events.SHELL,
     "invoke_agent": events.SUBAGENT,
     **dict.fromkeys(
         (
@@ -125,6 +126,10 @@ class Gemini:
         """Returns None: nothing reports a command."""
         return None
 
+    def status_in(self, tail: bytes, call: str) -> int | None:
+        """Returns None: the event of a command's end has its status."""
+        return None
+
     def note(self, text: str, warning: str = "") -> str:
         """Returns JSON: plain words are shown to the person and not given to the model."""
         return fields.told("BeforeAgent", text, warning)
@@ -189,7 +194,41 @@ def _tool(payload: Mapping[str, Any]) -> ToolCall:
     name = fields.required(payload, "tool_name")
     path = fields.text(fields.table(payload, "tool_input"), "file_path")
     paths = (path,) if name in _EDITS and path is not None else ()
-    return ToolCall(name, _KINDS.get(name, events.OTHER), paths)
+    tool = ToolCall(name, _KINDS.get(name, events.OTHER), paths)
+    if name != _SHELL:
+        return tool
+    command = fields.text(fields.table(payload, "tool_input"), "command")
+    return tool.replace(command=command, status=_status(fields.table(payload, "tool_response")))
+
+
+def _status(response: Mapping[str, Any]) -> int | None:
+    """Returns the exit status of a command, which only the text for the model has, in this form:
+
+        <untrusted_context>
+        Output: ...              what the command wrote, any number of lines
+        Exit Code: 1             left out if it is 0
+        Signal: 9                if one ended it: then there is no status
+        Background PIDs: 7, 8    if it left some
+        Process Group PGID: 6
+        </untrusted_context>
+
+    Whatever has another form is not known to have ended: it was stopped, or went on in the
+    background. The lines after the output are Gemini's own, so no output can turn a failure into 0.
+    """
+    said = fields.text(response, "llmContent") or ""
+    if not said.startswith("<untrusted_context>\nOutput: ") or response.get("error"):
+        return None
+    *lines, group, end = said.rsplit("\n", 5)
+    if not group.startswith("Process Group PGID: ") or end != "</untrusted_context>":
+        return None
+    if lines[-1].startswith("Background PIDs: "):
+        lines.pop()
+    name, _, value = lines[-1].partition(": ")
+    if name in ("Signal", "Error"):
+        return None
+    if name != "Exit Code":
+        return 0
+    return int(value) if value.isdecimal() and len(value) < 10 else None
 
 
 def _session_in(path: str) -> str | None:

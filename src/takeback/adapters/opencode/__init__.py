@@ -105,6 +105,10 @@ class OpenCode:
         """Returns None: the event of such an end has the words."""
         return None
 
+    def status_in(self, tail: bytes, call: str) -> int | None:
+        """Returns None: the event of a command's end has its status."""
+        return None
+
     def note(self, text: str, warning: str = "") -> str:
         return text
 

@@ -118,6 +118,10 @@ class Pi:
         """Returns None: nothing reports a command."""
         return None
 
+    def status_in(self, tail: bytes, call: str) -> int | None:
+        """Returns None: the event of a command's end has its status."""
+        return None
+
     def note(self, text: str, warning: str = "") -> str:
         return text
 

@@ -14,7 +14,6 @@ from takeback.cli.dialogue import (
     overrides,
     patch_option,
     require_terminal,
-    require_yes,
 )
 from takeback.cli.options import Call, completed_by, name_text, session_option, verb
 from takeback.model.merge import ConflictChoices
@@ -63,24 +62,14 @@ def command(
             if to is not None:
                 tb.check_at(to)
             going = proposal.apply(tb.brought(named), paths, choices=choices)
-            return _go(call, Dialogue(call, tb, going, allowed), patch=patch)
+            return Dialogue(call, tb, going, allowed).hold(patch=patch)
         brought = tb.brought(named, elsewhere=not _is_inside(to, tb.root))
         with call.open("apply", to, create=not call.dry_run, note=call.dry_run) as there:
             going = proposal.apply(brought, paths, choices=choices)
             command = f"takeback -C {quoted(to)}"
-            dialogue = Dialogue(call, there, going, allowed, command)
-            return _go(call, dialogue, patch=patch)
+            return Dialogue(call, there, going, allowed, command).hold(patch=patch)
 
 
 def _is_inside(directory: str, root: bytes) -> bool:
     real = os.fsencode(os.path.realpath(directory))
     return real == root or real.startswith(root + b"/")
-
-
-def _go(call: Call, dialogue: Dialogue, *, patch: bool) -> int:
-    if patch and not dialogue.pick():
-        return dialogue.declined()
-    if call.dry_run:
-        return dialogue.show_plan()
-    require_yes(call, "apply")
-    return dialogue.ask_and_go()

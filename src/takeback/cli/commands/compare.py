@@ -23,7 +23,7 @@ def command(call: Call, first: str, second: str, session: str | None) -> int:
     of one to the other.
     """
     with call.open("compare") as tb:
-        found = tb.side_by_side(first, second, session=session)
+        found = tb.compare(first, second, session=session)
         output = call.output
         output.document("compare", words.document(found))
         with paged(call, tb):

@@ -39,7 +39,7 @@ def command(call: Call, old: str, new: str | None, stat: bool, paths: tuple[str,
         b = None if new is None else call.look_up(tb, new)
         purged = tb.purged_in((a, b), paths)
         if call.json:
-            changes, patch = tb.compare(a, b, paths)
+            changes, patch = tb.changes_and_diff(a, b, paths)
             fields: dict[str, object] = {
                 "changes": documents.counted(changes),
                 "purged": documents.path_list(purged),
@@ -49,11 +49,11 @@ def command(call: Call, old: str, new: str | None, stat: bool, paths: tuple[str,
             output.document("diff", fields)
         elif stat:
             with paged(call, tb):
-                output.lines(_stat_lines(tb.compare(a, b, paths)[0], output.paint))
+                output.lines(_stat_lines(tb.changes_and_diff(a, b, paths)[0], output.paint))
         else:
             on_terminal = sys.stdout.isatty()
             color = output.paint.on and not on_terminal
-            changes, patch = tb.compare(a, b, paths, color=color)
+            changes, patch = tb.changes_and_diff(a, b, paths, color=color)
             for path in (change.path for change in changes if is_sensitive(change.path)):
                 output.note(f"{shown_file(path)}: be careful where you show its content")
             if on_terminal:  # coloured here: any other terminal codes are the file's own

@@ -12,7 +12,6 @@ from takeback.cli.dialogue import (
     overrides,
     patch_option,
     require_terminal,
-    require_yes,
 )
 from takeback.cli.options import Call, completed_by, name_text, session_option, verb
 from takeback.model.merge import ConflictChoices
@@ -58,10 +57,4 @@ def command(
     with call.open("revert", note=call.dry_run) as tb:
         meant = [call.find_turn(tb, name, session) for name in turns]
         going = proposal.revert(meant, paths, choices=ConflictChoices(otherwise=conflicts))
-        dialogue = Dialogue(call, tb, going, allowed)
-        if patch and not dialogue.pick():
-            return dialogue.declined()
-        if call.dry_run:
-            return dialogue.show_plan()
-        require_yes(call, "revert")
-        return dialogue.ask_and_go()
+        return Dialogue(call, tb, going, allowed).hold(patch=patch)

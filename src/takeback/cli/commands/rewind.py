@@ -12,7 +12,6 @@ from takeback.cli.dialogue import (
     overrides,
     patch_option,
     require_terminal,
-    require_yes,
 )
 from takeback.cli.earlier import open_with
 from takeback.cli.options import Call, completed_by, name_text, session_option, verb
@@ -91,13 +90,7 @@ def command(
         if scope is None:
             scope = tb.default_scope(name or target, target, paths, ignored=ignored, session=meant)
         going = proposal.rewind(target, paths, scope=scope, ignored=ignored, keeping=keeping)
-        dialogue = Dialogue(call, tb, going, allowed)
-        if patch and not dialogue.pick():
-            return dialogue.declined()
-        if call.dry_run:
-            return dialogue.show_plan()
-        require_yes(call, "rewind")
-        return dialogue.ask_and_go()
+        return Dialogue(call, tb, going, allowed).hold(patch=patch)
 
 
 def _keeping(conflicts: ConflictChoice | None, *, keep_edits: bool, mine: bool) -> Keeping:

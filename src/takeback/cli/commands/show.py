@@ -8,6 +8,7 @@ import click
 
 from takeback.cli.options import Call, completed_by, name_text, session_option, verb
 from takeback.cli.pager import paged
+from takeback.model.naming import NEWEST
 from takeback.words import documents, render
 from takeback.words.patch import patch_lines
 
@@ -28,7 +29,7 @@ def command(call: Call, checkpoint: str | None, session: str | None, paths: tupl
     what it does not hold. With paths, of the changes only those, and line by line.
     """
     with call.open("show") as tb:
-        place = call.look_up(tb, "@" if checkpoint is None else checkpoint, session)
+        place = call.look_up(tb, NEWEST if checkpoint is None else checkpoint, session)
         if checkpoint is None:
             place = tb.beginning_of(place)
         output = call.output

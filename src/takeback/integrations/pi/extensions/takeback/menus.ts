@@ -21,7 +21,8 @@ const UNDO = "undo the last rewind";
 const KEEP = "keep files";
 const RESTORE = "restore files";
 const REVERT = "revert this turn only, keep what came later";
-const KEEPING = ", keep your own edits";
+/** What can be kept, as takeback names it, and how it is offered. */
+const KEEPING: Record<string, string> = { edits: ", keep your own edits", "all others": ", only what its session changed" };
 const UNDO_AND_GO = "undo the last rewind, then navigate";
 const SCOPES: Record<string, string> = { [BOTH]: "both", [CONVERSATION]: "conversation", [FILES]: "files" };
 type Node = Record<string, unknown>;
@@ -31,6 +32,8 @@ interface Found {
 	title: string;
 	canUndo: boolean;
 	target?: string;
+	/** The turn that begins there, if one does. */
+	turn?: string;
 	plan?: Document;
 	counts?: string;
 }
@@ -83,9 +86,10 @@ export class Menus {
 
 	/** Goes to a turn in the way that was chosen; `plan` is the one on the screen, for all of it. */
 	private async go(ctx: ExtensionContext, checkpoint: string, choice: string, plan: Document): Promise<Document> {
-		const scope = SCOPES[choice.replace(KEEPING, "").replace(/ \(.*$/, "")];
+		const scope = SCOPES[choice.replace(/(, | \().*$/, "")];
 		const fields = { checkpoint, scope };
-		if (choice.endsWith(KEEPING)) return this.way.agreeAndGo(ctx, "rewind", { ...fields, keep: "edits" });
+		const keep = kept(choice);
+		if (keep) return this.way.agreeAndGo(ctx, "rewind", { ...fields, keep });
 		return this.way.travel(ctx, "rewind", fields, scope === "conversation" ? undefined : plan);
 	}
 
@@ -117,13 +121,14 @@ export class Menus {
 		if (!ctx.hasUI || event.position !== "before") return undefined;
 		const found = await this.place(ctx, event.entryId);
 		if (!found) return undefined;
-		const { title, counts, target, plan, canUndo } = found;
+		const { title, counts, target, turn, plan, canUndo } = found;
 		const choice = await this.way.select(
 			ctx,
 			`${title}\nFork with`,
 			[
 				CONVERSATION,
 				...(target ? [`${BOTH}${counts}`, `${FILES}${counts}`, ...keeping(plan, BOTH, FILES)] : []),
+				...(turn ? [REVERT] : []),
 				...(canUndo ? [UNDO] : []),
 			],
 			CONVERSATION,
@@ -134,6 +139,7 @@ export class Menus {
 			await this.step(ctx);
 			return { cancel: true };
 		}
+		if (turn && choice === REVERT) return this.revertAndStay(ctx, turn);
 		const done = await this.restore(ctx, target, choice, plan);
 		return choice.startsWith(BOTH) && done?.whole ? undefined : { cancel: true };
 	}
@@ -144,13 +150,14 @@ export class Menus {
 		if (!ctx.hasUI) return undefined;
 		const found = await this.place(ctx, event.preparation.targetId);
 		if (!found) return undefined;
-		const { title, counts, target, plan, canUndo } = found;
+		const { title, counts, target, turn, plan, canUndo } = found;
 		const choice = await this.way.select(
 			ctx,
 			`${title}\nNavigate and`,
 			[
 				KEEP,
 				...(target ? [`${RESTORE}${counts}`, ...keeping(plan, RESTORE)] : []),
+				...(turn ? [REVERT] : []),
 				...(canUndo ? [UNDO_AND_GO] : []),
 			],
 			KEEP,
@@ -158,15 +165,24 @@ export class Menus {
 		if (choice === KEEP) return undefined;
 		if (choice === undefined) return { cancel: true };
 		if (choice === UNDO_AND_GO) return (await this.step(ctx)) ? undefined : { cancel: true };
+		if (turn && choice === REVERT) return this.revertAndStay(ctx, turn);
 		const done = await this.restore(ctx, target, choice, plan);
 		return done?.whole ? undefined : { cancel: true };
+	}
+
+	/** Takes back what one turn did; a conversation that has the later ones stays where it is. */
+	private async revertAndStay(ctx: ExtensionContext, turn: string): Promise<{ cancel: true }> {
+		const done = await this.revert(ctx, turn);
+		if (done) this.way.say(ctx, done);
+		return { cancel: true };
 	}
 
 	/** Brings the files of a place back in the way that was chosen, and says what was done. */
 	private async restore(ctx: ExtensionContext, target: string | undefined, choice: string, plan: Document) {
 		const fields = { checkpoint: target, scope: "files" };
-		const done = choice.endsWith(KEEPING)
-			? await this.way.agreeAndGo(ctx, "rewind", { ...fields, keep: "edits" })
+		const keep = kept(choice);
+		const done = keep
+			? await this.way.agreeAndGo(ctx, "rewind", { ...fields, keep })
 			: await this.way.travel(ctx, "rewind", fields, plan);
 		if (done) this.way.say(ctx, done);
 		return done;
@@ -190,7 +206,8 @@ export class Menus {
 		if (!changes && !canUndo) return undefined;
 		const nearest = at.result.exact ? "" : "no place here; the nearest earlier one is ";
 		const title = [`takeback: ${nearest}${plan.about}`, ...plan.lines].join("\n");
-		return { title, counts: ` (${changes ? plan.counts : "nothing to change"})`, target: place.id, plan, canUndo };
+		const turn = at.result.exact && place.kind === "prompt" ? place.id : undefined;
+		return { title, counts: ` (${changes ? plan.counts : "nothing to change"})`, target: place.id, turn, plan, canUndo };
 	}
 
 	/** Says why the files cannot be brought back, before pi goes on with its part. */
@@ -206,9 +223,15 @@ export class Menus {
 	}
 }
 
-/** Returns the choices that keep the person's own edits, if the plan would take any back. */
+/** Returns the choices that keep what the plan would take back of the person's or another session's. */
 function keeping(plan: Document, ...choices: string[]): string[] {
-	return plan?.can_keep_edits ? choices.map((choice) => choice + KEEPING) : [];
+	const ways: string[] = plan?.can_keep ?? [];
+	return ways.flatMap((way) => choices.map((choice) => choice + KEEPING[way]));
+}
+
+/** Returns what a choice keeps, as takeback names it. */
+function kept(choice: string): string | undefined {
+	return Object.keys(KEEPING).find((way) => choice.endsWith(KEEPING[way]));
 }
 
 /** Returns the way from an entry to the root of pi's tree, as takeback's adapter reads it. */

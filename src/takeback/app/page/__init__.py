@@ -1,0 +1,1 @@
+"""The page of the Python API in parts; ``app/api.py`` puts them together."""
