@@ -6,19 +6,24 @@ import ast
 import hashlib
 import hmac
 import json
+import os
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
 import takeback.client
-from takeback.client import ApiError, Client
-from tests.serve.served import serving
+from takeback.client import ApiError, Client, ServerEvent
+from tests.serve.served import serving, until
 from tests.support.cli import Cli
 from tests.support.host import Host
 
@@ -92,6 +97,45 @@ def test_it_plans_carries_out_and_undoes(host: Host, cli: Cli) -> None:
     assert "change a" in shell.stdout
     assert "the composer: write a" in shell.stdout, shell.stdout
     assert not file.exists()
+
+
+def test_it_hears_what_happens_and_resumes(
+    host: Host, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Client.start() as tb:
+        id = tb.workspaces()[0]["id"]
+        events = tb.events(workspace=id)
+        heard: list[ServerEvent] = []
+        thread = threading.Thread(target=lambda: heard.extend(islice(events, 1)))
+        thread.start()
+        until(lambda: tb.status(id)["checkpoints"] == 6)
+        time.sleep(0.5)  # it listens by now
+        host.turn("write c", {"c.txt": b"c\n"})
+        thread.join(20)
+        assert heard[0].data["workspace"] == id
+        first = heard[0]
+        host.turn("write d", {"d.txt": b"d\n"})
+        later = tb.events(workspace=id, after=first.id)
+        kinds = set()
+        for event in later:
+            assert event.id != first.id
+            kinds.add(event.kind)
+            if "write d" in json.dumps(event.data):
+                break
+        assert kinds & {"turn", "checkpoint"}
+    monkeypatch.setattr("takeback.client._PAUSES", (0.01, 0.01))
+    with pytest.raises(ApiError) as gone:
+        list(later)
+    assert gone.value.code == "unreachable"
+
+
+def test_it_asks_on_a_unix_socket(host: Host, cli: Cli) -> None:
+    with tempfile.TemporaryDirectory(prefix="tb") as short:  # a socket's path has a short limit
+        shutil.copytree(os.environ["TAKEBACK_HOME"], f"{short}/home")
+        os.chmod(f"{short}/home", 0o700)
+        with serving(Cli(cli.directory, {"TAKEBACK_HOME": f"{short}/home"}), "--socket") as server:
+            tb = Client(server.url, str(server.secret_file))
+            assert [one["path"] for one in tb.workspaces()] == [str(cli.directory)]
 
 
 def test_it_starts_a_server_of_its_own_and_ends_it(host: Host, cli: Cli) -> None:

@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 
 from takeback.serve.schemas import nesting
-from tests.serve.served import V1, ServedProcess, serving
+from tests.serve.served import V1, ServedProcess, serving, until
 from tests.support.cli import Cli
 from tests.support.host import Host
 
@@ -227,6 +227,33 @@ def test_no_secret_is_where_others_can_see_it(host: Host, cli: Cli) -> None:
             assert server.secret.encode() not in Path(f"/proc/{pid}/{name}").read_bytes()
         links = [os.readlink(one) for one in Path(f"/proc/{pid}/fd").iterdir() if one.is_symlink()]
         assert not any(server.secret in link for link in links)
+
+
+def test_two_hundred_streams_leave_room_for_a_request(host: Host, cli: Cli) -> None:
+    with serving(cli) as server:
+        ask = request(server, f"GET {V1}/events", f"Authorization: Bearer {server.secret}")
+        open_ones, heads = [], []
+        try:
+            for _ in range(200):
+                one = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+                open_ones.append(one)
+                one.sendall(ask)
+            heads = [one.recv(4096) for one in open_ones]
+            assert server.get("/workspaces").status == 200
+        finally:
+            for one in open_ones:
+                one.close()
+        statuses = [int(head.split(b" ")[1]) for head in heads]
+        assert sorted(set(statuses)) == [200, 503]
+        assert statuses.count(200) == 20
+        assert all(b"retry-after" in head.lower() for head in heads if b" 503 " in head[:14])
+
+        def is_given_again() -> bool:
+            with socket.create_connection(("127.0.0.1", server.port), timeout=20) as one:
+                one.sendall(ask)
+                return one.recv(4096).startswith(b"HTTP/1.1 200")
+
+        until(is_given_again)
 
 
 def test_a_string_without_an_end_is_read_once() -> None:

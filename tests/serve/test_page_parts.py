@@ -41,3 +41,12 @@ def test_every_module_is_small_and_loaded_at_once() -> None:
     )
     for part in STATIC.iterdir():
         assert len(part.read_text().splitlines()) < 300, part.name
+
+
+def test_every_key_is_in_the_docs() -> None:
+    keys = set(re.findall(r'^    \["(.+?)", "', (STATIC / "keys.js").read_text(), re.MULTILINE))
+    keys |= set(re.findall(r'key: "(.)"', (STATIC / "actions.js").read_text()))
+    page = Path(__file__).parents[2] / "docs" / "page.md"
+    documented = set(re.findall(r"`(.+?)`", page.read_text().partition("## Keys")[2]))
+    assert len(keys) > 20
+    assert keys - documented == set()

@@ -206,7 +206,8 @@ class Client:
             try:
                 for event in self._stream(workspace, after):
                     failures, after = 0, event.id or after
-                    yield event
+                    if event.kind:
+                        yield event
                 failure = ApiError("unreachable", "the server ended the stream of events")
             except ApiError as error:
                 if error.code != "unreachable" and error.status not in (0, 503):
@@ -224,17 +225,16 @@ class Client:
             answer = wire.open("GET", path, None, headers)
             fields: dict[str, str] = {}
             while line := wire.line(answer):
-                name, _, value = line.rstrip("\r\n").partition(":")
+                text = line.rstrip("\r\n")
+                name, _, value = text.partition(":")
                 if name:
                     fields[name] = value.removeprefix(" ")
-                elif "data" in fields:
-                    data = read_document(fields["data"].encode())
-                    yield ServerEvent(fields.get("id", ""), fields.get("event", "message"), data)
+                elif not text:  # the end of an event, of an id to resume from, of a sign of life
+                    data = read_document(fields.get("data", "{}").encode())
+                    yield ServerEvent(fields.get("id", ""), fields.get("event", ""), data)
                     fields = {}
-                else:
-                    fields = {}  # a comment, so that the connection is not taken for dead
 
-    # -- wire
+    # -- asking
 
     def _get(self, path: str, query: Mapping[str, object] | None = None) -> Document:
         return self._ask("GET", _with_query(V1 + path, query or {}), None)

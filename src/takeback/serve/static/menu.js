@@ -64,7 +64,7 @@ function onKey(event, menu, turn) {
 function place(menu, beside) {
   const { offsetWidth, offsetHeight } = menu;
   const left = Math.min(beside.right - offsetWidth, innerWidth - offsetWidth - 8);
-  const below = beside.top + 40;
+  const below = beside.bottom + 4;
   const top = below + offsetHeight > innerHeight - 8 ? innerHeight - offsetHeight - 8 : below;
   menu.style.left = `${Math.max(8, left)}px`;
   menu.style.top = `${Math.max(8, top)}px`;
