@@ -38,10 +38,10 @@ class Server:
 
 
 @contextmanager
-def served(directory: Path, environ: Mapping[str, str]) -> Iterator[Server]:
+def served(directory: Path, environ: Mapping[str, str], *options: str) -> Iterator[Server]:
     """Starts ``takeback serve`` and ends it, whatever happens."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "takeback", "serve", "--json"],
+        [sys.executable, "-m", "takeback", "serve", "--json", *options],
         cwd=directory,
         env=dict(environ),
         stdin=subprocess.DEVNULL,

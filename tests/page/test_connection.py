@@ -11,7 +11,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
-from tests.page.stage import Stage, served
+from tests.page.stage import KEPT, Stage, served
 
 
 class Impostor(BaseHTTPRequestHandler):
@@ -70,6 +70,30 @@ def test_a_page_whose_server_is_gone_says_so_and_tells_nobody_its_secret(
                 assert not any("Authorization" in one or server.secret in one for one in heard)
                 assert all(one.startswith("POST /api/v1/challenge") for one in heard)
             seen.errors.clear()  # the browser tells of requests that nobody answered
+
+
+def test_the_file_that_open_makes_leads_in_once(shop: Stage, tmp_path: Path) -> None:
+    opener = tmp_path / "programs" / "xdg-open"
+    opener.parent.mkdir()
+    opener.write_text("#!/bin/sh\n")  # the browser is ours
+    opener.chmod(0o755)
+    environ = {**shop.environ, "PATH": f"{opener.parent}:{shop.environ['PATH']}"}
+    with served(shop.root, environ, "--open") as server, shop.browser.new_context() as tab:
+        made = Path(environ["TAKEBACK_HOME"], "serve", str(server.process.pid), "open.html")
+        words = made.read_text()
+        page = tab.new_page()
+        page.goto(f"file://{made}")
+        expect(page.locator("#timeline .row").first).to_be_visible()
+        assert page.url.startswith(f"{server.url}#w=")
+        assert "code" not in page.evaluate("location.href + JSON.stringify(history.state)")
+        assert page.evaluate(f"sessionStorage.getItem({json.dumps(KEPT)})") == server.secret
+        assert not made.exists()
+        page.reload()
+        expect(page.locator("#timeline .row").first).to_be_visible()
+        made.write_text(words)  # as if somebody had kept it
+        other = tab.new_page()
+        other.goto(f"file://{made}")
+        expect(other.locator("#banner")).to_contain_text("This page has no key")
 
 
 def test_a_page_without_a_key_says_how_to_get_one(shop: Stage) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from playwright.sync_api import Page, Route, expect
@@ -112,3 +113,44 @@ def _turns(route: Route, model: dict[str, Any]) -> None:
     last = numbers[-1]
     answer = {"turns": turns, "next": f"t{last}" if last > 1 else None}
     route.fulfill(body=json.dumps(answer), content_type="application/json")
+
+
+def test_a_long_conversation_is_read_where_one_looks(shop: Stage) -> None:
+    """Messages of very different heights: what is looked at stays where it is."""
+    with shop.opened() as (page, seen):
+        expect(page.locator(".message.user.chosen")).to_be_visible()
+        page.route("**/messages?*", _messages)
+        page.reload()
+        turn = page.locator(".message", has_text="message number 39000,")
+        expect(turn).to_be_in_viewport()
+        page.evaluate("document.getElementById('transcript').scrollTop /= 2")
+        middle = page.locator(".message", has_text=re.compile(r"message number [12]\d{4},"))
+        expect(middle.nth(2)).to_be_visible()
+        expect(page.locator(".message.waiting")).to_have_count(0)
+        assert page.locator(".message").count() < 80
+        assert len([one for one in seen.requests if "/messages?" in one.url]) < 20
+        inside = page.locator(".message[data-index]").nth(3)
+        text = inside.inner_text().split(",")[0]
+        top = inside.bounding_box()
+        page.wait_for_timeout(200)
+        assert page.locator(".message", has_text=f"{text},").bounding_box() == top
+
+
+def _messages(route: Route) -> None:
+    asked = route.request.url
+    if "offset=" not in asked:  # where a turn stands in it
+        return route.fulfill(json={"messages": [], "total": 39_000, "next": None})
+    first = int(asked.split("offset=")[1].split("&")[0])
+    messages = [
+        {
+            "number": one,
+            "role": "user" if one % 4 == 0 else "assistant",
+            "text": f"message number {one}, and more of it\n\n" * (1 + one % 7),
+            "time": None,
+            "tool": None,
+            "checkpoint": None,
+            "turn": None,
+        }
+        for one in range(first, min(first + 100, 40_000))
+    ]
+    return route.fulfill(json={"messages": messages, "total": 40_000, "next": first + 100})

@@ -18,7 +18,7 @@ let view = { to: "after", split: false };
 
 export function startChanges(element) {
   box = element;
-  watch(["selected", "pane", "turns"], load);
+  watch(["selected", "stray", "pane", "turns"], load);
   watch(["turns"], () => shown && view.to === "now" && load({ again: true }));
 }
 

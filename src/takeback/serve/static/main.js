@@ -4,7 +4,7 @@ import { enter, onReturn } from "./api.js";
 import { fill, el } from "./text.js";
 import { know, now, watch } from "./store.js";
 import { listen } from "./events.js";
-import { attempt, loadWorkspaces, narrow, refresh, visit } from "./workspace.js";
+import { attempt, loadWorkspaces, lookUp, narrow, refresh, visit } from "./workspace.js";
 import { startBanner } from "./banner.js";
 import { startChanges } from "./changes.js";
 import { openHelp, startKeys } from "./keys.js";
@@ -42,6 +42,7 @@ function startParts() {
   watch(["pane", "place"], arrange);
   watch(["workspace", "workspaces", "selected"], remember);
   watch(["sessions", "session"], showSessions);
+  watch(["selected", "loaded"], lookUp);
   watch(["status"], () => fill(part("glance"), glance()));
   arrange(now());
 }

@@ -12,6 +12,7 @@ const state = {
   more: null, // where the next page of turns begins; null at the end
   loaded: false,
   selected: null,
+  stray: null, // the selected turn, if it is on no page that was read
   pane: "conversation", // or changes
   place: "timeline", // on a narrow screen: which of the columns is seen
   found: null, // what a search found, newest first

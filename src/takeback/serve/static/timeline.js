@@ -14,6 +14,7 @@ const HEIGHT = 56;
 let list;
 let rowAt = null;
 let rows = [];
+let revealed = null; // the turn that was brought into sight last
 let rowsOf = null; // the turns that the rows were made of
 
 export function startTimeline(scroller) {
@@ -22,6 +23,7 @@ export function startTimeline(scroller) {
   scroller.addEventListener("dblclick", () => know({ pane: "conversation", place: "pane" }));
   watch(["turns", "sessions", "more"], () => (rowAt = null));
   watch(["turns", "sessions", "more", "found", "loaded", "status"], show);
+  watch(["place"], reveal); // on a narrow screen it was out of sight until now
   watch(["selected"], ({ selected }) => {
     list.each((row) => {
       row.classList.toggle("chosen", row.dataset.place === selected);
@@ -43,13 +45,18 @@ export function toEnd(oldest) {
   step(oldest ? Infinity : -Infinity);
 }
 
+/** Shows the rows anew; those that were in sight stay there while others come above them. */
 function show() {
+  const top = list.row(list.at(list.scroller.scrollTop))?.dataset.place;
   const { length } = shown();
   list.scroller.setAttribute("aria-busy", String(!now().loaded));
   list.show(length, { keep: true });
   list.scroller.querySelector(".empty")?.remove();
   if (!length) list.scroller.append(empty());
-  reveal();
+  if (revealed !== now().selected) return reveal();
+  const at = list.scroller.scrollTop > 0 ? shown().findIndex((row) => placeOf(row) === top) : -1;
+  if (at >= 0) list.scroller.scrollTop = at * HEIGHT + (list.scroller.scrollTop % HEIGHT);
+  return undefined;
 }
 
 // A session that was cut from another and has not gone on yet is no row of its own.
@@ -69,7 +76,10 @@ function placeOf(row) {
 function reveal() {
   const at = shown().findIndex((row) => placeOf(row) === now().selected);
   const option = at < 0 ? null : `row-${at}`;
-  if (option && list.scroller.offsetParent) list.reveal(at);
+  if (option && list.scroller.offsetParent) {
+    list.reveal(at);
+    revealed = now().selected;
+  }
   if (option) list.scroller.setAttribute("aria-activedescendant", option);
   else list.scroller.removeAttribute("aria-activedescendant");
 }

@@ -20,7 +20,7 @@ export function startTranscript(scroller) {
     for (let at = first; at <= last; at += 1) list.again(at);
   });
   scroller.addEventListener("focusin", onFocus);
-  watch(["sessions", "turns", "loaded"], follow);
+  watch(["sessions", "turns", "loaded", "stray"], follow);
   watch(["selected"], () => (currentSession()?.id === shownSession ? bringIntoSight() : follow()));
   watch(["selected"], mark);
   watch(["pane", "place"], () => now().pane === "conversation" && bringIntoSight());

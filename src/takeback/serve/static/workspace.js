@@ -5,7 +5,8 @@ import { Failure, get, within } from "./api.js";
 import { know, now } from "./store.js";
 import { sentence } from "./words.js";
 
-const PAGE = 200;
+const FIRST = 200; // turns that are asked for at first, and again when something happened
+const PAGE = 500;
 let asking = 0; // answers for another workspace or session are not for us any more
 let paging = false;
 let again = null;
@@ -19,7 +20,7 @@ export async function loadWorkspaces() {
 /** Goes to a workspace, and to a turn of it if one is named. */
 export async function visit(workspace, selected = null) {
   know({
-    workspace, selected, status: null, sessions: [], session: null, turns: [], more: null,
+    workspace, selected, stray: null, status: null, sessions: [], session: null, turns: [], more: null,
     loaded: false, found: null, query: "", trouble: null,
   });
   await load();
@@ -48,7 +49,7 @@ export async function older() {
   paging = true;
   const mine = asking;
   await attempt(async () => {
-    const page = await ask({ before: now().more });
+    const page = await ask({ before: now().more, limit: PAGE });
     if (mine !== asking) return;
     know({ turns: [...now().turns, ...page.turns], more: page.next });
   });
@@ -82,7 +83,7 @@ function joined(page) {
 }
 
 function ask(query = {}) {
-  return get(within("turns"), { session: now().session, limit: PAGE, ...query });
+  return get(within("turns"), { session: now().session, limit: FIRST, ...query });
 }
 
 /** Does something that asks the server; what goes wrong is told at the top of the page. */
@@ -98,7 +99,14 @@ export async function attempt(job, { quiet = false } = {}) {
 }
 
 export function turnOf(id) {
-  return now().turns.find((turn) => turn.id === id) ?? null;
+  return now().turns.find((turn) => turn.id === id) ?? (now().stray?.id === id ? now().stray : null);
+}
+
+/** Asks for the selected turn where it is on no page that was read: a search finds old ones, too. */
+export async function lookUp({ selected, loaded }) {
+  if (!selected || !loaded || turnOf(selected)) return;
+  const stray = await attempt(() => get(within("checkpoints", selected)));
+  if (stray && now().selected === selected) know({ stray });
 }
 
 /** Returns the session that the conversation is shown of: that of the selected turn. */
