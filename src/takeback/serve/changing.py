@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     Document = dict[str, Any]
 
+NOTHING = fields()
 NONCE = fields(("nonce",), nonce=NAME)
 LABEL = fields(
     ("checkpoint", "label"),
@@ -83,6 +84,13 @@ def _carry_out(tb: Engine, agreed: Agreement) -> Document:
         first = "" if recovered is None else f"{recovered.sentence()} "
         raise _outdated(f"{first}The files changed since that plan was made; nothing was done")
     return answers.told(done, meant.of)
+
+
+@in_workspace
+def recover(tb: Engine, asked: Asked) -> Document:
+    """Finishes or rolls back what was interrupted, as the next operation would do first."""
+    done = tb.recover()
+    return {"recovered": done is not None, "lines": [] if done is None else [done.sentence()]}
 
 
 def _outdated(message: str) -> Rejected:

@@ -225,6 +225,15 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         "POST",
+        f"{_ONE}/recover",
+        "recover",
+        "Finishes or rolls back an operation that was interrupted.",
+        changing.recover,
+        _holds("recovered", "lines"),
+        body=changing.NOTHING,
+    ),
+    Endpoint(
+        "POST",
         f"{_ONE}/label",
         "label",
         "Gives a checkpoint a name, or takes it off (null).",
