@@ -35,6 +35,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=1000, help="of the long session; 0: none")
     parser.add_argument("--agents", action="store_true", help="only what the real agents feel")
     parser.add_argument("--picker", action="store_true", help="only how fast the picker opens")
+    parser.add_argument("--server", action="store_true", help="only the server, under load")
     parser.add_argument("--commands", action="store_true", help="only what people type most")
     parser.add_argument("--soak", type=int, default=0, help="only so many turns, in months")
     parser.add_argument("--disk", action="store_true", help="only what maintenance gains; 15 GB")
@@ -51,6 +52,12 @@ def main() -> None:
         from bench.picker import measure_picker  # opens a pseudo-terminal
 
         results["picker"] = measure_picker(options.rounds or 7)
+        _write(options.json, results)
+        return
+    if options.server:
+        from bench.server import measure_server  # needs 10,000 turns, which take a minute
+
+        results["server"] = measure_server()
         _write(options.json, results)
         return
     if options.disk:

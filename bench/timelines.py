@@ -50,23 +50,33 @@ _ASKED = (
 def timeline(turns: int) -> tuple[Path, dict[str, str]]:
     """Returns a project whose store has this many turns, and the environment to read it."""
     place = cache_directory() / f"{turns}-turns-{_FORM}"
-    project = place / "project"
-    environ = {**os.environ, "TAKEBACK_HOME": str(place / "home")}
     done = place / "made"
-    if not done.exists():
-        shutil.rmtree(place, ignore_errors=True)
-        project.mkdir(parents=True)
-        _make(project, environ, turns)
-        # The ledger catches up once: we measure a picker that has been opened before.
-        subprocess.run(
-            [sys.executable, "-m", "takeback", "log", "-n", "1"],
-            cwd=project,
-            env=environ,
-            stdout=subprocess.DEVNULL,
-            check=True,
-        )
-        done.touch()
+    if done.exists():
+        return place / "project", _environ(place)
+    shutil.rmtree(place, ignore_errors=True)
+    made = new_timeline(place, turns)
+    done.touch()
+    return made
+
+
+def new_timeline(place: Path, turns: int) -> tuple[Path, dict[str, str]]:
+    """Makes such a project in a new directory, for a measurement that adds to it."""
+    project, environ = place / "project", _environ(place)
+    project.mkdir(parents=True)
+    _make(project, environ, turns)
+    # The ledger catches up once: we measure what has been opened before.
+    subprocess.run(
+        [sys.executable, "-m", "takeback", "log", "-n", "1"],
+        cwd=project,
+        env=environ,
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
     return project, environ
+
+
+def _environ(place: Path) -> dict[str, str]:
+    return {**os.environ, "TAKEBACK_HOME": str(place / "home")}
 
 
 def _make(project: Path, environ: dict[str, str], turns: int) -> None:
