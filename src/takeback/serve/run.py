@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -99,6 +100,8 @@ def _answer(server: Server, door: socket.socket, log: Log) -> None:
         h11_max_incomplete_event_size=2 * server.settings.header_bytes,
         limit_concurrency=server.settings.connections,
     )
+    logging.getLogger("uvicorn").disabled = True  # our log has a line for each answer
+    logging.getLogger("uvicorn.error").disabled = True
     for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises them again when it has ended
         signal.signal(number, _ended)
     uvicorn.Server(config).run(sockets=[door])
