@@ -26,7 +26,7 @@ class Stream:
         self.id = ""
 
     def next(self) -> tuple[str, dict[str, Any]]:
-        """Returns the next event, its name and data; ids alone are noted."""
+        """Returns the next event, its name and data; ids are noted, progress is passed over."""
         event, data = "", ""
         while True:
             line = self._answer.readline().decode().rstrip("\r\n")
@@ -37,9 +37,9 @@ class Stream:
                 data = value
             elif name == "id":
                 self.id = value
-            elif not line and event:
+            elif not line and event not in ("", "progress"):
                 return event, json.loads(data)
-            elif not line and self.id:
+            elif not line:
                 event = data = ""
 
 

@@ -6,11 +6,15 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
+from takeback import Takeback
 from takeback.app.private_files import PrivateFiles
+from takeback.client import Client
 from takeback.paths import takeback_home
-from tests.serve.served import InProcess, serving
+from tests.serve.served import InProcess, serving, until
 from tests.support.cli import Cli
 from tests.support.host import Host
 
@@ -72,6 +76,41 @@ def test_planted_transcripts_are_read_or_refused(
     host.transcript.unlink()
     host.transcript.symlink_to("/dev/zero")
     assert served.get(asked).ok() == reply
+
+
+def test_a_workspace_that_never_answers_holds_up_no_other(
+    host: Host, cli: Cli, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "a").write_text("1")
+    Cli(other).ok("checkpoint")
+    [stuck] = [one for one in Takeback.workspaces() if one.root == os.fsencode(other)]
+    store = Path(stuck.store)
+    with serving(cli) as server:
+        tb = Client(server.url, str(server.secret_file))
+        own = next(one["id"] for one in tb.workspaces() if one["path"] == str(cli.directory))
+        heard: list[str] = []
+
+        def listen() -> None:
+            for event in tb.events():
+                heard.append(event.data["workspace"])
+                if own in heard:
+                    return
+
+        thread = threading.Thread(target=listen, daemon=True)
+        thread.start()
+        time.sleep(1)  # it has seen both by now
+        (store / "format").unlink()
+        os.mkfifo(store / "format")
+        for folder in (one for one in (store / "store.git" / "refs").rglob("*") if one.is_dir()):
+            os.utime(folder)  # as if something had happened there
+        until(lambda: stuck.id in heard)
+        host.turn("go on", {"a.txt": b"x"})
+        thread.join(20)
+        assert own in heard
+        os.close(os.open(store / "format", os.O_RDWR | os.O_NONBLOCK))  # lets it go
+        server.process.kill()
 
 
 def test_links_in_the_server_s_folder_lead_nowhere(host: Host, cli: Cli, tmp_path: Path) -> None:

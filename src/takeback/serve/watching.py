@@ -30,6 +30,7 @@ class Watching:
         self._known: dict[str, KnownWorkspace] = {}
         self._pulses: dict[str, tuple[int, ...]] = {}
         self._steps: dict[str, tuple[str, int, int]] = {}
+        self._asked: dict[str, asyncio.Task[None]] = {}
 
     async def watch(self) -> None:
         """Looks again and again, until it is cancelled."""
@@ -47,8 +48,8 @@ class Watching:
                 self._list(first=look == 0)
             look += 1
             self._tell_progress()
-            for id in list(self._known):
-                await self._look(id)
+            for id in self._known:
+                self._look(id)
 
     def _list(self, *, first: bool) -> None:
         """Reads which workspaces there are; tells of new and of gone ones."""
@@ -57,16 +58,27 @@ class Watching:
             self._publish(WORKSPACE, id, {})
         self._known = found
 
-    async def _look(self, id: str) -> None:
-        """Publishes what is new in a workspace; of one that was not followed, only that it is."""
+    def _look(self, id: str) -> None:
+        """Asks a workspace in which something moved.
+
+        It may be at work for long, or never answer: the others are not kept waiting for it.
+        """
+        if id in self._asked:
+            return
         pulse, before = self._known[id].pulse, self._pulses.get(id)
-        moments = self._server.feed.moments
-        if pulse == before or (before is None and id not in moments):
+        if pulse == before or (before is None and id not in self._server.feed.moments):
             self._pulses[id] = pulse
             return
+        task = asyncio.create_task(self._ask(id, pulse, moved=before is not None))
+        self._asked[id] = task
+        task.add_done_callback(lambda _: self._asked.pop(id, None))
+
+    async def _ask(self, id: str, pulse: tuple[int, ...], *, moved: bool) -> None:
+        """Publishes what is new in a workspace; of one that was not followed, only that it is."""
+        moments = self._server.feed.moments
         try:
             if id in moments:
-                await self._tell(id, moved=before is not None)
+                await self._tell(id, moved=moved)
             else:
                 self._publish(WORKSPACE, id, {})
                 moments[id] = await self._server.workspaces.ask(id, Engine.seen_now)
