@@ -20,8 +20,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 from urllib.parse import quote, urlencode
 
 from takeback.client.wire import (
@@ -41,8 +40,7 @@ Kind = Literal["rewind", "revert", "fork", "undo", "redo"]
 _PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 
-@dataclass(frozen=True)
-class ProposedPlan:
+class ProposedPlan(NamedTuple):
     """What would be done: ``document`` for the person, ``nonce`` to do just that, once."""
 
     workspace: str
@@ -51,8 +49,7 @@ class ProposedPlan:
     document: Document
 
 
-@dataclass(frozen=True)
-class ServerEvent:
+class ServerEvent(NamedTuple):
     """Something that happened: ``id`` to resume after it, ``kind``, and what it was about."""
 
     id: str

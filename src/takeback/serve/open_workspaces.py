@@ -115,7 +115,7 @@ class OpenWorkspaces:
 
 
 def find(id: str) -> KnownWorkspace:
-    """Returns the workspace with an id; raises Rejected if it is not in the list."""
+    """Returns the workspace with an id; raises Rejected if there is none."""
     for known in Engine.workspaces():
         if known.id == id:
             return known

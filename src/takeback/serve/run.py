@@ -45,7 +45,7 @@ class Running(Value):
     opened: bool = False
 
 
-class Wanted(Value):
+class ServerOptions(Value):
     """How it is to run: on a Unix socket instead of a port, with a browser opened or without."""
 
     socket: bool = False
@@ -53,7 +53,7 @@ class Wanted(Value):
 
 
 def serve(
-    environ: Mapping[str, str], wanted: Wanted, *, say: Callable[[Running], None], log: Log
+    environ: Mapping[str, str], wanted: ServerOptions, *, say: Callable[[Running], None], log: Log
 ) -> None:
     """Serves until SIGINT or SIGTERM, for this machine and this user alone."""
     with PrivateFiles(environ) as files:

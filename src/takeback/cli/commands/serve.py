@@ -31,7 +31,7 @@ def command(call: Call, browser: bool, socket: bool) -> int:
     if browser and socket:
         raise UsageError("no browser can be opened on a socket", hint="say --open or --socket")
     from takeback.serve.application import to_stderr  # 150 ms, most of it uvicorn
-    from takeback.serve.run import Wanted, serve
+    from takeback.serve.run import ServerOptions, serve
 
     output = call.output
 
@@ -43,7 +43,7 @@ def command(call: Call, browser: bool, socket: bool) -> int:
         flush()
 
     log = to_stderr if call.verbose else _nothing
-    serve(os.environ, Wanted(socket=socket, browser=browser), say=say, log=log)
+    serve(os.environ, ServerOptions(socket=socket, browser=browser), say=say, log=log)
     return 0
 
 
