@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -261,6 +262,12 @@ def test_a_person_is_asked_about_each_conflict(story: Story, workspace: Path) ->
     assert story.text.read_text().endswith("acht\n")
 
 
+def test_what_was_there_before_is_kept_under_its_own_words(story: Story) -> None:
+    done(story.workspace, "revert", "turn:2", "--yes")
+    kept = done(story.workspace, "--json", "log", "--all").json_lines
+    assert 'before revert of turn 2 "make four, and a new file"' in [one["prompt"] for one in kept]
+
+
 def test_who_cannot_choose_markers_is_not_told_to(story: Story) -> None:
     binary = story.workspace / "binary"
     with Takeback.open(story.workspace) as tb:
@@ -288,3 +295,15 @@ def test_a_line_without_end_does_not_fill_the_terminal(story: Story) -> None:
         answer = called(story.workspace, *words, typed="q\n")
         assert len(answer.stderr) < 5000, len(answer.stderr)
         assert "2,99" in answer.stderr, "how much is not shown"
+
+
+def test_a_path_that_is_nowhere_is_named_with_commands_that_work(story: Story) -> None:
+    for words in (("revert", "turn:2"), ("apply", "turn:2"), ("rewind", "turn:2", "--files")):
+        refused = called(story.workspace, "--json", *words, "--yes", "--", "nowhere")
+        assert refused.status == 2, str(refused)
+        error = json.loads(refused.stderr)
+        assert "nowhere is neither in the workspace nor in " in error["message"]
+        shown = [one["command"] for one in error["actions"] if one["command"][0] == "show"]
+        assert bool(shown) == (words[0] == "rewind")
+        for command in shown:
+            done(story.workspace, *command)

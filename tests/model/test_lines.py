@@ -103,3 +103,17 @@ def test_nothing_is_lost_and_each_side_can_be_had_whole(
         assert (count, settled(found, ())) == (0, b"".join(ours))
     swapped = merged(*(b"".join(lines) for lines in (base, theirs, ours)))
     assert settled(found, [OURS] * count) == settled(swapped, [THEIRS] * count)
+
+
+def test_markers_are_longer_where_the_lines_between_them_look_like_some() -> None:
+    """A heading of a README, or the markers of an earlier merge: it has to be told what is what."""
+    for line in (b"=======\n", b"<<<<<<< ours\n", b">>>>>>> theirs\r\n", b"======="):
+        text = settled([Disputed(1, b"base\n", b"Title\n" + line, b"theirs\n")], ["markers"])
+        lines = text.splitlines()
+        assert (lines[0], lines[-1]) == (b"<<<<<<<< ours", b">>>>>>>> theirs"), line
+        assert lines.count(b"========") == 1, line
+        again = settled([Disputed(1, b"base\n", text, b"theirs\n")], ["markers"])
+        assert again.startswith(b"<<<<<<<<< ours"), line
+    for line in (b"==========\n", b" =======\n", b"=======x\n", b"======\n"):
+        text = settled([Disputed(1, b"base\n", line, b"theirs\n")], ["markers"])
+        assert text.startswith(b"<<<<<<< ours\n"), line

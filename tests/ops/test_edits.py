@@ -10,7 +10,9 @@ import pytest
 from takeback import Takeback
 from takeback.app import proposal as proposals
 from takeback.model.keeping import EDITS, Keeping
+from takeback.model.operation import moves
 from takeback.model.picking import Pick
+from takeback.ops.edits import Edit, _left
 from takeback.store import trees
 
 LINES = [f"line {number}" for number in range(30)]
@@ -173,3 +175,19 @@ def test_of_a_file_that_holds_more_an_edit_is_kept_although_a_hunk_of_it_was_pic
     now = [line for line in person.text.read_text().splitlines() if line not in LINES]
     assert now == ["the agent's 0", "the agent's 20"]
     assert person.kept(1) == ["mine 9"]
+
+
+def test_what_an_operation_left_may_be_gone_and_then_takes_no_edit_away(
+    person: Person, workspace: Path
+) -> None:
+    """No checkpoint has the state that picking led to, so the store need not keep it."""
+    person.turn(0)
+    (workspace / "other").write_text("mine\n")
+    person.edit(3)
+    pick(person, 1, "text", lines="mine 3")
+    [done] = moves(person.tb.operations())
+    store, edit = person.tb.engine._context.store, person.tb.find("@").tree
+    before = person.tb.find("mine-s1/turn:1.end").tree
+    found = [Edit(before, edit, frozenset([b"other"]), done.sequence)]
+    assert _left(store, found, [done]) == found
+    assert _left(store, found, [done.replace(after="0" * 40, paths=())]) == found

@@ -166,12 +166,27 @@ def _marked(piece: Disputed, names: tuple[str, str]) -> bytes:
         return text if not text or text.endswith(b"\n") else text + end
 
     ours, theirs = (name.encode("utf-8", "surrogateescape") for name in names)
+    size = _marker_size(piece)
     return b"".join(
         (
-            b"<<<<<<< " + ours + end,
+            b"<" * size + b" " + ours + end,
             whole(piece.ours),
-            b"=======" + end,
+            b"=" * size + end,
             whole(piece.theirs),
-            b">>>>>>> " + theirs + end,
+            b">" * size + b" " + theirs + end,
         )
     )
+
+
+def _marker_size(piece: Disputed) -> int:
+    """Returns how long markers are that no line between them can be taken for one of."""
+    found = set()
+    for line in (*split(piece.ours), *split(piece.theirs)):
+        if line[:1] in (b"<", b"=", b">"):
+            first = line.split(None, 1)[0]
+            if not first.strip(first[:1]):
+                found.add(len(first))
+    size = 7
+    while size in found:
+        size += 1
+    return size

@@ -7,12 +7,14 @@ E1 and E3 are left; E2 went with the rewind, and would be back after its undo.
 
 from __future__ import annotations
 
+from takeback.errors import StoreDamaged
 from takeback.ledger import sessions as questions
 from takeback.model.ids import SnapshotId
 from takeback.model.operation import history, moves
 from takeback.model.path_text import covers
 from takeback.model.value import Value
 from takeback.ops.facts import lineage_of
+from takeback.store import trees
 from takeback.store.held import Held
 from takeback.store.operations import known_here
 from takeback.store.tree_edit import edited
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import OperationId
     from takeback.model.operation import Move
+    from takeback.model.snapshot import Entry
     from takeback.store.sink import PackSink
     from takeback.store.store import Store
 
@@ -117,22 +120,26 @@ class _Left:
 
         Of a file that it made just what it was before an edit, that edit and the later ones went.
         """
+        found: Parts = {}
+        changed = self._changed(one) if self._parts else {}
+        back: set[bytes] = set()
+        for edit, paths in self._parts.items():
+            if edit.sequence <= one.sequence and not changed.keys().isdisjoint(paths):
+                before = Held(self._store, edit.before)
+                back |= {path for path in paths & changed.keys() if changed[path] == before[path]}
+                if went := paths & back:
+                    found[edit] = went
+        return found
+
+    def _changed(self, one: Move) -> dict[bytes, Entry | None]:
+        """Returns what an operation made of each path; nothing if that is not known any more."""
         if one.was is None or one.was == one.after:
             return {}
-        was, after = (Held(self._store, bytes.fromhex(tree)) for tree in (one.was, one.after))
-        back: set[bytes] = set()
-        found = {}
-        for edit, paths in self._parts.items():
-            if edit.sequence > one.sequence:
-                continue
-            before = Held(self._store, edit.before)
-            for path in paths - back:
-                now = after[path]
-                if covers(one.paths, path) and was[path] != now and now == before[path]:
-                    back.add(path)
-            if went := paths & back:
-                found[edit] = went
-        return found
+        was, after = (bytes.fromhex(tree) for tree in (one.was, one.after))
+        try:
+            return {change.path: change.new for change in trees.diff(self._store, was, after)}
+        except StoreDamaged:  # no checkpoint need have it, so it may have been swept away
+            return {}
 
     def drop(self, gone: Parts) -> None:
         for edit, paths in gone.items():

@@ -75,15 +75,12 @@ def _check_known(at: Situation, path: bytes) -> None:
         or at.going.vouching.reason_for(path) is not None
         or at.safe.status(path) is not None
     ):
-        target = at.going.goal.name
+        goal = at.going.goal
+        target = goal.name if goal.id is None else f"checkpoint {goal.id}"
+        looked = () if goal.id is None else ("what it changed: ", Command("show", goal.id), "; or ")
         raise UsageError(
-            f"{to_text(path)} is neither in the workspace nor in checkpoint {target}",
-            hint=(
-                "what it changed: ",
-                Command("show", target),
-                "; or look for it: ",
-                Command("search"),
-            ),
+            f"{to_text(path)} is neither in the workspace nor in {target}",
+            hint=(*looked, "look for it: ", Command("search")),
         )
 
 

@@ -17,7 +17,7 @@ from takeback.errors import Refused, WriteFailed
 from takeback.model.checkpoint import UNDO
 from takeback.model.ids import CheckpointId, MachineId, new_operation_id
 from takeback.model.keeping import NOTHING
-from takeback.model.operation import GOES, Move
+from takeback.model.operation import GOES, Move, way
 from takeback.ops import journal_entry
 from takeback.ops.capture import capture, draft, record
 from takeback.ops.closing import close_gone
@@ -157,7 +157,8 @@ def _undo_snapshot(
     """Keeps everything that the operation replaces, as a checkpoint; durable when it returns."""
     goal = request.goal
     undo = draft(context, kind=UNDO, session=goal.session)
-    undo = undo.replace(prompt=f"before {request.kind} to {goal.name}", operation=token)
+    about = f"before {request.kind} {way(request.kind)} {goal.name}"
+    undo = undo.replace(prompt=about, operation=token)
     return record(context, captured.keeping(changes.saved), undo)
 
 

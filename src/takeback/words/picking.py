@@ -100,7 +100,7 @@ def whole_question(change: Change, kind: OperationKind) -> str:
         asked = {ADDED: f"Create this {thing}", TYPE: f"Put a {thing} in its place"}
         other = f"Replace this {thing}"
     else:
-        asked = {ADDED: f"Bring this {thing} back", TYPE: f"Put {thing} back in its place"}
+        asked = {ADDED: f"Bring this {thing} back", TYPE: f"Put the {thing} back in its place"}
         other = f"Take this {thing} back"
     asked[DELETED] = f"Delete this {thing}"
     return asked.get(change.kind, other)
