@@ -392,3 +392,11 @@ def test_any_text_finds_the_prompt_that_is_that_text(ledger: Ledger, text: str) 
     ledger.clear()
     index(ledger, text)
     assert hits(ledger, text) == ["c0"]
+
+
+def test_what_was_tested_is_found_by_an_index_and_not_by_reading_all(ledger: Ledger) -> None:
+    plan = ledger.rows(
+        "explain query plan select id from checkpoints where instr(meta, '\"tested\"') > 0 "
+        "order by position"
+    )
+    assert "checkpoints_tested" in str(plan)

@@ -196,13 +196,24 @@ class Ledger(LedgerFile):
         found = self._select("id = ?1", text)
         return found[0] if found else None
 
-    def after(self, checkpoint: Checkpoint, *, everywhere: bool = False) -> list[Checkpoint]:
-        """Returns what came after a checkpoint in its session, or in all sessions, oldest first."""
+    def after(
+        self,
+        checkpoint: Checkpoint,
+        *,
+        everywhere: bool = False,
+        until: CheckpointId | None = None,
+    ) -> list[Checkpoint]:
+        """Returns what came after a checkpoint in its session, or in all sessions, oldest first.
+
+        With ``until``, up to and including that one.
+        """
         found = self._select(
-            "(?3 or session = ?1) and position > (select position from checkpoints where id = ?2)",
+            "(?3 or session = ?1) and position > (select position from checkpoints where id = ?2)"
+            " and (?4 is null or position <= (select position from checkpoints where id = ?4))",
             checkpoint.session,
             checkpoint.id,
             everywhere,
+            until,
         )
         return found[::-1]
 

@@ -135,6 +135,10 @@ MIGRATIONS = (
     create table if not exists gone (sequence integer primary key);
     delete from tips;
     """,
+    """
+    create index if not exists checkpoints_tested on checkpoints (position)
+        where instr(meta, '"tested"') > 0;
+    """,
 )
 TABLES = (
     "gone",

@@ -299,10 +299,6 @@ def show(context: Context, ledger: Ledger, checkpoint: Checkpoint, *, is_over: I
 def _steps(store: Store, ledger: Ledger, shown: TimelineEntry) -> tuple[TimelineEntry, ...]:
     if shown.turn is None or shown.turn.after == shown.checkpoint.id:
         return ()
-    found = []
-    for checkpoint in ledger.after(shown.checkpoint):
-        if checkpoint.kind != UNDO:
-            found.append(checkpoint)
-        if checkpoint.id == shown.turn.after:
-            break
+    later = ledger.after(shown.checkpoint, until=shown.turn.after)
+    found = [checkpoint for checkpoint in later if checkpoint.kind != UNDO]
     return tuple(entries(store, ledger, found, {}))
