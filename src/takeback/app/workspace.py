@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     CheckpointLike = str | Checkpoint
     T = TypeVar("T")
 
+_LONGEST_NAME = 255
+"""Bytes of a name that any file system takes."""
+
 
 @guarded
 class OpenWorkspace:
@@ -244,6 +247,11 @@ class OpenWorkspace:
         if isinstance(path, FromRoot):
             return bytes(path)
         given = os.fsencode(path)
+        if any(len(name) > _LONGEST_NAME for name in given.split(b"/")):
+            raise UsageError(
+                f"no file has a name of more than {_LONGEST_NAME} bytes",
+                hint="name a path inside the workspace",
+            )
         try:
             return self._context.workspace.relative(given, base=self._base)
         except ValueError:
