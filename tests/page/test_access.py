@@ -99,6 +99,10 @@ def test_four_hundred_pixels_are_enough(shop: Stage) -> None:
         expect(page.locator("#transcript")).not_to_be_visible()
         page.locator(".row", has_text="fix the login bug").click()
         expect(page.locator(".message.user.chosen")).to_be_visible()
+        page.wait_for_timeout(300)
+        top = page.locator(".message.user.chosen").bounding_box()
+        assert top is not None
+        assert top["y"] < 300, "the chosen turn is what one sees"
         page.locator(".message.user.chosen .take-back").click()
         page.locator("[role=menuitem]", has_text="Files and conversation").click()
         box = page.locator("dialog").bounding_box()

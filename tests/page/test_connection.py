@@ -72,6 +72,25 @@ def test_a_page_whose_server_is_gone_says_so_and_tells_nobody_its_secret(
             seen.errors.clear()  # the browser tells of requests that nobody answered
 
 
+def test_a_server_that_is_killed_at_the_moment_of_yes_is_told_of(shop: Stage) -> None:
+    with served(shop.root, shop.environ) as server:
+        mine = Stage(shop.browser, server, shop.root, shop.environ)
+        with mine.opened() as (page, seen):
+            page.locator(".row", has_text="fix the login bug").click()
+            page.keyboard.press("f")
+            agree = page.locator("dialog button.primary")
+            expect(agree).to_be_visible()
+            server.process.kill()
+            server.process.wait()
+            agree.click()
+            said = page.locator("dialog")
+            expect(said).to_contain_text("The server does not answer")
+            expect(said).to_contain_text("nothing is left half-done")
+            page.keyboard.press("Escape")
+            expect(page.locator("#banner")).to_contain_text("takeback serve --open")
+            seen.errors.clear()  # the browser tells of requests that nobody answered
+
+
 def test_the_file_that_open_makes_leads_in_once(shop: Stage, tmp_path: Path) -> None:
     opener = tmp_path / "programs" / "xdg-open"
     opener.parent.mkdir()

@@ -20,6 +20,7 @@ import { firstLine } from "./words.js";
 const part = (id) => document.getElementById(id);
 
 function startParts() {
+  watch(["pane", "place"], arrange); // first: the others look at what is in sight
   startTheme();
   startBanner(part("banner"));
   startWorkspaces(part("workspaces"));
@@ -39,7 +40,6 @@ function startParts() {
   for (const tab of document.querySelectorAll("[data-place-tab]")) {
     tab.addEventListener("click", () => know({ place: tab.dataset.placeTab }));
   }
-  watch(["pane", "place"], arrange);
   watch(["workspace", "workspaces", "selected"], remember);
   watch(["sessions", "session"], showSessions);
   watch(["selected", "loaded"], lookUp);
