@@ -34,8 +34,7 @@ def test_a_prompt_has_the_checkpoint_before_it(tb: Takeback, workspace: Path) ->
             messages.append({"role": "assistant", "content": f"did {text}"})
             turn.end(conversation=messages if text == "same" else None)
         turns.append(turn)
-    engine = tb.engine
-    whole = engine.messages(turns[2].after)
+    whole = tb.messages(turns[2].after)
     assert (whole.total, whole.next) == (6, None)
     assert told(whole) == [
         line
@@ -45,18 +44,18 @@ def test_a_prompt_has_the_checkpoint_before_it(tb: Takeback, workspace: Path) ->
             ("assistant", f"did {text}", None, None),
         )
     ]
-    assert told(engine.messages(turns[1].before)) == told(whole)[:2]
-    assert told(engine.messages(turns[1].after)) == told(whole)[:3]  # handed over without an answer
-    assert told(engine.messages(turns[0].before)) == []
-    part = engine.messages(turns[2].after, offset=2, limit=3)
+    assert told(tb.messages(turns[1].before)) == told(whole)[:2]
+    assert told(tb.messages(turns[1].after)) == told(whole)[:3]  # handed over without an answer
+    assert told(tb.messages(turns[0].before)) == []
+    part = tb.messages(turns[2].after, offset=2, limit=3)
     assert (told(part), part.total, part.next) == (told(whole)[2:5], 6, 5)
     assert [one.number for one in part.messages] == [2, 3, 4]
-    beyond = engine.messages(turns[2].after, offset=50, limit=3)
+    beyond = tb.messages(turns[2].after, offset=50, limit=3)
     assert (beyond.messages, beyond.total, beyond.next) == ((), 6, None)
 
     done = tb.rewind(turns[2].before, scope="conversation")
     child = next(entry for entry in tb.sessions() if entry.session.id == done.session)
-    assert told(engine.messages(child.session.newest)) == told(whole)[:4]
+    assert told(tb.messages(child.session.newest)) == told(whole)[:4]
 
 
 def test_without_a_transcript_there_are_the_prompts(tb: Takeback) -> None:
@@ -65,11 +64,11 @@ def test_without_a_transcript_there_are_the_prompts(tb: Takeback) -> None:
         pass
     with session.turn("two") as second:
         pass
-    assert told(tb.engine.messages(second.after)) == [
+    assert told(tb.messages(second.after)) == [
         ("user", "one", first.before.id, 1),
         ("user", "two", second.before.id, 2),
     ]
-    assert told(tb.engine.messages(tb.checkpoint("by hand").checkpoint)) == []
+    assert told(tb.messages(tb.checkpoint("by hand").checkpoint)) == []
 
 
 def test_the_ids_of_turns_count_more_than_words(workspace: Path, tmp_path: Path) -> None:
@@ -84,7 +83,7 @@ def test_the_ids_of_turns_count_more_than_words(workspace: Path, tmp_path: Path)
         session = tb.session(agent="claude", native=tb.sessions()[0].session.native)
         session.tell("turn_end", turn="p2", transcript=str(transcript))
         newest = tb.checkpoints(everything=True)[0].checkpoint
-        assert told(tb.engine.messages(newest)) == [
+        assert told(tb.messages(newest)) == [
             ("user", "hello", None, None),
             ("assistant", "hi", None, None),
             ("user", "changed on the way", entry.checkpoint.id, 1),

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from takeback.app.engine import Engine
     from takeback.app.workspace import CheckpointLike
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.message import MessagePage
     from takeback.model.operation import Operation
     from takeback.ops.bisect import Bisected
     from takeback.ops.blame import Blame
@@ -106,6 +107,15 @@ class LookingPage:
     def conversation(self, checkpoint: CheckpointLike) -> bytes:
         """Returns the conversation at a checkpoint, in the agent's own format."""
         return self.engine.conversation(checkpoint)
+
+    def messages(
+        self, checkpoint: CheckpointLike, *, offset: int = 0, limit: int | None = None
+    ) -> MessagePage:
+        """Returns what was said up to a checkpoint, with the place before each prompt.
+
+        With ``offset`` and ``limit``, only some of it: numbers count from 0.
+        """
+        return self.engine.messages(checkpoint, offset=offset, limit=limit)
 
     def search(self, *words: str, limit: int = -1, content: bool = False) -> list[Found]:
         """Returns the prompts and changed paths that hold all words, newest first.
