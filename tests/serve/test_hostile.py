@@ -7,9 +7,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import subprocess
+import sys
+import tempfile
 from pathlib import Path
+
+import pytest
 
 from takeback.serve.schemas import nesting
 from tests.serve.served import V1, ServedProcess, serving, until
@@ -254,6 +259,47 @@ def test_two_hundred_streams_leave_room_for_a_request(host: Host, cli: Cli) -> N
                 return one.recv(4096).startswith(b"HTTP/1.1 200")
 
         until(is_given_again)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_a_unix_socket_answers_no_other_user(host: Host, cli: Cli) -> None:
+    """The directory keeps others out; if it were opened to them, the kernel says who asks."""
+    connect = (
+        "import os, socket, sys; os.setgid(65534); os.setuid(65534)\n"
+        "one = socket.socket(socket.AF_UNIX); one.connect(sys.argv[1])\n"
+        "one.sendall(b'GET / HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n'); print(one.recv(99))"
+    )
+    with tempfile.TemporaryDirectory(prefix="tb") as short:
+        shutil.copytree(os.environ["TAKEBACK_HOME"], f"{short}/home")
+        os.chmod(f"{short}/home", 0o700)
+        with serving(Cli(cli.directory, {"TAKEBACK_HOME": f"{short}/home"}), "--socket") as server:
+            path = server.url.removeprefix("unix:")
+            argv = [sys.executable, "-c", connect, path]
+            shut = subprocess.run(argv, capture_output=True, check=False)
+            assert b"PermissionError" in shut.stderr
+            for folder in [Path(short), *Path(path).parents]:
+                if str(folder).startswith(short):
+                    folder.chmod(0o755)
+            Path(path).chmod(0o777)
+            opened = subprocess.run(argv, capture_output=True, check=False)
+            assert b"PermissionError" not in opened.stderr
+            assert b"HTTP" not in opened.stdout
+            assert opened.stdout == b"b''\n" or b"Error" in opened.stderr
+
+
+@pytest.mark.long
+def test_who_sends_slowly_is_answered_and_holds_up_nobody(host: Host, cli: Cli) -> None:
+    with serving(cli) as server:
+        head = request(server, f"POST {V1}/challenge", "Content-Type: application/json")
+        slow = (b"", b"GET / HT", head[:-2], head[:-4] + b"\r\nContent-Length: 9\r\n\r\n{")
+        doors = [socket.create_connection(("127.0.0.1", server.port), timeout=60) for _ in slow]
+        for door, data in zip(doors, slow, strict=True):
+            door.sendall(data)
+        assert server.get("/workspaces").status == 200
+        heard = [door.recv(4096) for door in doors]  # after half a minute
+        for door in doors:
+            door.close()
+    assert [head[:12] for head in heard] == [b"HTTP/1.1 408"] * 4
 
 
 def test_a_string_without_an_end_is_read_once() -> None:
