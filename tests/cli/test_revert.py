@@ -307,3 +307,18 @@ def test_a_path_that_is_nowhere_is_named_with_commands_that_work(story: Story) -
         assert bool(shown) == (words[0] == "rewind")
         for command in shown:
             done(story.workspace, *command)
+
+
+def test_what_cannot_be_kept_now_is_not_said_to_be_deleted(story: Story) -> None:
+    """It grew too large: it is there, no checkpoint can hold it, and nobody's bytes are lost."""
+    large = story.workspace / "large"
+    large.write_text("1\n")
+    with Takeback.open(story.workspace) as tb, tb.session("mine", "s9").turn("make it two"):
+        large.write_text("2\n")
+    done(story.workspace, "config", "size_limit_mb", "1")
+    large.write_bytes(b"x" * 2_000_000)
+    plan = done(story.workspace, "revert", "s9/turn:1", "--dry-run").stdout
+    assert "large: it is to change, and was deleted since or cannot be kept now" in plan
+    called(story.workspace, "revert", "s9/turn:1", "--yes", "--conflicts=theirs")
+    called(story.workspace, "undo", "--yes")
+    assert large.read_bytes() == b"x" * 2_000_000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from itertools import count
 
 from takeback import ops
 from takeback.app.border import guarded
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
     from takeback.app.workspace import CheckpointLike
     from takeback.model.change import CountedChange
-    from takeback.ops.bisect import Bisected, Bisection
+    from takeback.ops.bisect import Bisected, Bisection, Run
 
 
 @guarded
@@ -43,8 +42,13 @@ class Bisects(Steps):
         """
         asked = self.bisection(good, bad, command, copies=copies, timeout=timeout)
         reporter = self._context.reporter
-        runs = count(1)
-        return asked.run(lambda _: reporter.progress("runs", next(runs), asked.most_runs))
+        runs: list[Run] = []
+
+        def heard(run: Run) -> None:
+            runs.append(run)
+            reporter.progress("runs", len(runs), asked.most_runs)
+
+        return asked.run(heard)
 
     def bisection(
         self,

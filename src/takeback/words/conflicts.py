@@ -25,7 +25,7 @@ _KINDS: dict[ConflictKind, str] = {
     "mode": "its permission bits were changed again since",
     "type": "a file, a directory or a link is in the place of another one",
     "both_added": "it is to come back, and another one is there",
-    "deleted_here": "it is to change, and was deleted since",
+    "deleted_here": "it is to change, and was deleted since or cannot be kept now",
     "deleted_there": "it is to go, and was changed since",
 }
 _APPLIED: dict[ConflictKind, str] = {
@@ -35,7 +35,7 @@ _APPLIED: dict[ConflictKind, str] = {
     "mode": "its permission bits were changed here, too",
     "type": _KINDS["type"],
     "both_added": "it is to come, and another one is here",
-    "deleted_here": "it is to change, and is not here",
+    "deleted_here": "it is to change, and is not here or cannot be kept now",
     "deleted_there": "it is to go, and was changed here",
 }
 """The same for what a turn of another branch brings in: that is not earlier than what is here."""
