@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 APP = Path(__file__).parents[1] / "src" / "takeback" / "app"
-PAGE = (APP / "api.py", *(APP / "page" / f"{n}.py" for n in ("looking", "moving", "upkeep")))
+PAGE = (APP / "api.py", *(APP / "public" / f"{n}.py" for n in ("looking", "moving", "upkeep")))
 
 
 def table() -> str:

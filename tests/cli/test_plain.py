@@ -252,7 +252,8 @@ def test_no_plan_of_a_list_names_an_option(cli: Cli, workspace: Path, tmp_path: 
     """Who picks from a list types no options, and the command line names its own."""
     write_files(workspace, {".gitignore": b"*.log\n", "a.log": b"1\n", "a.txt": b"1\n"})
     told = Host(cli, tmp_path)
-    told.turn("change both", {"a.log": b"2\n", "a.txt": b"2\n"})
+    told.turn("change one", {"a.txt": b"2\n"})
+    write_files(workspace, {"a.log": b"2\n"})
     words = pick(cli, "1", "3", "y").stdout
     assert words.count("a.log: ignored by git; restored only if asked\n") == 2, words
     assert "--ignored" not in words

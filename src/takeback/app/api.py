@@ -16,9 +16,9 @@ opened. What only faces need is in ``app/engine.py``.
 from __future__ import annotations
 
 from takeback.app.engine import Engine
-from takeback.app.page.looking import LookingPage
-from takeback.app.page.moving import MovingPage
-from takeback.app.page.upkeep import UpkeepPage
+from takeback.app.public.looking import PublicLooking
+from takeback.app.public.moving import PublicMoving
+from takeback.app.public.upkeep import PublicUpkeep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Where = str | os.PathLike[str]
 
 
-class Takeback(LookingPage, MovingPage, UpkeepPage):
+class Takeback(PublicLooking, PublicMoving, PublicUpkeep):
     """One workspace and everything that can be done with it. Close it, or use ``with``."""
 
     def __init__(self, engine: Engine) -> None:

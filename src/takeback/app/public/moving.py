@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Paths = Iterable[str | bytes]
 
 
-class MovingPage:
+class PublicMoving:
     """Everything that moves files and conversations, and what looks ahead to it."""
 
     engine: Engine

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from takeback.store.expiry import Trash
 
 
-class UpkeepPage:
+class PublicUpkeep:
     """Everything that checks what is kept, and drops it."""
 
     engine: Engine

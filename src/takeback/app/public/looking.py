@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Paths = Iterable[str | bytes]
 
 
-class LookingPage:
+class PublicLooking:
     """Everything that looks at what is kept, and leaves the files as they are."""
 
     engine: Engine

@@ -1,1 +1,0 @@
-"""The page of the Python API in parts; ``app/api.py`` puts them together."""

@@ -1,0 +1,1 @@
+"""The Python API in parts; ``app/api.py`` puts them together."""
