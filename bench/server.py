@@ -59,6 +59,7 @@ def measure_server() -> dict[str, Any]:
     """Returns how long answers took, how much memory it needed, and what was lost: nothing."""
     with tempfile.TemporaryDirectory(prefix="takeback-bench-") as name:
         project, environ = new_timeline(Path(name), _TURNS)
+        _keep_all(project, environ)
         process = subprocess.Popen(
             [sys.executable, "-m", "takeback", "serve", "--json"],
             cwd=project,
@@ -74,6 +75,18 @@ def measure_server() -> dict[str, Any]:
         finally:
             process.terminate()
             process.communicate()
+
+
+def _keep_all(project: Path, environ: dict[str, str]) -> None:
+    """Turns retention off: the turns are old, and the agent's events would drop them all."""
+    for key, value in (("max_age_days", "0"), ("thin", "no"), ("max_bytes", "0")):
+        subprocess.run(
+            [sys.executable, "-m", "takeback", "config", "--workspace", key, value],
+            cwd=project,
+            env=environ,
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
 
 
 def _begin(said: dict[str, Any]) -> _Load:
