@@ -137,7 +137,7 @@ MIGRATIONS = (
     """,
     """
     create index if not exists checkpoints_tested on checkpoints (position)
-        where instr(meta, '"tested"') > 0;
+        where instr(meta, '"tested') > 0;
     """,
 )
 TABLES = (
