@@ -395,8 +395,5 @@ def test_any_text_finds_the_prompt_that_is_that_text(ledger: Ledger, text: str) 
 
 
 def test_what_was_tested_is_found_by_an_index_and_not_by_reading_all(ledger: Ledger) -> None:
-    plan = ledger.rows(
-        "explain query plan select id from checkpoints where instr(meta, '\"tested\"') > 0 "
-        "order by position"
-    )
+    plan = ledger.rows(f"explain query plan {questions.TESTED}")
     assert "checkpoints_tested" in str(plan)

@@ -18,6 +18,8 @@ _TURN = "id, session, number, kind, prompt, native, before, after, began, ended,
 _SHORTEST_WORD = 3
 _SILENT = "'undo', 'manual', 'fork', 'session start', 'session end'"
 """Kinds of checkpoints that do not move a conversation on."""
+TESTED = "select id from checkpoints where instr(meta, '\"tested') > 0 order by position"
+"""In the very words of its index, or SQLite does not use that."""
 
 
 def sessions(ledger: Ledger) -> list[Session]:
@@ -237,9 +239,7 @@ def amid(ledger: Ledger) -> dict[str, str]:
 
 def tested(ledger: Ledger) -> list[Checkpoint]:
     """Returns the checkpoints that say how tests ended which an agent ran, oldest first."""
-    rows = ledger.rows(
-        "select id from checkpoints where instr(meta, '\"tested') > 0 order by position"
-    )
+    rows = ledger.rows(TESTED)
     found = (ledger.by_id(str(id)) for (id,) in rows)
     return [one for one in found if one is not None and (one.tested or one.tested_earlier)]
 
