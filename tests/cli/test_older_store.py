@@ -50,8 +50,8 @@ WORDS = {
     "verify": ("verify",),
 }
 """One call of each command that is about a workspace."""
-OTHERS = {"completion", "demo", "hook", "init", "uninstall", "pick"}
-"""Of no workspace, or tested below, or for a terminal alone."""
+OTHERS = {"completion", "demo", "hook", "init", "uninstall", "pick", "serve"}
+"""Of no workspace or of all, or tested below, or for a terminal alone."""
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from takeback.cli.main import COMMANDS
 from takeback.cli.reference import reference
 from takeback.errors import TakebackError
 from tests.cli.conftest import Story
+from tests.serve.served import serving
 from tests.support.cli import Cli
 from tests.support.host import Host
 
@@ -124,6 +125,8 @@ def test_every_field_is_documented(story: Story, tmp_path: Path) -> None:
         cli.run("--json", "rewind", "start").error,
         cli.ok("--json", "forget", ".", "--dry-run").json,
     ]
+    with serving(cli) as server:
+        documents.append(dict(server.said))
     sections = {}
     for part in re.split(r"^### ", SCRIPTING, flags=re.MULTILINE)[1:]:
         title, _, body = part.partition("\n")

@@ -146,6 +146,7 @@ def destroying(cli: Cli) -> list[list[str]]:
         ["doctor", "--adopt"],
         ["doctor", "--fix"],
         ["status", "--seen"],
+        ["serve", "--json"],
         ["config", "--unset", "exclude"],
         ["fork", "turn:1", "--files", "--yes", "--force"],
         ["fork", "turn:1", "--worktree", str(beside / "autostart")],

@@ -129,8 +129,15 @@ class ServedProcess:
     """A server in a process of its own."""
 
     process: subprocess.Popen[bytes]
-    url: str
-    secret_file: Path
+    said: Mapping[str, Any]
+
+    @property
+    def url(self) -> str:
+        return str(self.said["url"])
+
+    @property
+    def secret_file(self) -> Path:
+        return Path(self.said["secret_file"])
 
     @property
     def port(self) -> int:
@@ -183,8 +190,7 @@ def serving(cli: Cli, *args: str) -> Iterator[ServedProcess]:
         assert process.stdout is not None
         line = process.stdout.readline()
         assert line, process.communicate()[1].decode()
-        said = json.loads(line)
-        yield ServedProcess(process, said["url"], Path(said["secret_file"]))
+        yield ServedProcess(process, json.loads(line))
     finally:
         process.terminate()
         try:

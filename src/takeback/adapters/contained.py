@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from takeback.adapters.telling import shortened
 from takeback.errors import Refused, TakebackError
 from takeback.model.connection import Capabilities
 from takeback.model.event import AgentEvent
@@ -147,6 +146,8 @@ class ContainedReader(_Contained):
 
     def __call__(self, history: bytes) -> Iterator[Message]:
         """Returns the messages; raises ForeignFailure, or its own ValueError, at any of them."""
+        from takeback.adapters.telling import shortened  # json: not for each ``status``
+
         found = self._ask("messages", lambda it: iter(it(history)), Iterator)
         while (message := self._ask("messages", lambda _: next(found, None), object)) is not None:
             if not isinstance(message, Message):
