@@ -176,7 +176,7 @@ def fixture(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Fixture:
     return Fixture(workspace)
 
 
-@shares(5)
+@shares(5, long=3)
 def test_61_each_damage_to_each_file_is_found_and_harms_nothing_else(
     fixture: Fixture, share: int
 ) -> None:

@@ -183,7 +183,7 @@ def test_whatever_reading_an_object_raises_the_other_checkpoints_are_indexed(
     assert sum(tried.values()) >= 50, tried
 
 
-@shares(SHARES)
+@shares(SHARES, long=4)
 def test_a_damaged_object_leaves_every_other_checkpoint_to_be_listed_shown_and_gone_to(
     played: Path, tmp_path: Path, share: int
 ) -> None:

@@ -116,7 +116,7 @@ class Talk:
         return True
 
 
-@shares(SHARES)
+@shares(SHARES, long=5)
 @pytest.mark.parametrize("operation", ["both", "fork", "worktree"])
 def test_killed(
     tmp_path: Path, operation: str, share: int, record_property: Callable[[str, object], None]

@@ -19,7 +19,7 @@ SHARES = 19
 in four steps and exchanged in two: with a prime number, each share meets all of them."""
 MET_BY = ("recover", "checkpoint", "undo")
 
-share = shares(SHARES, long=8)
+share = shares(SHARES, long=4)
 operation = pytest.mark.parametrize("operation", ["rewind", "undo", "redo"])
 
 
@@ -126,7 +126,7 @@ def check_capture(world: World) -> None:
     world.check_outside()
 
 
-@shares(4)
+@shares(4, long=2)
 @pytest.mark.parametrize("operation", ["rewind", "undo"])
 def test_operation_killed_in_the_middle_of_a_write(
     tmp_path: Path, operation: str, share: int

@@ -101,7 +101,7 @@ def make_tidy(world: World) -> None:
 
 @pytest.mark.parametrize("fault", [0, pytest.param(errno.ENOSPC, marks=pytest.mark.long)])
 @pytest.mark.parametrize("act", [anew, swept])
-@shares(30, long=7)
+@shares(30, long=4)
 def test_maintenance_disturbed_at_each_step_loses_nothing(
     tmp_path: Path, share: int, act: Callable[[World], None], fault: int
 ) -> None:

@@ -84,7 +84,7 @@ def check(world: World) -> set[int]:
 
 
 @pytest.mark.parametrize("fault", [0, errno.ENOSPC])
-@shares(8)
+@shares(8, long=4)
 def test_a_prune_disturbed_at_each_step(tmp_path: Path, share: int, fault: int) -> None:
     for at in range(1 + share, 10_000, 8):
         world = prepared(tmp_path / str(at))
@@ -102,7 +102,7 @@ def test_a_prune_disturbed_at_each_step(tmp_path: Path, share: int, fault: int) 
 
 
 @pytest.mark.parametrize("act", [empty, prune_all, restore])
-@shares(10)
+@shares(10, long=4)
 def test_what_follows_killed_at_each_step(
     tmp_path: Path, share: int, act: Callable[[World], None]
 ) -> None:

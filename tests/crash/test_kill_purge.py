@@ -90,7 +90,7 @@ def is_purged(world: World) -> bool:
 
 
 @pytest.mark.parametrize("fault", [0, errno.ENOSPC])
-@shares(20, long=7)
+@shares(20, long=3)
 def test_a_purge_disturbed_at_each_step(tmp_path: Path, share: int, fault: int) -> None:
     for at in range(1 + share, 10_000, 20):
         world = prepared(tmp_path / str(at))

@@ -112,7 +112,7 @@ def lay_out(world: World, raced: Path, parked: Path, version: int) -> None:
 
 
 @pytest.mark.parametrize("below", [(), ("sub",)], ids=["at the root", "further down"])
-@shares(SHARES)
+@shares(SHARES, long=4)
 def test_nothing_outside_is_touched(
     tmp_path: Path,
     share: int,
