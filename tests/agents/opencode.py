@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,6 +60,7 @@ class OpenCode:
         """Sends one prompt to the session of a resume line, which is one for the screen."""
         words = prompt.split()  # one argument with blanks is put into quotes by opencode
         run = [argv[0], "run", "--format", "json", *argv[1:], *words]
+        self.forget_locks()
         done = self.world.run(run, self.env)
         for line in done.stdout.splitlines():
             said = json.loads(line) if line.startswith("{") else {}
@@ -76,13 +78,23 @@ class OpenCode:
     def export(self, session: str) -> dict[str, Any]:
         """Returns a session as ``opencode export`` gives it, without waiting for any plugin."""
         env = {**self.env, "OPENCODE_PURE": "1", "OPENCODE_DISABLE_PROJECT_CONFIG": "1"}
+        self.forget_locks()
         done = self.world.run(["opencode", "export", session], env)
         found: dict[str, Any] = json.loads(done.stdout)
         return found
 
+    def forget_locks(self) -> None:
+        """Removes what an opencode that has ended left locked: the next waits a minute for it.
+
+        At each start it installs the types of plugins, in vain here, and may end before that has.
+        """
+        locks = self.world.home / ".local" / "state" / "opencode" / "locks"
+        shutil.rmtree(locks, ignore_errors=True)
+
     def screen(self) -> Terminal:
         """Starts opencode at a terminal of its own."""
         env = self.world.environment(self.env)
+        self.forget_locks()
         return Terminal(["opencode"], cwd=self.world.repo, env=env)
 
     def script(self) -> Script:
