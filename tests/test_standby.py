@@ -63,18 +63,18 @@ def test_it_has_one_spare_and_leaves_no_dead_behind(attended: Agent) -> None:
 
 
 def test_it_needs_no_more_after_many_hooks(attended: Agent) -> None:
-    standby = attended.standby()
     for _ in range(3):
         attended.prompt()
+    standby = attended.standby()
     spare_of(standby)
     before = resources(standby)
     for _ in range(20):
         attended.prompt()
     spare_of(standby)
-    after = resources(standby)
     assert attended.standby() == standby
-    assert after["descriptors"] == before["descriptors"]
-    assert after["memory"] <= before["memory"] + (4 << 20)
+    # those of the last hook may be open for a moment still
+    wait_for(lambda: resources(standby)["descriptors"] <= before["descriptors"])
+    assert resources(standby)["memory"] <= before["memory"] + (4 << 20)
 
 
 def resources(process: int) -> dict[str, int]:

@@ -18,6 +18,7 @@ _SECONDS = 60.0
 _PAUSE = 0.05
 _STILL = 3.0
 _AGAIN = 5.0
+_DROPPED = 15.0
 _BETWEEN = 0.2  # keys that come at once are one key to some: Alt with the second
 
 
@@ -78,15 +79,22 @@ class Terminal:
     def type(self, text: str) -> None:
         """Types a text and waits until it is on the screen, once more than it was before.
 
-        Where the screen has moved on meanwhile, it is enough that the text stands still there.
+        Where the screen has moved on meanwhile, it is enough that the text stands still there. It
+        is typed again if nothing of it is seen for long: some drop keys while they draw.
         """
         before, is_still = _count(text, self.screen), _Stillness()
-        self._tmux("send-keys", "-l", text)
+        sent = 0.0
 
         def typed() -> bool:
+            nonlocal sent
             screen = self.screen
             still, count = is_still(screen), _count(text, screen)
-            return count > before or (count > 0 and still)
+            if count > before or (count > 0 and still and sent):
+                return True
+            if time.monotonic() - sent > _DROPPED and (still or not sent):
+                sent = time.monotonic()
+                self._tmux("send-keys", "-l", text)
+            return False
 
         self.until(typed, f"see {text!r} typed")
 

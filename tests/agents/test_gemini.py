@@ -65,9 +65,9 @@ def test_takeback_is_answered_without_a_model(gemini: Gemini) -> None:
             ("/takeback", "Go back to before one: /takeback N"),
             ("/takeback 2 yes", "Take it back: /takeback undo yes"),
         ):
-            time.sleep(2)  # Gemini drops keys while it draws, and offers commands while one types
+            terminal.settles()  # Gemini drops keys while it draws
             terminal.type(words)
-            time.sleep(2)
+            time.sleep(2)  # it offers commands while one types
             terminal.insist(answer, "Enter")
         terminal.end("C-c")
     assert not (world.repo / "c.txt").exists()
