@@ -74,14 +74,18 @@ class Background:
         self._strange = set(_ended_children())
 
     def running(self) -> list[int]:
-        """Returns those that run, also if they were started by a process that is gone."""
+        """Returns those that run, also if they were started by a process that is gone.
+
+        A child that was just started has no words for a moment, a long one on a busy machine.
+        """
         found = []
         for about in Path("/proc").glob("[0-9]*/cmdline"):
             try:
                 words = about.read_bytes().split(b"\0")
+                begins = words == [b""] and _state_of_child(about.parent) not in ("", "Z")
             except OSError:
                 continue
-            if self._interpreter in words:
+            if begins or self._interpreter in words:
                 found.append(int(about.parent.name))
         return found
 
@@ -107,14 +111,19 @@ class Background:
 
 def _ended_children() -> list[int]:
     found = []
-    for about in Path("/proc").glob("[0-9]*/stat"):
+    for about in Path("/proc").glob("[0-9]*"):
         try:
-            state, parent = about.read_text().rpartition(")")[2].split()[:2]
+            if _state_of_child(about) == "Z":
+                found.append(int(about.name))
         except OSError:
             continue
-        if state == "Z" and int(parent) == os.getpid():
-            found.append(int(about.parent.name))
     return found
+
+
+def _state_of_child(about: Path) -> str:
+    """Returns the state of a process, empty if it is no child of this one."""
+    state, parent = (about / "stat").read_text().rpartition(")")[2].split()[:2]
+    return state if int(parent) == os.getpid() else ""
 
 
 def resident_bytes() -> int:
