@@ -125,6 +125,45 @@ def test_what_follows_killed_at_each_step(
             return
 
 
+def shed(world: World) -> None:
+    """Sweeps for a bound that nothing fits into: what has expired goes altogether."""
+    with opened(world) as tb:
+        keeping = tb._upkeep()
+        sweep(keeping.replace(bounds=keeping.bounds.replace(max_bytes=1, keep_newest=1)))
+
+
+def turns_there(world: World) -> list[int | None]:
+    """Everything reads, also into a ledger that is made anew; returns the turns that are listed."""
+    with opened(world) as tb:
+        assert tb.verify(read_data=True).problems == ()
+        listed = [e.turn.number for e in tb.checkpoints(session="mine-s") if e.turn is not None]
+        tb.doctor(rebuild=True)
+        anew = [e.turn.number for e in tb.checkpoints(session="mine-s") if e.turn is not None]
+        assert listed == anew
+        assert tb.cat("mine-s/turn:4.end", str(world.root / "f4")) == b"4" * 500
+    return listed[::-1]
+
+
+@shares(10)
+def test_what_goes_altogether_killed_at_each_step(tmp_path: Path, share: int) -> None:
+    for at in range(1 + share, 10_000, 10):
+        world = World(tmp_path / str(at))
+        with opened(world) as tb:
+            session = tb.session(agent="mine", native="s")
+            for number in range(1, TURNS + 1):
+                with session.turn(f"turn {number}", conversation=b"said\n"):
+                    (world.root / f"f{number}").write_bytes(b"%d" % number * 500)
+            tb.prune(tb.plan_prune(("turn:2",)))
+        ran = world.run(partial(shed, world), Faults(at, sticky=True))
+        assert ran.killed or ran.done, ran.text
+        assert turns_there(world) in ([1, 2, 3, 4], [1, 3, 4], [1, 4])
+        shed(world)
+        assert turns_there(world) == [1, 4]
+        world.remove()
+        if len(ran.steps) < at and not ran.killed:
+            return
+
+
 def capture_often(world: World, number: int) -> list[str]:
     made: list[str] = []
     with Engine.open(world.root, environ=world.environ) as tb:

@@ -26,8 +26,11 @@ from takeback.model.event import (
 )
 from takeback.model.ids import CheckpointId, SessionId, new_operation_id
 from takeback.model.operation import PRUNE, Pruned
+from takeback.model.retention import Bounds
 from takeback.ops.catch_up import catch_up
+from takeback.ops.inventory import Inventory
 from takeback.ops.receive import receive, take_waiting
+from takeback.ops.shedding import Shedding
 from takeback.ports import SilentReporter
 from takeback.store import pending
 from takeback.store.chains import Chains
@@ -67,6 +70,7 @@ class Story:
         self._turns: dict[str, int] = {}
         self._sessions = ["s1", "s2", "s3"]
         self._numbers = 0
+        self.forgotten = 0
 
     def play(self, steps: int) -> None:
         for _ in range(steps):
@@ -143,6 +147,15 @@ class Story:
         ids = {one.id for one in self._chance.choice((row, spread))} - {there[-1].id}
         prune(self._tb, ids, ())
 
+    def forget(self) -> None:
+        """Has expired checkpoints go altogether: the steps of turns, or all that may go."""
+        store, upkeep = self._tb._context.store, self._tb._upkeep()
+        inventory = Inventory(store, self._clock.now(), Chains(store))
+        shedding = Shedding(inventory, upkeep.replace(bounds=Bounds(undo_grace=0.0)))
+        shed = self._chance.choice((shedding.steps, shedding.everything))()
+        self.forgotten += len(shed.records)
+        prune(self._tb, set(), (), forgotten=shed.records)
+
     def drop_a_session(self) -> None:
         """Takes an agent's session away whole: its turn is over, and none descends from it."""
         found = self.checkpoints()
@@ -159,7 +172,12 @@ class Story:
             self._sessions.append(f"t{len(self._sessions)}")
 
 
-def prune(tb: Engine, ids: Collection[CheckpointId], sessions: Collection[SessionId]) -> None:
+def prune(
+    tb: Engine,
+    ids: Collection[CheckpointId],
+    sessions: Collection[SessionId],
+    forgotten: Collection[CheckpointId] = (),
+) -> None:
     """Does what a prune does, to whatever it is told: nothing is pinned."""
     store, now = tb._context.store, tb._context.clock.now()
     with tb._context.locked() as it:
@@ -167,12 +185,13 @@ def prune(tb: Engine, ids: Collection[CheckpointId], sessions: Collection[Sessio
         rewriting = Rewriting(sink, chains)
         gone: list[int] = []
         for session in chains.parents_first():
+            records = chains.records_of(session)
             if session in sessions:
-                records = chains.records_of(session)
-                gone += [int(one.number("sequence")) for one in records if one.meta.get("agent")]
                 rewriting.drop(session)
             else:
-                rewriting.session(session, expired(ids, now))
+                rewriting.session(session, expired(ids, now), without=forgotten)
+                records = [one for one in records if one.meta.get("id") in forgotten]
+            gone += [int(one.number("sequence")) for one in records if one.meta.get("agent")]
         id = new_operation_id()
         rewriting.finish(id, now, {SessionId("s"): list(ids) or ["all"]})
         write_operation(
@@ -249,7 +268,7 @@ def test_the_ledger_says_what_one_made_anew_says(
 ) -> None:
     cleared: list[str] = []
     clear = Ledger.clear
-    case = ""
+    case, forgotten = "", 0
 
     def count(self: Ledger) -> None:
         cleared.append(case)
@@ -264,14 +283,18 @@ def test_the_ledger_says_what_one_made_anew_says(
             case = f"seed {seed}, prune {number}"
             story.expire()
             compare(tb, case)
+            story.forget()
+            compare(tb, f"{case}, forgotten")
             story.play(6)
             compare(tb, f"{case}, and on")
+        forgotten += story.forgotten
         case = f"seed {seed}, a session"
         story.drop_a_session()
         compare(tb, case)
         story.play(6)
         compare(tb, f"{case}, and on")
     assert cleared == []
+    assert forgotten > 0
 
 
 def test_what_comes_back_from_the_trash_is_as_it_was(

@@ -13,7 +13,7 @@ from takeback.app.engine import Engine
 from takeback.git.pack import TEMPORARY
 from takeback.ops import sweep as module
 from takeback.ops.finding import BROKEN
-from takeback.ops.sweep import is_outgrown, pack_anew, sweep
+from takeback.ops.sweep import index_anew, is_outgrown, pack_anew, sweep
 from takeback.ops.upkeep import Upkeep
 from takeback.store.disk import size_on_disk
 from takeback.store.garbage import has_garbage, note_garbage
@@ -129,6 +129,7 @@ def test_a_bound_that_records_nearly_fill_leaves_files_what_room_there_is(worksp
                 (workspace / "a").write_bytes(os.urandom(2_000))
         assert len(tb.checkpoints()) == 30  # there is a ledger
         keeping = unwatched(tb)
+        index_anew(keeping)
         pack_anew(keeping)
         most = size_on_disk(tb._context.store).all - (20 << 10)
         sweep(keeping.replace(bounds=keeping.bounds.replace(max_bytes=most, keep_newest=1)))

@@ -5,7 +5,15 @@ from __future__ import annotations
 from takeback import ops
 from takeback.app.bisects import Bisects
 from takeback.app.border import guarded
-from takeback.errors import Command, GitFailed, InUse, StoreDamaged, UsageError, WriteFailed
+from takeback.errors import (
+    Command,
+    GitFailed,
+    InUse,
+    NoSuchCheckpoint,
+    StoreDamaged,
+    UsageError,
+    WriteFailed,
+)
 from takeback.model.path_text import covers
 
 TYPE_CHECKING = False
@@ -14,6 +22,7 @@ if TYPE_CHECKING:
 
     from takeback.app.workspace import CheckpointLike
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.ids import CheckpointId
     from takeback.ops.prune import Prune, Pruning
     from takeback.ops.purge import Purge, Purging
     from takeback.ops.restore import Restored
@@ -127,13 +136,26 @@ class Space(Bisects):
         trash, checkpoint = ops.restore.find_trash(store, name)
         only = None
         if checkpoint is not None:
-            of = self.find(checkpoint)
-            ids = trash.dropped.get(of.session, ())
-            only = [one for one in ids if one == of.id or self._is_beside(of.turn, one)]
+            only = self._with_its_turn(trash, checkpoint)
         return ops.restore.restore(self._upkeep(), trash, only)
 
+    def _with_its_turn(self, trash: Trash, checkpoint: CheckpointId) -> list[CheckpointId]:
+        """Returns a checkpoint and what else of its turn is in the trash.
+
+        All of its session, if it is not there itself: then nothing tells which turn it was in.
+        """
+        mine = next(ids for ids in trash.dropped.values() if checkpoint in ids)
+        try:
+            of = self.find(checkpoint)
+        except NoSuchCheckpoint:
+            return [*mine]
+        return [one for one in mine if one == of.id or self._is_beside(of.turn, one)]
+
     def _is_beside(self, turn: int | None, checkpoint: str) -> bool:
-        return turn is not None and self.find(checkpoint).turn == turn
+        try:
+            return turn is not None and self.find(checkpoint).turn == turn
+        except NoSuchCheckpoint:
+            return False
 
     def trash(self) -> list[Trash]:
         """Returns what was dropped and can be brought back, the oldest first."""

@@ -8,7 +8,7 @@ from takeback import ops
 from takeback.adapters import adapter_of
 from takeback.app.border import guarded
 from takeback.app.forks import Forks
-from takeback.errors import Command, RecoveredInstead
+from takeback.errors import Command, Expired, NoSuchCheckpoint, RecoveredInstead
 from takeback.model.policy import NO_OVERRIDES, Overrides
 
 TYPE_CHECKING = False
@@ -63,7 +63,13 @@ class Steps(Forks):
 
     def _goes_to(self, step: Step) -> Checkpoint:
         """Returns where a step goes; raises Expired if files are to come from there and cannot."""
-        found = self._by_id(step.goes_to)
+        try:
+            found = self._by_id(step.goes_to)
+        except NoSuchCheckpoint:
+            raise Expired(
+                f"the files of {step.goes_to} have expired, and its session is gone",
+                hint=("what was pruned: ", Command("log", "--operations")),
+            ) from None
         return self.find_kept(found) if step.operation.moves_files else found
 
     def undo(self, *, overrides: Overrides = NO_OVERRIDES, shown: Plan | None = None) -> Outcome:
@@ -127,7 +133,10 @@ class Steps(Forks):
         """Returns how a conversation starts over, if an undo leads to before its first prompt."""
         if operation.target is None:
             return None
-        target = self._by_id(operation.target)
+        try:
+            target = self._by_id(operation.target)
+        except NoSuchCheckpoint:  # its session is gone
+            return None
         adapter = adapter_of(target.agent or "")
         where = target.directory or os.fsdecode(self.root)
         return ops.child.resume_line(target, adapter.start(where))

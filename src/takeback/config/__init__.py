@@ -56,7 +56,12 @@ SETTINGS = (
         "bytes_limit_mb", "number", 5120, "of more new bytes, the largest are left out and named"
     ),
     Setting("disk_floor_mb", "number", 100, "free space on the store's disk that is never used"),
-    Setting("max_bytes", "bytes", "2GB", "a larger store drops old files, thinned; 0: no bound"),
+    Setting(
+        "max_bytes",
+        "bytes",
+        "2GB",
+        "a larger store drops old files, thinned, then its oldest expired turns; 0: no bound",
+    ),
     Setting("max_total_bytes", "bytes", "20GB", "all stores together; 0: no bound"),
     Setting("max_age_days", "number", 30, "files of older checkpoints go; 0: no bound"),
     Setting("max_snapshots", "number", 0, "different, unpinned snapshots; 0: no bound"),

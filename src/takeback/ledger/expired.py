@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 
 from takeback.ledger.ledger import rest_of
+from takeback.model import json_text
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.ids import CheckpointId
 from takeback.model.value import Value
@@ -146,6 +147,24 @@ def made_between(ledger: Ledger, numbers: Collection[int]) -> list[CheckpointId]
         "select id from checkpoints where sequence between ? and ?", min(numbers), max(numbers)
     )
     return [CheckpointId(str(id)) for (id,) in rows]
+
+
+def found_around(ledger: Ledger, ids: Iterable[CheckpointId]) -> set[CheckpointId]:
+    """Returns what others have kept between the neighbours of some checkpoints in their session.
+
+    Their tools may claim what was found there, and their turns may have been open.
+    """
+    rows = ledger.rows(
+        "select others.id from checkpoints mine join checkpoints others "
+        "on others.position > coalesce((select max(position) from checkpoints "
+        "where session = mine.session and position < mine.position), -1) "
+        "and others.position < coalesce((select min(position) from checkpoints "
+        "where session = mine.session and position > mine.position), 9e18) "
+        "where mine.id in (select value from json_each(?1)) and others.session != mine.session "
+        "and others.id not in (select id from expired)",
+        json_text.dumps([*ids]),
+    )
+    return {CheckpointId(str(id)) for (id,) in rows}
 
 
 def heirs(ledger: Ledger, positions: Iterable[int]) -> dict[int, CheckpointId]:

@@ -32,6 +32,8 @@ SMALL_PAGE = 512
 """Each table and each index takes a page from the beginning: 150 KB with the usual ones, 25 KB with
 these. Reading many rows takes longer with them, so a ledger has them only while it is small."""
 _OUTGROWN = 256 << 10
+_SPARE = 4
+"""A ledger is written anew when more than this part of its pages is free."""
 
 
 class LedgerRefused(Exception):
@@ -114,6 +116,27 @@ class LedgerFile:
         except sqlite3.OperationalError as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _BUSY:
                 raise
+        finally:
+            self._db.execute(f"pragma busy_timeout = {PATIENCE * 1000:.0f}")
+
+    def slim(self, *, anew: bool) -> None:
+        """Gives the disk back what rows took that are gone, unless others are at work in the file.
+
+        SQLite keeps their pages, and the gaps in others, for rows to come: only writing all of it
+        ``anew`` helps. That is done for a quarter of the pages in any case.
+        """
+        self._db.execute("pragma busy_timeout = 0")
+        try:
+            spare = _SPARE * self._number("freelist_count") > self._number("page_count")
+            if anew or spare:
+                self._db.execute("insert into words (words) values ('optimize')")
+                self._db.execute("vacuum")
+            self._db.execute("pragma wal_checkpoint(truncate)").fetchall()
+        except sqlite3.OperationalError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _BUSY:
+                raise _translated(error) from error
+        except sqlite3.DatabaseError as error:
+            raise _translated(error) from error
         finally:
             self._db.execute(f"pragma busy_timeout = {PATIENCE * 1000:.0f}")
 

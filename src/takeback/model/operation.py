@@ -144,8 +144,8 @@ class Pruned(Operation):
     What was dropped is in the trash under the operation's own id, until its grace is over; it is
     not undone but restored. ``dropped`` and ``restored`` are checkpoints, ``sessions`` those that
     went or came back whole. ``swept`` says that nobody asked for it: the settings did. ``gone`` are
-    the numbers of the agents' checkpoints that went with their sessions: what they changed is
-    nobody's own edit, and nothing else is left to tell.
+    the numbers of the agents' checkpoints that went altogether: what they changed is nobody's own
+    edit, and nothing else is left to tell. ``forgotten`` counts those of sessions that stayed.
     """
 
     dropped: int = 0
@@ -153,6 +153,7 @@ class Pruned(Operation):
     sessions: tuple[SessionId, ...] = ()
     swept: bool = False
     gone: tuple[int, ...] = ()
+    forgotten: int = 0
 
 
 def decode(record: Mapping[str, Any]) -> Operation:

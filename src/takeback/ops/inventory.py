@@ -28,8 +28,9 @@ class Inventory:
     """What the refs lead to; ``look`` again under the lock sees what came since.
 
     ``checkpoints`` has all that read, those whose files have expired too; ``stored`` those that
-    have theirs; ``unread`` the sessions that do not read whole, and are left alone. Raises
-    StoreDamaged if a ref does not read: nobody knows what it leads to.
+    have theirs; ``back`` says when some came back from the trash; ``unread`` are the sessions that
+    do not read whole, and are left alone. Raises StoreDamaged if a ref does not read: nobody knows
+    what it leads to.
     """
 
     def __init__(self, store: Store, now: float, chains: Chains) -> None:
@@ -57,7 +58,7 @@ class Inventory:
             self.by_session[session] = found
             self.checkpoints.update((one.id, one) for one in found)
         labels = read_labels(self._store)
-        back = _brought_back(self._store)
+        self.back = _brought_back(self._store)
         self._parents = {session: self.chains.parent(session) for session in self.by_session}
         lines = {session: self.chains.line(session) for session in self.by_session}
         running = {s: self._running_turn(found) for s, found in self.by_session.items()}
@@ -68,7 +69,7 @@ class Inventory:
                 session=session,
                 line=lines[session],
                 kind=one.kind,
-                time=max(one.time, back.get(one.id, 0.0)),
+                time=max(one.time, self.back.get(one.id, 0.0)),
                 sequence=one.sequence,
                 snapshot=one.snapshot,
                 turn=one.turn,

@@ -1,6 +1,7 @@
 """Prune: checkpoints lose their files by the settings, or because a person names them.
 
-    without the lock    everything is read, and decided about
+    without the lock    everything is read, and decided about; where files are not enough to
+                        hold max_bytes, also about records (ops/shedding.py)
     lock                what moved since is read; what became pinned meanwhile is kept
                         sessions written anew, what they were is in the trash (store/expiry.py)
                         the line of the log
@@ -20,6 +21,7 @@ from takeback.model.value import Value
 from takeback.ops.failures import Translated
 from takeback.ops.inventory import Inventory
 from takeback.ops.save import BEFORE_TOOL
+from takeback.ops.shedding import Load, Shed, Shedding, ledger_bytes
 from takeback.ops.stock import Stock
 from takeback.store import journal
 from takeback.store.checkpoints import CONVERSATION, FILES
@@ -54,7 +56,9 @@ BY_SETTINGS = Selection()
 class Pruning(Value):
     """What a prune does, or would do.
 
-    ``dropped`` and ``pinned`` are checkpoints with the reason, ``sessions`` those that go whole.
+    ``dropped`` and ``pinned`` are checkpoints with the reason, ``sessions`` those that go whole,
+    ``for_room`` those of them that go because files alone are not enough for ``max_bytes``, and
+    ``forgotten`` the checkpoints of other sessions that go altogether for the same reason.
     ``bytes`` come free when the trash is emptied. ``unread`` are sessions that do not read whole
     and are left alone. ``operation`` is the line of the log, None if nothing was done.
     """
@@ -62,10 +66,17 @@ class Pruning(Value):
     dropped: dict[CheckpointId, str]
     pinned: dict[CheckpointId, str]
     sessions: tuple[SessionId, ...] = ()
+    for_room: tuple[SessionId, ...] = ()
+    forgotten: tuple[CheckpointId, ...] = ()
     kept: int = 0
     bytes: int = 0
     unread: Mapping[SessionId, str] = {}
     operation: OperationId | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        """True if nothing goes."""
+        return not (self.dropped or self.sessions or self.forgotten)
 
 
 class Prune:
@@ -81,19 +92,26 @@ class Prune:
         self._stock = stock or Stock(upkeep.store)
         self._scales: Scales | None = None
         self._found = Inventory(upkeep.store, self._now, self._stock.chains())
+        self._shedding = Shedding(self._found, upkeep)
+        self._rest = 0
+        self._steps = Shed()
         self._bounds = upkeep.bounds.replace(max_bytes=self._room())
         self._verdict = self._decide()
+        self._shed = self._decide_records()
 
     # -- deciding
 
     def _room(self) -> int:
         """Returns how many bytes files may take; 0, for no bound, if the store is small enough."""
-        most, disk = self._upkeep.bounds.max_bytes, size_on_disk(self._upkeep.store)
-        if not most or disk.all <= most:
+        most = self._upkeep.bounds.max_bytes
+        if not most or size_on_disk(self._upkeep.store).all <= most:
             return 0
-        records, scales = [*self._found.chains.all_records()], self._weighed()
+        if self._request == BY_SETTINGS:
+            self._steps = self._shedding.steps()
+        records, scales = [*self._shedding.records_without(self._steps)], self._weighed()
         spoken = [one.entries[CONVERSATION][1] for one in records if CONVERSATION in one.entries]
-        rest = disk.all - disk.snapshots + scales.records(records) + scales.weigh(spoken)
+        self._rest = self._stock.beside()
+        rest = self._rest + scales.records(records) + scales.weigh(spoken)
         return max(1, self._upkeep.room_beside(rest))
 
     def _weighed(self) -> Scales:
@@ -128,14 +146,30 @@ class Prune:
             roots.update(tree for tree in (one.snapshot, known[one.id].saved) if tree)
         return self._weighed().weigh(map(bytes.fromhex, roots))
 
-    def _whole(self, dropped: Collection[CheckpointId]) -> list[SessionId]:
+    def _decide_records(self) -> Shed:
+        """Says which records go because the store is too large although all files go that may.
+
+        The steps of turns without files go first, before any files.
+        """
+        if not self._bounds.max_bytes or self._request != BY_SETTINGS:
+            return Shed()
+        dropped = self._verdict.dropped
+        left = [one for one in self._found.stored if one.id not in dropped]
+        ledger = ledger_bytes(self._upkeep.store.directory)
+        load = Load(self._weigh(left), self._rest, ledger)
+        return self._shedding.enough(load, self._weighed(), self._steps)
+
+    def _whole(self, dropped: Collection[CheckpointId], shed: Shed) -> list[SessionId]:
         """Returns the sessions of which nothing is needed any more.
 
-        Those that a person wants gone, and those that nobody can go on with. One that others
-        descend from, or of which something is pinned, stays with what has expired.
+        Those that a person wants gone, those that nobody can go on with, and those that have to go
+        for room. One that others descend from, or of which something is pinned, stays with what
+        has expired.
         """
-        asked, found = self._request, []
+        asked, found = self._request, [*shed.sessions]
         for session, points in self._found.by_session.items():
+            if session in found:
+                continue
             if self._found.descendants(session):
                 continue
             if any(one.expired is None and one.id not in dropped for one in points):
@@ -158,15 +192,20 @@ class Prune:
         stored = self._found.stored
         left = [one for one in stored if one.id not in made.dropped]
         free = self._weigh(stored) - self._weigh(left) if made.dropped else 0
+        if self._shed:
+            free += self._shedding.freed(self._shed, self._weighed())
         return made.replace(bytes=free)
 
     def _decided(self) -> Pruning:
         """Returns what it would do, not weighed: that is a walk through all that is kept."""
         dropped, stored = self._verdict.dropped, self._found.stored
+        sessions = self._whole(dropped, self._shed)
         return Pruning(
             dropped=dropped,
             pinned=self._verdict.pinned,
-            sessions=tuple(self._whole(dropped)),
+            sessions=tuple(sessions),
+            for_room=self._shed.sessions,
+            forgotten=tuple(sorted(self._outside(sessions, self._shed.records))),
             kept=sum(one.id not in dropped for one in stored),
             unread=self._found.unread,
         )
@@ -180,9 +219,9 @@ class Prune:
         what a person named.
         """
         made = self._decided() if swept else self.outlook()
-        if self.is_named and not made.dropped and not made.sessions:
+        if self.is_named and made.is_idle:
             raise refused(made)
-        if not made.dropped and not made.sessions:
+        if made.is_idle:
             return made
         with self._upkeep.locked() as locked, Translated("the prune"):
             return self._under_lock(locked, made, swept=swept)
@@ -197,9 +236,16 @@ class Prune:
         there = {one.id for one in self._found.stored}
         pinned = self._pinned_now()
         dropped = {id: why for id, why in made.dropped.items() if id in there and id not in pinned}
-        sessions = [one for one in self._whole(dropped) if one in made.sessions]
-        if not dropped and not sessions:
-            return made.replace(dropped={}, sessions=())
+        shed = self._shedding.still_able(self._shed)
+        sessions = [one for one in self._whole(dropped, shed) if one in made.sessions]
+        made = made.replace(
+            dropped=dropped,
+            sessions=tuple(sessions),
+            for_room=tuple(one for one in made.for_room if one in sessions),
+            forgotten=tuple(sorted(self._outside(sessions, shed.records))),
+        )
+        if made.is_idle:
+            return made
         operation = Pruned(
             id=new_operation_id(),
             kind=PRUNE,
@@ -207,22 +253,30 @@ class Prune:
             sequence=0,  # numbered when it is written
             machine=locked.machine,
             dropped=len(dropped),
-            sessions=tuple(sessions),
+            sessions=made.sessions,
             swept=swept,
-            gone=self._numbers_of(sessions),
+            gone=self._numbers_of(made),
+            forgotten=len(made.forgotten),
         )
         sink = PackSink(locked)
         try:
-            self._rewrite(sink, operation.id, dropped, sessions)
+            self._rewrite(sink, operation.id, made)
             write_operation(sink, operation)
         except BaseException:
             sink.discard()
             raise
-        return made.replace(dropped=dropped, sessions=tuple(sessions), operation=operation.id)
+        return made.replace(operation=operation.id)
 
-    def _numbers_of(self, sessions: Iterable[SessionId]) -> tuple[int, ...]:
-        """Returns the numbers of all that agents made in some sessions."""
-        found = (one for session in sessions for one in self._found.by_session[session])
+    def _outside(
+        self, sessions: Collection[SessionId], ids: Iterable[CheckpointId]
+    ) -> list[CheckpointId]:
+        """Returns those of some checkpoints that are not in one of some sessions."""
+        return [id for id in ids if self._found.checkpoints[id].session not in sessions]
+
+    def _numbers_of(self, made: Pruning) -> tuple[int, ...]:
+        """Returns the numbers of all that agents made and that goes altogether."""
+        found = [one for session in made.sessions for one in self._found.by_session[session]]
+        found += [self._found.checkpoints[id] for id in made.forgotten]
         return tuple(sorted(one.sequence for one in found if one.agent is not None))
 
     def _pinned_now(self) -> dict[CheckpointId, str]:
@@ -236,23 +290,18 @@ class Prune:
         found = retention.decide(stored, bounds, now=self._now, weigh=lambda left: 0)
         return retention.with_their_turns(stored, found.pinned)
 
-    def _rewrite(
-        self,
-        sink: PackSink,
-        trash: str,
-        dropped: Collection[CheckpointId],
-        sessions: list[SessionId],
-    ) -> None:
-        found = self._found
+    def _rewrite(self, sink: PackSink, trash: str, made: Pruning) -> None:
+        found, dropped, forgotten = self._found, made.dropped, {*made.forgotten}
         rewriting = Rewriting(sink, found.chains)
-        gone = {session: [one.id for one in found.by_session[session]] for session in sessions}
+        gone = {session: [one.id for one in found.by_session[session]] for session in made.sessions}
         replace = expired(dropped, self._now)
         for session in found.chains.parents_first():
             if session in gone:
                 rewriting.drop(session)
                 continue
-            mine = [one.id for one in found.by_session[session] if one.id in dropped]
-            rewriting.session(session, replace)
+            own = [one.id for one in found.by_session[session]]
+            mine = [id for id in own if id in dropped or id in forgotten]
+            rewriting.session(session, replace, without=forgotten)
             if mine:
                 gone[session] = mine
                 rewriting.local(session, self._still_saved(session, dropped))

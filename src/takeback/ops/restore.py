@@ -8,7 +8,15 @@ from takeback.model.operation import PRUNE, Pruned
 from takeback.model.value import Value
 from takeback.ops.failures import Translated
 from takeback.store.chains import Chains
-from takeback.store.expiry import Rewriting, all_trash, remove_trash, restored, unchanged
+from takeback.store.expiry import (
+    Rewriting,
+    all_trash,
+    own_records,
+    remove_trash,
+    restored,
+    unchanged,
+)
+from takeback.store.namespace import SESSIONS
 from takeback.store.operations import write_operation
 from takeback.store.sink import PackSink
 
@@ -82,8 +90,8 @@ class _Restoring:
             there = self._chains.parents_first()
             for session in there:
                 self._bring_back(rewriting, session)
-            for session in self._wanted:
-                if session not in there and session not in self._chains.unread:
+            for session, wanted in self._wanted.items():
+                if wanted and session not in there and session not in self._chains.unread:
                     self._rejoin(rewriting, session)
             rewriting.finish("", now, {})
             done = Pruned(
@@ -110,11 +118,20 @@ class _Restoring:
             rewriting.session(session, unchanged)
             return
         there = {record.meta.get("id") for record in self._chains.records_of(session)}
-        if not there.intersection(wanted):  # it went whole, and was gone on with since
+        if not there.intersection(self._had(session)):  # it went whole, and was gone on with since
             self._rejoin(rewriting, session)
             return
-        rewriting.session(session, restored(self._locked.store, self._trash, session, wanted))
+        if there.issuperset(wanted):
+            rewriting.session(session, restored(self._locked.store, self._trash, session, wanted))
+        else:
+            rewriting.insert(session, self._trash, wanted)
         rewriting.rejoin_local(session, self._trash)
+
+    def _had(self, session: SessionId) -> set[object]:
+        """Returns the checkpoints that a session had when the prune began."""
+        tips = [self._trash.tips[ref] for ref in self._trash.refs_of(session, SESSIONS)]
+        found = (own_records(self._locked.store, tip, session) for tip in tips)
+        return {record.meta.get("id") for records in found for record in records}
 
     def _rejoin(self, rewriting: Rewriting, session: SessionId) -> None:
         self._sessions.append(session)

@@ -15,6 +15,7 @@ from takeback.ledger import expired, gaps, removal
 from takeback.ledger import sessions as questions
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.timeline import OwnedChange
+from takeback.model.value import Value
 from takeback.ops import turn_states
 from takeback.ops.attempt import Spoilt, attempt
 from takeback.ops.compare import found_at
@@ -28,9 +29,17 @@ if TYPE_CHECKING:
 
     from takeback.ledger.ledger import Ledger
     from takeback.ledger.removal import Removed
+    from takeback.model.ids import CheckpointId
     from takeback.model.operation import Pruned
     from takeback.ops.backlog import Waiting
     from takeback.store.store import Store
+
+
+class _Moved(Value):
+    """The positions at which something is not what it was, and checkpoints to work out again."""
+
+    positions: set[int]
+    checkpoints: set[CheckpointId]
 
 
 class Rewritten:
@@ -76,6 +85,7 @@ class Rewritten:
         unread = bool(gaps.unread(ledger))
         known = expired.expired_ids(ledger) if self._chains else set()
         flipped: list[Checkpoint] = []
+        around: set[CheckpointId] = set()
         for ref, chain in self._chains.items():
             before = removal.commits_of(ledger, machine_of(ref), session_of(ref))
             kept = {one.id: one.commit.hex() for one in chain if one.id in before}
@@ -88,15 +98,17 @@ class Rewritten:
             ]
             if not kept:
                 _check_that_it_ended(ledger, session_of(ref))
-            gone = removal.remove(ledger, [id for id in before if id not in kept])
+            lost = [id for id in before if id not in kept]
+            around |= expired.found_around(ledger, lost)
+            gone = removal.remove(ledger, lost)
             for one in gone:
                 self._end_turns(ledger, one)
-                if session_of(ref) in self._pruned:
+                if one.expired or session_of(ref) in self._pruned:
                     moved.add(one.position)
                 else:
                     self._hand_on(ledger, one, machine_of(ref))
             tips[ref] = next((one.commit.hex() for one in reversed(chain) if one.id in kept), None)
-        self._refold(ledger, flipped, moved, unread=unread)
+        self._refold(ledger, flipped, _Moved(moved, around), unread=unread)
         return tips
 
     def _read(self, waiting: Waiting) -> Checkpoint:
@@ -109,9 +121,10 @@ class Rewritten:
         return point
 
     def _refold(
-        self, ledger: Ledger, flipped: Sequence[Checkpoint], moved: set[int], *, unread: bool
+        self, ledger: Ledger, flipped: Sequence[Checkpoint], concerned: _Moved, *, unread: bool
     ) -> None:
         """Works out again what depends on files that expired or came back, and on who is gone."""
+        moved = concerned.positions
         numbers = [number for one in self._prunes for number in one.gone]
         expired.note_gone(ledger, numbers)
         for point in flipped:
@@ -133,7 +146,8 @@ class Rewritten:
             raise TooInvolved
         refolding = Refolding(self._store, ledger)
         refolding.forget([*ids])
-        refolding.refold(moved, expired.made_between(ledger, numbers))
+        between = expired.made_between(ledger, numbers)
+        refolding.refold(moved, [*between, *sorted(concerned.checkpoints)])
 
     def _end_turns(self, ledger: Ledger, gone: Removed) -> None:
         """Ends turns that ended with a checkpoint that is gone at their new last one."""

@@ -15,6 +15,7 @@ from takeback.ops.whose import in_use
 from takeback.store import failures, journal, pending
 from takeback.store.disk import size_on_disk
 from takeback.store.failures import Failure
+from takeback.store.floor import floor
 from takeback.store.heaviest import Consumer, heaviest
 from takeback.store.operations import read_operations
 
@@ -66,10 +67,17 @@ class Status(Value):
     heaviest: tuple[Consumer, ...] = ()
     """The files that take a notable part of the store, the heaviest first."""
     sensitive: SensitiveFiles = SensitiveFiles()
+    floor: int = 0
+    """How large the last sweep left it that could not bring it within its bound; else 0."""
 
     @property
     def over_budget(self) -> bool:
         return 0 < self.budget < self.bytes
+
+    @property
+    def is_at_floor(self) -> bool:
+        """True if what is never dropped alone is larger than it may be."""
+        return self.over_budget and self.floor > self.budget
 
 
 def status(
@@ -108,6 +116,7 @@ def status(
         warnings=tuple(warnings(context, ledger)),
         heaviest=heaviest(store, size.snapshots),
         sensitive=sensitive_files(store),
+        floor=floor(store),
     )
 
 

@@ -7,6 +7,8 @@ only what came since is read when the stock is looked at again.
 from __future__ import annotations
 
 from takeback.store.chains import Chains
+from takeback.store.disk import size_on_disk
+from takeback.store.expiry import all_trash, trashed_records
 from takeback.store.weight import Scales
 
 TYPE_CHECKING = False
@@ -29,6 +31,19 @@ class Stock:
         else:
             self._chains.refresh()
         return self._chains
+
+    def beside(self) -> int:
+        """Returns what a store takes of its disk beside its checkpoints and its trash.
+
+        The ledger, refs and caches, the operation log, and what nothing leads to any more.
+        """
+        chains, scales = self.chains(), self.scales()
+        records = [*chains.all_records()]
+        for trash in all_trash(self._store):
+            records += trashed_records(self._store, trash, chains)
+        trees = {tree for record in records for tree in record.trees()}
+        known = scales.records(records) + scales.weigh(trees)
+        return max(0, size_on_disk(self._store).all - known)
 
     def scales(self) -> Scales:
         """Returns scales that know the packs as they are now."""

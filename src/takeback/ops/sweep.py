@@ -3,10 +3,13 @@
 leftovers           of processes that were killed are removed
 too large?          packed anew first, with deltas: often that is enough. Also when as much came
                     since as there was then: some of it nothing leads to (files of plans)
-prune               by the settings (ops/prune.py): into the trash
+prune               by the settings (ops/prune.py): into the trash; files first, and where those are
+                    not enough for max_bytes the oldest sessions (ops/shedding.py)
 trash               what is older than its grace goes, and as much more, the oldest first, as
                     it takes to be within the bound: the bound counts more than the grace
 packed anew         what nothing leads to any more is gone
+still too large?    once more: what a session takes is known only when it is gone. If nothing is
+                    left that may go, its size is noted for `status` to name
 weighed             which files take most of it, for `status` to name
 
 Where the disk has no room to pack anew, everything else is done all the same; `status` says how
@@ -26,6 +29,7 @@ from takeback.ops.stock import Stock
 from takeback.ports import SilentReporter
 from takeback.store.disk import size_on_disk
 from takeback.store.expiry import all_trash, remove_trash, trashed_records
+from takeback.store.floor import note_floor
 from takeback.store.garbage import Collected, collect, has_garbage, note_garbage
 from takeback.store.heaviest import weigh_if_changed
 from takeback.store.packdir import pack_sizes, shortage
@@ -40,6 +44,9 @@ if TYPE_CHECKING:
 
 
 _WORTH_IT = 16 << 20
+_ATTEMPTS = 3
+_COMBINED = 30.0
+"""So long, in seconds, packing anew waits for packs to be combined: that may begin with a sweep."""
 
 
 class Emptied(Value):
@@ -62,20 +69,32 @@ def sweep(upkeep: Upkeep) -> Pruning | None:
         with upkeep.locked() as locked, Translated("removing what is left over"):
             Leftovers(locked).remove()
         if is_too_large(upkeep) or is_outgrown(upkeep.store):
+            index_anew(upkeep)
             _pack_anew_if_there_is_room(upkeep, stock)
+    made = last = _prune(upkeep, stock)
+    if upkeep.until is None:
+        for _ in range(_ATTEMPTS):
+            if last is None or last.operation is None or not is_too_large(upkeep):
+                break
+            last = _prune(upkeep, stock)
+        note_floor(upkeep.store, size_on_disk(upkeep.store).all if is_too_large(upkeep) else 0)
+        weigh_if_changed(upkeep.store, size_on_disk(upkeep.store).snapshots)
+    return made
+
+
+def _prune(upkeep: Upkeep, stock: Stock) -> Pruning | None:
+    """Prunes by the settings and empties the trash; None if the time was over before."""
     planned = Prune(upkeep, stock=stock)
     if not upkeep.is_in_time:
         return None
     made = planned.carry_out(swept=True)
     if made.operation is not None:
-        index_anew(upkeep)
+        index_anew(upkeep, slim=bool(made.sessions or made.forgotten))
     if upkeep.is_in_time:
         try:
             empty_trash(upkeep, stock)
         except WriteFailed as error:
             _leave_for_later(upkeep, error)
-    if upkeep.until is None:
-        weigh_if_changed(upkeep.store, size_on_disk(upkeep.store).snapshots)
     return made
 
 
@@ -92,13 +111,14 @@ def _leave_for_later(upkeep: Upkeep, error: WriteFailed) -> None:
         raise error
 
 
-def index_anew(upkeep: Upkeep) -> None:
+def index_anew(upkeep: Upkeep, *, slim: bool = False) -> None:
     """Brings the ledger up to date: what is gone is in the trash, and so it is not missing.
 
-    A person who looks next does not wait for it either.
+    A person who looks next does not wait for it either. With ``slim`` it is written anew without
+    the room of rows that are gone.
     """
     index = Index(upkeep.store, SilentReporter())
-    index.ask(lambda ledger: None)
+    index.ask(lambda ledger: ledger.slim(anew=slim))
     index.close()
 
 
@@ -154,7 +174,7 @@ def pack_anew(upkeep: Upkeep, stock: Stock | None = None) -> Collected | None:
     """Packs all that something leads to and drops the rest; None if that has to wait."""
     handed_out = HandedOut(upkeep.store, (stock or Stock(upkeep.store)).chains())
     with Translated("packing anew"):
-        return collect(upkeep.store, handed_out, disk_floor=upkeep.disk_floor)
+        return collect(upkeep.store, handed_out, disk_floor=upkeep.disk_floor, wait=_COMBINED)
 
 
 def _without_room(upkeep: Upkeep, stock: Stock, there: list[Trash]) -> list[Trash]:
@@ -163,7 +183,6 @@ def _without_room(upkeep: Upkeep, stock: Stock, there: list[Trash]) -> list[Tras
     What is in the trash keeps records too, of whole sessions as they were.
     """
     store, scales, chains = upkeep.store, stock.scales(), stock.chains()
-    disk = size_on_disk(store)
     live = [*chains.all_records()]
     trashed = [trashed_records(store, trash, chains) for trash in there]
 
@@ -172,7 +191,7 @@ def _without_room(upkeep: Upkeep, stock: Stock, there: list[Trash]) -> list[Tras
         return scales.records(records) + scales.weigh(trees)
 
     fixed = weigh(live)
-    room = upkeep.room_beside(disk.all - disk.snapshots + fixed)
+    room = upkeep.room_beside(stock.beside() + fixed)
     few, many = 0, len(there)
     while few < many:
         middle = (few + many) // 2

@@ -80,14 +80,31 @@ class Rewriting:
         """The commit that each checkpoint has now."""
         self._moves: dict[str, tuple[bytes | None, bytes | None]] = {}
 
-    def session(self, session: SessionId, replace: Replace) -> None:
+    def session(
+        self, session: SessionId, replace: Replace, *, without: Collection[str] = ()
+    ) -> None:
         """Writes a session anew with other contents where ``replace`` gives them.
 
-        What two of its refs have in common comes out the same for both.
+        What two of its refs have in common comes out the same for both. The checkpoints of
+        ``without`` are left out.
         """
         for ref in refs_of(session, self._chains.checkpoints):
             found = self._chains.checkpoints[ref]
-            self._move(ref, found.tip, self._anew(found.records, replace, self._base(found)))
+            kept = [record for record in found.records if record.meta.get("id") not in without]
+            self._move(ref, found.tip, self._anew(kept, replace, self._base(found)))
+
+    def insert(self, session: SessionId, trash: Trash, ids: Collection[str]) -> None:
+        """Puts checkpoints back into a session, each at its place, as they are in the trash."""
+        store = self._locked.store
+        for ref in trash.refs_of(session, SESSIONS):
+            now = self._chains.checkpoints.get(ref)
+            if now is None:
+                continue
+            there = [record for record in now.records if record.meta.get("id") not in ids]
+            old = own_records(store, trash.tips[ref], session)
+            there += [record for record in old if record.meta.get("id") in ids]
+            there.sort(key=lambda record: record.number("sequence"))
+            self._move(ref, now.tip, self._anew(there, unchanged, self._base(now)))
 
     def _base(self, found: Chain) -> bytes | None:
         """Returns where a session begins: at its parent's checkpoint as that is now."""
@@ -237,7 +254,7 @@ def restored(
     originals = {
         record.meta.get("id"): record
         for ref in trash.refs_of(session, SESSIONS)
-        for record in _own(store, trash.tips[ref], session)
+        for record in own_records(store, trash.tips[ref], session)
         if "expired" not in record.meta and record.meta.get("id") in ids
     }
 
@@ -251,7 +268,7 @@ def restored(
     return replace
 
 
-def _own(
+def own_records(
     store: Store,
     tip: bytes | None,
     session: SessionId,
@@ -299,7 +316,7 @@ def trashed_records(store: Store, trash: Trash, chains: Chains) -> list[Record]:
         record
         for ref, tip in trash.tips.items()
         if ref.startswith((SESSIONS, LOCAL))
-        for record in _own(store, tip, session_of(ref), chains.record)
+        for record in own_records(store, tip, session_of(ref), chains.record)
     ]
 
 

@@ -48,21 +48,23 @@ class Collected(Value):
 
 
 def collect(
-    store: Store, handed_out: Callable[[], Iterable[bytes]], *, disk_floor: int
+    store: Store, handed_out: Callable[[], Iterable[bytes]], *, disk_floor: int, wait: float = 0.0
 ) -> Collected | None:
     """Packs anew what is kept and drops the rest; None if that has to wait.
 
-    It waits while another process is at it and while an operation is interrupted, which may need
-    what no ref leads to yet. ``handed_out`` returns the ids that are used without asking the
-    store. Raises GitFailed and changes nothing if an object is missing: what leads to it is then
-    found by verify. Raises WriteFailed if the disk could not hold both for a while.
+    It has to while another process is at it, for longer than ``wait`` seconds, and while an
+    operation is interrupted, which may need what no ref leads to yet. ``handed_out`` returns the
+    ids that are used without asking the store. Raises GitFailed and changes nothing if an object is
+    missing: what leads to it is then found by verify. Raises WriteFailed if the disk could not hold
+    both for a while.
     """
     lock = Lock(store.path("maintenance.lock"))
     try:
-        lock.acquire("maintenance", wait=0)
+        lock.acquire("maintenance", wait=wait)
     except InUse:
         return None
     with lock:
+        store.reopen_packs()
         before = store.pack_names()
         size = sum(pack_sizes(store, before).values())
         check_room(store, needed(store, size, disk_floor), disk_floor)

@@ -25,6 +25,7 @@ PLAIN = (
     "workspace.json",
     "seen",
     "swept",
+    "floor",
     "trust",
     "damaged",
     "epoch",

@@ -24,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from takeback.model.ids import CheckpointId
+    from takeback.model.ids import CheckpointId, SessionId
     from takeback.ops.prune import Pruning
     from takeback.ops.restore import Restored
     from takeback.store.expiry import Trash
@@ -46,26 +46,35 @@ _PINNED = {
     TIP: "the newest of its session",
     HERE: "the newest of all",
 }
+_FITS = ", so that the rest fits (max_bytes)"
 NOTHING = "Nothing is to be dropped."
 QUESTION = "Drop the files of these checkpoints?"
 
 
 def outlook_lines(made: Pruning) -> Iterator[str]:
     """Yields what goes, why, how many bytes come free, and what keeps the rest."""
-    if not made.dropped and not made.sessions:
+    if made.is_idle:
         yield NOTHING
-    else:
+    elif made.dropped or not made.forgotten:
         files = count(made.dropped, "checkpoint")
         yield f"The files of {files} go ({size(made.bytes)}); prompts and conversations stay."
         yield from _reasons(made.dropped, _DROPPED)
+    if made.forgotten:
+        free = "" if made.dropped else f" ({size(made.bytes)})"
+        go = "goes" if len(made.forgotten) == 1 else "go"
+        yield f"{count(made.forgotten, 'expired checkpoint')} {go} altogether{free}{_FITS}."
     for session in made.sessions:
-        yield f"  Session {shown(session)} goes whole."
+        yield f"  Session {shown(session)} goes whole{_why(made, session)}."
     kept = count(made.kept, "checkpoint")
     yield f"{kept} {'keeps its' if made.kept == 1 else 'keep their'} files" + (
         ", of these pinned:" if made.pinned else "."
     )
     yield from _reasons(made.pinned, _PINNED)
     yield from unread_lines(made)
+
+
+def _why(made: Pruning, session: SessionId) -> str:
+    return _FITS if session in made.for_room else ""
 
 
 def _reasons(found: Mapping[CheckpointId, str], words: Mapping[str, str]) -> Iterator[str]:
@@ -89,8 +98,10 @@ def done_lines(made: Pruning, grace_days: float) -> Iterator[str]:
     files = count(made.dropped, "checkpoint")
     days = f"{grace_days:g} day" + ("" if grace_days == 1 else "s")
     yield f"Dropped the files of {files} ({size(made.bytes)}) into the trash, for {days}."
+    if made.forgotten:
+        yield f"{count(made.forgotten, 'expired checkpoint')} went there altogether{_FITS}."
     for session in made.sessions:
-        yield f"Session {shown(session)} went whole."
+        yield f"Session {shown(session)} went whole{_why(made, session)}."
     yield f"Bring them back: takeback prune --restore {made.operation}"
 
 
@@ -128,6 +139,8 @@ def document(made: Pruning) -> Document:
         "dropped": [{"id": id, "reason": why} for id, why in made.dropped.items()],
         "pinned": [{"id": id, "reason": why} for id, why in made.pinned.items()],
         "sessions": list(made.sessions),
+        "for_room": list(made.for_room),
+        "forgotten": list(made.forgotten),
         "kept": made.kept,
         "bytes": made.bytes,
         "unread": [{"session": id, "reason": why} for id, why in made.unread.items()],

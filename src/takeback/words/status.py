@@ -144,7 +144,12 @@ def _trouble_lines(found: Status, paint: Paint) -> Iterator[str]:
     if found.waiting:
         waiting = count(found.waiting, "event")
         yield paint.warning(f"{waiting} not yet recorded; the next checkpoint does it.")
-    if found.over_budget:
+    if found.is_at_floor:
+        yield paint.warning(
+            f"What no sweep drops takes {size(found.floor)}, more than {size(found.budget)} "
+            "(max_bytes); what keeps it: takeback prune --dry-run"
+        )
+    elif found.over_budget:
         yield paint.warning(
             f"The store is larger than {size(found.budget)} (max_bytes): takeback prune"
         )

@@ -41,6 +41,7 @@ def status(found: Status) -> Document:
             for one in found.warnings
         ],
         "over_budget": found.over_budget,
+        "floor": found.floor if found.is_at_floor else None,
         "newest": found.newest.id if found.newest is not None else None,
         "can_undo": found.can_undo,
         "can_redo": found.can_redo,

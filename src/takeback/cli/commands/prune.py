@@ -68,7 +68,7 @@ def command(
 
 def _prune(call: Call, tb: Engine, planned: Prune) -> int:
     output, made = call.output, planned.outlook()
-    idle = not made.dropped and not made.sessions
+    idle = made.is_idle
     if call.dry_run or idle:
         if idle and planned.is_named:
             raise refused(made)
