@@ -37,6 +37,7 @@ def main() -> None:
     parser.add_argument("--picker", action="store_true", help="only how fast the picker opens")
     parser.add_argument("--server", action="store_true", help="only the server, under load")
     parser.add_argument("--commands", action="store_true", help="only what people type most")
+    parser.add_argument("--growth", action="store_true", help="only what grows with turns")
     parser.add_argument("--soak", type=int, default=0, help="only so many turns, in months")
     parser.add_argument("--disk", action="store_true", help="only what maintenance gains; 15 GB")
     parser.add_argument("--json", type=Path, default=Path("build/bench.json"))
@@ -70,6 +71,12 @@ def main() -> None:
         from bench.commands import measure_commands
 
         results["commands"] = measure_commands(options.rounds or 7)
+        _write(options.json, results)
+        return
+    if options.growth:
+        from bench.growth import measure_growth  # needs 10,000 turns, which take a minute
+
+        results["growth"] = measure_growth(options.rounds or 7)
         _write(options.json, results)
         return
     if options.soak:

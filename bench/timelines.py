@@ -32,7 +32,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.model.turn import CheckpointKind
 
-_FORM = 3
+_FORM = 4
 """The version of what is made here; a timeline of another version is made again."""
 _FILES = 60
 _TURNS_A_SESSION = 120
@@ -93,6 +93,8 @@ def _make(project: Path, environ: dict[str, str], turns: int) -> None:
             for session, tip in maker.tips.items():
                 store.refs.write(session_ref(locked.machine, session), tip, expect=None)
             Path(store.path("sequence")).write_text(f"{maker.sequence}\n")
+        # As in any store that is in use, the files were looked at, and the stat cache has them.
+        tb.checkpoint()
 
 
 class _Maker:
