@@ -19,7 +19,7 @@ from takeback.ops.capture import capture, draft, record
 from takeback.ops.context import Context
 from takeback.store import trees
 from takeback.store.checkpoints import conversation_tree, read_coverage
-from takeback.store.conversation import read_conversation
+from takeback.store.conversation import Part, read_conversation
 from takeback.store.records import read_record
 from tests.support.engine import (
     captured,
@@ -127,7 +127,7 @@ def test_a_conversation_is_kept_with_the_snapshot(context: Context) -> None:
     parts = [b"older file\n", b"x" * 100_000]
     with context.locked() as locked:
         drafted = draft(context, kind="prompt", session=SessionId("mine-1"))
-        kept = record(locked, capture(locked), drafted, conversation=parts)
+        kept = record(locked, capture(locked), drafted, conversation=[*map(Part, parts)])
         clock_of(context).time += 1
         without = record(locked, capture(locked), drafted.replace(id=new_checkpoint_id()))
     tree = conversation_tree(read_record(context.store, kept.commit))

@@ -22,7 +22,7 @@ from takeback.store.checkpoints import (
     read_coverage,
     write_checkpoint,
 )
-from takeback.store.conversation import read_conversation, write_conversation
+from takeback.store.conversation import Part, read_conversation, write_conversation
 from takeback.store.records import chain, read_record, write_record
 from takeback.store.sink import PackSink
 from takeback.store.trees import build
@@ -91,7 +91,7 @@ def test_optional_fields_that_are_absent_stay_absent(context: Context) -> None:
 def test_a_conversation_is_kept_beside_the_files(context: Context) -> None:
     with context.locked() as locked:
         sink = PackSink(locked.lock)
-        tree = write_conversation(sink, [b"older\n", b"hello\n"])
+        tree = write_conversation(sink, [Part(b"older\n"), Part(b"hello\n")])
         made = write_checkpoint(sink, EVERYTHING, COVERAGE, conversation=tree)
     record = read_record(context.store, made.commit)
     assert conversation_tree(record) == tree

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from takeback.errors import StoreDamaged
 from takeback.git.objects import BLOB, object_id
 from takeback.ops.context import Context, LockedContext
-from takeback.store.conversation import PIECE, read_conversation, write_conversation
+from takeback.store.conversation import PIECE, Part, read_conversation, write_conversation
 from takeback.store.sink import PackSink
 from tests.support.engine import garble, packs_of
 
@@ -30,7 +30,7 @@ def context(context: Context) -> Iterator[LockedContext]:
 def keep(context: LockedContext, *parts: bytes) -> bytes:
     """Keeps a conversation and returns its tree."""
     sink = PackSink(context.lock)
-    tree = write_conversation(sink, parts)
+    tree = write_conversation(sink, [*map(Part, parts)])
     sink.publish()
     return tree
 

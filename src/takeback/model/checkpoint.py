@@ -162,6 +162,10 @@ class Checkpoint(Value):
         if self.transcript:
             meta["transcript"] = [[part.path, part.size] for part in self.transcript]
             meta["transcript_places"] = [part.place for part in self.transcript]
+            if any(part.file for part in self.transcript):
+                meta["transcript_reads"] = [
+                    [part.file, part.epoch, part.known, part.rewritten] for part in self.transcript
+                ]
         if self.tools:
             meta["tools"] = [[tool.name, tool.kind, *tool.paths] for tool in self.tools]
         if self.tested is not None:
@@ -231,7 +235,7 @@ def decode(meta: Mapping[str, Any], *, snapshot: SnapshotId, commit: bytes) -> C
             unfinished=meta.get("unfinished") is True,
             leaf=text_of("leaf"),
             entry=text_of("entry"),
-            transcript=_transcript(meta.get("transcript", ()), meta.get("transcript_places", ())),
+            transcript=_transcript(meta),
             tools=tuple(
                 ToolCall(_text(name), _word(kind), tuple(_text(path) for path in paths))
                 for name, kind, *paths in meta.get("tools", ())
@@ -299,13 +303,24 @@ def _bits(value: Any) -> int | None:
     return value & 0o777 if isinstance(value, int) else None
 
 
-def _transcript(files: Any, places: Any) -> tuple[TranscriptPart, ...]:
-    """Returns the files of a transcript; an older record does not say where they were read from."""
-    parts = [TranscriptPart(_text(path), int(size)) for path, size in files]
-    if len(places) != len(parts):
-        return tuple(parts)
-    return tuple(
-        part.replace(place=_text(place)) for part, place in zip(parts, places, strict=True)
+def _transcript(meta: Mapping[str, Any]) -> tuple[TranscriptPart, ...]:
+    """Returns the files of a transcript; an older record does not say how they were read."""
+    parts = [TranscriptPart(_text(path), int(size)) for path, size in meta.get("transcript", ())]
+    places, reads = meta.get("transcript_places", ()), meta.get("transcript_reads", ())
+    if len(places) == len(parts):
+        placed = zip(parts, places, strict=True)
+        parts = [part.replace(place=_text(place)) for part, place in placed]
+    if len(reads) == len(parts):
+        read = zip(parts, reads, strict=True)
+        parts = [_as_read(part, *how) for part, how in read]
+    return tuple(parts)
+
+
+def _as_read(
+    part: TranscriptPart, file: Any, epoch: Any, known: Any, rewritten: Any
+) -> TranscriptPart:
+    return part.replace(
+        file=_text(file), epoch=int(epoch), known=int(known), rewritten=_number(rewritten)
     )
 
 

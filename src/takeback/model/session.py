@@ -29,12 +29,19 @@ class TranscriptPart(Value):
     """One file of a transcript: where it was, and how long it was at that moment.
 
     ``place`` identifies the directory that it was read from, as opposed to one that took its path
-    since (ops/transcript.py); empty if it was not read.
+    since (ops/transcript.py); empty if it was not read. ``file`` identifies the file itself, and
+    ``epoch`` is that of the store when it was kept. The first ``known`` bytes were not read, but
+    taken over from the checkpoint before (ops/said.py). ``rewritten`` is the first place at which
+    what had been taken over turned out to be different when all of it was read again.
     """
 
     path: str
     size: int
     place: str = ""
+    file: str = ""
+    epoch: int = -1
+    known: int = 0
+    rewritten: int | None = None
 
 
 class Anchor(Value):

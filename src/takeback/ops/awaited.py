@@ -4,8 +4,8 @@
     round    edit a.py      the transcript has it by now: "tests passed" is about the round above
     end
 
-What is not there by the next prompt is given up. It never delays anything: the conversation was
-read anyway, to be kept, and only its end is searched, only for what is awaited.
+What is not there by the next prompt is given up. It delays nothing: only the end of the
+conversation is searched, only for what is awaited.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ class Ended(Value):
 def how_tests_ended(
     event: AgentEvent,
     before: Checkpoint | None,
-    said: Sequence[bytes],
+    read_tail: Callable[[int], bytes] | None,
     *,
     prefixes: Sequence[str],
     status_in: StatusIn | None,
 ) -> Ended:
     """Returns how the tests ended that an event reports, and those that were awaited before it.
 
-    ``before`` is the checkpoint before the event, ``said`` the files of the conversation, the
-    newest last.
+    ``before`` is the checkpoint before the event, ``read_tail`` returns so many last bytes of the
+    conversation.
     """
     own = ran_tests(event.tools, prefixes)
     tested = own if isinstance(own, RanTests) else None
     awaited = [*_awaited_by(before), *(own if isinstance(own, tuple) else ())]
-    tail = said[-1][-_TAIL:] if said else b""
+    tail = b"" if read_tail is None else read_tail(_TAIL)
     earlier: list[RanTests] = []
     still: list[AwaitedTests] = []
     for checkpoint, group in _by_checkpoint(awaited).items():

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from takeback.model.turn import CheckpointKind
     from takeback.ops.context import Context, LockedContext
     from takeback.ports import Brought, ObjectSink
+    from takeback.store.conversation import Part
 
 _ATTEMPTS = 3
 _HOUR_NS = 3600 * 1_000_000_000
@@ -205,14 +206,14 @@ def record(
     captured: Captured,
     drafted: Checkpoint,
     *,
-    conversation: Sequence[bytes] = (),
+    conversation: Sequence[Part] = (),
     base: Checkpoint | None = None,
 ) -> Checkpoint:
     """Makes a checkpoint of a capture: durable when it returns.
 
     If an operation was interrupted and has not been recovered, the checkpoint says so.
 
-    ``conversation`` are the bytes of the transcript's files, ``base`` the checkpoint of another
+    ``conversation`` are the files of the transcript, ``base`` the checkpoint of another
     session that the first one of this session descends from.
     """
     store, sink = context.store, captured.sink

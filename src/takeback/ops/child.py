@@ -14,6 +14,7 @@ from takeback.model.turn import PROMPT, STEER, forked_from
 from takeback.model.value import Value
 from takeback.ops import elsewhere
 from takeback.ops.notes import told_until
+from takeback.ops.said import disproved
 from takeback.ops.session_file import Berth
 from takeback.ops.transcript import read_now
 from takeback.store import tombstones
@@ -95,8 +96,17 @@ def history_at(
         leaf=target.leaf,
         prompt=target.prompt,
     )
+    later = _live(context, target, parts)
+    if not later and disproved(context.store, target, newest):
+        raise Refused(
+            f"the transcript was rewritten during the turn, so what it said at {target.id} is not "
+            "known exactly",
+            hint=("take back the files alone: ", FILES_ALONE),
+        )
+    if not later and newest is not None:
+        later = conversation_of(context, newest)
     try:
-        return adapter.cut(parts, anchor, afterwards(context, target, parts, newest))
+        return adapter.cut(parts, anchor, later)
     except ValueError as error:
         raise Refused(
             f"the conversation cannot be cut at {target.id}: {error}",

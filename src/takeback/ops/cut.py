@@ -15,7 +15,7 @@ from takeback.ops.parcels import check_delivery, parcel_path
 from takeback.ops.session_file import Berth
 from takeback.ops.transcript import read_now
 from takeback.store.checkpoints import conversation_tree
-from takeback.store.conversation import read_conversation, write_conversation
+from takeback.store.conversation import Part, read_conversation, write_conversation
 from takeback.store.namespace import session_id
 from takeback.store.records import read_record
 from takeback.store.sink import PackSink
@@ -73,7 +73,7 @@ def plan_cut(context: LockedContext, adapter: Adapter, wanted: CutRequest) -> Cu
     berth = _berth_of(context, adapter, target, new) if history else Berth("")
     berth.check(target.id)
     sink = PackSink(context.lock, disk_floor=context.policy.disk_floor)
-    tree = write_conversation(sink, [new.data])
+    tree = write_conversation(sink, [Part(new.data)])
     sink.publish()
     child = Child(
         id=session_id(target.agent, new.native),

@@ -28,6 +28,7 @@ from takeback.ops.context import Context
 from takeback.ops.filling import write_files
 from takeback.ops.open import locate, open_store, open_workspace
 from takeback.store import trees
+from takeback.store.conversation import Part
 from takeback.store.namespace import SESSIONS
 from takeback.worktree import project
 from takeback.worktree.removal import remove_tree, rename_to_free_name
@@ -173,7 +174,7 @@ def begin(
                 transcript=(part,) if data else (),
                 origin=Origin(target.session, target.id, os.fsdecode(context.workspace.root)),
             )
-            record(locked, captured, drafted, conversation=[data] if data else ())
+            record(locked, captured, drafted, conversation=[Part(data)] if data else ())
     finally:
         there.workspace.close()
         store.close()

@@ -18,8 +18,8 @@ from takeback.ops.capture import capture, draft_after, record
 from takeback.ops.closing import close_gone
 from takeback.ops.failures import Translated
 from takeback.ops.processes import seen
-from takeback.ops.transcript import read_part
-from takeback.store import open_turns, pending, tombstones
+from takeback.ops.said import said_in, said_now
+from takeback.store import open_turns, pending
 from takeback.store.checkpoints import checkpoints_back, newest_checkpoint
 from takeback.store.namespace import session_id
 from takeback.store.operations import newest_id
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from takeback.ops.awaited import StatusIn
     from takeback.ops.capture import Captured
     from takeback.ops.context import Context, LockedContext
+    from takeback.ops.said import SaidPart
     from takeback.store.pending import WaitingEvent
 
 
@@ -228,13 +229,15 @@ class _Step:
             drafted = drafted.replace(origin=Origin(base.session, base.id))
         told = self._tells and not late  # nobody is told what comes late
         drafted = drafted.replace(noted=self._newest_operation if told else self._noted)
-        conversation, parts = self._conversation()
-        drafted = self._with_tests(drafted.replace(transcript=parts), conversation)
-        made = record(self._context, captured, drafted, conversation=conversation, base=base)
+        said = self._said(whole=late or moment.kind != ROUND)
+        parts = tuple(one.part for one in said)
+        drafted = self._with_tests(drafted.replace(transcript=parts), said)
+        kept = [one.kept for one in said]
+        made = record(self._context, captured, drafted, conversation=kept, base=base)
         open_turns.note(self._context.lock, self.session, is_open=made.phase != IDLE)
         return made
 
-    def _with_tests(self, drafted: Checkpoint, conversation: list[bytes]) -> Checkpoint:
+    def _with_tests(self, drafted: Checkpoint, said: list[SaidPart]) -> Checkpoint:
         """Returns a checkpoint with what is known of tests; what comes late ran on other files."""
         event = self._event.replace(tools=()) if drafted.late else self._event
         awaited = self.newest is not None and self.newest.awaited
@@ -245,7 +248,7 @@ class _Step:
         found = how_tests_ended(
             event,
             self.newest,
-            conversation,
+            said[-1].tail if said else None,
             prefixes=self._context.policy.test_commands,
             status_in=self._transcript.status_in,
         )
@@ -253,23 +256,10 @@ class _Step:
             tested=found.tested, tested_earlier=found.earlier, awaited=found.awaited
         )
 
-    def _conversation(self) -> tuple[list[bytes], tuple[TranscriptPart, ...]]:
-        """Returns the transcript's bytes, up to the lengths its files had when the event came.
-
-        What was purged is blanked in them: the agent's own transcript still has it.
-        """
-        said, parts = self._said()
-        purged = tombstones.load(self._context.store)
-        return said if purged is None else [*map(purged.blanked, said)], parts
-
-    def _said(self) -> tuple[list[bytes], tuple[TranscriptPart, ...]]:
+    def _said(self, *, whole: bool) -> list[SaidPart]:
         if self._event.messages is not None:
-            from takeback.model.session import TranscriptPart
-
-            messages = self._event.messages
-            return [messages], (TranscriptPart("", len(messages)),)
-        kept = [found for part in self._transcript.files if (found := read_part(part)) is not None]
-        return [data for _, data in kept], tuple(part for part, _ in kept)
+            return [said_in(self._context.store, self._event.messages)]
+        return said_now(self._context.store, self._transcript.files, self.newest, whole=whole)
 
     def warning(self, made: Checkpoint, captured: Captured) -> str | None:
         """Returns what the person must be told: what is no longer held, or new and not held."""

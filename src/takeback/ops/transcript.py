@@ -38,15 +38,33 @@ def parts_now(paths: tuple[str, ...]) -> tuple[TranscriptPart, ...]:
 def read_part(part: TranscriptPart) -> tuple[TranscriptPart, bytes] | None:
     """Returns the first bytes of a file, and which part they are.
 
-    The part says how many they are and which directory they were found in. None if the file is
-    missing, not an ordinary one, or too long to be kept.
+    The part says how many they are and which file they were found in. None if the file is missing,
+    not an ordinary one, or too long to be kept.
     """
     if part.size > _LIMIT:
         return None
     try:
         with _Opened(part.path) as file:
             data = file.read(part.size)
-            return part.replace(size=len(data), place=file.place), data
+            return part.replace(size=len(data), place=file.place, file=file.id), data
+    except (OSError, ValueError):
+        return None
+
+
+def read_ends(
+    part: TranscriptPart, first: int, at: int
+) -> tuple[TranscriptPart, bytes, bytes] | None:
+    """Returns the ``first`` bytes of a file and those from ``at`` on, and which part they end.
+
+    None as in ``read_part``, and if the file does not reach as far as ``at``.
+    """
+    if not at < part.size <= _LIMIT:
+        return None
+    try:
+        with _Opened(part.path) as file:
+            head, tail = file.read(first), file.read(part.size - at, at=at)
+            found = part.replace(size=at + len(tail), place=file.place, file=file.id)
+            return (found, head, tail) if tail else None
     except (OSError, ValueError):
         return None
 
@@ -86,7 +104,7 @@ def first_line(path: str, most: int) -> bytes | None:
 
 
 def place_of(status: os.stat_result) -> str:
-    """Returns what tells a directory from any other that may be at its path."""
+    """Returns what tells a file or a directory from any other that may be at its path."""
     return f"{status.st_dev:x}-{status.st_ino:x}"
 
 
@@ -105,6 +123,7 @@ class _Opened:
         if not S_ISREG(status.st_mode):
             os.close(self._fd)
             raise OSError(EINVAL, os.strerror(EINVAL), path)
+        self.id = place_of(status)
         self.size = status.st_size
 
     def __enter__(self) -> _Opened:
