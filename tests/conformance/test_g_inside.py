@@ -48,7 +48,11 @@ class Agent:
 
     def run(self, cli: Cli, *words: str) -> int:
         """Runs takeback from a tool's shell that tells it nothing."""
-        line = json.dumps([str(word) for word in cli.argv(*words)])
+        return self.call([str(word) for word in cli.argv(*words)])
+
+    def call(self, argv: list[str]) -> int:
+        """Runs a program from a tool's shell; returns its status."""
+        line = json.dumps(argv)
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(line + "\n")

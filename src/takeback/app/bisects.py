@@ -82,7 +82,7 @@ class Bisects(Steps):
 
     def reset_bisection(self) -> bool:
         """Gives up the search that was begun and not finished; False if there is none."""
-        self._refuse_inside("giving up a bisection")
+        self.refuse_inside("giving up a bisection")
         return ops.bisect.reset(self._context)
 
     def broken_by(self, found: Bisected) -> list[CountedChange]:

@@ -9,6 +9,8 @@ destroys or redirects (a rewind, forgetting, settings, removing a label ...) is 
 
 An agent's own program is not inside: it is the person's. Its hooks and its extension are its
 children and also act for the person, so there only the variables of the process itself count.
+
+A server answers others: then its client is looked at in the same way, as well as the server itself.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ import time
 from takeback import adapters
 from takeback.adapters import launcher
 from takeback.errors import Command, Refused
-from takeback.ops import processes, running
+from takeback.model.session import ITSELF, Asker
+from takeback.ops import peers, processes, running
 from takeback.ops.preconditions import called_from
 from takeback.paths import takeback_home
 from takeback.store.namespace import session_id
@@ -27,18 +30,42 @@ from takeback.store.namespace import session_id
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from socket import socket
 
     from takeback.model.event import AgentEvent
+    from takeback.ops.peers import Connection
     from takeback.ops.running import RunningTurn
 
 
-def turn_around(environ: Mapping[str, str], *, by_agent: bool = False) -> RunningTurn | None:
-    """Returns the running turn that this process was started in; None if a person started it.
+def connection(accepted: socket) -> Connection:
+    """Returns what names a connection, to be asked later who is at its other end."""
+    return peers.connection(accepted)
 
-    ``by_agent`` says that an agent's own program is asking, not a tool of its model.
+
+def asker_of(connected: Connection | None) -> Asker:
+    """Returns who is at the other end of a connection; raises Refused if nobody is any more.
+
+    Without a connection it is this process itself that asks.
     """
-    above = () if by_agent else processes.ancestors()
+    if connected is None:
+        return ITSELF
+    found = peers.peers(connected)
+    if found.known and not found.pids:
+        raise Refused("the program that asked for this has gone", hint="it was not done: ask again")
+    return Asker(processes=found.pids, unseen=not found.known)
+
+
+def turn_around(environ: Mapping[str, str], asker: Asker = ITSELF) -> RunningTurn | None:
+    """Returns the running turn that a call comes from; None if a person called.
+
+    Of several processes that hold one connection, one inside a turn is enough.
+    """
+    above = () if asker.by_agent else processes.ancestors()
     known = [environ, *(processes.variables(one.pid) for one in above)]
+    for pid in asker.processes:
+        further = processes.ancestors(pid)
+        known += [processes.variables(one) for one in (pid, *(each.pid for each in further))]
+        above += further
     among = adapters.all_agents()
     sessions = (session for one in known for session in adapters.calling_sessions(one, among))
     agents = (agent for one in known for agent in adapters.calling_agents(one, among))
@@ -50,9 +77,13 @@ def turn_around(environ: Mapping[str, str], *, by_agent: bool = False) -> Runnin
     )
 
 
-def refuse_inside(what: str, environ: Mapping[str, str], *, by_agent: bool = False) -> None:
+def refuse_inside(what: str, environ: Mapping[str, str]) -> None:
     """Raises Refused if a model asks for ``what`` from inside its running turn."""
-    turn = turn_around(environ, by_agent=by_agent)
+    refuse_to_model(what, turn_around(environ))
+
+
+def refuse_to_model(what: str, turn: RunningTurn | None) -> None:
+    """Raises Refused if ``what`` is asked for from inside a turn."""
     if turn is not None:
         raise Refused(
             f"{what} is not done for a model: {called_from(turn)}",

@@ -42,7 +42,7 @@ class Carrying(Reverts):
         from inside its turn.
         """
         if elsewhere:
-            self._refuse_inside("a change of another directory")
+            self.refuse_inside("a change of another directory")
         if isinstance(turn, str):
             turn = self.turn(turn)
         owner = WORKSPACE_SESSION if elsewhere else turn.turn.session

@@ -55,7 +55,7 @@ class Engine(Following):
         """Gives a checkpoint a name, or removes it (None)."""
         found = self.find(checkpoint)
         if name is None or found.label not in (None, name):
-            self._refuse_inside("taking a label off")
+            self.refuse_inside("taking a label off")
         return self._ask(lambda ledger: ops.label.label(self._context, ledger, found, name))
 
     @staticmethod
@@ -78,7 +78,7 @@ class Engine(Following):
         from takeback.ops.failures import Translated
         from takeback.store import failures
 
-        self._refuse_inside("saying that failures were seen")
+        self.refuse_inside("saying that failures were seen")
         with Translated("noting what was seen"):
             failures.see(self._context.store, takeback_home(self._context.environ))
 
@@ -96,7 +96,7 @@ class Engine(Following):
         from takeback.app.checkup import check_agents, check_recording
 
         if fix:
-            self._refuse_inside("doctor --fix")
+            self.refuse_inside("doctor --fix")
         ledger = self._check_ledger(rebuild=rebuild, fix=fix)
         machine = self._context.store.machine
         known = self._ask(lambda ledger: ops.inspection.witness(ledger, machine))
@@ -168,5 +168,5 @@ class Engine(Following):
 
     def forget(self) -> None:
         """Deletes every checkpoint of this workspace for good; its files are not touched."""
-        self._refuse_inside("forget")
+        self.refuse_inside("forget")
         ops.forget.forget(self._context.store, takeback_home(self._context.environ))

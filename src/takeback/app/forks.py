@@ -63,7 +63,7 @@ class Forks(Carrying):
         return request if files else request.replace(facts=ops.facts.NO_FACTS)
 
     def _linked(self, target: Checkpoint) -> LinkedWorktree:
-        self._refuse_inside("a git worktree")
+        self.refuse_inside("a git worktree")
         return ops.elsewhere.linked(self._context, target)
 
     def new_directory(self, path: str) -> str:
@@ -76,7 +76,7 @@ class Forks(Carrying):
         found = self.new_directory(path)
         if not may_be_filled(found, self.root):
             name = to_text(os.path.basename(self.root))
-            self._refuse_inside(f"a fork into a directory that is not called {name}-... beside it")
+            self.refuse_inside(f"a fork into a directory that is not called {name}-... beside it")
         return found
 
     def plan_fork(

@@ -57,7 +57,7 @@ class Space(Bisects):
 
     def prune(self, planned: Prune) -> Pruning:
         """Carries out a prune, and empties the trash of what was there long enough."""
-        self._refuse_inside("a prune")
+        self.refuse_inside("a prune")
         if self.interrupted:
             with self._context.locked() as locked:
                 self._recover_and_say(locked)
@@ -95,7 +95,7 @@ class Space(Bisects):
 
     def purge(self, planned: Purge) -> Purging:
         """Removes what it is about from everything that is kept, for good; proves it."""
-        self._refuse_inside("a purge")
+        self.refuse_inside("a purge")
         with self._context.locked() as locked:
             if self.interrupted:
                 self._recover_and_say(locked)
@@ -131,7 +131,7 @@ class Space(Bisects):
 
         Of a checkpoint its turn comes back. Raises Refused if the trash is empty.
         """
-        self._refuse_inside("bringing back what was pruned")
+        self.refuse_inside("bringing back what was pruned")
         store = self._context.store
         trash, checkpoint = ops.restore.find_trash(store, name)
         only = None

@@ -303,18 +303,26 @@ class Travel(Merging):
         return address(target, self._context.clock.now())
 
     def _facts(self, target: Checkpoint) -> Facts:
+        inside = self._turn_around()
         return self._ask(
             lambda ledger: ops.facts.facts(
-                self._context, ledger, target, inside=self._turn_around(), is_over=turn_is_over
+                self._context, ledger, target, inside=inside, is_over=turn_is_over
             )
         )
 
+    def refuse_inside(self, what: str) -> None:
+        """Raises Refused if a model asks for ``what`` from inside its running turn."""
+        from takeback.app.caller import refuse_to_model
+
+        refuse_to_model(what, self._turn_around())
+
     def _turn_around(self) -> RunningTurn | None:
+        """Returns the turn that this was called from; a running one here if nobody knows."""
         from takeback.app.caller import turn_around
 
-        return turn_around(self._context.environ, by_agent=self._by_agent)
-
-    def _refuse_inside(self, what: str) -> None:
-        from takeback.app.caller import refuse_inside
-
-        refuse_inside(what, self._context.environ, by_agent=self._by_agent)
+        found = turn_around(self._context.environ, self._asker)
+        if found is None and self._asker.unseen:
+            return self._ask(
+                lambda ledger: ops.running.presumed(self._context, ledger, turn_is_over)
+            )
+        return found

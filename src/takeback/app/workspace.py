@@ -8,6 +8,7 @@ from takeback import adapters, config, ops
 from takeback.app.border import guarded
 from takeback.errors import UsageError
 from takeback.model.path_text import FromRoot, to_text
+from takeback.model.session import BY_AGENT, ITSELF
 from takeback.ops.context import Context
 from takeback.ops.open import locate, open_store, open_workspace
 from takeback.ports import SilentReporter, SystemClock
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.earlier import Earlier
     from takeback.model.ids import CheckpointId, SessionId
+    from takeback.model.session import Asker
     from takeback.ops.catch_up import Index, Steady
     from takeback.ops.context import LockedContext
     from takeback.ops.scope import Scope
@@ -44,7 +46,7 @@ _LONGEST_NAME = 255
 class OpenWorkspace:
     """What all parts of the API build on: opening, closing, naming things."""
 
-    _by_agent = False
+    _asker = ITSELF
 
     def __init__(self, context: Context, settings: config.Settings) -> None:
         self._context = context
@@ -76,7 +78,7 @@ class OpenWorkspace:
         location = location_of(path, environ)
         store = open_store(location, environ, reporter, create=create)
         opened = cls._on(store, environ, reporter, clock=clock, holder=holder)
-        opened._by_agent = by_agent
+        opened._asker = BY_AGENT if by_agent else ITSELF
         opened._base = os.path.abspath(os.fsencode(path))
         return opened
 
@@ -104,6 +106,14 @@ class OpenWorkspace:
             holder=holder,
         )
         return cls(context, settings)
+
+    def for_asker(self, asker: Asker, job: Callable[[Self], T]) -> T:
+        """Does something for somebody else: what is refused to a model is refused to them."""
+        before, self._asker = self._asker, asker
+        try:
+            return job(self)
+        finally:
+            self._asker = before
 
     def close(self) -> None:
         """Closes files and descriptors."""

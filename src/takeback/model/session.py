@@ -25,6 +25,22 @@ class Process(Value):
     namespace: str | None = None
 
 
+class Asker(Value):
+    """Who asks for what this process does, if not this process for itself.
+
+    ``by_agent``: an agent's own program, not a tool of its model. ``processes``: those at the other
+    end of a connection; ``unseen`` says that there may be others, as the system does not tell.
+    """
+
+    by_agent: bool = False
+    processes: tuple[int, ...] = ()
+    unseen: bool = False
+
+
+ITSELF = Asker()
+BY_AGENT = Asker(by_agent=True)
+
+
 class TranscriptPart(Value):
     """One file of a transcript: where it was, and how long it was at that moment.
 

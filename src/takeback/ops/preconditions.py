@@ -90,7 +90,10 @@ def _called_by_the_model(context: Context, facts: Facts) -> Iterator[Refusal]:
 
 def called_from(turn: RunningTurn) -> str:
     """Says in which turn of an agent a call was made."""
-    return f"this was called from inside a running turn of {turn.agent} ({_quoted(turn.prompt)})"
+    its = f"a running turn of {turn.agent} ({_quoted(turn.prompt)})"
+    if turn.presumed:
+        return f"the system does not say whether {its} asks for it; press Esc there first"
+    return f"this was called from inside {its}"
 
 
 def _turn_running(facts: Facts, overrides: Overrides, *, everywhere: bool) -> Iterator[Refusal]:

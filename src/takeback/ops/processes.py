@@ -61,18 +61,23 @@ def is_alive(process: Process) -> bool:
     return process.started in (None, started(process.pid))
 
 
-def ancestors() -> tuple[Process, ...]:
-    """Returns the processes above this one, the nearest first.
+def ancestors(of: int | None = None) -> tuple[Process, ...]:
+    """Returns the processes above one, the nearest first; above this one if none is named.
 
-    If the system does not tell, only the parent.
+    If the system does not tell, only the parent, and none of another process.
     """
     found = []
-    pid, namespace = os.getppid(), _namespace()
+    pid, namespace = os.getppid() if of is None else _parent(of), _namespace()
     while pid > 0:
         fields = _fields(pid)
         found.append(Process(pid, fields[19] if len(fields) > 19 else None, namespace))
         pid = int(fields[1]) if len(fields) > 1 else 0
     return tuple(found)
+
+
+def _parent(pid: int) -> int:
+    fields = _fields(pid)
+    return int(fields[1]) if len(fields) > 1 else 0
 
 
 def variables(pid: int) -> dict[str, str]:

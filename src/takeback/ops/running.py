@@ -37,12 +37,16 @@ _SILENT_FOR = 3600.0
 
 
 class RunningTurn(Value):
-    """A turn that an agent is working on, or whose background tasks continue after its end."""
+    """A turn that an agent is working on, or whose background tasks continue after its end.
+
+    ``presumed`` says of a caller's turn that the call may come from it, and that nobody knows.
+    """
 
     session: SessionId
     agent: str
     prompt: str
     background: bool = False
+    presumed: bool = False
 
 
 class Caller(Value):
@@ -85,6 +89,16 @@ def running_turns(context: Context, ledger: Ledger, is_over: IsOver) -> tuple[Ru
             agent, prompt = session.agent or "", turn.prompt or ""
             found.append(RunningTurn(turn.session, agent, prompt, state == BACKGROUND))
     return tuple(found)
+
+
+def presumed(context: Context, ledger: Ledger, is_over: IsOver) -> RunningTurn | None:
+    """Returns the running turn that a call may come from if the system does not say who calls.
+
+    Only what is at work here: a person who calls in another workspace is not to wait for it.
+    """
+    found = (one for one in running_turns(context, ledger, is_over) if not one.background)
+    turn = next(found, None)
+    return None if turn is None else turn.replace(presumed=True)
 
 
 def open_states(context: Context, ledger: Ledger, is_over: IsOver) -> dict[str, TurnState]:

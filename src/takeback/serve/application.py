@@ -18,6 +18,7 @@ from takeback.serve.errors import Rejected, bad_request, json_answer, response
 from takeback.serve.guard import ROUTE, V1, Guard
 from takeback.serve.openapi import IN_PATH
 from takeback.serve.page import page, part
+from takeback.serve.protocol import CONNECTION
 from takeback.serve.routes import ENDPOINTS
 from takeback.serve.schemas import check, read_json, read_text
 from takeback.serve.watching import Watching
@@ -67,6 +68,7 @@ def _route(
                 _parameters(endpoint, request),
                 await _fields(endpoint, request, server),
                 request.headers.get("last-event-id"),
+                request.scope.get(CONNECTION),
             )
             made = await endpoint.handler(asked)
             return made if isinstance(made, Response) else json_answer(made)

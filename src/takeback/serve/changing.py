@@ -8,7 +8,7 @@ from takeback.app import proposal as proposals
 from takeback.app.agreements import AGAIN, Agreement, PruneAgreement
 from takeback.errors import Refused, UsageError
 from takeback.serve import proposing
-from takeback.serve.endpoint import Asked, in_workspace
+from takeback.serve.endpoint import Asked, for_client, for_person
 from takeback.serve.errors import Rejected
 from takeback.serve.schemas import NAME, fields, strings
 from takeback.words import answers, documents, pruning
@@ -45,7 +45,7 @@ async def plan(asked: Asked) -> Document:
         made = meant.plan(tb, allowed)
         return Agreement(meant, made, allowed, workspace), answers.plan(meant, made)
 
-    agreement, fields = await asked.server.workspaces.ask(workspace, job)
+    agreement, fields = await for_client(asked, job)
     return _shown(asked, fields, agreement)
 
 
@@ -66,7 +66,7 @@ def action(kind: str) -> Handler:
             raise Refused("that plan is of something else", hint=AGAIN)
         if agreed.proposal.kind != kind:
             raise Refused(f"that is no plan of {_article(kind)}", hint=AGAIN)
-        fields = await asked.server.workspaces.ask(workspace, lambda tb: _carry_out(tb, agreed))
+        fields = await for_person(asked, _article(kind), lambda tb: _carry_out(tb, agreed))
         return {**fields, "notes": asked.server.workspaces.notes(workspace)}
 
     return handler
@@ -86,10 +86,9 @@ def _carry_out(tb: Engine, agreed: Agreement) -> Document:
     return answers.told(done, meant.of)
 
 
-@in_workspace
-def recover(tb: Engine, asked: Asked) -> Document:
+async def recover(asked: Asked) -> Document:
     """Finishes or rolls back what was interrupted, as the next operation would do first."""
-    done = tb.recover()
+    done = await for_person(asked, "a recovery", lambda tb: tb.recover())
     return {"recovered": done is not None, "lines": [] if done is None else [done.sentence()]}
 
 
@@ -97,12 +96,15 @@ def _outdated(message: str) -> Rejected:
     return Rejected(409, "outdated", message, hint=AGAIN)
 
 
-@in_workspace
-def label(tb: Engine, asked: Asked) -> Document:
+async def label(asked: Asked) -> Document:
     """Gives a checkpoint a name, or takes it off."""
-    before = tb.find(asked.body["checkpoint"], session=asked.body.get("session"))
-    after = tb.label(before, asked.body["label"])
-    return {"id": after.id, "label": after.label, "before": before.label}
+
+    def job(tb: Engine) -> Document:
+        before = tb.find(asked.body["checkpoint"], session=asked.body.get("session"))
+        after = tb.label(before, asked.body["label"])
+        return {"id": after.id, "label": after.label, "before": before.label}
+
+    return await for_person(asked, "a label", job)
 
 
 async def plan_prune(asked: Asked) -> Document:
@@ -121,7 +123,7 @@ async def plan_prune(asked: Asked) -> Document:
     def job(tb: Engine) -> tuple[Pruning, list[bytes]]:
         return planning(tb).outlook(), tb.gone_workspaces()
 
-    outlook, gone = await asked.server.workspaces.ask(workspace, job)
+    outlook, gone = await for_client(asked, job)
     fields = {
         **pruning.document(outlook),
         "done": False,
@@ -145,5 +147,5 @@ async def prune(asked: Asked) -> Document:
         lines = list(pruning.done_lines(done, tb.settings["grace_days"]))
         return {**pruning.document(done), "done": True, "gone": [], "lines": lines}
 
-    fields = await asked.server.workspaces.ask(workspace, job)
+    fields = await for_person(asked, "a prune", job)
     return {**fields, "notes": asked.server.workspaces.notes(workspace)}

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from takeback.app import caller
 from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
-    from typing import Any
+    from typing import Any, TypeVar
 
     from starlette.responses import Response
 
     from takeback.app.engine import Engine
+    from takeback.ops.peers import Connection
     from takeback.serve.schemas import Schema
     from takeback.serve.server import Server
 
     Document = dict[str, Any]
     Handler = Callable[["Asked"], Awaitable[Document | Response]]
+    T = TypeVar("T")
 
 
 class Parameter(Value):
@@ -34,6 +37,7 @@ class Asked(Value):
     parameters: Mapping[str, Any]
     body: Mapping[str, Any]
     last_event: str | None = None
+    connection: Connection | None = None
 
     def text(self, name: str) -> str | None:
         """Returns a parameter that is text; None if it is not given."""
@@ -75,3 +79,28 @@ def in_workspace(job: Callable[[Engine, Asked], Document | Response]) -> Handler
         )
 
     return handler
+
+
+async def for_client(asked: Asked, job: Callable[[Engine], T]) -> T:
+    """Runs a job with the workspace of the request, knowing who asks for it.
+
+    That is looked up when the job begins: whoever has gone by then, or handed its connection on to
+    a tool of a model, is not the person who is to have the answer.
+    """
+    return await asked.server.workspaces.ask(
+        asked.parameters["workspace"],
+        lambda tb: tb.for_asker(caller.asker_of(asked.connection), job),
+    )
+
+
+async def for_person(asked: Asked, what: str, job: Callable[[Engine], T]) -> T:
+    """Runs a job that changes something; raises Refused if a model asks inside its running turn.
+
+    As ``serve`` itself, no part of this is for a model: it has the command line.
+    """
+
+    def checked(tb: Engine) -> T:
+        tb.refuse_inside(what)
+        return job(tb)
+
+    return await for_client(asked, checked)

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
-import socket
-import struct
 import sys
 
 import h11
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 
+from takeback.app import caller
 from takeback.serve.settings import ServerSettings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
+
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from takeback.ops.peers import Connection
+
+CONNECTION = "takeback.connection"
+"""Where a request's scope has what names its connection, to find out who asks."""
 
 
 class PatientProtocol(H11Protocol):
@@ -27,8 +33,14 @@ class PatientProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._wait()
-        if not _is_ours(transport.get_extra_info("socket")):
+        try:
+            peer = caller.connection(transport.get_extra_info("socket"))
+        except OSError:  # it was closed at once
             transport.abort()
+            return
+        if peer.user not in (None, os.geteuid()):  # a Unix socket's directory lets in nobody else
+            transport.abort()
+        self.app = _asked_by(peer, self.app)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
@@ -83,17 +95,10 @@ class PatientProtocol(H11Protocol):
         self.transport.close()
 
 
-def _is_ours(peer: socket.socket) -> bool:
-    """Tells whether a process of the same user is on a Unix socket's other end.
+def _asked_by(peer: Connection, app: ASGIApp) -> ASGIApp:
+    """Returns an application that knows on which connection it is asked."""
 
-    Where the system does not say, the directory of the socket lets in nobody else anyway.
-    """
-    if peer.family != socket.AF_UNIX or not hasattr(socket, "SO_PEERCRED"):
-        return True
-    said = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
-    _, user, _ = _PEER.unpack(said)
-    return bool(user == os.geteuid())
+    async def asked(scope: Scope, receive: Receive, send: Send) -> None:
+        await app({**scope, CONNECTION: peer}, receive, send)
 
-
-_PEER = struct.Struct("3i")
-"""The process, user and group of a peer."""
+    return asked
