@@ -42,6 +42,7 @@ ABOUT = {
     "ownership": "whose a file is",
     "errors": "every exception, drawn as a tree",
     "visible": "control characters made visible",
+    "remembered": "what was read lately, within a bound",
     "c_modules": "private C parts of Python, each with the public module behind it",
 }
 

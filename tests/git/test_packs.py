@@ -46,9 +46,9 @@ def path_of(git: Git, name: str, suffix: str) -> Path:
     return path
 
 
-def history(git: Git) -> Objects:
+def history(git: Git, *, seed: int = 7, session: str = "a") -> Objects:
     """Thirty versions of two files and of their tree, all reachable: food for deltas."""
-    rng = random.Random(7)
+    rng = random.Random(seed)
     lines = [rng.randbytes(12).hex() for _ in range(400)]
     made: Objects = {}
     parent: tuple[bytes, ...] = ()
@@ -69,7 +69,7 @@ def history(git: Git) -> Objects:
         tree = add(TREE, encode_tree([*entries, (0o100600, b"main", blob)]))
         parent = (add(COMMIT, encode_commit(Commit(tree, parent, version, f"v{version}"))),)
     writer.finish()
-    Refs(git.git_dir, is_name).write("refs/takeback/sessions/a", parent[0], expect=None)
+    Refs(git.git_dir, is_name).write(f"refs/takeback/sessions/{session}", parent[0], expect=None)
     return made
 
 
@@ -138,11 +138,26 @@ def test_whatever_is_remembered_of_deltas_each_object_is_itself(
     order = [*made, *made, *made]
     random.Random(3).shuffle(order)
     assert {oid: packs.read(oid) for oid in order} == made
-    [name] = packs.names()
-    bases = packs._list._files[name]._bases
-    held = [data for _, data in bases._found.values()]
-    assert sum(map(len, held)) == remembered - bases._room <= remembered
+    held = packs._list._bases._found
+    assert held.weight <= remembered
     assert bool(held) is bool(remembered)
+
+
+def test_what_is_remembered_of_deltas_is_bounded_for_all_packs_together(
+    git: Git, monkeypatch: pytest.MonkeyPatch
+):
+    made = {}
+    for number in range(6):
+        made.update(history(git, seed=number, session=f"a{number}"))
+        before = set(reader(git).names())
+        git.run(["repack", "-adfq", "--depth=50"])
+        for name in set(reader(git).names()) - before:
+            Path(f"{git.git_dir}/objects/pack/{name}.keep").touch()
+    monkeypatch.setattr("takeback.git.packfile._REMEMBERED", 60_000)
+    packs = reader(git)
+    assert len(packs.names()) > 1
+    assert {oid: packs.read(oid) for oid in made} == made
+    assert 0 < packs._list._bases._found.weight <= 60_000
 
 
 def test_a_short_object_is_read_back_also_as_a_delta_of_a_longer_one(git: Git):

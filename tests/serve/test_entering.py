@@ -26,6 +26,16 @@ def test_a_code_is_good_once_and_for_a_minute(served: InProcess) -> None:
     assert [enter(served, "x") for _ in range(10)] == [401] * 9 + [429]
 
 
+def test_codes_that_nobody_used_do_not_pile_up(served: InProcess) -> None:
+    secrets = served.server.secrets
+    for _ in range(50):
+        secrets.new_code()
+    served.now += 61
+    code = secrets.new_code()
+    assert list(secrets._codes) == [code]
+    assert enter(served, code) == 200
+
+
 def test_a_challenge_proves_that_the_secret_is_known(served: InProcess) -> None:
     nonce = "0123456789abcdef"
     proof = hmac.new(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -56,6 +57,8 @@ class Sample(NamedTuple):
     turn: int
     store: int
     memory: int
+    blocks: int
+    """How many pieces of memory Python has in use; what a campaign itself notes is in it."""
     descriptors: int
     ended: int
     """Processes that have ended and were not waited for."""
@@ -252,7 +255,8 @@ class Campaign:
         sample = Sample(
             number,
             surroundings.bytes_on_disk(self._tb.store_directory),
-            surroundings.resident_bytes(),
+            surroundings.memory(),
+            sys.getallocatedblocks(),
             surroundings.open_descriptors(),
             self._background.ended(),
             took,

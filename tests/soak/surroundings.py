@@ -126,9 +126,14 @@ def _state_of_child(about: Path) -> str:
     return state if int(parent) == os.getpid() else ""
 
 
-def resident_bytes() -> int:
-    """Returns how much memory this process has."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+def memory() -> int:
+    """Returns how much memory this process has for itself; parts of files that are mapped are not.
+
+    What was freed and not given back to the system is in it.
+    """
+    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    [line] = [line for line in lines if line.startswith("Anonymous:")]
+    return int(line.split()[1]) * 1024
 
 
 def open_descriptors() -> int:

@@ -109,5 +109,17 @@ def test_what_is_remembered_of_directories_is_bounded_by_their_length(context: C
     for oid in (*ids, ids[-1]):
         assert len(context.store.tree(oid)) == 5_000
     remembered = context.store._trees
-    assert ids[-1] in remembered
-    assert sum(map(len, remembered.values())) <= 200_000
+    assert remembered.get(ids[-1]) is not None
+    assert len(remembered) == 5
+    assert remembered.weight == 5 * 5_001 <= 30_000
+
+
+def test_two_versions_of_a_directory_are_remembered_however_long_it_is(context: Context) -> None:
+    with packing(context) as sink:
+        entries = [(0o100644, b"%06d" % n, bytes(20)) for n in range(31_000)]
+        ids = [sink.add(TREE, encode_tree(entries[version:])) for version in range(3)]
+        sink.publish()
+    lists = [context.store.tree(oid) for oid in ids]
+    for oid, entries in zip(ids[1:], lists[1:], strict=True):
+        assert context.store.tree(oid) is entries  # not read again
+    assert context.store._trees.get(ids[0]) is None

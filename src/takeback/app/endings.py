@@ -7,12 +7,14 @@ import os
 from takeback import ops
 from takeback.adapters import adapter_of
 from takeback.model.turn import PROMPT
+from takeback.remembered import Remembered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
 
 _TAIL = 1 << 16
+_TRANSCRIPTS_KEPT = 200
 
 
 def turn_is_over(newest: Checkpoint) -> bool:
@@ -48,7 +50,7 @@ class Stops:
     """
 
     def __init__(self) -> None:
-        self._seen: dict[str, tuple[object, bool]] = {}
+        self._seen: Remembered[str, tuple[object, bool]] = Remembered(_TRANSCRIPTS_KEPT)
 
     def __call__(self, newest: Checkpoint) -> bool:
         state = _state(newest)
@@ -57,5 +59,6 @@ class Stops:
         path = newest.transcript[-1].path
         known = self._seen.get(path)
         if known is None or known[0] != state:
-            known = self._seen[path] = state, _says_over(newest)
+            known = state, _says_over(newest)
+            self._seen.add(path, known)
         return known[1]

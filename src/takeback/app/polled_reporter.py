@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+_NOTES_KEPT = 100
+"""Who never asks for them is told only the newest."""
+
 
 class PolledReporter:
     """The picker's ``Reporter``. The workspace's thread writes to it, the screen's reads it."""
@@ -14,7 +17,7 @@ class PolledReporter:
         self.step = (what, done, total)
 
     def note(self, text: str) -> None:
-        self._notes.append(text)
+        self._notes = [*self._notes[1 - _NOTES_KEPT :], text]
 
     def take_notes(self) -> list[str]:
         """Returns what was noted since the last time."""

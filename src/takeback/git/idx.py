@@ -13,6 +13,7 @@ from struct import Struct, pack
 
 from takeback import errors
 from takeback.git.objects import ObjectId, new_hasher
+from takeback.remembered import Remembered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ _IDS_AT = len(_MAGIC) + 1024
 _PER_OBJECT = 28  # id 20, crc 4, offset 4
 _CHECKSUMS = 40
 _LARGE = 1 << 31
+_IDS_KEPT = 2 << 20
+"""Bytes of ids that are remembered of one index: all of 100,000 objects, else the last used."""
 
 READ_WHOLE = 1 << 16
 """An index up to this size (2,300 objects) is read whole and its descriptor closed: there may
@@ -71,7 +74,7 @@ class PackIndex:
     def __init__(self, path: str) -> None:
         self._fd = os.open(path, _FLAGS)
         self._whole = b""
-        self._buckets: dict[int, bytes] = {}
+        self._buckets: Remembered[int, bytes] = Remembered(_IDS_KEPT, at_least=1)
         try:
             self._size = os.fstat(self._fd).st_size
             self._open()
@@ -120,7 +123,8 @@ class PackIndex:
             return None
         ids = self._buckets.get(first)
         if ids is None:
-            ids = self._buckets[first] = self._bytes(_IDS_AT + start * 20, high * 20)
+            ids = self._bytes(_IDS_AT + start * 20, high * 20)
+            self._buckets.add(first, ids, len(ids))
         while low < high:
             middle = (low + high) >> 1
             found = ids[middle * 20 : middle * 20 + 20]

@@ -13,6 +13,7 @@ from takeback import errors
 from takeback.git.delta import apply_delta, check_size, delta_pieces, read_number, size_made
 from takeback.git.objects import KIND_NAMES, LONGEST, ObjectId
 from takeback.model.value import Value
+from takeback.remembered import Remembered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ _DEEPEST = 4096  # git writes 50, and never more than 4095
 _LONGEST_DELTAED = 1 << 29  # git makes no delta of a longer file (core.bigFileThreshold)
 _DENSEST = 1040  # zlib cannot make more than 1032 bytes of one
 _REMEMBERED = 4 << 20
+_A_BASE = 250
+"""Bytes that Python needs for one of them, besides those of the object."""
 
 
 class PackEntry(Value):
@@ -76,44 +79,45 @@ def inflate(
         raise errors.StoreDamaged("it is shorter than it says")
 
 
-class _Bases:
-    """The last objects that deltas led through, up to some MB.
+class Bases:
+    """The last objects that deltas led through, of all packs together, up to some MB.
 
     Versions of a directory are deltas of one another, fifty in a row. Without this, reading all of
     them would apply each one fifty times.
     """
 
-    __slots__ = ("_found", "_room")
+    __slots__ = ("_found", "_opened")
 
     def __init__(self) -> None:
-        self._found: dict[int, tuple[int, bytes]] = {}
-        self._room = _REMEMBERED
+        self._found: Remembered[tuple[int, int], tuple[int, bytes]] = Remembered(_REMEMBERED)
+        self._opened = 0
 
-    def get(self, offset: int) -> tuple[int, bytes] | None:
-        found = self._found.pop(offset, None)
-        if found is not None:
-            self._found[offset] = found  # the last to be dropped
-        return found
+    def new_pack(self) -> int:
+        """Returns a number for a pack that was opened; a name may come to be that of another."""
+        self._opened += 1
+        return self._opened
 
-    def add(self, offset: int, kind: int, data: bytes) -> None:
-        if offset in self._found or len(data) > _REMEMBERED // 4:
-            return
-        self._found[offset] = kind, data
-        self._room -= len(data)
-        while self._room < 0:
-            oldest = next(iter(self._found))
-            self._room += len(self._found.pop(oldest)[1])
+    def get(self, pack: int, offset: int) -> tuple[int, bytes] | None:
+        return self._found.get((pack, offset))
+
+    def add(self, pack: int, offset: int, kind: int, data: bytes) -> None:
+        if len(data) <= _REMEMBERED // 4:
+            self._found.add((pack, offset), (kind, data), len(data) + _A_BASE)
+
+    def clear(self) -> None:
+        self._found.clear()
 
 
 class PackFile:
     """An open pack. OSError if it cannot be opened; StoreDamaged for anything wrong in it."""
 
-    __slots__ = ("_bases", "_fd", "_size")
+    __slots__ = ("_bases", "_fd", "_number", "_size")
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, bases: Bases) -> None:
         self._fd = os.open(path, _FLAGS)
         self._size = os.fstat(self._fd).st_size
-        self._bases = _Bases()
+        self._bases = bases
+        self._number = bases.new_pack()
 
     def problem(self, index: PackIndex) -> str | None:
         """Says why this is not the whole pack that ``index`` was made for, None if it is.
@@ -175,7 +179,7 @@ class PackFile:
         """
         deltas: list[tuple[int, PackEntry]] = []
         for _ in range(_DEEPEST):
-            found = self._bases.get(offset)
+            found = self._bases.get(self._number, offset)
             if found is not None:
                 break
             entry = self.entry(offset)
@@ -205,14 +209,14 @@ class PackFile:
         kind, data = base
         longest = LONGEST.get(kind, _LONGEST_DELTAED)
         if deltas:
-            self._bases.add(offset, kind, data)
+            self._bases.add(self._number, offset, kind, data)
         while deltas:
             offset, delta = deltas.pop()
             orders = b"".join(self.pieces(delta))
             if not deltas and size_made(orders) > _REMEMBERED:
                 return kind, size_made(orders), delta_pieces(data, orders, most)
             data = apply_delta(data, orders, longest if deltas else most)
-            self._bases.add(offset, kind, data)
+            self._bases.add(self._number, offset, kind, data)
         return kind, len(data), _cut(data)
 
     def _base_offset(self, base: int | ObjectId, index: PackIndex) -> int:

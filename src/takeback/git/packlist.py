@@ -9,7 +9,7 @@ import os
 
 from takeback import errors
 from takeback.git.idx import PackIndex
-from takeback.git.packfile import PackFile
+from takeback.git.packfile import Bases, PackFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class PackList:
         self._packs: list[ListedPack] | None = None
         self._listed_at = 0
         self._files: dict[str, PackFile] = {}
+        self._bases = Bases()
         self.damaged: dict[str, str] = {}
 
     def packs(self) -> list[ListedPack]:
@@ -126,7 +127,7 @@ class PackList:
         path = f"{self._pack_dir}/{pack.name}"
         try:
             pack.index = PackIndex(f"{path}.idx")
-            file = PackFile(f"{path}.pack")
+            file = PackFile(f"{path}.pack", self._bases)
         except errors.StoreDamaged as error:
             self._note(pack, error.message)
             return None
@@ -171,13 +172,15 @@ class PackList:
         if file is None:
             if len(self._files) >= _MOST_OPEN:
                 self._close_files()
-            file = self._files[pack.name] = PackFile(f"{self._pack_dir}/{pack.name}.pack")
+            path = f"{self._pack_dir}/{pack.name}.pack"
+            file = self._files[pack.name] = PackFile(path, self._bases)
         return file
 
     def _close_files(self) -> None:
         for file in self._files.values():
             file.close()
         self._files.clear()
+        self._bases.clear()
 
     def prefer(self, pack: ListedPack) -> None:
         """Asks this pack first from now on: objects that are read together are stored together."""

@@ -10,6 +10,7 @@ import os
 
 from takeback import durable, errors
 from takeback.git.objects import ObjectId, parse_hex
+from takeback.remembered import Remembered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 PACKED = "packed-refs"
 """The file of the refs that git has packed; in a list of damaged refs it stands for its lines."""
+_NAMES_KEPT = 1_000
 
 
 class Refs:
@@ -29,16 +31,16 @@ class Refs:
         self._git_dir = git_dir
         self._is_name = is_name
         self._packed_path = f"{git_dir}/{PACKED}"
-        self._checked: set[str] = set()
+        self._checked: Remembered[str, bool] = Remembered(_NAMES_KEPT)
 
     def _check(self, name: str) -> None:
         """Raises ValueError unless every part of a ref's name is safe as a file name."""
-        if name in self._checked:
+        if self._checked.get(name):
             return
         parts = name.split("/")
         if len(parts) < 2 or parts[0] != "refs" or not all(map(self._is_name, parts)):
             raise ValueError(f"not a name for a ref: {name!r}")
-        self._checked.add(name)
+        self._checked.add(name, True)
 
     def read(self, name: str) -> ObjectId | None:
         """Returns the commit that a ref names, None if there is no such ref.

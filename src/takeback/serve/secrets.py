@@ -39,8 +39,9 @@ class Secrets:
 
     def new_code(self) -> str:
         """Returns a code that gives the secret, once, for a short time."""
-        code = secrets.token_urlsafe(32)
-        self._codes[code] = self._clock() + self._settings.code_seconds
+        code, now = secrets.token_urlsafe(32), self._clock()
+        self._codes = {known: ends for known, ends in self._codes.items() if now <= ends}
+        self._codes[code] = now + self._settings.code_seconds
         return code
 
     def redeem(self, code: str) -> str | None:

@@ -18,6 +18,7 @@ from takeback.errors import (
 )
 from takeback.events import Speaker, hear
 from takeback.model.operation import REDO, UNDO
+from takeback.remembered import Remembered
 from takeback.stdio import proposed, requests
 from takeback.store.namespace import session_id
 from takeback.words import answers, documents, errors, status_documents
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     Document = dict[str, Any]
 
 _PLANS, _TURNS = 10, 20
+_SESSIONS_KEPT = 1_000
 
 
 class StdioServer:
@@ -47,7 +49,7 @@ class StdioServer:
         self._holder = f"extension of {adapter.name}"
         self._speaker = Speaker(adapter.name, self._holder, by_launcher, directory, follows=True)
         self._agreements = Agreements(_PLANS, count(1).__next__)
-        self._agents: dict[str, str] = {}
+        self._agents: Remembered[str, str] = Remembered(_SESSIONS_KEPT)
         """Sessions that were active, with what their host calls itself."""
         self._calls: dict[str, Callable[[Document], Document]] = {
             "event": self._event,
@@ -106,7 +108,7 @@ class StdioServer:
             raise heard.failure
         event = heard.event
         if event is not None and event.agent != self._adapter.name:
-            self._agents[event.session] = event.agent
+            self._agents.add(event.session, event.agent)
         return {
             "checkpoint": heard.checkpoint,
             "note": heard.note,
@@ -276,7 +278,7 @@ class StdioServer:
         native = requests.text(request, "session")
         if native is None:
             return None
-        known = self._agents.get(native, self._adapter.name)
+        known = self._agents.get(native) or self._adapter.name
         return session_id(requests.text(request, "agent") or known, native)
 
 
