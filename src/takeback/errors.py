@@ -269,12 +269,16 @@ class WriteFailed(TakebackError):
 
 
 class LedgerUnwritable(WriteFailed):
-    """It cannot be written now: disk full, read-only, or of a newer format. Nothing is damaged."""
+    """It cannot be written now: disk full, read-only, or of a newer format. Nothing is damaged.
+
+    ``busy`` says that another process is writing it.
+    """
 
     code = "ledger_unwritable"
 
-    def __init__(self, message: str, *, hint: Hint = _DISK) -> None:
+    def __init__(self, message: str, *, hint: Hint = _DISK, busy: bool = False) -> None:
         super().__init__(message, hint=hint)
+        self.busy = busy
 
 
 class TimedOut(TakebackError):

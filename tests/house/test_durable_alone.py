@@ -83,7 +83,11 @@ EXEMPT = {
 }
 ALLOWED = {
     ("handover.py", "posix.open(proof, posix.O_RDWR | posix.O_CLOEXEC)"): "to prove that it can",
-    ("ledger/file.py", "sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)"): "SQLite",
+    (
+        "ledger/file.py",
+        "sqlite3.connect(path, timeout=self._patience, isolation_level=None)",
+    ): "SQLite",
+    ("ledger/file.py", "sqlite3.connect(path, timeout=0, isolation_level=None)"): "SQLite",
 }
 
 

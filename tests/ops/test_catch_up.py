@@ -17,9 +17,10 @@ from takeback.ledger import sessions as questions
 from takeback.ledger.ledger import Ledger
 from takeback.model import event as events
 from takeback.model.event import AgentEvent
-from takeback.ops.catch_up import Index, catch_up, open_ledger, rebuild_ledger
+from takeback.ops.catch_up import catch_up, open_ledger, rebuild_ledger
 from takeback.ops.context import Context
 from takeback.ops.counting import count_lines
+from takeback.ops.index import Index
 from takeback.ops.label import label
 from takeback.ops.receive import receive
 from takeback.store.labels import remove_label
@@ -298,3 +299,21 @@ def test_a_number_that_was_given_twice_is_a_tie_and_no_damage(
     before = sorted(ledger.dump())
     ledger.close()
     assert rebuilt(context) == before
+
+
+def test_what_was_kept_in_memory_while_another_wrote_goes_back_to_the_file(
+    context: Context, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that stays would else keep all of it in memory until it ends."""
+    monkeypatch.setattr(file, "PATIENCE", 0.05)
+    path = context.store.path("ledger.db")
+    with closing(Index(context.store, context.reporter)) as index:
+        assert index.ask(lambda found: found.is_stopgap) is False
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("begin immediate")
+            checkpoint(context, prompt="meanwhile")
+            for _ in range(2):
+                assert index.ask(lambda found: found.is_stopgap) is True
+            other.execute("rollback")
+        assert index.ask(lambda found: found.is_stopgap) is False
+        assert index.ask(lambda found: found.checkpoints()[0].prompt) == "meanwhile"

@@ -120,7 +120,7 @@ class Engine(Following):
             if self._index is not None:
                 self._index.close()
             store, reporter = self._context.store, self._context.reporter
-            self._index = ops.catch_up.Index(store, reporter, rebuild=True)
+            self._index = ops.index.Index(store, reporter, rebuild=True)
         checkpoints, _, _ = self._ask(lambda ledger: ledger.counts())
         if unsound or rebuild:
             message = f"made anew from the store: {checkpoints} checkpoints"

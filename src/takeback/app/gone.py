@@ -63,7 +63,7 @@ class GoneWorkspace:
 
     def status(self) -> Status:
         """Returns what is kept, and how large it is."""
-        index = ops.catch_up.Index(self._store, SilentReporter())
+        index = ops.index.Index(self._store, SilentReporter())
         try:
             checkpoints, snapshots, sessions = index.ask(lambda ledger: ledger.counts())
         finally:

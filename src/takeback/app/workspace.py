@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from takeback.model.earlier import Earlier
     from takeback.model.ids import CheckpointId, SessionId
     from takeback.model.session import Asker
-    from takeback.ops.catch_up import Index, Steady
     from takeback.ops.context import LockedContext
+    from takeback.ops.index import Index, Steady
+    from takeback.ops.lagging import BringUp, LaggingIndex
     from takeback.ops.scope import Scope
     from takeback.ops.whose import Candidate
     from takeback.ports import Clock, Reporter
@@ -51,6 +52,8 @@ class OpenWorkspace:
     def __init__(self, context: Context, settings: config.Settings) -> None:
         self._context = context
         self._index: Index | None = None
+        self._lagging: LaggingIndex | None = None
+        self._patience: float | None = None
         self._stops: Stops | None = None
         self.settings = settings
         self._base = context.workspace.root
@@ -120,6 +123,8 @@ class OpenWorkspace:
         if self._index is not None:
             self._index.close()
             self._index = None
+        if self._lagging is not None:
+            self._lagging.close()
         self._context.store.close()
         self._context.workspace.close()
 
@@ -164,14 +169,37 @@ class OpenWorkspace:
         store = self._context.store
         return programs.trusted_path(self._context.environ, store.is_workspace)
 
+    def only_look(self, bring_up: BringUp) -> None:
+        """Leaves it to another who has this workspace open to catch up with what is new.
+
+        Questions never wait long for that, nor for anybody who is at work here.
+        """
+        self._lagging = ops.lagging.LaggingIndex(self._context.store, bring_up)
+
+    def wait_for_the_ledger(self, seconds: float) -> None:
+        """Sets for how long another process may write the ledger before questions do without."""
+        self._patience = seconds
+
+    def look_again(self) -> None:
+        """Begins a new look for one who only looks: the questions until the next are of one."""
+        if self._lagging is not None:
+            self._lagging.look_again()
+
+    def catch_up(self) -> None:
+        """Makes sure that what is new can be read by those who only look."""
+        self._ask(lambda ledger: None)
+
     def _ask(self, question: Callable[[Ledger], T]) -> T:
+        if self._lagging is not None:
+            return self._lagging.ask(question)
         if self._context.policy.capture and not self._context.store.lock.held:
             self._close_ended()
         return self._opened_index().ask(question)
 
     def _opened_index(self) -> Index:
         if self._index is None:
-            self._index = ops.catch_up.Index(self._context.store, self._context.reporter)
+            store, reporter = self._context.store, self._context.reporter
+            self._index = ops.index.Index(store, reporter, patience=self._patience)
         return self._index
 
     def _steady(self, locked: LockedContext) -> Steady:

@@ -32,6 +32,8 @@ SMALL_PAGE = 512
 """Each table and each index takes a page from the beginning: 150 KB with the usual ones, 25 KB with
 these. Reading many rows takes longer with them, so a ledger has them only while it is small."""
 _OUTGROWN = 256 << 10
+_BEING_MADE = 1
+"""What SQLite keeps for an application, in the same transaction as the rows: 0 is the usual."""
 _SPARE = 4
 """A ledger is written anew when more than this part of its pages is free."""
 
@@ -54,7 +56,9 @@ def _translated(
         sqlite3.SQLITE_BUSY,
         sqlite3.SQLITE_PERM,
     )
-    return (LedgerUnwritable if code in unwritable else LedgerDamaged)(str(error))
+    if code in unwritable:
+        return LedgerUnwritable(str(error), busy=code == sqlite3.SQLITE_BUSY)
+    return LedgerDamaged(str(error))
 
 
 def _casefold(text: str | bytes | float | None) -> str | bytes | float | None:
@@ -69,14 +73,18 @@ class LedgerFile:
     method may raise LedgerDamaged or LedgerUnwritable, one that writes also LedgerRefused.
     """
 
-    def __init__(self, path: str, *, page: int = PAGE) -> None:
+    def __init__(self, path: str, *, page: int = PAGE, patience: float | None = None) -> None:
         self._path = path
         self._page = page
+        self._patience = PATIENCE if patience is None else patience
+        self._is_held = False
+        self.is_stopgap = False
+        """True if it is in memory only because another process was writing the file."""
         for own in _files(path):
             if os.path.islink(own):  # SQLite would follow it, and write there
                 raise LedgerDamaged(f"{own} is a link")
         try:
-            self._db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
+            self._db = sqlite3.connect(path, timeout=self._patience, isolation_level=None)
         except sqlite3.DatabaseError as error:
             raise _translated(error) from error
         self._db.create_function("casefold", 1, _casefold, deterministic=True)
@@ -117,7 +125,7 @@ class LedgerFile:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _BUSY:
                 raise
         finally:
-            self._db.execute(f"pragma busy_timeout = {PATIENCE * 1000:.0f}")
+            self._db.execute(f"pragma busy_timeout = {self._patience * 1000:.0f}")
 
     def slim(self, *, anew: bool) -> None:
         """Gives the disk back what rows took that are gone, unless others are at work in the file.
@@ -138,7 +146,7 @@ class LedgerFile:
         except sqlite3.DatabaseError as error:
             raise _translated(error) from error
         finally:
-            self._db.execute(f"pragma busy_timeout = {PATIENCE * 1000:.0f}")
+            self._db.execute(f"pragma busy_timeout = {self._patience * 1000:.0f}")
 
     def _number(self, pragma: str) -> int:
         (number,) = self._db.execute(f"pragma {pragma}").fetchone()
@@ -192,6 +200,33 @@ class LedgerFile:
     def commit(self) -> None:
         self.rows("commit")
 
+    @property
+    def is_whole(self) -> bool:
+        """False while it is made anew, a batch at a time: much of what it knew is missing."""
+        return self._number("application_id") != _BEING_MADE
+
+    def set_whole(self, *, whole: bool) -> None:
+        """Notes whether all is there, in the transaction that is open."""
+        self.rows(f"pragma application_id = {0 if whole else _BEING_MADE:d}")
+
+    @property
+    def is_held(self) -> bool:
+        """True between ``hold`` and ``let_go``."""
+        return self._is_held
+
+    def hold(self) -> None:
+        """Keeps to the state of this moment, whatever others write; nothing is written meanwhile.
+
+        Their log cannot be emptied for so long: this is for one question.
+        """
+        self.rows("begin")
+        self._is_held = True
+
+    def let_go(self) -> None:
+        """Sees again what others wrote."""
+        self._is_held = False
+        self.rollback()
+
     def all_or_nothing(self, write: Callable[[], None]) -> None:
         """Writes one part of a catch-up; if that fails, nothing of that part stays."""
         self.rows("savepoint part")
@@ -236,6 +271,21 @@ def original(text: str) -> str:
         return text
     low, high = 0xD800 + _PRIVATE, 0xDFFF + _PRIVATE
     return "".join(chr(ord(c) - _PRIVATE) if low <= ord(c) <= high else c for c in text)
+
+
+def is_busy(path: str) -> bool:
+    """Tells whether another process is writing a ledger at this moment."""
+    db = sqlite3.connect(path, timeout=0, isolation_level=None)
+    try:
+        db.execute("begin immediate")
+        db.execute("rollback")
+    except sqlite3.OperationalError as error:
+        return getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY
+    except sqlite3.DatabaseError:
+        return False
+    finally:
+        db.close()
+    return False
 
 
 def remove(path: str) -> None:

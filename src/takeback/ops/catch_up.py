@@ -27,97 +27,24 @@ from takeback.store.records import leads_to
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeVar
-
     from takeback.ports import Reporter
-    from takeback.store.locked import Locked
     from takeback.store.store import Store
 
-    T = TypeVar("T")
 
-
-class Index:
-    """The ledger of a store, opened and caught up on use."""
-
-    def __init__(self, store: Store, reporter: Reporter, *, rebuild: bool = False) -> None:
-        self._store = store
-        self._reporter = reporter
-        self._ledger = rebuild_ledger(store, reporter) if rebuild else None
-        self._is_steady = False
-
-    def steady(self, locked: Locked) -> Steady:
-        """Returns a context manager for questions that one look at the refs is enough for.
-
-        Only while this process holds the lock and writes nothing itself: then nobody else does.
-        """
-        locked.check()
-        return Steady(self)
-
-    def keep(self, *, steady: bool) -> None:
-        """Catches up now and not again, or at each question; see ``steady``."""
-        self._is_steady = False
-        if steady:
-            self.ask(lambda ledger: None)
-        self._is_steady = steady
-
-    def ask(self, question: Callable[[Ledger], T]) -> T:
-        """Asks the ledger; if it turns out to be damaged, rebuilds it and asks once more."""
-        try:
-            return question(self._caught_up())
-        except LedgerDamaged as error:
-            self._reporter.note(f"The ledger was damaged ({error}) and is made anew.")
-            self.close()
-            self._ledger = _anew_or_without(self._store, self._reporter)
-        except LedgerUnwritable as error:  # since it was opened, such as a disk that is full now
-            self.close()
-            self._ledger = _without(self._store, self._reporter, error)
-        return question(self._ledger)
-
-    def _caught_up(self) -> Ledger:
-        if self._ledger is None:
-            self._ledger = open_ledger(self._store, self._reporter)
-        elif not self._is_steady:
-            try:
-                catch_up(self._store, self._ledger, self._reporter)
-            except LedgerUnwritable:  # no longer writable: opening it says so and does without
-                self.close()
-                self._ledger = open_ledger(self._store, self._reporter)
-        return self._ledger
-
-    def close(self) -> None:
-        if self._ledger is not None:
-            self._ledger.close()
-            self._ledger = None
-
-
-class Steady:
-    """Keeps an index steady for the length of a ``with``."""
-
-    def __init__(self, index: Index) -> None:
-        self._index = index
-
-    def __enter__(self) -> None:
-        self._index.keep(steady=True)
-
-    def __exit__(self, *exc: object) -> None:
-        self._index.keep(steady=False)
-
-
-def open_ledger(store: Store, reporter: Reporter) -> Ledger:
-    """Opens the ledger, caught up."""
+def open_ledger(store: Store, reporter: Reporter, *, patience: float | None = None) -> Ledger:
+    """Opens the ledger, caught up; one in memory if another writes it for longer than that."""
     try:
-        ledger = _caught_up(store, store.path("ledger.db"), reporter)
+        ledger = _caught_up(store, store.path("ledger.db"), reporter, patience)
         if not reads_now(store, ledger):
             return ledger
         reporter.note("What could not be read can be read now; the ledger is made anew.")
         ledger.close()
-        return _anew_or_without(store, reporter)
+        return anew_or_without(store, reporter)
     except LedgerDamaged as error:
         reporter.note(f"The ledger was damaged ({error}) and is made anew from the store.")
-        return _anew_or_without(store, reporter)
+        return anew_or_without(store, reporter)
     except (LedgerUnwritable, OSError) as error:
-        return _without(store, reporter, error)
+        return without(store, reporter, error)
 
 
 def rebuild_ledger(store: Store, reporter: Reporter) -> Ledger:
@@ -130,21 +57,25 @@ def rebuild_ledger(store: Store, reporter: Reporter) -> Ledger:
     return _caught_up(store, path, reporter)
 
 
-def _anew_or_without(store: Store, reporter: Reporter) -> Ledger:
+def anew_or_without(store: Store, reporter: Reporter) -> Ledger:
     try:
         return rebuild_ledger(store, reporter)
     except LedgerUnwritable as error:
-        return _without(store, reporter, error)
+        return without(store, reporter, error)
 
 
-def _without(store: Store, reporter: Reporter, error: Exception) -> Ledger:
-    """Builds a ledger for this command only."""
+def without(store: Store, reporter: Reporter, error: Exception) -> Ledger:
+    """Builds a ledger in memory, for this command only."""
     reporter.note(f"The ledger cannot be written ({error}); this command does without.")
-    return _caught_up(store, IN_MEMORY, reporter)
+    made = _caught_up(store, IN_MEMORY, reporter)
+    made.is_stopgap = isinstance(error, LedgerUnwritable) and error.busy
+    return made
 
 
-def _caught_up(store: Store, path: str, reporter: Reporter) -> Ledger:
-    ledger = Ledger(path, page=SMALL_PAGE if store.is_young else PAGE)
+def _caught_up(
+    store: Store, path: str, reporter: Reporter, patience: float | None = None
+) -> Ledger:
+    ledger = Ledger(path, page=SMALL_PAGE if store.is_young else PAGE, patience=patience)
     try:
         catch_up(store, ledger, reporter)
     except BaseException:
@@ -161,12 +92,10 @@ def catch_up(store: Store, ledger: Ledger, reporter: Reporter, *, batch: int = B
     cannot be read of one is noted in the ledger and reported.
     """
     damaged: dict[str, str] = {}
-    chains = listed(store.refs, (SESSIONS, OPERATIONS), damaged)
-    others = listed(store.refs, (LABELS, LOCAL), damaged)
+    there = _refs(store, damaged)
     for ref, reason in damaged.items():
         reporter.note(f"{ref} cannot be read ({reason}); what it named is passed over.")
-    there = _Refs(chains, {ref: tip.hex() for ref, tip in {**chains, **others}.items()})
-    if ledger.tips() == there.tips and not gaps.unfolded(ledger, 1):
+    if _has_all(ledger, there):
         return
     run = _Run(store, ledger, reporter, batch)
     try:
@@ -181,6 +110,21 @@ class _Refs(Value):
 
     chains: dict[str, bytes]
     tips: dict[str, str]
+
+
+def is_current(store: Store, ledger: Ledger) -> bool:
+    """Tells whether a ledger has everything that the refs lead to."""
+    return _has_all(ledger, _refs(store, {}))
+
+
+def _refs(store: Store, damaged: dict[str, str]) -> _Refs:
+    chains = listed(store.refs, (SESSIONS, OPERATIONS), damaged)
+    others = listed(store.refs, (LABELS, LOCAL), damaged)
+    return _Refs(chains, {ref: tip.hex() for ref, tip in {**chains, **others}.items()})
+
+
+def _has_all(ledger: Ledger, there: _Refs) -> bool:
+    return ledger.tips() == there.tips and not gaps.unfolded(ledger, 1)
 
 
 class _Run:
@@ -219,6 +163,8 @@ class _Run:
                 now = _chain_tips(ledger)
                 note_missing(ledger, {**replaced, **_gone(store, ledger, there)})
                 if is_first and now == before:
+                    if anew or not before:  # until all of it is there, nobody else reads it
+                        ledger.set_whole(whole=False)
                     if anew:
                         _clear(ledger, backlog)
                     else:
@@ -335,3 +281,4 @@ def _finish(store: Store, ledger: Ledger, wanted: dict[str, str]) -> None:
         if ref not in wanted:
             ledger.forget_tip(ref)
     ledger.set_tips(wanted)
+    ledger.set_whole(whole=True)

@@ -48,8 +48,10 @@ def count_lines(
     """Counts what is not counted yet of these checkpoints and turns, in their order.
 
     What does not fit into the budget is left for the next time. A pair that is not counted in its
-    time is not tried again.
+    time is not tried again. Nothing is counted of a ledger that is held: it could not be kept.
     """
+    if ledger.is_held:
+        return
     rows: dict[Pair, list[gaps.Uncounted]] = {}
     for row in gaps.uncounted(ledger, ids):
         rows.setdefault((bytes.fromhex(row.old), bytes.fromhex(row.new)), []).append(row)

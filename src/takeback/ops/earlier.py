@@ -11,8 +11,8 @@ import os
 from takeback.errors import Command, TakebackError, UsageError
 from takeback.model.checkpoint import UNDO
 from takeback.model.earlier import Earlier
-from takeback.ops.catch_up import Index
 from takeback.ops.failures import Translated
+from takeback.ops.index import Index
 from takeback.ops.open import LockedStore, Making
 from takeback.paths import takeback_home
 from takeback.ports import SilentReporter

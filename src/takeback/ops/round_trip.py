@@ -17,11 +17,11 @@ from takeback import durable
 from takeback.errors import GitUnusable, TakebackError
 from takeback.model.operation import UNDO
 from takeback.model.policy import Policy
-from takeback.ops.catch_up import Index
 from takeback.ops.checkpoint import checkpoint
 from takeback.ops.context import Context
 from takeback.ops.destination import goal_of
 from takeback.ops.finding import BROKEN, OFFER, OK, Finding
+from takeback.ops.index import Index
 from takeback.ops.names import find
 from takeback.ops.open import open_store, open_workspace
 from takeback.ops.request import Request

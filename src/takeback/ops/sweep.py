@@ -20,9 +20,9 @@ from __future__ import annotations
 
 from takeback.errors import WriteFailed
 from takeback.model.value import Value
-from takeback.ops.catch_up import Index
 from takeback.ops.failures import Translated
 from takeback.ops.handed_out import HandedOut
+from takeback.ops.index import Index
 from takeback.ops.leftovers import Leftovers
 from takeback.ops.prune import Prune
 from takeback.ops.stock import Stock

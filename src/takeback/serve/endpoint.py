@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     Document = dict[str, Any]
     Handler = Callable[["Asked"], Awaitable[Document | Response]]
+    Job = Callable[[Engine, "Asked"], Document | Response]
     T = TypeVar("T")
 
 
@@ -70,11 +71,22 @@ class Endpoint(Value):
     """Needs no secret."""
 
 
-def in_workspace(job: Callable[[Engine, Asked], Document | Response]) -> Handler:
-    """Returns a handler that runs a job with the workspace of the request, in its thread."""
+def in_workspace(job: Job) -> Handler:
+    """Returns a handler that looks at the files of the request's workspace, in its turn."""
 
     async def handler(asked: Asked) -> Document | Response:
         return await asked.server.workspaces.ask(
+            asked.parameters["workspace"], lambda tb: job(tb, asked)
+        )
+
+    return handler
+
+
+def looking(job: Job) -> Handler:
+    """Returns a handler that only looks at the workspace of the request, beside others."""
+
+    async def handler(asked: Asked) -> Document | Response:
+        return await asked.server.workspaces.look(
             asked.parameters["workspace"], lambda tb: job(tb, asked)
         )
 
@@ -87,7 +99,7 @@ async def for_client(asked: Asked, job: Callable[[Engine], T]) -> T:
     That is looked up when the job begins: whoever has gone by then, or handed its connection on to
     a tool of a model, is not the person who is to have the answer.
     """
-    return await asked.server.workspaces.ask(
+    return await asked.server.workspaces.change(
         asked.parameters["workspace"],
         lambda tb: tb.for_asker(caller.asker_of(asked.connection), job),
     )

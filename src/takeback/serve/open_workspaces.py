@@ -1,4 +1,7 @@
-"""The workspaces that the server has open: by id, each in a thread of its own."""
+"""The workspaces that the server has open: by id, each in threads of its own.
+
+One thread has it open to work in it, and does one thing after the other; others only look.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,15 @@ import time
 
 from takeback.app.engine import Engine
 from takeback.app.polled_reporter import PolledReporter
+from takeback.app.readers import Readers, Seats
 from takeback.app.workspace_thread import WorkspaceThread
+from takeback.errors import TakebackError
 from takeback.serve.errors import Rejected, no_such
 from takeback.serve.settings import ServerSettings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Coroutine, Iterator
     from typing import TypeVar
 
     from takeback.ops.workspaces import KnownWorkspace
@@ -22,17 +27,25 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 HOLDER = "serve"
+_PATIENCE = 60.0
+"""Seconds that another process may write the ledger: those who look do not wait for it."""
 
 
 class _Open:
     """One open workspace; ``store`` is the directory of its store, with its inode."""
 
-    def __init__(self, known: KnownWorkspace, store: tuple[str, int]) -> None:
+    def __init__(self, known: KnownWorkspace, store: tuple[str, int], seats: Seats) -> None:
         self.reporter = PolledReporter()
-        self.thread = WorkspaceThread(lambda: _open(known, self.reporter), self.reporter)
+        self.thread = WorkspaceThread(lambda: _open_to_work(known, self.reporter), self.reporter)
+        self.readers = Readers(self.thread, lambda: _open(known, PolledReporter()), seats)
         self.store = store
         self.asking = 0
         self.last = time.monotonic()
+
+    def close(self) -> None:
+        """Waits for what is being done and read, then closes the workspace."""
+        self.readers.close()  # they ask the other thread for what is new
+        self.thread.close()
 
 
 class OpenWorkspaces:
@@ -40,15 +53,28 @@ class OpenWorkspaces:
 
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
+        self._seats = Seats(settings.readers, settings.all_readers)
         self._open: dict[str, _Open] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
     async def ask(self, id: str, job: Callable[[Engine], T]) -> T:
         """Runs a job with a workspace; raises what it raises, and Rejected for an unknown id."""
         one = self._opened(id)
+        return await self._counted(one, one.thread.ask(job))
+
+    async def change(self, id: str, job: Callable[[Engine], T]) -> T:
+        """Runs a job that changes something: whoever looks after its answer sees the change."""
+        return await self.ask(id, lambda tb: _and_caught_up(tb, job))
+
+    async def look(self, id: str, job: Callable[[Engine], T]) -> T:
+        """Runs a job that changes nothing, beside others; it waits for no operation."""
+        one = self._opened(id)
+        return await self._counted(one, one.readers.ask(job))
+
+    async def _counted(self, one: _Open, answer: Coroutine[None, None, T]) -> T:
         one.asking += 1
         try:
-            return await one.thread.ask(job)
+            return await answer
         finally:
             one.asking -= 1
             one.last = time.monotonic()
@@ -81,7 +107,7 @@ class OpenWorkspaces:
             one = None
         if one is None:
             self._make_room()
-            one = self._open[id] = _Open(known, store)
+            one = self._open[id] = _Open(known, store, self._seats)
         return one
 
     def _make_room(self) -> None:
@@ -102,7 +128,7 @@ class OpenWorkspaces:
                 self._close_later(self._open.pop(id))
 
     def _close_later(self, one: _Open) -> None:
-        task = asyncio.get_running_loop().create_task(asyncio.to_thread(one.thread.close))
+        task = asyncio.get_running_loop().create_task(asyncio.to_thread(one.close))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
@@ -122,6 +148,12 @@ def find(id: str) -> KnownWorkspace:
     raise no_such("there is no workspace with that id")
 
 
+def _open_to_work(known: KnownWorkspace, reporter: PolledReporter) -> Engine:
+    opened = _open(known, reporter)
+    opened.wait_for_the_ledger(_PATIENCE)
+    return opened
+
+
 def _open(known: KnownWorkspace, reporter: PolledReporter) -> Engine:
     """Opens a workspace; what is kept of another directory at the same path is not it."""
     opened = Engine.open(os.fsdecode(known.root), create=False, reporter=reporter, holder=HOLDER)
@@ -129,6 +161,15 @@ def _open(known: KnownWorkspace, reporter: PolledReporter) -> Engine:
         opened.close()
         raise no_such("the directory of that workspace is another one now")
     return opened
+
+
+def _and_caught_up(tb: Engine, job: Callable[[Engine], T]) -> T:
+    answer = job(tb)
+    try:
+        tb.catch_up()
+    except TakebackError:  # it is done all the same; whoever looks next says what is wrong
+        pass
+    return answer
 
 
 def _identity(directory: str) -> tuple[str, int]:

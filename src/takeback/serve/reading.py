@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from takeback.app.engine import Engine
-from takeback.serve.endpoint import Asked, in_workspace
+from takeback.serve.endpoint import Asked, in_workspace, looking
 from takeback.words import documents, health, status_documents
 from takeback.words import messages as conversations
 from takeback.words.search import command
@@ -25,7 +25,7 @@ async def workspaces(asked: Asked) -> Document:
     return {"workspaces": [documents.workspace(one) for one in Engine.workspaces()]}
 
 
-@in_workspace
+@looking
 def status(tb: Engine, asked: Asked) -> Document:
     found = tb.status(look=True)
     return status_documents.whole(found, tb.agents(), tb.earlier_stores)
@@ -36,22 +36,22 @@ def doctor(tb: Engine, asked: Asked) -> Document:
     return {"findings": [health.finding(one) for one in tb.doctor()]}
 
 
-@in_workspace
+@looking
 def sessions(tb: Engine, asked: Asked) -> Document:
     return {"sessions": [documents.session(one) for one in tb.sessions()]}
 
 
-@in_workspace
+@looking
 def tree(tb: Engine, asked: Asked) -> Document:
     return {"sessions": [documents.node(root) for root in tb.tree()]}
 
 
-@in_workspace
+@looking
 def operations(tb: Engine, asked: Asked) -> Document:
     return {"operations": [documents.operation(one) for one in reversed(tb.operation_log())]}
 
 
-@in_workspace
+@looking
 def turns(tb: Engine, asked: Asked) -> Document:
     limit, before = asked.number("limit", TURNS), asked.text("before")
     found = tb.checkpoints(session=asked.text("session"), limit=limit + 1, before=before)
@@ -59,25 +59,25 @@ def turns(tb: Engine, asked: Asked) -> Document:
     return {"turns": page, "next": page[-1]["id"] if len(found) > limit else None}
 
 
-@in_workspace
+@looking
 def checkpoint(tb: Engine, asked: Asked) -> Document:
     return documents.shown_checkpoint(tb.show(meant(tb, asked)))
 
 
-@in_workspace
+@looking
 def prompt(tb: Engine, asked: Asked) -> Document:
     """Gives the prompt that a rewind to there would take back, to be typed again."""
     return {"prompt": tb.show(meant(tb, asked)).entry.checkpoint.prompt}
 
 
-@in_workspace
+@looking
 def messages(tb: Engine, asked: Asked) -> Document:
     """Gives the conversation up to a checkpoint, a page at a time."""
     offset, limit = asked.number("offset", 0), asked.number("limit", MESSAGES)
     return conversations.page(tb.messages(meant(tb, asked), offset=offset, limit=limit))
 
 
-@in_workspace
+@looking
 def search(tb: Engine, asked: Asked) -> Document:
     """Finds prompts and paths, or lines of files; commands are those to type in the workspace."""
     words = (asked.text("q") or "").split()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from takeback.app.review import AFTER, WORDS
+from takeback.app.review import AFTER, NOW, WORDS
 from takeback.errors import NoSuchCheckpoint
-from takeback.serve.endpoint import Asked, in_workspace
+from takeback.serve.endpoint import Asked, in_workspace, looking
 from takeback.serve.reading import meant
 from takeback.words import documents, reviews
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.app.engine import Engine
+    from takeback.serve.endpoint import Handler, Job
 
     Document = dict[str, Any]
 
@@ -25,7 +26,17 @@ _FILE = {
 OLD, NEW = "old", "new"
 
 
-@in_workspace
+def _reviewing(job: Job) -> Handler:
+    """Returns a handler that looks at states that are kept; the files as they are in its turn."""
+    beside, in_turn = looking(job), in_workspace(job)
+
+    async def handler(asked: Asked) -> Document | Response:
+        return await (in_turn if asked.text("to") == NOW else beside)(asked)
+
+    return handler
+
+
+@_reviewing
 def diff(tb: Engine, asked: Asked) -> Document:
     """Gives what changed, by path; the lines where they are asked for, or all if they are few."""
     found, to = meant(tb, asked), asked.text("to") or AFTER
@@ -45,7 +56,7 @@ def diff(tb: Engine, asked: Asked) -> Document:
     return {"changes": made, "purged": documents.path_list(tb.purged_in(ends))}
 
 
-@in_workspace
+@_reviewing
 def file(tb: Engine, asked: Asked) -> Response:
     """Gives the bytes of one side of a change, never to be shown as a page."""
     changes = tb.review(meant(tb, asked), asked.text("to") or AFTER)

@@ -23,6 +23,10 @@ class ServerSettings(Value):
     workspaces: int = 32
     idle_seconds: float = 60.0
     """How long a workspace that nobody asks about stays open."""
+    readers: int = 4
+    """How many questions about one workspace are answered at the same time."""
+    all_readers: int = 16
+    """How many about all of them, beside one for each."""
     events: int = 1000
     """How many events are kept for a client that comes back."""
     heartbeat: float = 15.0
