@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 
 from takeback.errors import InUse, TakebackError, WriteFailed
 from takeback.store.lock import Lock
+from takeback.store.waiting_line import WaitingLine
 from tests.support.processes import lock_holder
 
 
@@ -63,6 +65,46 @@ def test_waiting_gets_the_lock_when_the_holder_ends(path: str) -> None:
         lock.acquire("me", wait=30)
     assert lock.held
     lock.release()
+
+
+@pytest.mark.skipif(not hasattr(fcntl, "F_OFD_SETLK"), reason="there is no line")
+def test_who_is_stopped_while_it_waits_stops_nobody(path: str) -> None:
+    held = Lock(path)
+    held.acquire("me", wait=0)
+    stopped = subprocess.Popen([sys.executable, "-c", _WAIT, path], stdout=subprocess.PIPE)
+    try:
+        assert stopped.stdout is not None
+        assert stopped.stdout.readline()
+        with open(path) as file:
+            while not _somebody_waits(file.fileno(), path):
+                time.sleep(0.01)
+        stopped.send_signal(signal.SIGSTOP)
+        other = threading.Thread(target=held.release)
+        lock = Lock(path)
+        other.start()
+        lock.acquire("me too", wait=60)
+        lock.release()
+        other.join()
+    finally:
+        stopped.kill()
+        stopped.communicate()
+        held.release()
+
+
+def _somebody_waits(fd: int, path: str) -> bool:
+    line = WaitingLine(fd, os.path.dirname(path))
+    try:
+        return not line.is_first
+    finally:
+        line.leave()
+
+
+_WAIT = """
+import sys
+from takeback.store.lock import Lock
+print("waits", flush=True)
+Lock(sys.argv[1]).acquire("stopped", wait=60)
+"""
 
 
 def test_waiting_ends_in_time(path: str) -> None:

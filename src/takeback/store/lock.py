@@ -21,6 +21,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+_OFTEN = 0.002
+_PAUSE = 0.01
+_SELDOM = 0.1
+"""Seconds between two tries of the first of those who wait, two looks whether one is the first, and
+two tries of one who is not."""
+
 
 class Lock:
     """Held by at most one process; free again when that process ends, however it ends."""
@@ -53,7 +59,7 @@ class Lock:
                 except FileNotFoundError:  # the store was forgotten a moment ago
                     continue
                 self._shared.append(fd)
-                _wait_for(fd, fcntl.LOCK_SH, deadline)
+                _wait_for(fd, path, fcntl.LOCK_SH, deadline)
                 _say_who(fd, holder)
             self._fd = self._own(holder, deadline)
         except OSError as error:
@@ -66,7 +72,7 @@ class Lock:
     def _own(self, holder: str, deadline: float) -> int:
         fd = durable.open_lock(self._path, make=True)
         try:
-            _wait_for(fd, fcntl.LOCK_EX, deadline)
+            _wait_for(fd, self._path, fcntl.LOCK_EX, deadline)
             if not _is_at(fd, self._path):
                 raise TakebackError(
                     "the store was moved or deleted meanwhile", hint="run the command again"
@@ -106,19 +112,44 @@ class Lock:
         self.release()
 
 
-def _wait_for(fd: int, how: int, deadline: float) -> None:
-    while True:
-        try:
-            fcntl.flock(fd, how | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                who = os.pread(fd, 200, 0).decode(errors="replace").strip()
-                raise InUse(
-                    f"the workspace is in use by {who or 'another process'}",
-                    hint="wait for it to end, then run the command again",
-                ) from None
-            time.sleep(0.01)
+def _wait_for(fd: int, path: str, how: int, deadline: float) -> None:
+    if _is_got(fd, how):
+        return
+    if time.monotonic() < deadline and _is_got_in_line(fd, path, how, deadline):
+        return
+    who = os.pread(fd, 200, 0).decode(errors="replace").strip()
+    raise InUse(
+        f"the workspace is in use by {who or 'another process'}",
+        hint="wait for it to end, then run the command again",
+    )
+
+
+def _is_got_in_line(fd: int, path: str, how: int, deadline: float) -> bool:
+    """Tries until the deadline, in the order in which all who wait have come."""
+    from takeback.store.waiting_line import WaitingLine  # seldom needed
+
+    line = WaitingLine(fd, os.path.dirname(path))
+    try:
+        tried = now = time.monotonic()
+        while now < deadline:
+            # The first of the line may have been stopped: the others try, too, now and then.
+            if line.is_first or now - tried > _SELDOM:
+                tried = now
+                if _is_got(fd, how):
+                    return True
+            time.sleep(_OFTEN if line.is_first else _PAUSE)
+            now = time.monotonic()
+        return _is_got(fd, how)
+    finally:
+        line.leave()
+
+
+def _is_got(fd: int, how: int) -> bool:
+    try:
+        fcntl.flock(fd, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _say_who(fd: int, holder: str) -> None:
