@@ -14,7 +14,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Dialog,
+    Page,
+    Request,
+    expect,
+    sync_playwright,
+)
 
 from tests.page.browser import ARGUMENTS
 from tests.support.engine import NOON
@@ -22,6 +30,15 @@ from tests.support.sealed import end_standby
 
 KEPT = "takeback secret"
 """Where the page keeps the secret, for its tab alone."""
+PATIENCE = 60_000
+"""Milliseconds that anything may take which has to happen: a busy machine is no failure."""
+expect.set_options(timeout=PATIENCE)
+
+
+def leave(page: Page, key: str = "Escape") -> None:
+    """Presses a key that closes the dialog, and waits until it is gone: the next key is not its."""
+    page.keyboard.press(key)
+    expect(page.locator("dialog")).to_have_count(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +51,7 @@ class Server:
 
     def end(self) -> None:
         self.process.send_signal(signal.SIGTERM)
-        self.process.communicate(timeout=20)
+        self.process.communicate(timeout=60)
 
 
 @contextmanager
@@ -56,7 +73,7 @@ def served(directory: Path, environ: Mapping[str, str], *options: str) -> Iterat
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
 
 
 @dataclass  # playwright hangs things of its own on what listens
@@ -106,7 +123,7 @@ class Stage:
         """Opens the page in a tab of its own; at the end nothing may have gone wrong in it."""
         options = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"} | options
         context = self.browser.new_context(timezone_id="UTC", locale="en-GB", **options)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(PATIENCE)
         secret = json.dumps(self.server.secret)
         context.add_init_script(f"sessionStorage.setItem({json.dumps(KEPT)}, {secret})")
         page = context.new_page()

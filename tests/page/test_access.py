@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.page.stage import Stage
+from tests.page.stage import Stage, leave
 
 FIRST_LOAD = 150_000
 """Bytes of the page itself, without what it shows."""
@@ -33,18 +33,20 @@ def test_every_view_is_accessible_and_has_contrast(shop: Stage, axe: str, scheme
         page.locator(".message.user").last.focus()
         assert violations(page, axe) == [], "the conversation"
         page.keyboard.press("t")
+        expect(page.locator("[role=menuitem]").first).to_be_focused()
         assert violations(page, axe) == [], "the menu"
         page.keyboard.press("f")
         expect(page.locator("dialog .paths").first).to_be_visible()
         assert violations(page, axe) == [], "the plan"
-        page.keyboard.press("Escape")
+        leave(page)
         page.keyboard.press("d")
         page.keyboard.press("o")
         expect(page.locator(".hunk").first).to_be_visible()
         assert violations(page, axe) == [], "the changes"
         page.keyboard.press("?")
+        expect(page.locator("dialog .keys").first).to_be_visible()
         assert violations(page, axe) == [], "the keys"
-        page.keyboard.press("Escape")
+        leave(page)
         page.keyboard.press("s")
         expect(page.locator("dialog .overview").first).to_be_visible()
         assert violations(page, axe) == [], "coverage and disk use"
@@ -99,10 +101,8 @@ def test_four_hundred_pixels_are_enough(shop: Stage) -> None:
         expect(page.locator("#transcript")).not_to_be_visible()
         page.locator(".row", has_text="fix the login bug").click()
         expect(page.locator(".message.user.chosen")).to_be_visible()
-        page.wait_for_timeout(300)
-        top = page.locator(".message.user.chosen").bounding_box()
-        assert top is not None
-        assert top["y"] < 300, "the chosen turn is what one sees"
+        chosen = "document.querySelector('.message.user.chosen')"
+        page.wait_for_function(f"() => {chosen}.getBoundingClientRect().y < 300")  # it is seen
         page.locator(".message.user.chosen .take-back").click()
         page.locator("[role=menuitem]", has_text="Files and conversation").click()
         box = page.locator("dialog").bounding_box()
@@ -110,7 +110,7 @@ def test_four_hundred_pixels_are_enough(shop: Stage) -> None:
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 400
         expect(page.locator("dialog .primary")).to_be_in_viewport()
-        page.keyboard.press("Escape")
+        leave(page)
         page.locator("#tab-changes").click()
         expect(page.locator(".hunk").first).to_be_visible()
         wide = page.evaluate("document.documentElement.scrollWidth")

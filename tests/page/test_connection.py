@@ -11,7 +11,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
-from tests.page.stage import KEPT, Stage, served
+from tests.page.stage import KEPT, PATIENCE, Stage, leave, served
 
 
 class Impostor(BaseHTTPRequestHandler):
@@ -63,9 +63,10 @@ def test_a_page_whose_server_is_gone_says_so_and_tells_nobody_its_secret(
             expect(banner.locator("code")).to_have_text("takeback serve --open")
             with impostor(port) as heard:
                 expect(banner).to_contain_text("Another program answers")
-                page.keyboard.press("s")
-                page.keyboard.press("Escape")
-                page.wait_for_timeout(300)
+                page.keyboard.press("s")  # it asks, finds nobody that it trusts, and is closed
+                expect(page.locator("dialog")).to_have_count(0)
+                page.keyboard.press("?")
+                leave(page)
                 assert heard
                 assert not any("Authorization" in one or server.secret in one for one in heard)
                 assert all(one.startswith("POST /api/v1/challenge") for one in heard)
@@ -86,7 +87,7 @@ def test_a_server_that_is_killed_at_the_moment_of_yes_is_told_of(shop: Stage) ->
             said = page.locator("dialog")
             expect(said).to_contain_text("The server does not answer")
             expect(said).to_contain_text("nothing is left half-done")
-            page.keyboard.press("Escape")
+            leave(page)
             expect(page.locator("#banner")).to_contain_text("takeback serve --open")
             seen.errors.clear()  # the browser tells of requests that nobody answered
 
@@ -100,6 +101,7 @@ def test_the_file_that_open_makes_leads_in_once(shop: Stage, tmp_path: Path) -> 
     with served(shop.root, environ, "--open") as server, shop.browser.new_context() as tab:
         made = Path(environ["TAKEBACK_HOME"], "serve", str(server.process.pid), "open.html")
         words = made.read_text()
+        tab.set_default_timeout(PATIENCE)
         page = tab.new_page()
         page.goto(f"file://{made}")
         expect(page.locator("#timeline .row").first).to_be_visible()
@@ -121,6 +123,7 @@ def test_a_page_without_a_key_says_how_to_get_one(shop: Stage) -> None:
         context = page.context.browser
         assert context is not None
         with context.new_context() as other:
+            other.set_default_timeout(PATIENCE)
             bare = other.new_page()
             bare.goto(shop.server.url)
             expect(bare.locator("#banner")).to_contain_text("This page has no key")

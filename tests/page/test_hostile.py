@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from takeback.app.engine import Engine
 from tests.page import world
-from tests.page.stage import Stage, living_in, staged
+from tests.page.stage import Stage, leave, living_in, staged
 from tests.support.engine import NOON, TestClock
 from tests.support.git import new_repository
 from tests.support.sealed import sealed_environment
@@ -87,14 +87,14 @@ def test_hostile_words_are_text(hostile: Stage) -> None:
         page.keyboard.press("f")
         expect(page.locator("dialog")).to_contain_text("\\u202egpj.py")
         is_harmless()
-        page.keyboard.press("Escape")
+        leave(page)
         page.keyboard.press("d")
         expect(page.locator("#changes")).to_contain_text("<script>window.ran=1</script>")
         page.keyboard.press("v")
         is_harmless()
         page.keyboard.press("l")
         expect(page.locator("dialog input")).to_have_value(LABEL.replace("\u202e", "\\u202e"))
-        page.keyboard.press("Escape")
+        leave(page)
         page.keyboard.press("/")
         page.keyboard.type("img")
         expect(page.locator("#timeline .row code.title").first).to_contain_text("<img src=x")

@@ -9,30 +9,48 @@ from typing import Any
 from playwright.sync_api import Page, Route, expect
 
 from takeback.app.engine import Engine
-from tests.page.stage import Stage, living_in
+from tests.page.stage import Stage, leave, living_in
 from tests.page.world import running
 from tests.tui.world import change
 
 TURNS = 10_000
+TOLD = (
+    "use plain words",
+    "try it with sessions",
+    "fix the login bug",
+    "make the buttons larger",
+    "make the total of the cart",
+    "add a page",
+    "before the agents",
+)
+"""The day in the shop, newest first; what other tests add stands among it."""
 
 
 def test_it_opens_with_the_newest_turn_and_its_conversation(shop: Stage) -> None:
     with shop.opened() as (page, _):
         rows = page.locator("#timeline .row")
-        expect(rows).to_have_count(7)
-        expect(rows.first).to_contain_text("use plain words for the errors")
-        expect(rows.first).to_have_attribute("aria-selected", "true")
-        expect(page.locator(".message.user.chosen")).to_contain_text("use plain words")
+        expect(rows.filter(has_text=TOLD[-1])).to_have_count(1)
+        titles = rows.locator(".title").all_text_contents()
+        assert [one for one in titles if one.startswith(TOLD)] == [
+            next(one for one in titles if one.startswith(told)) for told in TOLD
+        ]
+        newest = rows.filter(has=page.locator(".title:not(.quiet)")).first
+        expect(newest).to_have_attribute("aria-selected", "true")
+        prompt = newest.locator(".title").text_content()
+        assert prompt
+        expect(page.locator(".message.user.chosen")).to_contain_text(prompt)
         expect(page.locator("#where")).to_have_text("the-shop")
-        forked = page.locator(".row", has_text="try it with sessions").locator(".dot")
-        expect(forked).to_have_class("dot dot-turn lane-1")
+        forked, parent = (
+            rows.filter(has_text=words).locator(".dot") for words in (TOLD[1], TOLD[2])
+        )
+        assert forked.get_attribute("class") != parent.get_attribute("class"), "another lane"
         page.locator(".row", has_text="add a page").click()
         expect(page.locator(".message.user.chosen")).to_be_in_viewport()
 
 
 def test_a_turn_arrives_while_the_page_is_open(shop: Stage) -> None:
     with shop.opened() as (page, _):
-        expect(page.locator("#timeline .row").first).to_contain_text("use plain words")
+        expect(page.locator("#timeline .row", has_text="use plain words")).to_have_count(1)
         with living_in(shop.environ):
             with running(shop.root):
                 busy = page.locator(".row", has_text="add a dark theme")
@@ -59,7 +77,7 @@ def test_prompts_and_paths_are_searched_as_one_types(shop: Stage) -> None:
         page.locator("#search").fill("no such words")
         expect(page.locator("#timeline .empty")).to_contain_text("Nothing found")
         page.keyboard.press("Escape")
-        expect(page.locator("#timeline .row").first).to_contain_text("tidy")
+        expect(page.locator("#timeline .row", has_text=TOLD[-1])).to_have_count(1)
 
 
 def test_labels_and_keys(shop: Stage) -> None:
@@ -67,13 +85,13 @@ def test_labels_and_keys(shop: Stage) -> None:
         page.locator(".row", has_text="add a page").click()
         page.keyboard.press("l")
         page.keyboard.type("first page")
-        page.keyboard.press("Enter")
+        leave(page, "Enter")
         expect(page.locator(".row", has_text="add a page")).to_contain_text("first page")
         page.keyboard.press("k")
         expect(page.locator(".row.chosen")).to_contain_text("make the total")
         page.keyboard.press("?")
         expect(page.locator("dialog .keys dt").first).to_have_text("j")
-        page.keyboard.press("Escape")
+        leave(page)
         page.keyboard.press("s")
         expect(page.locator("dialog")).to_contain_text("files of the workspace are held")
 

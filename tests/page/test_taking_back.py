@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.page.stage import Stage, living_in
+from tests.page.stage import Stage, leave, living_in
 from tests.page.world import running
 from tests.tui.world import LOGIN, SIGNED
 
@@ -153,11 +153,10 @@ def test_a_running_turn_is_a_question_of_its_own(shop: Stage) -> None:
         page.keyboard.press("f")
         dialog(page, "A question first")
         expect(page.get_by_role("button", name="No, change nothing")).to_be_focused()
-        page.keyboard.press("Enter")
-        expect(page.locator("dialog")).to_have_count(0)
+        leave(page, "Enter")
         page.keyboard.press("f")
         page.get_by_role("button", name="Go on all the same").click()
         dialog(page, "Take back the files")
-        page.keyboard.press("Escape")
+        leave(page)
     assert login.read_bytes() == before
     assert before != SIGNED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPResponse
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from takeback.app.engine import Engine
 from takeback.serve.errors import Rejected
 from takeback.serve.feed import Event, Feed
 from takeback.serve.settings import ServerSettings
@@ -28,7 +30,8 @@ class Stream:
     def next(self) -> tuple[str, dict[str, Any]]:
         """Returns the next event, its name and data; ids are noted, progress is passed over."""
         event, data = "", ""
-        while True:
+        deadline = time.monotonic() + 60  # a heartbeat ends each wait for a line
+        while time.monotonic() < deadline:
             line = self._answer.readline().decode().rstrip("\r\n")
             name, _, value = line.partition(": ")
             if name == "event":
@@ -41,6 +44,7 @@ class Stream:
                 return event, json.loads(data)
             elif not line:
                 event = data = ""
+        raise AssertionError("no event was told for a minute")
 
 
 @contextmanager
@@ -90,6 +94,15 @@ def test_turns_operations_and_labels_are_told_to_all_who_listen(host: Host, cli:
         with listening(server, query, last="00000000-1") as stranger:
             assert stranger.next()[0] == "reset"
         assert server.get("/events?workspace=0123456789abcdef").status == 404
+
+
+def test_what_happens_as_soon_as_one_listens_is_told(host: Host, cli: Cli) -> None:
+    """The workspaces are looked at now and then: also a change before the first look is one."""
+    with serving(cli) as server, Engine.open(cli.directory) as tb:
+        server.get("/workspaces").ok()
+        with listening(server) as everything:
+            tb.checkpoint("at once")
+            assert everything.next()[0] in ("workspace", "checkpoint")
 
 
 def test_a_client_that_comes_back_gets_what_it_missed_or_a_reset() -> None:

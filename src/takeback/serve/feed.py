@@ -78,6 +78,8 @@ class Feed:
         self._kept: deque[Event] = deque(maxlen=settings.events)
         self.moments: dict[str, NewsMark] = {}
         """The workspaces that are followed, each with up to where it was told of."""
+        self.pulses: dict[str, tuple[int, ...]] = {}
+        """The pulse of each workspace when it was last told of."""
 
     def publish(self, kind: str, workspace: str | None, data: Document) -> None:
         """Tells all who listen, and keeps it for those who come back."""
@@ -105,6 +107,7 @@ class Feed:
 
     def forget(self) -> None:
         """Stops following: whoever comes back after that is told to read everything again."""
+        self.pulses.clear()
         if self.moments or self._kept:
             self.moments.clear()
             self._kept.clear()

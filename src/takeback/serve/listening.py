@@ -10,6 +10,7 @@ from takeback.errors import TakebackError
 from takeback.model import json_text
 from takeback.serve.endpoint import Asked
 from takeback.serve.open_workspaces import find
+from takeback.serve.watching import begin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ async def events(asked: Asked) -> Response:
     if workspace is not None:
         find(workspace)
     listener = feed.listen(workspace, asked.last_event)
-    if workspace is not None and workspace not in feed.moments:
+    if workspace is None:
+        begin(feed)
+    elif workspace not in feed.moments:
         try:  # what happens from here on is told
             moment = await asked.server.workspaces.ask(workspace, Engine.seen_now)
         except TakebackError:

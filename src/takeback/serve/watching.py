@@ -15,10 +15,18 @@ if TYPE_CHECKING:
 
     from takeback.ops.news import Happening
     from takeback.ops.workspaces import KnownWorkspace
+    from takeback.serve.feed import Feed
     from takeback.serve.server import Server
 
 _LISTING = 10
 """The list of all workspaces is read at each so many'th look."""
+
+
+def begin(feed: Feed) -> None:
+    """Notes how the workspaces are that nobody follows yet: what changes from here on is told."""
+    for one in Engine.workspaces():
+        if one.id not in feed.moments:
+            feed.pulses.setdefault(one.id, one.pulse)
 
 
 class Watching:
@@ -28,7 +36,6 @@ class Watching:
         self._server = server
         self._log = log
         self._known: dict[str, KnownWorkspace] = {}
-        self._pulses: dict[str, tuple[int, ...]] = {}
         self._steps: dict[str, tuple[str, int, int]] = {}
         self._asked: dict[str, asyncio.Task[None]] = {}
 
@@ -42,7 +49,7 @@ class Watching:
             if alone > server.settings.idle_seconds or (alone and not look):
                 look = 0
                 server.feed.forget()
-                self._known, self._pulses = {}, {}
+                self._known = {}
                 continue
             if look % _LISTING == 0:
                 self._list(first=look == 0)
@@ -53,8 +60,11 @@ class Watching:
 
     def _list(self, *, first: bool) -> None:
         """Reads which workspaces there are; tells of new and of gone ones."""
-        found = {one.id: one for one in Engine.workspaces()}
-        for id in () if first else found.keys() ^ self._known.keys():
+        pulses, found = self._server.feed.pulses, {one.id: one for one in Engine.workspaces()}
+        # At the first look those are known that were there when somebody began to listen to all.
+        known = (pulses.keys() or found.keys()) if first else self._known.keys()
+        for id in found.keys() ^ known:
+            pulses.pop(id, None)
             self._publish(WORKSPACE, id, {})
         self._known = found
 
@@ -65,9 +75,10 @@ class Watching:
         """
         if id in self._asked:
             return
-        pulse, before = self._known[id].pulse, self._pulses.get(id)
-        if pulse == before or (before is None and id not in self._server.feed.moments):
-            self._pulses[id] = pulse
+        feed = self._server.feed
+        pulse, before = self._known[id].pulse, feed.pulses.get(id)
+        if pulse == before or (before is None and id not in feed.moments):
+            feed.pulses[id] = pulse
             return
         task = asyncio.create_task(self._ask(id, pulse, moved=before is not None))
         self._asked[id] = task
@@ -85,7 +96,7 @@ class Watching:
         except TakebackError as error:  # it is locked, or damaged: it is looked at again
             self._log(f"watching: {error.code}")
         else:
-            self._pulses[id] = pulse
+            self._server.feed.pulses[id] = pulse
 
     async def _tell(self, id: str, *, moved: bool) -> None:
         moments = self._server.feed.moments

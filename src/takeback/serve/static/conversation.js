@@ -20,9 +20,14 @@ export class Conversation {
   }
 
   /** Reads the conversation of a session, as it is now; of the same one only what is new. */
-  async read(session) {
+  read(session) {
     if (session.id !== this.session) this.forget();
-    else if (session.newest === this.at && !this.told) return;
+    else if (session.newest === this.at && !this.told) return this.reading;
+    this.reading = this.readNow(session);
+    return this.reading;
+  }
+
+  async readNow(session) {
     const mine = this.generation;
     Object.assign(this, { session: session.id, at: session.newest });
     // The last message may have been unfinished when it was read.
@@ -30,7 +35,7 @@ export class Conversation {
     for (const page of [...this.asked]) if (page >= first) this.asked.delete(page);
     // Without a transcript there is nothing to read, and nothing to complain about.
     const answer = await attempt(() => this.page(first), { quiet: true });
-    if (mine !== this.generation) return;
+    if (mine !== this.generation || this.at !== session.newest) return;
     if (answer?.total) {
       Object.assign(this, { total: answer.total, told: false });
       this.take(first, answer.messages);

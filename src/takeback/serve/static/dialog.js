@@ -1,5 +1,6 @@
 // One question at a time, in a native dialog: it keeps the focus, closes with Esc, and gives the
-// focus back to where it came from.
+// focus back to where it came from. Esc is in the table of keys: left to the browser it closes the
+// dialog a while later, and the keys that follow at once are lost in it.
 
 import { el, fill } from "./text.js";
 
@@ -18,7 +19,6 @@ export function openDialog({ title, wide = false, onClose = () => {} }) {
     said,
     buttons,
   );
-  dialog.addEventListener("keydown", (event) => event.stopPropagation());
   dialog.addEventListener("close", () => {
     dialog.remove();
     onClose();
@@ -43,6 +43,11 @@ export function openDialog({ title, wide = false, onClose = () => {} }) {
       (first ?? buttons.querySelector("button"))?.focus();
     },
   };
+}
+
+/** Returns the dialog that is open, the last of several. */
+export function openedDialog() {
+  return [...document.querySelectorAll("dialog[open]")].at(-1) ?? null;
 }
 
 export function button(words, onclick, { kind = "", first = false, disabled = false } = {}) {

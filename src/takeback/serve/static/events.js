@@ -7,30 +7,37 @@ let following = null;
 let last = null;
 let listener = () => {};
 
-/** Calls the listener with (name, data) for each event, of every workspace. */
+/**
+ * Calls the listener with (name, data) for each event, of every workspace. Done when events come,
+ * or cannot come yet; if they come only later, everything has to be read again then.
+ */
 export function listen(heard) {
   listener = heard;
   onReturn(restart);
-  restart();
+  return restart();
 }
 
 function restart() {
   following?.abort();
   following = new AbortController();
-  follow(following.signal);
+  const { signal } = following;
+  return new Promise((settled) => follow(signal, settled).finally(settled));
 }
 
-async function follow(signal) {
-  while (!signal.aborted) {
+async function follow(signal, settled) {
+  for (let tries = 0; !signal.aborted; tries += 1) {
     try {
       const headers = last === null ? {} : { "Last-Event-ID": last };
       const body = await open("events", headers, signal);
+      if (tries && last === null) listener("reset", {});
+      settled();
       await read(body, signal);
       if (!signal.aborted) lose();
       return;
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof Failure) || error.status !== 503) return;
+      settled();
       await pause(5000); // twenty others listen; a place comes free
     }
   }

@@ -3,7 +3,7 @@
 import { ACTIONS, act, stepBack } from "./actions.js";
 import { el } from "./text.js";
 import { know, now } from "./store.js";
-import { button, openDialog } from "./dialog.js";
+import { button, openDialog, openedDialog } from "./dialog.js";
 import { openMenu } from "./menu.js";
 import { step, toEnd } from "./timeline.js";
 import { stepMessage } from "./transcript.js";
@@ -52,16 +52,25 @@ const BY_KEY = new Map(KEYS.flatMap(([, rows]) => rows.flatMap(([key, , does, ot
 
 export function startKeys() {
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return undefined;
+    const dialog = openedDialog();
+    if (dialog) return closeAtEscape(dialog, event);
     const target = event.target;
     // Where one types, letters are letters; a button keeps its own Enter and arrows.
-    if (target.matches("input[type=text], input[type=search], select, textarea")) return;
-    if (event.key.length > 1 && event.key !== "Escape" && !isList(target)) return;
+    if (target.matches("input[type=text], input[type=search], select, textarea")) return undefined;
+    if (event.key.length > 1 && event.key !== "Escape" && !isList(target)) return undefined;
     const does = BY_KEY.get(event.key);
-    if (!does) return;
+    if (!does) return undefined;
     event.preventDefault();
-    does();
+    return does();
   });
+}
+
+/** Of all keys of the page only Esc means something while a question is open. */
+function closeAtEscape(dialog, event) {
+  if (event.key !== "Escape") return;
+  event.preventDefault();
+  dialog.close();
 }
 
 /** Tells whether arrows and Enter are the timeline's: there, or where nothing has the focus. */

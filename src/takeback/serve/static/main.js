@@ -85,18 +85,25 @@ async function begin() {
     know({ connection: now().connection === "lost" ? "lost" : "locked", workspaces: [] });
     return;
   }
-  await attempt(async () => {
+  onReturn(() => {
+    if (!now().workspace) return show(asked);
+    attempt(loadWorkspaces);
+    return refresh();
+  });
+  // First, so that what happens while the rest is read is told.
+  await listen(onEvent);
+  await show(asked);
+}
+
+/** Goes to what the address asked for, or to the first workspace. */
+function show(asked) {
+  return attempt(async () => {
     const workspaces = await loadWorkspaces();
     know({ connection: "live" });
     const wanted = workspaces.find((one) => one.id === asked.get("w")) ?? workspaces[0];
     if (wanted) await visit(wanted.id, asked.get("t"));
     else know({ loaded: true });
   });
-  onReturn(() => {
-    attempt(loadWorkspaces);
-    refresh();
-  });
-  listen(onEvent);
 }
 
 function onEvent(name, data) {

@@ -8,6 +8,7 @@ const PATIENCE = 180; // milliseconds without a key before the server is asked
 let input;
 let waiting = null;
 let asked = 0;
+let answered = 0;
 
 export function startSearch(element) {
   input = element;
@@ -16,6 +17,7 @@ export function startSearch(element) {
     waiting = setTimeout(search, PATIENCE);
   });
   input.addEventListener("keydown", onKey);
+  watch(["workspace"], () => (asked += 1)); // what is found now was asked of another one
   watch(["query"], ({ query }) => {
     if (input.value.trim() !== query) input.value = query;
   });
@@ -37,13 +39,26 @@ export function closeSearch() {
 }
 
 async function search() {
+  clearTimeout(waiting);
+  waiting = null;
   const query = input.value.trim();
   if (!query) return closeSearch();
   const mine = ++asked;
   know({ query, place: "timeline" });
   const answer = await attempt(() => get(within("search"), { q: query, limit: 200 }));
-  if (answer && mine === asked) know({ found: answer.found });
+  if (answer && mine === asked) {
+    answered = mine;
+    know({ found: answer.found });
+  }
   return undefined;
+}
+
+/** Goes to the first that was found, for the words that stand there now. */
+async function choose() {
+  document.getElementById("timeline").focus();
+  if (waiting !== null || answered !== asked) await search();
+  const first = answered === asked && now().found?.[0];
+  if (first) know({ selected: first.place });
 }
 
 function onKey(event) {
@@ -52,9 +67,7 @@ function onKey(event) {
     input.blur();
   } else if (event.key === "Enter" || event.key === "ArrowDown") {
     event.preventDefault();
-    const first = now().found?.[0];
-    if (first) know({ selected: first.place });
-    document.getElementById("timeline").focus();
+    choose();
   }
   event.stopPropagation();
 }

@@ -9,6 +9,8 @@ const FIRST = 200; // turns that are asked for at first, and again when somethin
 const PAGE = 500;
 let asking = 0; // answers for another workspace or session are not for us any more
 let paging = false;
+let reading = null; // the newest turns are being read, for this `asking`
+let missed = false; // something happened meanwhile: what comes may be older than that
 let again = null;
 
 export async function loadWorkspaces() {
@@ -32,15 +34,31 @@ export async function narrow(session) {
   await load();
 }
 
-async function load() {
-  const mine = ++asking;
-  await attempt(async () => {
-    const [page, { sessions }] = await Promise.all([ask(), get(within("sessions"))]);
-    if (mine !== asking) return;
+function load() {
+  asking += 1;
+  return read((page) => {
     const selected = now().selected ?? page.turns.find((turn) => turn.prompt)?.id ?? null;
-    know({ turns: page.turns, more: page.next, sessions, selected, loaded: true });
-    know({ status: await get(within("status")) });
+    return { turns: page.turns, more: page.next, selected, loaded: true };
   });
+}
+
+/** Reads what is newest, once at a time: an answer that was overtaken by another would stay. */
+async function read(known) {
+  const mine = asking;
+  reading = mine;
+  missed = false;
+  try {
+    await attempt(async () => {
+      const [page, { sessions }] = await Promise.all([ask(), get(within("sessions"))]);
+      if (mine !== asking) return;
+      know({ ...known(page), sessions });
+      const status = await get(within("status"));
+      if (mine === asking) know({ status });
+    });
+  } finally {
+    if (mine === asking) reading = null;
+  }
+  if (mine === asking && missed) refresh();
 }
 
 /** Asks for the next older turns, if there are any. */
@@ -48,29 +66,29 @@ export async function older() {
   if (paging || now().more === null) return;
   paging = true;
   const mine = asking;
-  await attempt(async () => {
-    const page = await ask({ before: now().more, limit: PAGE });
-    if (mine !== asking) return;
-    know({ turns: [...now().turns, ...page.turns], more: page.next });
-  });
-  paging = false;
+  const { more } = now();
+  try {
+    await attempt(async () => {
+      const page = await ask({ before: more, limit: PAGE });
+      if (mine !== asking || more !== now().more) return;
+      know({ turns: [...now().turns, ...page.turns], more: page.next });
+    });
+  } finally {
+    paging = false;
+  }
 }
 
 /** Asks again for what may have changed; several calls in a short time are one. */
 export function refresh() {
-  clearTimeout(again);
-  again = setTimeout(renew, 120);
+  again ??= setTimeout(renew, 120);
 }
 
 async function renew() {
-  const mine = asking;
-  if (!now().workspace || !now().loaded) return;
-  await attempt(async () => {
-    const [page, { sessions }] = await Promise.all([ask(), get(within("sessions"))]);
-    if (mine !== asking) return;
-    know({ ...joined(page), sessions });
-    know({ status: await get(within("status")) });
-  });
+  again = null;
+  if (!now().workspace) return;
+  if (reading === asking) missed = true;
+  else if (now().loaded) await read(joined);
+  else await load(); // the server was gone when it was to be read
 }
 
 /** Joins the newest page with the older turns that are known: what left the page is gone. */
