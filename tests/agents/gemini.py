@@ -92,5 +92,11 @@ class Gemini:
         return Tool("write_file", {"file_path": path, "content": content})
 
 
+def typed(screen: str) -> str:
+    """Returns what stands in the line of input of a screen: the last that begins so."""
+    lines = [line for line in screen.splitlines() if line.startswith((" * ", " > "))]
+    return lines[-1][3:].strip() if lines else ""
+
+
 def shell(command: str) -> Tool:
     return Tool("run_shell_command", {"command": command, "description": "run it"})

@@ -103,6 +103,21 @@ class Terminal:
         self.type(text)
         self.press("Enter")
 
+    def send(self, words: str, line: Callable[[str], str]) -> None:
+        """Types words into a line of input and sends them, each again until it is seen to be done.
+
+        For programs that drop keys while they draw. ``line`` returns what stands in the line of
+        input of a screen; it is emptied before the words are typed again.
+        """
+        self._repeat(
+            lambda: line(self.screen) == words,
+            lambda: self._tmux("send-keys", "C-u", ";", "send-keys", "-l", words),
+            f"see {words!r} typed",
+        )
+        self._repeat(
+            lambda: line(self.screen) != words, lambda: self.press("Enter"), f"see {words!r} sent"
+        )
+
     def shows(self, text: str) -> None:
         """Waits until a text is on the screen, wherever its lines are broken."""
         self.until(lambda: _count(text, self.screen) > 0, f"see {text!r}")
@@ -118,20 +133,28 @@ class Terminal:
         For keys that a busy program may not take for what they are: two of them that must follow
         each other quickly, or one that comes while it draws.
         """
-        pressed = 0.0
 
-        def shown() -> bool:
-            nonlocal pressed
-            if _count(text, self.screen):
+        def press() -> None:
+            for key in keys:
+                self.press(key)
+                time.sleep(_BETWEEN)
+
+        self._repeat(lambda: _count(text, self.screen) > 0, press, f"see {text!r}")
+
+    def _repeat(self, holds: Callable[[], bool], do: Callable[[], object], what: str) -> None:
+        """Does something, again each few seconds, until something holds."""
+        done = 0.0
+
+        def tried() -> bool:
+            nonlocal done
+            if holds():
                 return True
-            if time.monotonic() - pressed > _AGAIN:
-                pressed = time.monotonic()
-                for key in keys:
-                    self.press(key)
-                    time.sleep(_BETWEEN)
+            if time.monotonic() - done > _AGAIN:
+                done = time.monotonic()
+                do()
             return False
 
-        self.until(shown, f"see {text!r}")
+        self.until(tried, what)
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
         """Waits until something holds; fails the test if it never does."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from tests.agents.flow import (
     take_back_the_second_turn,
     tell_the_model,
 )
-from tests.agents.gemini import Gemini, shell
+from tests.agents.gemini import Gemini, shell, typed
 from tests.agents.terminal import need_tmux
 from tests.agents.world import World
 
@@ -65,10 +64,8 @@ def test_takeback_is_answered_without_a_model(gemini: Gemini) -> None:
             ("/takeback", "Go back to before one: /takeback N"),
             ("/takeback 2 yes", "Take it back: /takeback undo yes"),
         ):
-            terminal.settles()  # Gemini drops keys while it draws
-            terminal.type(words)
-            time.sleep(2)  # it offers commands while one types
-            terminal.insist(answer, "Enter")
+            terminal.send(words, typed)
+            terminal.shows(answer)
         terminal.end("C-c")
     assert not (world.repo / "c.txt").exists()
     assert len(world.model.requests) == asked
