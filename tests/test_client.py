@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import islice
 from pathlib import Path
@@ -109,9 +108,11 @@ def test_it_hears_what_happens_and_resumes(
         thread = threading.Thread(target=lambda: heard.extend(islice(events, 1)))
         thread.start()
         until(lambda: tb.status(id)["checkpoints"] == 6)
-        time.sleep(0.5)  # it listens by now
-        host.turn("write c", {"c.txt": b"c\n"})
-        thread.join(20)
+        for number in range(60):  # until it listens
+            host.turn("write c", {"c.txt": b"%d\n" % number})
+            thread.join(1)
+            if heard:
+                break
         assert heard[0].data["workspace"] == id
         first = heard[0]
         host.turn("write d", {"d.txt": b"d\n"})

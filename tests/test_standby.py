@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="looks at processes through /proc"
 )
 
-_PATIENCE = 20.0
+_PATIENCE = 60.0
 
 
 @pytest.fixture

@@ -59,7 +59,7 @@ def talk(cli: Cli, workspace: Path) -> Iterator[Talk]:
         yield Talk(process)
         assert process.stdin is not None
         process.stdin.close()
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=60) == 0
 
 
 @pytest.fixture

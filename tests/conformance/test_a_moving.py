@@ -62,7 +62,7 @@ def test_12_what_is_no_file_is_left_alone_and_hangs_nothing(
 ) -> None:
     """A FIFO, socket or device is left alone and does not hang anything; a tracked file turned
     into a FIFO too."""
-    cli = Cli(workspace, timeout=20)
+    cli = Cli(workspace, timeout=60)
     write_files(workspace, {"file.txt": b"a file\n", "turned": b"a tracked file\n"})
     commit_all(workspace)
     special(workspace / "before")

@@ -33,6 +33,7 @@ from tests.support.journey import (
     undo,
     write_files,
 )
+from tests.support.processes import has_open, wait_for
 from tests.support.trees import git_state, tree_state
 from tests.support.unprivileged import unprivileged
 
@@ -239,9 +240,9 @@ def _statuses(cli: Cli, at: str, workspace: Path) -> None:
         cli.ok("--json", "log")  # looking needs no lock
         cli.ok("config", "lock_wait_seconds", "30")
         with cli.start("--json", "checkpoint") as waiting:
-            time.sleep(0.5)
+            wait_for(lambda: has_open(waiting.pid, lock.name))
             waiting.send_signal(signal.SIGINT)
-            waiting.communicate(timeout=20)
+            waiting.communicate(timeout=60)
         assert waiting.returncode == 130
     checkpoint(cli)
 

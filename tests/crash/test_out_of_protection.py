@@ -95,7 +95,7 @@ def project(workspace: Path) -> Path:
 def turns(project: Path, attack: str) -> Outcome:
     """Two turns with the person's own work between them, and the way back to the second prompt."""
     with Takeback.open(project) as tb, tb.session(agent="mine", native="s").turn("one"):
-        subprocess.run(["sh", "-c", attack], cwd=project, check=True, timeout=20)
+        subprocess.run(["sh", "-c", attack], cwd=project, check=True, timeout=60)
     for name in MINE:
         with open(project / name, "ab") as file:
             file.write(b"the person's work\n")

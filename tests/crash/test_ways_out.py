@@ -285,7 +285,7 @@ def a_line_to_go_on_with(it: Prison) -> None:
             for shown in said.splitlines():  # as a person does who copies it
                 if shown.startswith("Go on with it: "):
                     words = shown.partition(": ")[2].replace(f"&& {agent}", "&& true")
-                    subprocess.run(["sh", "-c", words], check=False, timeout=20)
+                    subprocess.run(["sh", "-c", words], check=False, timeout=60)
 
 
 def settings_of_the_agents(it: Prison) -> None:

@@ -124,7 +124,7 @@ def test_a_hanging_git_and_its_children_are_ended_at_the_limit(tmp_path: Path, s
     start = time.monotonic()
     with pytest.raises(errors.TimedOut):
         Git(program, str(tmp_path)).run(["anything"], timeout=0.2)
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 20  # not until it ends by itself
     assert descriptors() == before
     assert_reaped(spawned)
     time.sleep(3)

@@ -194,13 +194,13 @@ def serving(cli: Cli, *args: str) -> Iterator[ServedProcess]:
     finally:
         process.terminate()
         try:
-            process.communicate(timeout=20)
+            process.communicate(timeout=60)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
 
 
-def until(condition: Any, seconds: float = 20.0) -> None:
+def until(condition: Any, seconds: float = 60.0) -> None:
     """Waits for a condition; fails if it does not come true."""
     end = time.monotonic() + seconds
     while not condition():

@@ -26,7 +26,7 @@ CHALLENGE = b'{"nonce": "0123456789abcdef"}'
 
 def sent(server: ServedProcess, *pieces: bytes) -> tuple[int, bytes]:
     """Sends bytes as they are; returns the status of the answer and all of it. 0 is no answer."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as one:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as one:
         try:
             for piece in pieces:
                 one.sendall(piece)
@@ -240,7 +240,7 @@ def test_two_hundred_streams_leave_room_for_a_request(host: Host, cli: Cli) -> N
         open_ones, heads = [], []
         try:
             for _ in range(200):
-                one = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+                one = socket.create_connection(("127.0.0.1", server.port), timeout=60)
                 open_ones.append(one)
                 one.sendall(ask)
             heads = [one.recv(4096) for one in open_ones]
@@ -254,7 +254,7 @@ def test_two_hundred_streams_leave_room_for_a_request(host: Host, cli: Cli) -> N
         assert all(b"retry-after" in head.lower() for head in heads if b" 503 " in head[:14])
 
         def is_given_again() -> bool:
-            with socket.create_connection(("127.0.0.1", server.port), timeout=20) as one:
+            with socket.create_connection(("127.0.0.1", server.port), timeout=60) as one:
                 one.sendall(ask)
                 return one.recv(4096).startswith(b"HTTP/1.1 200")
 

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 from takeback import Takeback
@@ -100,14 +99,18 @@ def test_a_workspace_that_never_answers_holds_up_no_other(
 
         thread = threading.Thread(target=listen, daemon=True)
         thread.start()
-        time.sleep(1)  # it has seen both by now
         (store / "format").unlink()
         os.mkfifo(store / "format")
-        for folder in (one for one in (store / "store.git" / "refs").rglob("*") if one.is_dir()):
-            os.utime(folder)  # as if something had happened there
-        until(lambda: stuck.id in heard)
+        folders = [one for one in (store / "store.git" / "refs").rglob("*") if one.is_dir()]
+
+        def is_told() -> bool:
+            for folder in folders:  # as if something had happened there, again until it listens
+                os.utime(folder)
+            return stuck.id in heard
+
+        until(is_told)
         host.turn("go on", {"a.txt": b"x"})
-        thread.join(20)
+        thread.join(60)
         assert own in heard
         os.close(os.open(store / "format", os.O_RDWR | os.O_NONBLOCK))  # lets it go
         server.process.kill()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
-_PATIENCE = 30.0
+_PATIENCE = 60.0
 _HOLD = """
 import sys
 from takeback.store.lock import Lock
@@ -36,8 +37,21 @@ def lock_holder(path: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def wait_for(condition: Callable[[], object]) -> None:
-    """Waits for what another process does, half a minute at most."""
+    """Waits for what another process does, a minute at most."""
     deadline = time.monotonic() + _PATIENCE
     while not condition():
-        assert time.monotonic() < deadline, "it did not happen in half a minute"
+        assert time.monotonic() < deadline, "it did not happen in a minute"
         time.sleep(0.02)
+
+
+def has_open(process: int, path: str) -> bool:
+    """Tells whether a process has a file open; where there is no /proc, that it may have."""
+    folder = f"/proc/{process}/fd"
+    if not os.path.isdir("/proc"):
+        time.sleep(0.5)
+        return True
+    for name in os.listdir(folder):
+        with suppress(OSError):  # it has just been closed
+            if os.readlink(f"{folder}/{name}") == path:
+                return True
+    return False

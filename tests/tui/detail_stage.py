@@ -23,7 +23,7 @@ from takeback.tui.detail.pane import DiffPane
 from takeback.tui.detail.view import DetailView
 from tests.support.engine import NOON, TestClock
 
-_PATIENCE = 3000
+_PATIENCE = 6000
 T = TypeVar("T")
 
 

@@ -25,7 +25,7 @@ _UNIQUE = re.compile(r"terminal-\d+-")
 # The alphabet of ids has no i, l, o and u: no word of the texts has twelve letters of it.
 _ID = re.compile(r"\b[a-hjkmnp-tv-z][a-hjkmnp-tv-z2-9]{11}\b")
 _ANY_ID = "k4m7p2xq9tcd"
-_PATIENCE = 20.0
+_PATIENCE = 60.0
 _REST = 2.0
 """Seconds after which nothing moves any more, when a picture is written."""
 

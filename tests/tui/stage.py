@@ -28,7 +28,7 @@ from tests.support.processes import lock_holder
 if TYPE_CHECKING:
     from takeback.tui.picker import PickerApp
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 class Stage(App[None]):
