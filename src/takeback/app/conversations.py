@@ -9,9 +9,11 @@ from takeback.app.browsing import Browsing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from takeback.app.workspace import CheckpointLike
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.message import MessagePage
+    from takeback.model.message import MessagePage, PlacedMessage
 
 
 @guarded
@@ -32,17 +34,30 @@ class Conversations(Browsing):
 
         With ``offset`` and ``limit``, only some of it: numbers count from 0.
         """
-        from takeback.adapters import message_reader
         from takeback.ops import messages
 
         found = self.find(checkpoint)
         told = self._ask(lambda ledger: messages.last_told(ledger, found))
-        prompts = self._ask(lambda ledger: messages.prompts_until(ledger, found, told))
-        reader = message_reader(found.agent or "")
+        offset = max(0, offset)
+        if self._pages is None:
+            return messages.page(self._said(found, told), offset=offset, limit=limit)
+        newest = None if told is None else self._newest_conversation(told)
+        of = self._ask(
+            lambda ledger: ops.conversation_pages.source(self._context, ledger, found, told, newest)
+        )
+        return self._pages.page(of, lambda: self._said(found, told), offset=offset, limit=limit)
+
+    def _said(self, place: Checkpoint, told: Checkpoint | None) -> Iterator[PlacedMessage]:
+        """Returns all that was said up to a place; ``told`` keeps the conversation."""
+        from takeback.adapters import message_reader
+        from takeback.ops import messages
+
+        prompts = self._ask(lambda ledger: messages.prompts_until(ledger, place, told))
         history = b"" if told is None else self.conversation(told)
-        return messages.page(history, reader, prompts, offset=max(0, offset), limit=limit)
+        return messages.placed(history, message_reader(place.agent or ""), prompts)
 
     def _newest_conversation(self, checkpoint: Checkpoint) -> Checkpoint | None:
         """Returns the newest checkpoint of the session after one that keeps a conversation."""
-        found = self._ask(lambda ledger: ledger.after(checkpoint))
-        return next((later for later in reversed(found) if later.transcript), None)
+        from takeback.ledger.told import told_since
+
+        return self._ask(lambda ledger: told_since(ledger, checkpoint))

@@ -12,6 +12,7 @@ import time
 
 from takeback.app.workspace_thread import WorkspaceThread
 from takeback.errors import LedgerDamaged, LedgerUnwritable
+from takeback.ops.conversation_pages import ConversationPages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class Readers:
         self._seats = seats
         self._readers: list[_Reader] = []
         self._catching_up = _CatchingUp(worker)
+        self._pages = ConversationPages()
 
     async def ask(self, job: Callable[[Engine], T]) -> T:
         """Runs a job that changes nothing; raises what it raises.
@@ -97,7 +99,7 @@ class Readers:
 
     def _opened(self) -> Engine:
         opened = self._open_workspace()
-        opened.only_look(self._catching_up)
+        opened.only_look(self._catching_up, self._pages)
         return opened
 
     def close(self) -> None:

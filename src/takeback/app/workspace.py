@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from takeback.model.ids import CheckpointId, SessionId
     from takeback.model.session import Asker
     from takeback.ops.context import LockedContext
+    from takeback.ops.conversation_pages import ConversationPages
     from takeback.ops.index import Index, Steady
     from takeback.ops.lagging import BringUp, LaggingIndex
     from takeback.ops.scope import Scope
@@ -53,6 +54,7 @@ class OpenWorkspace:
         self._context = context
         self._index: Index | None = None
         self._lagging: LaggingIndex | None = None
+        self._pages: ConversationPages | None = None
         self._patience: float | None = None
         self._stops: Stops | None = None
         self.settings = settings
@@ -169,11 +171,13 @@ class OpenWorkspace:
         store = self._context.store
         return programs.trusted_path(self._context.environ, store.is_workspace)
 
-    def only_look(self, bring_up: BringUp) -> None:
+    def only_look(self, bring_up: BringUp, pages: ConversationPages) -> None:
         """Leaves it to another who has this workspace open to catch up with what is new.
 
-        Questions never wait long for that, nor for anybody who is at work here.
+        Questions never wait long for that, nor for anybody who is at work here. ``pages`` are those
+        of all who look at it.
         """
+        self._pages = pages
         self._lagging = ops.lagging.LaggingIndex(self._context.store, bring_up)
 
     def wait_for_the_ledger(self, seconds: float) -> None:

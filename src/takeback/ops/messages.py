@@ -11,7 +11,10 @@ from collections import deque
 
 from takeback.errors import FILES_ALONE, Refused
 from takeback.ledger import sessions as questions
-from takeback.model.checkpoint import MANUAL, UNDO, Checkpoint
+from takeback.ledger import told as conversations
+from takeback.ledger.expired import position_of
+from takeback.ledger.told import PromptPlace
+from takeback.model.checkpoint import MANUAL, UNDO
 from takeback.model.message import USER, Message, MessagePage, PlacedMessage
 from takeback.model.turn import (
     BRANCH,
@@ -28,9 +31,11 @@ from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from takeback.ledger.ledger import Ledger
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.ids import CheckpointId
     from takeback.ports import MessageReader
 
 _NO_PROMPTS = (
@@ -56,45 +61,41 @@ class Prompts(Value):
     its conversation with them.
     """
 
-    told: tuple[Checkpoint, ...]
-    since: tuple[Checkpoint, ...] = ()
+    told: tuple[PromptPlace, ...]
+    since: tuple[PromptPlace, ...] = ()
 
 
-def page(
-    history: bytes,
-    reader: MessageReader | None,
-    prompts: Prompts,
-    *,
-    offset: int,
-    limit: int | None,
-) -> MessagePage:
-    """Returns some messages of a history; raises Refused if another package's reader fails.
-
-    Where the history says nothing, the prompts are all that is known.
-    """
+def page(said: Iterable[PlacedMessage], *, offset: int, limit: int | None) -> MessagePage:
+    """Returns some of all messages; raises Refused as ``said`` does."""
     end = None if limit is None else offset + limit
     found: list[PlacedMessage] = []
     total = 0
-    try:
-        for message in _placed(history, reader, prompts):
-            if total >= offset and (end is None or total < end):
-                found.append(message)
-            total += 1
-    except ValueError as error:
-        raise Refused(
-            f"the conversation cannot be shown: {error}", hint=("the files: ", FILES_ALONE)
-        ) from None
+    for message in said:
+        if total >= offset and (end is None or total < end):
+            found.append(message)
+        total += 1
     following = offset + len(found)
     return MessagePage(tuple(found), total, following if found and following < total else None)
 
 
+def placed(
+    history: bytes, reader: MessageReader | None, prompts: Prompts
+) -> Iterator[PlacedMessage]:
+    """Yields the messages of a history; raises Refused if another package's reader fails.
+
+    Where the history says nothing, the prompts are all that is known.
+    """
+    try:
+        yield from _placed(history, reader, prompts)
+    except ValueError as error:
+        raise Refused(
+            f"the conversation cannot be shown: {error}", hint=("the files: ", FILES_ALONE)
+        ) from None
+
+
 def last_told(ledger: Ledger, target: Checkpoint) -> Checkpoint | None:
     """Returns the newest checkpoint of the session, up to a place, that keeps a conversation."""
-    if target.transcript:
-        return target
-    earlier = ledger.checkpoints(session=target.session, without=(UNDO,))
-    found = (one for one in earlier if one.order < target.order and one.transcript)
-    return next(found, None)
+    return target if target.transcript else conversations.last_told(ledger, target)
 
 
 def prompts_until(ledger: Ledger, target: Checkpoint, told: Checkpoint | None) -> Prompts:
@@ -102,19 +103,19 @@ def prompts_until(ledger: Ledger, target: Checkpoint, told: Checkpoint | None) -
 
     ``told`` is the checkpoint whose history is read.
     """
-    found: list[Checkpoint] = []
-    left: Checkpoint | None = target
+    found: list[PromptPlace] = []
+    left: CheckpointId | None = target.id
     for session in questions.line(ledger, target.session):
         if left is None:
             break
-        of_session = ledger.checkpoints(session=session, without=_NO_PROMPTS)
-        found += [one for one in of_session if one.order < left.order]
+        found += conversations.prompt_places(ledger, session, until=left, without=_NO_PROMPTS)
         row = questions.session_by_id(ledger, session)
-        left = ledger.by_id(row.origin) if row is not None and row.origin else None
+        left = None if row is None else row.origin
     found.reverse()
     if told is None:
         return Prompts((), tuple(found))
-    before = tuple(one for one in found if one.order < told.order)
+    end = position_of(ledger, told.id)
+    before = tuple(one for one in found if one.position < end)
     return Prompts(before, tuple(found[len(before) :]))
 
 
@@ -133,7 +134,7 @@ def _placed(
             number += 1
 
 
-def _with_place(number: int, message: Message, place: Checkpoint | None) -> PlacedMessage:
+def _with_place(number: int, message: Message, place: PromptPlace | None) -> PlacedMessage:
     if place is None:
         return PlacedMessage(number, message)
     return PlacedMessage(number, message, place.id, place.turn or None)
@@ -147,7 +148,7 @@ class _Places:
     counts, and the last checkpoint at the leaf.
     """
 
-    def __init__(self, prompts: tuple[Checkpoint, ...]) -> None:
+    def __init__(self, prompts: tuple[PromptPlace, ...]) -> None:
         self._prompts = prompts
         self._next = 0
         self._used: set[int] = set()
@@ -162,7 +163,7 @@ class _Places:
             if words:
                 self._keyed.setdefault(("words", words), deque()).append(number)
 
-    def of(self, message: Message) -> Checkpoint | None:
+    def of(self, message: Message) -> PromptPlace | None:
         """Returns the checkpoint before a prompt; None if there is none."""
         words = _words(message.text)
         turn, leaf = ("turn", message.turn), ("leaf", message.after)

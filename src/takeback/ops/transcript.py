@@ -14,6 +14,7 @@ from takeback.model.session import TranscriptPart
 
 _LIMIT = 1 << 29
 _PIECE = 1 << 20
+_HEAD = 1 << 12
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -88,6 +89,21 @@ def read_tail(path: str, most: int) -> bytes | None:
         return None
 
 
+def identity_of(part: TranscriptPart, *, grown: bool) -> tuple[str | int, ...]:
+    """Returns what tells a file that has this part from another at its path; empty if none has.
+
+    One that was only appended to is another one too, unless it may have ``grown``.
+    """
+    try:
+        with _Opened(part.path) as file:
+            if file.size < part.size:
+                return ()
+            own = (file.id, hash(file.read(min(part.size, _HEAD))))
+            return own if grown else (*own, file.size, file.changed)
+    except (OSError, ValueError):
+        return ()
+
+
 def first_line(path: str, most: int) -> bytes | None:
     """Returns the first line, or ``most`` bytes of it; None as in ``read_tail``."""
     try:
@@ -125,6 +141,7 @@ class _Opened:
             raise OSError(EINVAL, os.strerror(EINVAL), path)
         self.id = place_of(status)
         self.size = status.st_size
+        self.changed = status.st_mtime_ns
 
     def __enter__(self) -> _Opened:
         return self

@@ -58,7 +58,8 @@ def cut(held: bytes, anchor: Anchor, later: bytes) -> bytes:
     """
     lines = read(held)
     known = {line.id for line in lines}
-    after = [line for line in read(later) if line.id is not None and line.id not in known]
+    whole = held.rfind(b"\n") + 1 if later.startswith(held) else 0  # nothing is read twice
+    after = [line for line in read(later[whole:]) if line.id is not None and line.id not in known]
     if anchor.leaf is not None:
         lines, kept = _up_to(anchor.leaf, lines + after)
     elif anchor.before:
