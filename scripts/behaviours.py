@@ -108,7 +108,11 @@ BEHAVIOURS = (
         ("crash/test_planted_programs.py",),
     ),
     Behaviour(76, "what was held stays held or is named", ("crash/test_out_of_protection.py",)),
-    Behaviour(77, "what is refused from inside a turn", ("conformance/test_g_inside.py",)),
+    Behaviour(
+        77,
+        "what is refused from inside a turn",
+        ("conformance/test_g_inside.py", "conformance/test_g_inside_served.py"),
+    ),
     Behaviour(
         78,
         "any text is a session id; no word steers a terminal",

@@ -205,6 +205,7 @@ PROMISE = (
             "crash/test_ways_out.py",
             "crash/test_out_of_protection.py",
             "conformance/test_g_inside.py",
+            "conformance/test_g_inside_served.py",
             "conformance/test_g_hostile.py",
             "test_doorkeeper.py",
         ),

@@ -46,6 +46,10 @@ class PrivateFiles:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.remove_all()
+
+    def remove_all(self) -> None:
+        """Removes the directory and all that is in it."""
         _remove(self.directory)
 
     def write(self, name: str, data: bytes) -> str:

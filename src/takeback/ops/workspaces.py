@@ -11,11 +11,15 @@ from takeback.store.pulse import pulse
 
 
 class KnownWorkspace(Value):
-    """A directory with a store. ``is_there`` is False if the directory was moved or deleted."""
+    """A directory with a store."""
 
     root: bytes
     store: str
-    is_there: bool
+
+    @property
+    def is_there(self) -> bool:
+        """False if the directory was moved or deleted; looks now, and that may take its time."""
+        return os.path.isdir(self.root)
 
     @property
     def id(self) -> str:
@@ -30,9 +34,9 @@ class KnownWorkspace(Value):
 
 
 def workspaces(home: str) -> list[KnownWorkspace]:
-    """Returns the workspaces of all stores under ``home``, by path; opens none of them."""
-    found = [
-        KnownWorkspace(one.root, one.directory, os.path.isdir(one.root))
-        for one in locations.all_locations(home)
-    ]
+    """Returns the workspaces of all stores under ``home``, by path.
+
+    Opens and touches none of them: one may be on a disk that does not answer.
+    """
+    found = [KnownWorkspace(one.root, one.directory) for one in locations.all_locations(home)]
     return sorted(found, key=lambda one: one.root)

@@ -35,6 +35,7 @@ class _Open:
     """One open workspace; ``store`` is the directory of its store, with its inode."""
 
     def __init__(self, known: KnownWorkspace, store: tuple[str, int], seats: Seats) -> None:
+        self.root = known.root
         self.reporter = PolledReporter()
         self.thread = WorkspaceThread(lambda: _open_to_work(known, self.reporter), self.reporter)
         self.readers = Readers(self.thread, lambda: _open(known, PolledReporter()), seats)
@@ -55,7 +56,7 @@ class OpenWorkspaces:
         self._settings = settings
         self._seats = Seats(settings.readers, settings.all_readers)
         self._open: dict[str, _Open] = {}
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing: dict[asyncio.Task[None], _Open] = {}
 
     async def ask(self, id: str, job: Callable[[Engine], T]) -> T:
         """Runs a job with a workspace; raises what it raises, and Rejected for an unknown id."""
@@ -93,10 +94,18 @@ class OpenWorkspaces:
             if one.asking and step is not None:
                 yield id, step
 
-    @property
-    def ids(self) -> list[str]:
-        """Returns those that are open."""
-        return list(self._open)
+    def steps(self) -> list[tuple[str, int, int] | None]:
+        """Returns how far each workspace is with what it does; may be called in any thread."""
+        return [one.reporter.step for one in self._all()]
+
+    def at_work(self) -> list[bytes]:
+        """Returns the roots of those that have not answered yet; may be called in any thread."""
+        closing = list(self._closing.values())
+        busy = [one.root for one in self._all() if one.asking or one in closing]
+        return sorted(set(busy))
+
+    def _all(self) -> list[_Open]:
+        return [*self._open.values(), *self._closing.values()]
 
     def _opened(self, id: str) -> _Open:
         known = find(id)
@@ -129,15 +138,15 @@ class OpenWorkspaces:
 
     def _close_later(self, one: _Open) -> None:
         task = asyncio.get_running_loop().create_task(asyncio.to_thread(one.close))
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+        self._closing[task] = one
+        task.add_done_callback(lambda task: self._closing.pop(task, None))
 
     async def close(self) -> None:
         """Closes all; an operation that runs is finished first."""
         for id in list(self._open):
             self._close_later(self._open.pop(id))
         if self._closing:
-            await asyncio.wait(self._closing)
+            await asyncio.wait(list(self._closing))
 
 
 def find(id: str) -> KnownWorkspace:

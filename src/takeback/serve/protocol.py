@@ -29,6 +29,7 @@ class PatientProtocol(H11Protocol):
     _PATIENCE = ServerSettings().patience
     _waiting: asyncio.TimerHandle | None = None
     _sending: asyncio.TimerHandle | None = None
+    _said_all = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -53,6 +54,17 @@ class PatientProtocol(H11Protocol):
             self._stop_waiting()
         elif self._waiting is None:
             self._wait()
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Keeps the connection if an answer is due: a client that says no more may listen."""
+        is_whole = self.conn.their_state in (h11.DONE, h11.MUST_CLOSE)
+        self._said_all = is_whole and not self.cycle.response_started
+        return self._said_all
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._said_all:
+            self.transport.close()
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -22,7 +22,9 @@ TURNS, FOUND, MESSAGES = 100, 100, 200
 
 async def workspaces(asked: Asked) -> Document:
     """Lists every workspace of the user; opens none of them."""
-    return {"workspaces": [documents.workspace(one) for one in Engine.workspaces()]}
+    known = Engine.workspaces()
+    there = await asked.server.presence.of(one.root for one in known)
+    return {"workspaces": [documents.workspace(one, there=there[one.root]) for one in known]}
 
 
 @looking

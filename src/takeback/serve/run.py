@@ -13,6 +13,7 @@ import uvicorn
 from takeback.app.private_files import PrivateFiles
 from takeback.model.value import Value
 from takeback.serve.application import application
+from takeback.serve.ending import Ending
 from takeback.serve.entrance import Entrance
 from takeback.serve.protocol import PatientProtocol
 from takeback.serve.server import new_server
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import FrameType
 
+    from takeback.errors import TakebackError
     from takeback.serve.server import Server
 
     Log = Callable[[str], None]
@@ -45,6 +47,18 @@ class Running(Value):
     opened: bool = False
 
 
+class Says(Value):
+    """How a server speaks to whoever started it.
+
+    ``running`` is called once, with where it is; ``left`` with what it did not wait for when it
+    ended; ``log`` with a line for each answer.
+    """
+
+    running: Callable[[Running], None]
+    left: Callable[[TakebackError], None]
+    log: Log
+
+
 class ServerOptions(Value):
     """How it is to run: on a Unix socket instead of a port, with a browser opened or without."""
 
@@ -52,9 +66,7 @@ class ServerOptions(Value):
     browser: bool = False
 
 
-def serve(
-    environ: Mapping[str, str], wanted: ServerOptions, *, say: Callable[[Running], None], log: Log
-) -> None:
+def serve(environ: Mapping[str, str], wanted: ServerOptions, says: Says) -> None:
     """Serves until SIGINT or SIGTERM, for this machine and this user alone."""
     with PrivateFiles(environ) as files:
         door, url, origin = _unix_door(files) if wanted.socket else _loopback_door()
@@ -67,8 +79,14 @@ def serve(
                 entrance = Entrance(server, files)
                 opened = entrance.open(environ)
                 running = running.replace(entrance=entrance.path, opened=opened)
-            say(running)
-            _answer(server, door, log)
+            says.running(running)
+
+            def give_up(error: TakebackError | None) -> None:
+                if error is not None:
+                    says.left(error)
+                files.remove_all()
+
+            _answer(server, door, says.log, Ending(server, give_up))
 
 
 def _loopback_door() -> tuple[socket.socket, str, str | None]:
@@ -84,7 +102,20 @@ def _unix_door(files: PrivateFiles) -> tuple[socket.socket, str, str | None]:
     return door, f"unix:{path}", None
 
 
-def _answer(server: Server, door: socket.socket, log: Log) -> None:
+class _Server(uvicorn.Server):
+    """Ends at a signal, and not later because something hangs."""
+
+    def __init__(self, config: uvicorn.Config, ending: Ending) -> None:
+        super().__init__(config)
+        self._ending = ending
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Takes a signal; uvicorn itself would raise it again when it has ended."""
+        self._ending.begin()
+        self.should_exit = True
+
+
+def _answer(server: Server, door: socket.socket, log: Log, ending: Ending) -> None:
     config = uvicorn.Config(
         application(server, log),
         http=PatientProtocol,
@@ -102,10 +133,7 @@ def _answer(server: Server, door: socket.socket, log: Log) -> None:
     )
     logging.getLogger("uvicorn").disabled = True  # our log has a line for each answer
     logging.getLogger("uvicorn.error").disabled = True
-    for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises them again when it has ended
-        signal.signal(number, _ended)
-    uvicorn.Server(config).run(sockets=[door])
-
-
-def _ended(number: int, frame: FrameType | None) -> None:
-    """Takes a signal that has done its work."""
+    running = _Server(config, ending)
+    for number in (signal.SIGINT, signal.SIGTERM):  # for one that comes before or after it runs
+        signal.signal(number, lambda number, frame: ending.begin())
+    running.run(sockets=[door])

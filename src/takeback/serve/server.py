@@ -8,6 +8,7 @@ from takeback.app.agreements import Agreements
 from takeback.model.value import Value
 from takeback.serve.feed import Feed
 from takeback.serve.open_workspaces import OpenWorkspaces
+from takeback.serve.presence import Presence
 from takeback.serve.secrets import Secrets
 from takeback.serve.settings import ServerSettings
 
@@ -27,6 +28,7 @@ class Server(Value):
     workspaces: OpenWorkspaces
     nonces: Agreements
     feed: Feed
+    presence: Presence
     authority: str
     origin: str | None
     """None where no page can be: on a Unix socket."""
@@ -42,6 +44,7 @@ def new_server(
         OpenWorkspaces(settings),
         Agreements(settings.nonces, _nonce, seconds=settings.nonce_seconds, clock=clock),
         Feed(settings),
+        Presence(),
         authority,
         origin,
     )

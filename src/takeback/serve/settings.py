@@ -32,3 +32,7 @@ class ServerSettings(Value):
     heartbeat: float = 15.0
     poll: float = 0.3
     """How often workspaces are looked at while somebody listens."""
+    silent_seconds: float = 10.0
+    """How long a server that is to end waits for work that does not move."""
+    ending_seconds: float = 60.0
+    """How long it waits for work that does."""

@@ -276,9 +276,9 @@ def session(entry: SessionEntry) -> Document:
     }
 
 
-def workspace(found: KnownWorkspace) -> Document:
+def workspace(found: KnownWorkspace, *, there: bool) -> Document:
     """Returns one workspace of the user."""
-    return {"id": found.id, **path_fields(found.root), "there": found.is_there}
+    return {"id": found.id, **path_fields(found.root), "there": there}
 
 
 def node(found: Node) -> Document:

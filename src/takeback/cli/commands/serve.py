@@ -9,11 +9,13 @@ import click
 from takeback.cli.options import Call, verb
 from takeback.cli.output import flush
 from takeback.errors import UsageError
+from takeback.words.errors import said
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from takeback.errors import TakebackError
     from takeback.serve.run import Running
 
 
@@ -31,7 +33,7 @@ def command(call: Call, browser: bool, socket: bool) -> int:
     if browser and socket:
         raise UsageError("no browser can be opened on a socket", hint="say --open or --socket")
     from takeback.serve.application import to_stderr  # 150 ms, most of it uvicorn
-    from takeback.serve.run import ServerOptions, serve
+    from takeback.serve.run import Says, ServerOptions, serve
 
     output = call.output
 
@@ -42,8 +44,11 @@ def command(call: Call, browser: bool, socket: bool) -> int:
         output.note("Ctrl-C ends it.")
         flush()
 
-    log = to_stderr if call.verbose else _nothing
-    serve(os.environ, ServerOptions(socket=socket, browser=browser), say=say, log=log)
+    def left(error: TakebackError) -> None:
+        output.error(said(error))
+
+    says = Says(say, left, to_stderr if call.verbose else _nothing)
+    serve(os.environ, ServerOptions(socket=socket, browser=browser), says)
     return 0
 
 
