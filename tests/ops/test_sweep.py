@@ -17,6 +17,8 @@ from takeback.ops.sweep import index_anew, is_outgrown, pack_anew, sweep
 from takeback.ops.upkeep import Upkeep
 from takeback.store.disk import size_on_disk
 from takeback.store.garbage import has_garbage, note_garbage
+from takeback.store.records import Record, read_record
+from takeback.store.store import Store
 from tests.support.engine import packs_of
 
 
@@ -135,3 +137,29 @@ def test_a_bound_that_records_nearly_fill_leaves_files_what_room_there_is(worksp
         sweep(keeping.replace(bounds=keeping.bounds.replace(max_bytes=most, keep_newest=1)))
         kept = [one for one in tb.checkpoints() if one.checkpoint.expired is None]
         assert 5 < len(kept) < 30
+
+
+def test_a_prune_and_the_trash_that_it_empties_read_each_record_once(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read twice, the history would be in memory twice."""
+    read: list[bytes] = []
+
+    def counted(store: Store, oid: bytes) -> Record:
+        read.append(oid)
+        return read_record(store, oid)
+
+    with Engine.open(str(workspace)) as tb:
+        for number in range(12):
+            (workspace / "f").write_text(str(number))
+            tb.checkpoint()
+        planned = tb.plan_prune((tb.checkpoints()[-1].checkpoint.id,))
+        with tb._context.locked() as locked:
+            note_garbage(locked.lock)  # so that all is packed anew
+        before = set(planned.stock.chains()._read)
+        assert len(before) == 12
+        monkeypatch.setattr("takeback.store.chains.read_record", counted)
+        assert tb.prune(planned).dropped
+        assert not has_garbage(tb._context.store)
+    assert len(read) == len(set(read))
+    assert before.isdisjoint(read)

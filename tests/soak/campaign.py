@@ -37,6 +37,7 @@ DAYS = 100
 TURNS_A_SESSION = 60
 SAMPLES = 100
 CHECKS = 10
+PATIENCE = 60
 LATENCIES = 100
 """Of so many turns at the beginning and at the end the latencies are compared."""
 
@@ -81,6 +82,17 @@ class Report(NamedTuple):
     counts: dict[str, int]
 
     @property
+    def memory(self) -> tuple[float, float]:
+        """The memory in the second quarter of all turns, and in the last one.
+
+        In the first one modules are loaded and caches come to be full, in a long campaign the
+        store too. A median, as no operation is the largest of all for long.
+        """
+        few = max(1, len(self.samples) // 4)
+        second, last = self.samples[few : 2 * few], self.samples[-few:]
+        return median(one.memory for one in second), median(one.memory for one in last)
+
+    @property
     def slowdown(self) -> float:
         """How many times longer the agent waits at the end than at the beginning."""
         few = min(LATENCIES, len(self.latencies) // 3)
@@ -118,7 +130,10 @@ class Campaign:
         """Plays all turns; fails at the first thing that is not as it has to be."""
         settings = Path(config_file(os.environ))
         settings.parent.mkdir(parents=True, exist_ok=True)
-        settings.write_text(f"max_bytes = {self._size.max_bytes}\n")
+        settings.write_text(
+            f"max_bytes = {self._size.max_bytes}\n"
+            f"hook_seconds = {PATIENCE}\n"  # a busy machine is not what is tried here
+        )
         self._project.make()
         with (
             passing_time(self._base, time.time() - DAYS * DAY) as clock,

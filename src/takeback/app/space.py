@@ -64,7 +64,7 @@ class Space(Bisects):
         made = planned.carry_out()
         self._ask(lambda ledger: None)  # before the trash is emptied: what is in it is not missing
         try:
-            ops.sweep.empty_trash(self._upkeep())
+            ops.sweep.empty_trash(self._upkeep(), planned.stock)
         except (GitFailed, StoreDamaged, WriteFailed, InUse) as error:
             said = f"The space of what has left the trash is not free yet: {error.message}."
             self._context.reporter.note(said)

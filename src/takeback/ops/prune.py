@@ -89,9 +89,10 @@ class Prune:
         self._upkeep = upkeep
         self._request = request
         self._now = upkeep.clock.now()
-        self._stock = stock or Stock(upkeep.store)
+        self.stock = stock or Stock(upkeep.store)
+        """What was read of the store, for whatever has to look at all of it next."""
         self._scales: Scales | None = None
-        self._found = Inventory(upkeep.store, self._now, self._stock.chains())
+        self._found = Inventory(upkeep.store, self._now, self.stock.chains())
         self._shedding = Shedding(self._found, upkeep)
         self._rest = 0
         self._steps = Shed()
@@ -110,13 +111,13 @@ class Prune:
             self._steps = self._shedding.steps()
         records, scales = [*self._shedding.records_without(self._steps)], self._weighed()
         spoken = [one.entries[CONVERSATION][1] for one in records if CONVERSATION in one.entries]
-        self._rest = self._stock.beside()
+        self._rest = self.stock.beside()
         rest = self._rest + scales.records(records) + scales.weigh(spoken)
         return max(1, self._upkeep.room_beside(rest))
 
     def _weighed(self) -> Scales:
         if self._scales is None:
-            self._scales = self._stock.scales()
+            self._scales = self.stock.scales()
         return self._scales
 
     def _decide(self) -> Verdict:
