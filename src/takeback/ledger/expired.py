@@ -89,7 +89,7 @@ def has_gone(ledger: Ledger, above: int, below: int) -> bool:
     return bool(
         ledger.rows(
             "select 1 from gone where sequence > ? and sequence < ? "
-            "and sequence not in (select sequence from checkpoints) limit 1",
+            "and not exists (select 1 from checkpoints where sequence = gone.sequence) limit 1",
             above,
             below,
         )

@@ -108,9 +108,10 @@ def note_unfolded(ledger: Ledger, turns: Iterable[str]) -> None:
     ledger.many("insert or ignore into unfolded values (?)", [(turn,) for turn in turns])
 
 
-def unfolded(ledger: Ledger, limit: int) -> list[CheckpointId]:
-    """Returns some of the turns that were noted."""
-    rows = ledger.rows("select turn from unfolded limit ?", limit)
+def unfolded(ledger: Ledger, limit: int, *, ended: bool = False) -> list[CheckpointId]:
+    """Returns some of the turns that were noted, or of those among them that have ``ended``."""
+    which = " where (select ended from turns where id = turn) is not null" if ended else ""
+    rows = ledger.rows(f"select turn from unfolded{which} limit ?", limit)
     return [CheckpointId(str(turn)) for (turn,) in rows]
 
 

@@ -139,6 +139,12 @@ MIGRATIONS = (
     create index if not exists checkpoints_tested on checkpoints (position)
         where instr(meta, '"tested') > 0;
     """,
+    """
+    create index if not exists turns_open on turns (position)
+        where state in ('running', 'background');
+    create index if not exists checkpoints_by_sequence on checkpoints (sequence);
+    create index if not exists checkpoints_by_machine_sequence on checkpoints (machine, sequence);
+    """,
 )
 TABLES = (
     "gone",

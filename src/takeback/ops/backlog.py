@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
 BATCH = 150
 """How many points are indexed and committed at once: about half a second, a few MB."""
-_HELD = 4000
-"""How many points stay decoded until their turn; in a longer backlog the oldest are read twice."""
+_HELD = 24000
+"""How many points stay decoded until their turn, in 20 MB; of a longer backlog the oldest are read
+twice."""
 
 
 class Waiting:

@@ -180,6 +180,8 @@ class _Run:
                     _forget_reached(store, ledger)
                 else:
                     ledger.set_tips(tips)
+                    # While the trees that they are compared by are still in memory.
+                    indexing.fold_turns(self._batch, ended=True)
                 ledger.commit()
             except TooInvolved:
                 ledger.rollback()

@@ -153,12 +153,13 @@ class Indexing:
             return False
         return True
 
-    def fold_turns(self, size: int) -> bool:
+    def fold_turns(self, size: int, *, ended: bool = False) -> bool:
         """Works out everything that some advanced turns have changed; False if there were none.
 
-        After all batches, so that a turn is folded once, however many of them it spans.
+        After a batch that others follow, only those that have ``ended``, so that a turn is folded
+        once, however many batches it spans.
         """
-        turns = gaps.unfolded(self._ledger, size)
+        turns = gaps.unfolded(self._ledger, size, ended=ended)
         for turn in turns:
             gaps.note_uncounted(self._ledger, self._index_turn(turn))
         gaps.set_folded(self._ledger, turns)

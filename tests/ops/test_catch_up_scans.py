@@ -1,0 +1,115 @@
+"""What is asked for each checkpoint of a catch-up is found by an index: its cost does not grow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from takeback.ledger import sessions as questions
+from takeback.ledger.ledger import Ledger
+from takeback.model import event as events
+from takeback.model.event import EDIT, SHELL, AgentEvent, ToolCall
+from takeback.ops.catch_up import catch_up
+from takeback.ops.context import Context
+from takeback.ops.receive import receive
+from takeback.store import store as stores
+
+GROWING = ("checkpoints", "turns", "turn_changes", "changes", "sessions", "other")
+"""The tables with a row for each checkpoint, turn or change, as the plans name them."""
+FEW = "INDEX turns_open"
+"""An index that has only the turns that are open."""
+
+
+def scans(ledger: Ledger, statement: str) -> list[str]:
+    """Returns the steps of a statement that go through one of these tables from end to end."""
+    steps = [str(row[3]) for row in ledger.rows(f"explain query plan {statement}")]
+    return [
+        step
+        for step in steps
+        if step.startswith("SCAN ") and step.split()[1] in GROWING and not step.endswith(FEW)
+    ]
+
+
+def play(context: Context, workspace: Path, turns: int) -> None:
+    """Plays turns of two sessions that work at the same time, and of a person between them."""
+    for number in range(turns):
+        for session in ("one", "two"):
+            event = AgentEvent(
+                kind=events.PROMPT,
+                agent="mine",
+                session=session,
+                directory=str(workspace),
+                turn=f"{session} {number}",
+                prompt=f"do {number}",
+            )
+            told = {"came": context.clock.now(), "wait": 5.0}
+            receive(context, event, **told)  # type: ignore[arg-type]
+            (workspace / session).write_text(f"{number}\n")
+            tools = (ToolCall("Edit", EDIT, (session,)), ToolCall("Bash", SHELL, ()))
+            receive(context, event.replace(kind=events.ROUND_END, tools=tools), **told)  # type: ignore[arg-type]
+            (workspace / "by hand").write_text(f"{session} {number}\n")
+            receive(context, event.replace(kind=events.TURN_END), **told)  # type: ignore[arg-type]
+
+
+def test_a_catch_up_goes_through_no_table_that_grows(workspace: Path, context: Context) -> None:
+    ledger = Ledger(":memory:")
+    asked: dict[str, None] = {}
+    ledger._db.set_trace_callback(lambda statement: asked.update({statement: None}))
+    play(context, workspace, 2)
+    catch_up(context.store, ledger, context.reporter, batch=3)
+    play(context, workspace, 1)
+    catch_up(context.store, ledger, context.reporter, batch=3)
+    ledger._db.set_trace_callback(None)
+    once = "machine != "  # of what came from elsewhere, when a machine makes its first checkpoint
+    begins = ("select", "insert into", "insert or", "update", "delete")
+    found = {
+        statement: steps
+        for statement in asked
+        if statement.lower().startswith(begins)
+        and once not in statement
+        and (steps := scans(ledger, statement))
+    }
+    assert len(asked) > 50
+    assert "\n".join(f"{a}: {b}" for a, b in found.items()) == ""
+    assert len(questions.turns(ledger)) == 6
+    ledger.close()
+
+
+@pytest.mark.parametrize("machine", [None, "a-machine"])
+def test_open_turns_are_found_without_going_through_all(machine: str | None) -> None:
+    ledger = Ledger(":memory:")
+    asked: list[str] = []
+    ledger._db.set_trace_callback(asked.append)
+    questions.open_turns(ledger, machine)
+    ledger._db.set_trace_callback(None)
+    assert [scans(ledger, statement) for statement in asked] == [[]]
+    ledger.close()
+
+
+def test_a_turn_of_a_long_timeline_takes_no_more_reads_than_one_of_a_short_one(
+    workspace: Path, context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the trees of a few turns stay in memory, as in a catch-up of thousands."""
+    monkeypatch.setattr(stores, "_ENTRIES_KEPT", 700)
+    for name in range(12):
+        (workspace / f"beside {name}").write_text("x")
+    read = 0
+    whole = context.store.packs.read
+
+    def counted(oid: bytes, most: int | None = None) -> tuple[int, bytes]:
+        nonlocal read
+        read += 1
+        return whole(oid, most)
+
+    monkeypatch.setattr(context.store.packs, "read", counted)
+    reads: list[float] = []
+    for turns in (5, 25):
+        play(context, workspace, turns - len(reads) * 5)
+        context.store._trees.clear()
+        ledger, read = Ledger(":memory:"), 0
+        catch_up(context.store, ledger, context.reporter, batch=6)
+        reads.append(read / len(questions.turns(ledger)))
+        ledger.close()
+    few, many = reads
+    assert many <= few
