@@ -40,6 +40,7 @@ ABOUT = {
     "ports": "what the core asks of its surroundings: Clock, Reporter, Adapter ...",
     "model": "frozen values and pure functions",
     "ownership": "whose a file is",
+    "ordinary": "opens a file to read it, and no pipe in its place",
     "errors": "every exception, drawn as a tree",
     "visible": "control characters made visible",
     "remembered": "what was read lately, within a bound",

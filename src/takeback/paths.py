@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from takeback.errors import Refused, UsageError
+from takeback.ordinary import ordinary
 from takeback.ownership import why_not_private
 
 TYPE_CHECKING = False
@@ -86,7 +87,7 @@ def recorded_git(home: str) -> str | None:
     if why_not_private(git_record(home)):
         return None
     try:
-        with open(git_record(home), "rb") as file:
+        with open(git_record(home), "rb", opener=ordinary) as file:
             program = os.fsdecode(file.read(4096).strip())
     except OSError:
         return None

@@ -15,6 +15,7 @@ from takeback import durable
 from takeback.errors import Command, Refused, WriteFailed
 from takeback.model import json_text
 from takeback.model.value import Value
+from takeback.ordinary import ordinary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,12 +46,12 @@ def located(edits: Sequence[FileEdit], within: str | None) -> tuple[FileEdit, ..
 def read(path: str) -> bytes | None:
     """Returns a file's bytes, None if it does not exist."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=ordinary) as file:
             return file.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise WriteFailed(f"cannot read {path}: {os.strerror(error.errno or 0)}") from error
+        raise WriteFailed(f"cannot read {path}: {error.strerror}") from error
 
 
 def apply(

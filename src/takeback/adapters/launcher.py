@@ -12,6 +12,7 @@ import os
 import sys
 
 from takeback import durable, handover
+from takeback.ordinary import ordinary
 from takeback.ownership import why_not_private
 from takeback.paths import git_record
 
@@ -136,7 +137,7 @@ def retire_launcher(home: str) -> None:
 
 def _read(path: str) -> str | None:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        with open(path, encoding="utf-8", errors="surrogateescape", opener=ordinary) as file:
             return file.read()
     except OSError:
         return None

@@ -16,6 +16,7 @@ import sys
 from takeback import adapters
 from takeback.model.agent import Agent
 from takeback.model.value import Value
+from takeback.ordinary import ordinary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _places() -> list[str]:
 
 def _mentions(folder: str) -> bool:
     try:
-        with open(os.path.join(folder, "entry_points.txt"), "rb") as file:
+        with open(os.path.join(folder, "entry_points.txt"), "rb", opener=ordinary) as file:
             return _MENTIONED in file.read()
     except OSError:
         return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from takeback.errors import UsageError
+from takeback.ordinary import ordinary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ def edited(tb: Engine, text: bytes) -> bytes:
             raise UsageError(f"{argv[0]} could not be started: {reason}") from None
         if status:
             raise UsageError(f"{argv[0]} ended with status {status}, so nothing was edited")
-        with open(file.name, "rb") as now:  # an editor may have put another file there
+        # An editor may have put another file there.
+        with open(file.name, "rb", opener=ordinary) as now:
             return now.read()
 
 

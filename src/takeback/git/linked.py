@@ -14,6 +14,7 @@ import os
 from takeback import durable
 from takeback.errors import GitFailed
 from takeback.git.process import Git
+from takeback.ordinary import ordinary
 
 _PATIENCE = 120.0
 
@@ -71,6 +72,6 @@ class LinkedWorktree:
     @staticmethod
     def _record(directory: str) -> str:
         """Returns the project's record of the worktree, to which its pointer leads."""
-        with open(os.path.join(directory, ".git"), "rb") as file:
+        with open(os.path.join(directory, ".git"), "rb", opener=ordinary) as file:
             pointer = os.fsdecode(file.read().removeprefix(b"gitdir: ").rstrip(b"\n"))
         return os.path.realpath(os.path.join(directory, pointer))

@@ -10,6 +10,7 @@ import os
 
 from takeback import durable, errors
 from takeback.git.objects import ObjectId, parse_hex
+from takeback.ordinary import NotOrdinary, ordinary
 from takeback.remembered import Remembered
 
 TYPE_CHECKING = False
@@ -203,11 +204,12 @@ class Refs:
 
     def _packed_lines(self) -> tuple[bytes, ...]:
         try:
-            fd = os.open(self._packed_path, os.O_RDONLY | os.O_CLOEXEC)
+            with open(self._packed_path, "rb", opener=ordinary) as file:
+                return tuple(file.read().splitlines())
         except FileNotFoundError:
             return ()
-        with open(fd, "rb") as file:
-            return tuple(file.read().splitlines())
+        except NotOrdinary as error:
+            return (str(error.strerror).encode(),)  # as a file with a line that is no ref
 
     def _delete_packed(self, name: str) -> None:
         if name not in self._packed([]):

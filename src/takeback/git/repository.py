@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from takeback import durable
+from takeback.errors import StoreDamaged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,6 +96,9 @@ def config_text() -> str:
 
 def fsck(git: Git) -> list[str]:
     """Returns what ``git fsck`` finds wrong with the store, in its own words; empty if nothing."""
+    odd = odd_objects(git.git_dir)
+    if odd:
+        return [f"{name} is not an ordinary file: git was not asked" for name in odd]
     outcome = git.outcome(
         ["fsck", "--full", "--no-dangling", "--no-progress", "--no-reflogs"], timeout=_LONG
     )
@@ -104,12 +108,37 @@ def fsck(git: Git) -> list[str]:
     return [line for line in said if line] or [f"git fsck ended with status {outcome.status}"]
 
 
+def odd_objects(git_dir: str) -> list[str]:
+    """Returns what is neither a file nor a directory where the objects are.
+
+    git opens what it finds there: it would wait for ever for somebody to write into a pipe.
+    """
+    top = os.path.join(git_dir, "objects")
+    odd = []
+    for directory in (top, *(os.path.join(top, name) for name in os.listdir(top))):
+        try:
+            with os.scandir(directory) as entries:
+                odd += [e.path for e in entries if not e.is_dir() and not e.is_file()]
+        except (NotADirectoryError, FileNotFoundError):
+            continue
+    return sorted(os.path.relpath(path, git_dir) for path in odd)
+
+
+def _check_objects(git: Git) -> None:
+    odd = odd_objects(git.git_dir)
+    if odd:
+        raise StoreDamaged(f"{odd[0]} in the store is not an ordinary file")
+
+
 def index_pack(git: Git, pack: str) -> None:
     """Writes the index of a pack again, flushed; ``pack`` is its path without the suffix.
 
     Raises GitFailed, with nothing changed, if the pack cannot be read back.
     """
     folder, name = os.path.split(pack)
+    if os.path.lexists(f"{pack}.idx") and not os.path.isfile(f"{pack}.idx"):
+        durable.unlink(f"{pack}.idx")  # a pipe, or a link that leads nowhere: it holds nothing
+    _check_objects(git)
     temporary = f"{folder}/tmp_idx_{name}"
     git.run(["index-pack", "-o", temporary, f"{pack}.pack"], timeout=_LONG)
     fd = os.open(temporary, os.O_RDONLY | os.O_CLOEXEC)
@@ -144,11 +173,13 @@ def pack_together(git: Git, pack_dir: str, names: Iterable[str]) -> list[str]:
 
 def reachable_bytes(git: Git) -> int:
     """Returns how many bytes what the refs lead to takes in the packs; reads no file's content."""
+    _check_objects(git)
     said = git.run(["rev-list", "--all", "--objects", "--disk-usage"], timeout=_LONG)
     return int(said)
 
 
 def _pack_objects(git: Git, pack_dir: str, which: str, *, stdin: bytes = b"") -> list[str]:
+    _check_objects(git)
     said = git.run(
         [
             "pack-objects",

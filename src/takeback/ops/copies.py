@@ -14,6 +14,7 @@ from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
 from takeback import durable
 from takeback.model.path_text import covers
 from takeback.model.value import Value
+from takeback.ordinary import ordinary
 
 _PIECE = 1 << 20
 """A file that is not longer, and has no NUL, is a text."""
@@ -86,7 +87,7 @@ def _copy(moved: Removal, source: bytes) -> None:
 
 
 def _copy_file(moved: Removal, source: bytes, copy: bytes) -> None:
-    with open(source, "rb") as file:
+    with open(source, "rb", opener=ordinary) as file:
         bits = S_IMODE(os.fstat(file.fileno()).st_mode)
         fd = durable.create(copy)
         try:

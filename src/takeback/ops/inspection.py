@@ -19,6 +19,7 @@ from takeback.model.operation import PURGE
 from takeback.model.path_text import to_text
 from takeback.model.value import Value
 from takeback.ops import cures
+from takeback.ordinary import ordinary
 from takeback.store import journal, pending, purge, tombstones
 from takeback.store.checksum import checksum_holds, name_fits
 from takeback.store.location import identity_of, read_location
@@ -198,7 +199,7 @@ def _git_files(store: Store) -> Iterator[Fault]:
     """Checks the two files that git needs and whose contents change what it does."""
     for name, text in (("HEAD", HEAD), ("config", config_text())):
         try:
-            with open(os.path.join(store.git_dir, name), "rb") as file:
+            with open(os.path.join(store.git_dir, name), "rb", opener=ordinary) as file:
                 same = file.read() == text.encode()
         except OSError:
             same = False
@@ -208,7 +209,7 @@ def _git_files(store: Store) -> Iterator[Fault]:
 
 def _numbers(store: Store, known: Witness) -> Iterator[Fault]:
     try:
-        with open(store.path("sequence"), encoding="ascii") as file:
+        with open(store.path("sequence"), encoding="ascii", opener=ordinary) as file:
             number = int(file.read().split()[0])
     except (OSError, ValueError, IndexError):
         if known.sequence < 0:

@@ -28,6 +28,7 @@ from takeback.ops.request import Request
 from takeback.ops.rewind import rewind, take_in
 from takeback.ops.scratch import ScratchDirectory
 from takeback.ops.undo import next_step, request
+from takeback.ordinary import ordinary
 from takeback.paths import git_record, takeback_home
 from takeback.ports import SilentReporter, SystemClock
 from takeback.store import location as locations
@@ -151,7 +152,7 @@ def _state(root: str) -> State:
             if os.path.islink(path):
                 data = os.fsencode(os.readlink(path))
             else:
-                with open(path, "rb") as file:
+                with open(path, "rb", opener=ordinary) as file:
                     data = file.read()
             found[os.path.relpath(path, root)] = (S_IMODE(status.st_mode), data)
     return found

@@ -6,6 +6,7 @@ import os
 
 from starlette.responses import Response
 
+from takeback.ordinary import ordinary
 from takeback.serve.errors import no_such, response
 from takeback.serve.guard import ROUTE
 
@@ -39,7 +40,7 @@ async def part(request: Request) -> Response:
 def _file(name: str) -> Response:
     if name not in _listed():
         return response(no_such("the page has no such part"))
-    with open(os.path.join(_FOLDER, name), "rb") as file:
+    with open(os.path.join(_FOLDER, name), "rb", opener=ordinary) as file:
         data = file.read()
     return Response(data, media_type=_TYPES[os.path.splitext(name)[1]])
 

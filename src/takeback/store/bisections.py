@@ -12,6 +12,7 @@ from takeback import durable
 from takeback.errors import Command, InUse, StoreDamaged
 from takeback.model import codec, json_text
 from takeback.model.bisection import Inquiry, Judged
+from takeback.ordinary import ordinary
 from takeback.store.lock import Lock
 
 TYPE_CHECKING = False
@@ -28,7 +29,7 @@ _LOCK = "bisect.lock"
 def read_bisection(store: Store) -> tuple[Inquiry, list[Judged]] | None:
     """Returns the one under way, None if there is none; raises StoreDamaged."""
     try:
-        with open(store.path(_FILE), encoding="utf-8") as file:
+        with open(store.path(_FILE), encoding="utf-8", opener=ordinary) as file:
             record: Any = json_text.loads(file.read())
         said = [codec.decode(Judged, one) for one in record["said"]]
         return codec.decode(Inquiry, record), said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from takeback.git.objects import new_hasher
+from takeback.ordinary import ordinary
 
 
 def reads_whole(pack_dir: str, pack: str) -> bool:
@@ -20,7 +21,7 @@ def reads_whole(pack_dir: str, pack: str) -> bool:
 def name_fits(path: str, pack: str) -> bool:
     """Tells whether a pack is named after its checksum."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=ordinary) as file:
             file.seek(-20, os.SEEK_END)
             return pack == f"pack-{file.read().hex()}"
     except OSError:
@@ -30,7 +31,7 @@ def name_fits(path: str, pack: str) -> bool:
 def checksum_holds(path: str) -> bool:
     """Tells whether the trailer of a pack or an index is the hash of its bytes."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=ordinary) as file:
             left = os.fstat(file.fileno()).st_size - 20
             digest = new_hasher(max(left, 0))
             if left < 12:

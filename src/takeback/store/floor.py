@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from takeback import durable
+from takeback.ordinary import ordinary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ _FILE = "floor"
 def floor(store: Store) -> int:
     """Returns the bytes that the last sweep could not bring within the bound; 0 if it could."""
     try:
-        with open(store.path(_FILE), encoding="ascii") as file:
+        with open(store.path(_FILE), encoding="ascii", opener=ordinary) as file:
             return int(file.read())
     except (OSError, ValueError):
         return 0

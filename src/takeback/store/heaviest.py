@@ -13,6 +13,7 @@ from takeback.git.packsizes import stored_sizes
 from takeback.model import json_text
 from takeback.model.path_text import to_bytes, to_text
 from takeback.model.value import Value
+from takeback.ordinary import ordinary
 from takeback.store.chains import Chains
 from takeback.store.checkpoints import FILES
 from takeback.store.packdir import pack_dir
@@ -130,7 +131,7 @@ def _remember(store: Store, found: Weighed) -> None:
 
 def _remembered(store: Store) -> Weighed | None:
     try:
-        with open(store.path(_FILE), encoding="utf-8") as file:
+        with open(store.path(_FILE), encoding="utf-8", opener=ordinary) as file:
             record: Any = json_text.loads(file.read())
         paths = [(to_bytes(path), int(many), int(size)) for path, many, size in record["paths"]]
         return Weighed(int(record["of"]), tuple(Consumer(*one) for one in paths))

@@ -12,6 +12,7 @@ from zlib import crc32
 from takeback import durable
 from takeback.errors import Command, StoreDamaged
 from takeback.model import json_text
+from takeback.ordinary import ordinary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def read(store: Store) -> dict[str, Any] | None:
     """Returns the journal, None if there is none; raises StoreDamaged if it cannot be read."""
     path = store.path("journal")
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8", opener=ordinary) as file:
             record = json_text.loads(file.read())
     except FileNotFoundError:
         return None

@@ -21,7 +21,6 @@ link to it, valid only as long as both paths are the same directory.
 from __future__ import annotations
 
 import os
-from stat import S_ISREG
 
 from takeback import durable, kernel
 from takeback.git.objects import BLOB, object_id
@@ -30,6 +29,7 @@ from takeback.model import json_text
 from takeback.model.ids import new_workspace_id
 from takeback.model.path_text import to_bytes, to_text
 from takeback.model.value import Value
+from takeback.ordinary import ordinary
 from takeback.store.machine import machine_of
 from takeback.store.namespace import EVERYTHING
 
@@ -208,7 +208,7 @@ def _seen(root: bytes) -> bytes:
 
 def _read_seen(directory: str) -> bytes:
     try:
-        with open(os.path.join(directory, "seen"), "rb") as file:
+        with open(os.path.join(directory, "seen"), "rb", opener=ordinary) as file:
             return file.read()
     except OSError:
         return b""
@@ -262,15 +262,8 @@ def listing(path: str) -> list[str]:
 
 
 def _beginning(path: str) -> bytes:
-    """Returns the first bytes of an ordinary file; nothing of a pipe or a device.
-
-    Every command lists all stores: a pipe in one of them would stop the work in all the others.
-    """
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        return os.read(fd, _LONGEST) if S_ISREG(os.fstat(fd).st_mode) else b""
-    finally:
-        os.close(fd)
+    with open(path, "rb", opener=ordinary) as file:
+        return file.read(_LONGEST)
 
 
 def read_location(directory: str) -> StoreLocation | None:

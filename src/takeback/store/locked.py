@@ -15,6 +15,7 @@ import os
 from takeback import durable
 from takeback.errors import StoreDamaged, WriteFailed
 from takeback.git.objects import BLOB, object_id
+from takeback.ordinary import ordinary
 from takeback.store import namespace
 from takeback.store.machine import machine_of
 
@@ -71,7 +72,7 @@ class Locked:
         others = namespace.of_others(store.refs, self.machine)
         mark = _mark(others)
         try:
-            with open(path, encoding="ascii") as file:
+            with open(path, encoding="ascii", opener=ordinary) as file:
                 word, *known = file.read().split()
             number = int(word)
             if known and len(known[0]) != _MARK:

@@ -8,6 +8,7 @@ from stat import S_ISREG
 
 from takeback import durable
 from takeback.errors import Refused, UsageError
+from takeback.ordinary import ordinary
 from takeback.paths import home_named, takeback_home
 from takeback.visible import shown
 
@@ -74,7 +75,7 @@ def _has(path: str, text: str, directory: str) -> bool:
 
 
 def _shorten(path: str) -> None:
-    with open(path, "rb") as file:
+    with open(path, "rb", opener=ordinary) as file:
         data = file.read()
     durable.replace_file(path, data[-_KEPT // 2 :].partition(b"\n")[2], flush=False)
 

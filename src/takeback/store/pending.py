@@ -14,6 +14,7 @@ from takeback.model import event as events
 from takeback.model import json_text
 from takeback.model.session import TranscriptPart
 from takeback.model.value import Value
+from takeback.ordinary import ordinary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def _read(folder: str, name: str) -> WaitingEvent | None:
 
 
 def _record(folder: str, name: str) -> dict[str, Any]:
-    with open(os.path.join(folder, name), encoding="utf-8") as file:
+    with open(os.path.join(folder, name), encoding="utf-8", opener=ordinary) as file:
         record = json_text.loads(file.read())
     if not isinstance(record, dict):
         raise ValueError("not an object")

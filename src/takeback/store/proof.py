@@ -6,6 +6,7 @@ import os
 
 from takeback.errors import StoreDamaged
 from takeback.model.value import Value
+from takeback.ordinary import ordinary
 from takeback.store.kept_files import OBJECTS, SEARCHED_AT_HOME
 
 TYPE_CHECKING = False
@@ -65,7 +66,7 @@ class Search:
         """Tells whether a file holds one of the texts; one that is gone does not."""
         window = _Window(self._texts, self._reach)
         try:
-            with open(path, "rb") as file:
+            with open(path, "rb", opener=ordinary) as file:
                 while piece := file.read(_PIECE):
                     self._bytes += len(piece)
                     window.take(piece)

@@ -20,6 +20,7 @@ from takeback import durable
 from takeback.errors import StoreDamaged
 from takeback.model import json_text
 from takeback.model.value import Value
+from takeback.ordinary import ordinary
 from takeback.store import tombstones
 from takeback.store.clearing import delete_below
 from takeback.store.garbage import forget_garbage
@@ -99,7 +100,7 @@ def finish(locked: Locked) -> None:
 
 def _read(store: Store) -> PurgeJournal:
     try:
-        with open(store.path(JOURNAL), encoding="utf-8") as file:
+        with open(store.path(JOURNAL), encoding="utf-8", opener=ordinary) as file:
             record = json_text.loads(file.read())
         if not isinstance(record, dict) or record.pop("check") != _check(record):
             raise TypeError

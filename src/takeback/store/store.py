@@ -17,6 +17,7 @@ from takeback.git.objects import (
 )
 from takeback.git.packs import Packs
 from takeback.git.refs import Refs
+from takeback.ordinary import ordinary
 from takeback.paths import check_private
 from takeback.remembered import Remembered
 from takeback.store import location as locations
@@ -71,7 +72,7 @@ class Store:
         check_private(os.path.dirname(location.directory), location.directory)
         path = os.path.join(location.directory, "format")
         try:
-            with open(path, encoding="ascii") as file:
+            with open(path, encoding="ascii", opener=ordinary) as file:
                 version = int(file.read().strip())
         except (OSError, ValueError):
             known = locations.read_location(location.directory)
@@ -212,7 +213,7 @@ class Store:
     def sequence(self) -> int:
         """The highest number that was given to anything; 0 if that is not known."""
         try:
-            with open(self.path("sequence"), encoding="ascii") as file:
+            with open(self.path("sequence"), encoding="ascii", opener=ordinary) as file:
                 return int(file.read().split()[0])
         except (OSError, ValueError, IndexError):
             return 0
@@ -263,7 +264,7 @@ class Store:
     def epoch(self) -> int:
         """Counts how often objects may have been lost; a stat cache of another epoch is void."""
         try:
-            with open(self.path("epoch"), encoding="ascii") as file:
+            with open(self.path("epoch"), encoding="ascii", opener=ordinary) as file:
                 return int(file.read())
         except (OSError, ValueError):
             return 0

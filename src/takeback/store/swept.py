@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from takeback import durable
 from takeback.model.value import Value
+from takeback.ordinary import ordinary
 from takeback.store.packdir import pack_sizes
 
 TYPE_CHECKING = False
@@ -28,7 +29,7 @@ class Mark(Value):
 def last_sweep(store: Store) -> Mark:
     """Returns the mark of the last sweep; all 0 if there was none, or it does not read."""
     try:
-        with open(store.path(_MARK), encoding="ascii") as file:
+        with open(store.path(_MARK), encoding="ascii", opener=ordinary) as file:
             sequence, size = map(int, file.read().split())
     except (OSError, ValueError):
         return Mark()

@@ -6,6 +6,7 @@ import os
 
 from takeback import durable
 from takeback.errors import StoreDamaged
+from takeback.ordinary import ordinary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def load(store: Store) -> Tombstones | None:
     was purged.
     """
     try:
-        with open(store.path(FILE), encoding="ascii") as file:
+        with open(store.path(FILE), encoding="ascii", opener=ordinary) as file:
             text = file.read()
     except FileNotFoundError:
         return None

@@ -28,6 +28,7 @@ import marshal
 import os
 
 from takeback import durable
+from takeback.ordinary import ordinary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Trust:
         self._boot = _NO_TABLE
         self._packs: dict[str, tuple[str, Signature]] = {}
         try:
-            with open(self._store.path("trust"), "rb") as file:
+            with open(self._store.path("trust"), "rb", opener=ordinary) as file:
                 boot, packs = marshal.loads(file.read())
             for pack, (state, signature) in packs.items():
                 one, two, three, four, five, six = signature

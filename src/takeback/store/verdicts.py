@@ -11,6 +11,7 @@ from takeback import durable
 from takeback.model import codec, json_text
 from takeback.model.ids import SnapshotId
 from takeback.model.value import Value
+from takeback.ordinary import ordinary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class CommandRun(Value):
 def read_verdicts(store: Store) -> dict[SnapshotId, CommandRun]:
     """Returns the newest verdict on each snapshot; one that cannot be read is none."""
     try:
-        with open(store.path(_FILE), encoding="utf-8") as file:
+        with open(store.path(_FILE), encoding="utf-8", opener=ordinary) as file:
             record: Any = json_text.loads(file.read())
         found = [codec.decode(CommandRun, one) for one in record["runs"]]
     except (OSError, ValueError, LookupError, TypeError, AttributeError):

@@ -16,6 +16,7 @@ import os
 import sys
 
 from takeback import durable, errors
+from takeback.ordinary import NotOrdinary, ordinary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,10 +120,12 @@ class IgnoreRules:
             return
         place = os.path.join(self._git.git_dir, "info", "exclude")
         try:
-            with open(place, "rb") as file:
+            with open(place, "rb", opener=ordinary) as file:
                 current = file.read()
         except FileNotFoundError:
             current = b""
+        except NotOrdinary:
+            current = None  # something else is there: it is put there anew
         if current != self._exclude_info:
             durable.make_directories(os.path.dirname(place))
             durable.replace_file(place, self._exclude_info, flush=False)

@@ -12,6 +12,7 @@ from stat import S_ISREG
 from struct import Struct, error
 
 from takeback.git.objects import BLOB, object_id
+from takeback.ordinary import ordinary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def staged(git: GitDirectory, known: str | None = None) -> str | None:
     if known is not None and known.endswith(f" {seen}"):
         return known
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=ordinary) as file:
             digest = _digest(file.read(_LARGEST + 1))
     except OSError:
         return None

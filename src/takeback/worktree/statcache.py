@@ -16,6 +16,7 @@ import os
 
 from takeback import durable
 from takeback.c_modules import bisect_right
+from takeback.ordinary import ordinary
 from takeback.worktree.directory import NEVER_TRUSTED, OIDS, PATH
 from takeback.worktree.known import Known
 
@@ -79,14 +80,14 @@ class StatCache:
         return self
 
     def _load(self) -> None:
-        with open(os.path.join(self.directory, "manifest"), "rb") as file:
+        with open(os.path.join(self.directory, "manifest"), "rb", opener=ordinary) as file:
             version, generation, header, shards = marshal.loads(file.read())
         if version != _VERSION:
             return
         loaded: list[Row] = []
         members = []
         for _, name in shards:
-            with open(os.path.join(self.directory, name), "rb") as file:
+            with open(os.path.join(self.directory, name), "rb", opener=ordinary) as file:
                 rows = marshal.loads(file.read())
             members.append([row[PATH] for row in rows])
             loaded += rows

@@ -8,6 +8,7 @@ from takeback.adapters import hook_settings
 from takeback.adapters.finding import config_directory, on_path
 from takeback.adapters.hook_settings import Hook
 from takeback.model.connection import Capabilities, FileEdit
+from takeback.ordinary import ordinary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def _is_of(path: str, root: str) -> bool:
     from json import dumps
 
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with open(path, encoding="utf-8", errors="replace", opener=ordinary) as file:
             first = file.readline(1 << 16)
     except OSError:
         return False

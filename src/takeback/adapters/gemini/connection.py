@@ -8,6 +8,7 @@ from takeback.adapters import hook_settings
 from takeback.adapters.finding import config_directory, newest_in, on_path
 from takeback.adapters.hook_settings import Hook, Off
 from takeback.model.connection import Capabilities, FileEdit
+from takeback.ordinary import ordinary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def _slug(path: str, root: str) -> str | None:
     from json import load
 
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8", opener=ordinary) as file:
             found = load(file)
         slug = found.get("projects", found).get(root)
     except (OSError, ValueError, AttributeError):
