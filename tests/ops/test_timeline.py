@@ -98,3 +98,22 @@ def test_a_compaction_is_one_row(tb: Engine, session: AgentSession, workspace: P
     session.tell("session_start", reason="compact")
     kinds = [one.checkpoint.kind for one in tb.checkpoints()]
     assert kinds.count("compaction") == 2, "one of each"
+
+
+def test_a_long_page_takes_no_more_queries_than_a_short_one(
+    tb: Engine, session: AgentSession, workspace: Path
+) -> None:
+    for number in range(12):
+        with session.turn(f"turn {number}"):
+            (workspace / "a.txt").write_text(f"{number + 1}\n")
+    whole = tb.checkpoints(limit=12)  # and their lines are counted
+    asked: list[str] = []
+    tb._opened_index().ask(lambda ledger: ledger._db.set_trace_callback(asked.append))
+    spent = []
+    for limit in (2, 12):
+        asked.clear()
+        found = tb.checkpoints(limit=limit)
+        assert found == whole[:limit]
+        assert [path for path, *_ in paths(found[0])] == [b"a.txt"]
+        spent.append(len(asked))
+    assert spent[0] == spent[1] > 0

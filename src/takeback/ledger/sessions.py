@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from takeback.ledger.lineage import Lineage
     from takeback.model.checkpoint import Checkpoint
 
-_TURN = "id, session, number, kind, prompt, native, before, after, began, ended, state"
+TURN_COLUMNS = "id, session, number, kind, prompt, native, before, after, began, ended, state"
 _SHORTEST_WORD = 3
 _SILENT = "'undo', 'manual', 'fork', 'session start', 'session end'"
 """Kinds of checkpoints that do not move a conversation on."""
@@ -183,7 +183,7 @@ def last_spoken(
 
 
 def _turns(ledger: Ledger, where: str, *values: object) -> list[Turn]:
-    rows = ledger.rows(f"select {_TURN} from turns where {where}", *values)
+    rows = ledger.rows(f"select {TURN_COLUMNS} from turns where {where}", *values)
     return [Turn(*row) for row in rows]  # type: ignore[arg-type]
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from takeback.model.ids import CheckpointId
 
 _CHANGE = "path, changes.kind, added, deleted, who, changes.session, changes.turn"
-_HIDDEN = f"('{SESSION_START}', '{SESSION_END}', 'undo')"
+HIDDEN = f"('{SESSION_START}', '{SESSION_END}', 'undo')"
 
 
 def after_steer(ledger: Ledger, steer: CheckpointId) -> list[CheckpointId]:
@@ -63,7 +63,7 @@ def outside_before(ledger: Ledger, prompt: CheckpointId) -> list[OwnedChange]:
         "mine where checkpoints.session = mine.session and checkpoints.position < mine.position "
         "and changes.who = ?2 and checkpoints.position > coalesce((select max(other.position) "
         "from checkpoints other where other.session = mine.session "
-        f"and other.position < mine.position and other.kind not in {_HIDDEN}), -1) "
+        f"and other.position < mine.position and other.kind not in {HIDDEN}), -1) "
         "order by checkpoints.position",
         prompt,
         OUTSIDE,
@@ -76,9 +76,9 @@ def outside_at_starts(ledger: Ledger) -> dict[str, set[bytes]]:
     rows = ledger.columns(
         "select path, (select next.id from checkpoints next "
         "where next.session = checkpoints.session and next.position > checkpoints.position "
-        f"and next.kind not in {_HIDDEN} order by next.position limit 1) "
+        f"and next.kind not in {HIDDEN} order by next.position limit 1) "
         "from changes join checkpoints on checkpoints.id = changes.checkpoint "
-        f"where who = '{OUTSIDE}' and checkpoints.kind in {_HIDDEN}"
+        f"where who = '{OUTSIDE}' and checkpoints.kind in {HIDDEN}"
     )
     found: dict[str, set[bytes]] = {}
     for path, prompt in rows:

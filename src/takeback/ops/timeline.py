@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from takeback.ledger import listed as page
 from takeback.ledger import sessions as questions
 from takeback.ledger import steps
 from takeback.model.checkpoint import UNDO
@@ -231,7 +232,7 @@ def entries(
     caused = {c.id: steps.after_steer(ledger, c.id) for c in checkpoints if c.kind == STEER}
     ids = [id for c in checkpoints for id in (c.id, *caused.get(c.id, ()))]
     count_lines(store, ledger, ids)
-    found = [_entry(ledger, one, caused.get(one.id), states) for one in checkpoints]
+    found = _with_changes(ledger, checkpoints, caused, states)
     tests = verdicts(store, ledger)
     return [_with_tests(ledger, entry, tests) for entry in found] if tests else found
 
@@ -243,24 +244,32 @@ def _with_tests(
     return entry if end is None else entry.replace(tests=tests.get(end.snapshot))
 
 
-def _entry(
+def _with_changes(
     ledger: Ledger,
-    checkpoint: Checkpoint,
-    caused: list[CheckpointId] | None,
+    checkpoints: Sequence[Checkpoint],
+    caused: Mapping[CheckpointId, list[CheckpointId]],
     states: Mapping[str, TurnState],
-) -> TimelineEntry:
-    """Returns a checkpoint with its changes and, if one begins there, its turn."""
-    if caused is not None:
-        done = tuple(steps.changes_of(ledger, checkpoint, caused))
-        return TimelineEntry(checkpoint, tuple(ledger.changes(checkpoint.id)), done=done)
-    turn = as_it_stands(questions.turn_by_id(ledger, checkpoint.id), states)
-    return TimelineEntry(
-        checkpoint,
-        tuple(ledger.changes(checkpoint.id)),
-        turn,
-        tuple(questions.turn_changes(ledger, checkpoint.id)) if turn is not None else (),
-        tuple(steps.outside_before(ledger, checkpoint.id)) if checkpoint.kind == PROMPT else (),
-    )
+) -> list[TimelineEntry]:
+    """Returns checkpoints with their changes and, where one begins, their turn.
+
+    ``caused`` are the parts of turns that show the effects of prompts typed into them.
+    """
+    ids = [one.id for one in checkpoints]
+    changes = page.changes_at(ledger, ids)
+    turns = page.turns_at(ledger, [id for id in ids if id not in caused])
+    done = page.changed_by(ledger, list(turns))
+    started = page.after_a_start(ledger, [c.id for c in checkpoints if c.kind == PROMPT])
+    found = []
+    for one in checkpoints:
+        if one.id in caused:
+            effects = tuple(steps.changes_of(ledger, one, caused[one.id]))
+            found.append(TimelineEntry(one, changes.get(one.id, ()), done=effects))
+            continue
+        turn = as_it_stands(turns.get(one.id), states)
+        earlier = tuple(steps.outside_before(ledger, one.id)) if one.id in started else ()
+        own = changes.get(one.id, ())
+        found.append(TimelineEntry(one, own, turn, done.get(one.id, ()), earlier))
+    return found
 
 
 def operations(store: Store) -> list[Operation]:
