@@ -309,6 +309,13 @@ def test_a_path_that_is_nowhere_is_named_with_commands_that_work(story: Story) -
             done(story.workspace, *command)
 
 
+def test_a_file_of_the_turn_that_is_gone_since_is_no_typo(story: Story) -> None:
+    with Takeback.open(story.workspace) as tb, tb.session("mine", "s1").turn("remove it"):
+        (story.workspace / "new").unlink()
+    plan = done(story.workspace, "--json", "revert", "turn:2", "--dry-run", "--", "new").json
+    assert (plan["written"], plan["deleted"]) == ([], [])
+
+
 def test_what_cannot_be_kept_now_is_not_said_to_be_deleted(story: Story) -> None:
     """It grew too large: it is there, no checkpoint can hold it, and nobody's bytes are lost."""
     large = story.workspace / "large"

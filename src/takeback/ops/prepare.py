@@ -59,7 +59,8 @@ def prepare(context: Context, captured: Captured, request: Request, *, save: boo
     """Works out what happens to each path; with ``save`` also saves what would be lost."""
     at = situation(context, captured, request, save=save)
     for path in at.scope.asked_for:
-        _check_known(at, path)
+        if path not in request.mentioned:
+            _check_known(at, path)
     found = Differences(at)
     found.compare()
     return _Preparation(at, found).work_out()

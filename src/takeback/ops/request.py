@@ -24,6 +24,7 @@ class Request(Value):
     ``of`` is the operation that an undo or redo is about, ``cut`` what happens to the conversation
     (None: it stays). ``conflicts`` are those that nobody has chosen about, in the goal of a merge;
     ``keeping`` is what was merged into it, ``edits`` the paths of a person's edits among that.
+    ``mentioned`` are paths that a merge has looked at, though neither side of it may hold them now.
     """
 
     goal: Goal
@@ -36,6 +37,7 @@ class Request(Value):
     conflicts: tuple[Conflict, ...] = ()
     keeping: Kept = NOTHING
     edits: tuple[bytes, ...] = ()
+    mentioned: frozenset[bytes] = frozenset()
 
     @property
     def moves(self) -> ScopeKind:

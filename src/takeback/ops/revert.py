@@ -29,7 +29,7 @@ from takeback.store.tree_edit import edited
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
@@ -90,7 +90,17 @@ def request(captured: Captured, wanted: Without, choices: ConflictChoices, facts
         facts=only_who_is_at_work(facts),
         kind=wanted.kind,
         conflicts=tuple(one for one in chooser.unsettled if covers(paths, one.path)),
+        mentioned=frozenset(_mentioned(captured, wanted)),
     )
+
+
+def _mentioned(captured: Captured, wanted: Without) -> Iterator[bytes]:
+    """Yields the paths asked for that a stretch had: gone since, there is nothing left to do."""
+    store = captured.sink.locked.store
+    states = [Held(store, tree) for one in wanted.taken for tree in (one.before, one.after)]
+    for path in wanted.scope.asked_for:
+        if any(path in state for state in states):
+            yield path
 
 
 def without(captured: Captured, taken: Sequence[Taken], chooser: Chooser) -> bytes:
