@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -317,3 +319,22 @@ def test_an_event_imports_nothing_that_the_standby_has_not(
         check=True,
     )
     assert done.stdout.split() == []
+
+
+def test_it_brings_the_ledger_up_to_date_when_a_turn_has_ended(attended: Agent) -> None:
+    """Nobody has to wait for that who looks at the timeline."""
+    for number in range(3):
+        (attended.workspace / "file").write_text(str(number))
+        attended.prompt()
+        attended.call(attended.event(event="turn_end", turn=str(attended.turn)))
+    wait_for(lambda: indexed(attended) == [("prompt",), *[("prompt",), ("turn end",)] * 3])
+    assert attended.failures() == []
+
+
+def indexed(agent: Agent) -> list[tuple[str]]:
+    """Returns the kinds of the checkpoints that the ledger has, oldest first."""
+    found = list((agent.home / "workspaces").glob("**/ledger.db"))
+    if not found:
+        return []
+    with closing(sqlite3.connect(found[0])) as ledger:
+        return ledger.execute("select kind from checkpoints order by position").fetchall()

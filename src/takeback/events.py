@@ -6,6 +6,7 @@
     recorded      within the time that an agent waits; else the event waits for another process
     afterwards    packs are combined if there are many, and old files are swept out
     told          a failure is a line that ``status`` shows; the person is told the first of a turn
+    later         when a turn has ended, a process that stays brings the ledger up to date
 
 ``hear`` never raises: an agent is not stopped because takeback failed.
 """
@@ -20,6 +21,7 @@ from takeback.model.event import (
     PROMPT,
     READ,
     ROUND_END,
+    SESSION_END,
     SESSION_START,
     TOOL_AFTER,
     TOOL_BEFORE,
@@ -44,6 +46,9 @@ _SIGALRM = 14
 _ITIMER_REAL = 0
 _TELLING = (SESSION_START, PROMPT, ROUND_END, TOOL_AFTER, TURN_END)
 """Not before a tool, where the output decides whether the tool runs, nor at a session's end."""
+_ENDS = (TURN_END, SESSION_END)
+_LONGEST_LATER = 60.0
+"""How many seconds the ledger may take; the next turn's end continues from there."""
 _LATE = "the files are not kept yet: that takes longer than an agent waits, and goes on meanwhile"
 
 
@@ -101,6 +106,28 @@ def hear(speaker: Speaker, read: Callable[[], Any]) -> Heard:
         said, failure = f"bug: {type(error).__name__}: {error}", Bug(error)
     _complain(speaker.agent, said, speaker.directory if event is None else event.directory)
     return Heard(event=event, failure=failure)
+
+
+def do_later(speaker: Speaker, heard: Heard) -> None:
+    """Does what can wait until the agent has its answer: after a turn, the ledger.
+
+    Only for a process that nobody waits for any more.
+    """
+    event = heard.event
+    if event is None or not heard.recorded or event.kind not in _ENDS:
+        return
+    from takeback.app.recording import Recording
+
+    try:
+        with (
+            _Limit(_LONGEST_LATER),
+            Recording.open(
+                event.directory, create=False, holder=speaker.holder, by_agent=True
+            ) as tb,
+        ):
+            tb.keep_ready()
+    except TakebackError:  # whoever looks at the timeline does it, and is told
+        return
 
 
 def _understood(agent: str, payload: Any) -> tuple[Adapter, AgentEvent | None]:

@@ -17,6 +17,7 @@ from takeback.model import json_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from takeback.events import Heard
     from takeback.model.json_text import Json
 
 _MOST_INPUT = 64 << 20
@@ -28,16 +29,27 @@ def main(words: list[str], *, by_launcher: bool = False) -> int:
 
     ``by_launcher`` says that it came through the launcher, and was not typed.
     """
+    answer(speaker_of(words, by_launcher=by_launcher))
+    return 0
+
+
+def speaker_of(words: list[str], *, by_launcher: bool) -> Speaker:
+    """Returns who calls the hook with these words."""
     agent = words[0] if words else ""
-    heard = hear(Speaker(agent, f"hook of {agent}", by_launcher), _payload)
+    return Speaker(agent, f"hook of {agent}", by_launcher)
+
+
+def answer(speaker: Speaker) -> Heard:
+    """Takes the event on stdin, says on stdout what there is to say, and returns what happened."""
+    heard = hear(speaker, _payload)
     if heard.output:
         try:
             os.write(1, heard.output.encode(errors="surrogateescape"))
         except OSError as error:
             from takeback.store.log import complain
 
-            complain(f"hook {agent}: what it had to say could not be said: {error}")
-    return 0
+            complain(f"hook {speaker.agent}: what it had to say could not be said: {error}")
+    return heard
 
 
 def _payload() -> Json:

@@ -25,6 +25,7 @@ from takeback.adapters import BUILT_IN, loaded
 from takeback.c_modules import socket
 from takeback.doorkeeper import Doorkeeper, NotAdmitted, listen_for_names
 from takeback.errors import TakebackError
+from takeback.events import do_later
 from takeback.ownership import why_not_private
 from takeback.store import detached
 from takeback.store.log import complain
@@ -43,6 +44,7 @@ _LATER = (
     "takeback.git.child",
     "takeback.git.process",
     "takeback.events",
+    "takeback.ops.catch_up",
     "takeback.ops.notes",
     "takeback.ops.predecessor",
     "takeback.ops.receive",
@@ -170,21 +172,32 @@ def _wait(door: _Door, code: _Code, *, alive: int, tell: int) -> NoReturn:
             visitor = door.accept()
             os.write(tell, _BUSY)
             door.shut()
-            _serve(visitor, door.keeper)
+            _serve(visitor, door.keeper, tell)
         status = 0
     finally:
         os._exit(status)
 
 
-def _serve(visitor: socket.socket, keeper: Doorkeeper) -> None:
-    """Does what one hook hands over."""
+def _serve(visitor: socket.socket, keeper: Doorkeeper, tell: int) -> None:
+    """Does what one hook hands over, and then what it was not to wait for.
+
+    The agent waits until the hook has ended and its streams are closed, the standby for ``tell``.
+    """
     try:
         handed = keeper.admit(visitor)
     except (OSError, NotAdmitted):  # the hook has gone away, or it was not a hook
         return
     visitor.settimeout(None)
     _become(handed)
-    visitor.sendall(bytes([hook.main(handed.words, by_launcher=True)]))
+    speaker = hook.speaker_of(handed.words, by_launcher=True)
+    heard = hook.answer(speaker)
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    for stream in range(3):
+        os.dup2(null, stream)
+    visitor.sendall(b"\0")
+    visitor.close()
+    os.close(tell)
+    do_later(speaker, heard)
 
 
 def _become(handed: Handed) -> None:

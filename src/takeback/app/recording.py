@@ -118,6 +118,10 @@ class Recording(OpenWorkspace):
             if is_sweep_due(self._context.store, made.sequence):
                 ops.sweeping.start(self._context, at_start=False)
 
+    def keep_ready(self) -> None:
+        """Brings the ledger up to date, so that the next who looks does not wait for it."""
+        ops.catch_up.keep_ready(self._context.store)
+
     def keep_house(self) -> None:
         """Starts combining packs, in a separate process, if there are too many."""
         self._context.store.keep_house()

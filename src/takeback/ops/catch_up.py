@@ -13,6 +13,7 @@ from takeback.ops.backlog import BATCH, Backlog
 from takeback.ops.indexing import Indexing, reads_now
 from takeback.ops.refolding import TooInvolved
 from takeback.ops.rewritten import Rewritten
+from takeback.store import log
 from takeback.store.labels import read_labels
 from takeback.store.namespace import (
     EVERYTHING,
@@ -45,6 +46,31 @@ def open_ledger(store: Store, reporter: Reporter, *, patience: float | None = No
         return anew_or_without(store, reporter)
     except (LedgerUnwritable, OSError) as error:
         return without(store, reporter, error)
+
+
+def keep_ready(store: Store) -> None:
+    """Brings the ledger up to date before anybody looks, so that nobody has to wait for it.
+
+    What cannot be read goes to the log. If the ledger is damaged, or another process is at it, that
+    is left to whoever looks next.
+    """
+    try:
+        _caught_up(store, store.path("ledger.db"), _ToLog(store)).close()
+    except (LedgerDamaged, LedgerUnwritable, OSError):
+        return
+
+
+class _ToLog:
+    """A reporter for when nobody is there."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        return None
+
+    def note(self, text: str) -> None:
+        log.append(self._store, text)
 
 
 def rebuild_ledger(store: Store, reporter: Reporter) -> Ledger:
