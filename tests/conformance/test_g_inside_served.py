@@ -98,6 +98,7 @@ CHANGING: list[tuple[str, str | None, dict[str, object]]] = [
     ("label", None, {"checkpoint": "turn:1", "label": "another"}),
     ("recover", None, {}),
     ("prune", "/prune/plan", {"checkpoints": ["turn:1"]}),
+    ("restore", None, {}),
 ]
 """Everything that changes something: its name, where its plan is made if it has one, the body."""
 

@@ -50,6 +50,11 @@ def test_every_view_is_accessible_and_has_contrast(shop: Stage, axe: str, scheme
         page.keyboard.press("s")
         expect(page.locator("dialog .overview").first).to_be_visible()
         assert violations(page, axe) == [], "coverage and disk use"
+        leave(page)
+        page.keyboard.press("p")
+        page.locator("#prune-what").select_option(index=1)
+        expect(page.locator("dialog")).to_contain_text("come free")
+        assert violations(page, axe) == [], "making room"
 
 
 def test_tab_goes_through_the_page_in_the_order_of_reading(shop: Stage) -> None:

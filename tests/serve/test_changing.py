@@ -156,6 +156,31 @@ def test_label_and_prune(host: Host, served: InProcess, cli: Cli) -> None:
     assert served.post(f"{one}/prune/plan", {"all": True}).status == 400
 
 
+def test_a_prune_says_what_goes_and_why_and_the_trash_gives_it_back(
+    host: Host, served: InProcess, cli: Cli
+) -> None:
+    one = served.workspace
+    assert served.get(f"{one}/trash").ok() == {"trash": [], "grace_days": 7}
+    empty = served.post(f"{one}/restore", {})
+    assert (empty.status, empty.code) == (409, "refused")
+    nothing = served.post(f"{one}/prune/plan", {}).ok()
+    assert (nothing["dropped"], nothing["bytes"], nothing["goes"]) == ([], 0, [])
+    planned = served.post(f"{one}/prune/plan", {"session": host.id, "all": True}).ok()
+    assert planned["goes"] == [{"reason": "named", "words": "named", "count": 4}]
+    assert {item["words"] for item in planned["stays"]} == {"the newest of all"}
+    assert planned["bytes"] > 0
+    done = served.post(f"{one}/prune", {"nonce": planned["nonce"]}).ok()
+    [there] = served.get(f"{one}/trash").ok()["trash"]
+    assert there["id"] == done["operation"]
+    assert len(there["checkpoints"]) == 4
+    again = served.post(f"{one}/prune", {"nonce": planned["nonce"]})
+    assert (again.status, again.code) == (409, "refused")
+    back = served.post(f"{one}/restore", {"id": there["id"]}).ok()
+    assert sorted(back["checkpoints"]) == sorted(there["checkpoints"])
+    assert served.get(f"{one}/trash").ok()["trash"] == []
+    assert carry_out(served, "rewind", target="turn:2", scope="files")["verified"]
+
+
 @pytest.mark.parametrize("inside", ["label", "rewind", "prune"])
 def test_nothing_is_changed_for_a_model_from_inside_its_turn(
     host: Host, served: InProcess, cli: Cli, inside: str, monkeypatch: pytest.MonkeyPatch

@@ -6,12 +6,12 @@ import time
 
 from takeback.app import proposal as proposals
 from takeback.app.agreements import AGAIN, Agreement, PruneAgreement
-from takeback.errors import Refused, UsageError
+from takeback.errors import Refused
 from takeback.serve import proposing
 from takeback.serve.endpoint import Asked, for_client, for_person
 from takeback.serve.errors import Rejected
-from takeback.serve.schemas import NAME, fields, strings
-from takeback.words import answers, documents, pruning
+from takeback.serve.schemas import NAME, fields
+from takeback.words import answers
 from takeback.words.text import timestamp
 
 TYPE_CHECKING = False
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.app.engine import Engine
-    from takeback.ops.prune import Prune, Pruning
     from takeback.serve.endpoint import Handler
 
     Document = dict[str, Any]
@@ -32,7 +31,6 @@ LABEL = fields(
     session=NAME,
     label={"type": ["string", "null"], "minLength": 1, "maxLength": 200},
 )
-PRUNE = fields((), session=NAME, checkpoints=strings(NAME, 1000), all={"type": "boolean"})
 
 
 async def plan(asked: Asked) -> Document:
@@ -46,10 +44,12 @@ async def plan(asked: Asked) -> Document:
         return Agreement(meant, made, allowed, workspace), answers.plan(meant, made)
 
     agreement, fields = await for_client(asked, job)
-    return _shown(asked, fields, agreement)
+    return shown_with_nonce(asked, fields, agreement)
 
 
-def _shown(asked: Asked, fields: Document, agreement: Agreement | PruneAgreement) -> Document:
+def shown_with_nonce(
+    asked: Asked, fields: Document, agreement: Agreement | PruneAgreement
+) -> Document:
     """Returns a plan with its nonce."""
     nonce = asked.server.nonces.remember(agreement)
     ends = time.time() + asked.server.settings.nonce_seconds
@@ -82,7 +82,7 @@ def _carry_out(tb: Engine, agreed: Agreement) -> Document:
     done = meant.go(tb, agreed.overrides, shown=agreed.plan)
     if done is None:
         first = "" if recovered is None else f"{recovered.sentence()} "
-        raise _outdated(f"{first}The files changed since that plan was made; nothing was done")
+        raise outdated(f"{first}The files changed since that plan was made; nothing was done")
     return answers.told(done, meant.of)
 
 
@@ -92,7 +92,7 @@ async def recover(asked: Asked) -> Document:
     return {"recovered": done is not None, "lines": [] if done is None else [done.sentence()]}
 
 
-def _outdated(message: str) -> Rejected:
+def outdated(message: str) -> Rejected:
     return Rejected(409, "outdated", message, hint=AGAIN)
 
 
@@ -105,47 +105,3 @@ async def label(asked: Asked) -> Document:
         return {"id": after.id, "label": after.label, "before": before.label}
 
     return await for_person(asked, "a label", job)
-
-
-async def plan_prune(asked: Asked) -> Document:
-    """Says which checkpoints would lose their files; drops nothing."""
-    workspace, body = asked.parameters["workspace"], asked.body
-    names, session = body.get("checkpoints", []), body.get("session")
-    everything = body.get("all", False)
-    if everything and session is None:
-        raise UsageError("all goes with a session", hint="say which session")
-    if names and session is not None:
-        raise UsageError("checkpoints and a session exclude each other", hint="say one of them")
-
-    def planning(tb: Engine) -> Prune:
-        return tb.plan_prune(names, session=session, everything=everything)
-
-    def job(tb: Engine) -> tuple[Pruning, list[bytes]]:
-        return planning(tb).outlook(), tb.gone_workspaces()
-
-    outlook, gone = await for_client(asked, job)
-    fields = {
-        **pruning.document(outlook),
-        "done": False,
-        "gone": [documents.path_fields(root) for root in gone],
-        "lines": list(pruning.outlook_lines(outlook)),
-    }
-    return _shown(asked, fields, PruneAgreement(planning, outlook, workspace))
-
-
-async def prune(asked: Asked) -> Document:
-    """Drops the files of the checkpoints that the plan named."""
-    workspace = asked.parameters["workspace"]
-    agreed = asked.server.nonces.take(asked.body["nonce"])
-    if not isinstance(agreed, PruneAgreement) or agreed.workspace != workspace:
-        raise Refused("that plan is of something else", hint=AGAIN)
-
-    def job(tb: Engine) -> Document:
-        done = agreed.carry_out(tb)
-        if done is None:
-            raise _outdated("Other checkpoints would go now; nothing was dropped")
-        lines = list(pruning.done_lines(done, tb.settings["grace_days"]))
-        return {**pruning.document(done), "done": True, "gone": [], "lines": lines}
-
-    fields = await for_person(asked, "a prune", job)
-    return {**fields, "notes": asked.server.workspaces.notes(workspace)}

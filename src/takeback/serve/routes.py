@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from takeback.model.operation import FORK, REDO, REVERT, REWIND, UNDO
-from takeback.serve import changing, entering, listening, openapi, proposing, reading, reviewing
+from takeback.serve import (
+    changing,
+    entering,
+    listening,
+    openapi,
+    proposing,
+    pruning,
+    reading,
+    reviewing,
+)
 from takeback.serve.endpoint import Asked, Endpoint, Parameter
 from takeback.serve.openapi import ENTRY
 from takeback.serve.reviewing import NEW, OLD
@@ -246,18 +255,35 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         f"{_ONE}/prune/plan",
         "plan_prune",
         "Says which checkpoints would lose their files, and gives the nonce that drops them.",
-        changing.plan_prune,
+        pruning.plan_prune,
         _holds("dropped", "nonce", "expires"),
-        body=changing.PRUNE,
+        body=pruning.PRUNE,
     ),
     Endpoint(
         "POST",
         f"{_ONE}/prune",
         "prune",
         "Drops the files of checkpoints, as planned.",
-        changing.prune,
+        pruning.prune,
         _holds("dropped", "done"),
         body=changing.NONCE,
+    ),
+    Endpoint(
+        "GET",
+        f"{_ONE}/trash",
+        "trash",
+        "Lists what was dropped and can be brought back, newest first.",
+        pruning.trash,
+        _holds("trash", "grace_days"),
+    ),
+    Endpoint(
+        "POST",
+        f"{_ONE}/restore",
+        "restore",
+        "Brings back what was dropped: of that prune or checkpoint, or the newest.",
+        pruning.restore,
+        _holds("operation", "checkpoints", "sessions"),
+        body=pruning.RESTORE,
     ),
     Endpoint(
         "GET",

@@ -77,11 +77,28 @@ def _why(made: Pruning, session: SessionId) -> str:
     return _FITS if session in made.for_room else ""
 
 
+def reasons_dropped(made: Pruning) -> list[Document]:
+    """Returns why checkpoints lose their files, in words, and how many for each reason."""
+    return _counted(made.dropped, _DROPPED)
+
+
+def reasons_pinned(made: Pruning) -> list[Document]:
+    """Returns why checkpoints keep their files, in words, and how many for each reason."""
+    return _counted(made.pinned, _PINNED)
+
+
+def _counted(found: Mapping[CheckpointId, str], words: Mapping[str, str]) -> list[Document]:
+    counts = {reason: sum(1 for why in found.values() if why == reason) for reason in words}
+    return [
+        {"reason": reason, "words": words[reason], "count": number}
+        for reason, number in counts.items()
+        if number
+    ]
+
+
 def _reasons(found: Mapping[CheckpointId, str], words: Mapping[str, str]) -> Iterator[str]:
-    for reason, said in words.items():
-        number = sum(1 for why in found.values() if why == reason)
-        if number:
-            yield f"  {number:>6,}  {said}"
+    for one in _counted(found, words):
+        yield f"  {one['count']:>6,}  {one['words']}"
 
 
 def unread_lines(made: Pruning) -> Iterator[str]:
@@ -144,6 +161,15 @@ def document(made: Pruning) -> Document:
         "kept": made.kept,
         "bytes": made.bytes,
         "unread": [{"session": id, "reason": why} for id, why in made.unread.items()],
+    }
+
+
+def restored(made: Restored) -> Document:
+    """Returns what came back from the trash, for programs."""
+    return {
+        "operation": made.operation,
+        "checkpoints": list(made.checkpoints),
+        "sessions": list(made.sessions),
     }
 
 

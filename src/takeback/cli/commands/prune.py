@@ -113,13 +113,6 @@ def _restore(call: Call, tb: Engine, name: str | None) -> int:
         output.lines(pruning.trash_lines(there, time.time()) if there else ["The trash is empty."])
         return 0
     made = tb.restore(name)
-    output.document(
-        "restore",
-        {
-            "operation": made.operation,
-            "checkpoints": list(made.checkpoints),
-            "sessions": list(made.sessions),
-        },
-    )
+    output.document("restore", pruning.restored(made))
     output.done(pruning.restored_lines(made))
     return 0

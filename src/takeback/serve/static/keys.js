@@ -11,6 +11,7 @@ import { openChanges, toggleDirection, toggleSplit } from "./changes.js";
 import { closeSearch, focusSearch } from "./search.js";
 import { focusWorkspaces } from "./workspaces.js";
 import { openOverview } from "./overview.js";
+import { openPruning } from "./pruning.js";
 import { switchTheme } from "./theme.js";
 import { turnOf } from "./workspace.js";
 
@@ -34,6 +35,7 @@ const KEYS = [
     ["o", "changes: what it did, or what going back does", toggleDirection],
     ["v", "changes: unified or split", toggleSplit],
     ["s", "coverage, disk use and agents", openOverview],
+    ["p", "make room; the trash", openPruning],
     ["w", "the workspaces", focusWorkspaces],
   ]],
   ["Take back", [

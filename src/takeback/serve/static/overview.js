@@ -4,6 +4,7 @@ import { get, within } from "./api.js";
 import { button, openDialog } from "./dialog.js";
 import { el } from "./text.js";
 import { now } from "./store.js";
+import { openPruning } from "./pruning.js";
 import { attempt } from "./workspace.js";
 import { bytes, capital, count, when } from "./words.js";
 
@@ -20,7 +21,7 @@ export async function openOverview() {
       el("p", {}, el("code", {}, status.workspace)),
       ...status.warnings.map((one) => el("p", { class: "callout warn" }, `${capital(one.message)} ${capital(one.hint)}`)),
       ...status.disagree.map((one) => el("p", { class: "callout" }, `${one.id}: ${one.disagrees}`)),
-      room(status),
+      room(status, box.close),
       held(status, newest),
       agents(status),
       trouble(status),
@@ -30,7 +31,7 @@ export async function openOverview() {
   return undefined;
 }
 
-function room(status) {
+function room(status, close) {
   const full = status.budget ? Math.min(100, Math.round((100 * status.bytes) / status.budget)) : 0;
   const bar = el("div", { class: "meter", role: "meter", "aria-label": "Disk use", "aria-valuemin": "0",
     "aria-valuemax": "100", "aria-valuenow": String(full) }, el("div", { class: "meter-full" }));
@@ -40,7 +41,11 @@ function room(status) {
     el("p", { class: "quiet" }, [count(status.checkpoints, "checkpoint"), count(status.sessions, "session"),
       status.expired && `${count(status.expired, "checkpoint")} without files any more`].filter(Boolean).join(" · ")),
     status.heaviest.length > 0 && el("ul", { class: "paths" }, status.heaviest.map((one) => row(one.path,
-      `${count(one.versions, "version")}, ${bytes(one.bytes)}`))));
+      `${count(one.versions, "version")}, ${bytes(one.bytes)}`))),
+    el("p", {}, button("Make room…", () => {
+      close();
+      openPruning();
+    })));
 }
 
 function held(status, newest) {
