@@ -96,3 +96,28 @@ def test_readers_of_a_process_go_on_while_another_one_writes_the_ledger(
             assert server.process.poll() is None
             other.execute("rollback")
         until(lambda: prompts(server.get(f"{at}/turns").ok())[0] == "typed meanwhile")
+
+
+def test_what_takes_long_never_takes_all_readers(host: Host) -> None:
+    """A conversation that is read for the first time keeps no page of turns waiting."""
+    over = threading.Event()
+
+    def long(tb: Engine) -> None:
+        assert over.wait(20)
+
+    async def ask() -> str | None:
+        workspaces = OpenWorkspaces(ServerSettings(readers=4))
+        [id] = [known.id for known in Engine.workspaces()]
+        slow = [asyncio.create_task(workspaces.look(id, long, long=True)) for _ in range(8)]
+        gone = asyncio.create_task(workspaces.look(id, long))
+        await asyncio.sleep(0.05)
+        gone.cancel()  # its job runs on, and has its reader
+        quick = [workspaces.look(id, lambda tb: tb.checkpoints(limit=1)) for _ in range(20)]
+        found = await asyncio.gather(*quick)
+        assert not any(one.done() for one in slow)
+        over.set()
+        await asyncio.gather(*slow)
+        await workspaces.close()
+        return found[-1][0].checkpoint.prompt
+
+    assert asyncio.run(ask()) == "change a"

@@ -6,9 +6,11 @@ thread that the operations run in.
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
 import threading
 import time
+from collections import deque
 
 from takeback.app.workspace_thread import WorkspaceThread
 from takeback.errors import LedgerDamaged, LedgerUnwritable
@@ -35,14 +37,14 @@ class Seats:
     """How many readers there may be, of one workspace and of all together."""
 
     def __init__(self, each: int, together: int) -> None:
-        self._each = each
+        self.each = each
         self._left = together
         self._lock = threading.Lock()
 
     def take(self, taken: int) -> bool:
         """Takes one for a workspace that has so many already; its first is always granted."""
         with self._lock:
-            if taken and (taken >= self._each or self._left <= 0):
+            if taken and (taken >= self.each or self._left <= 0):
                 return False
             self._left -= 1
             return True
@@ -53,11 +55,11 @@ class Seats:
 
 
 class _Reader:
-    """One thread, and how many questions it has to answer."""
+    """One thread, and whether it is answering a question."""
 
     def __init__(self, open_workspace: Callable[[], Engine]) -> None:
         self.thread = WorkspaceThread(open_workspace)
-        self.asked = 0
+        self.is_busy = False
 
 
 class Readers:
@@ -70,32 +72,64 @@ class Readers:
         self._open_workspace = open_workspace
         self._seats = seats
         self._readers: list[_Reader] = []
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._long = asyncio.Semaphore(max(1, seats.each // 2))
         self._catching_up = _CatchingUp(worker)
         self._pages = ConversationPages()
 
-    async def ask(self, job: Callable[[Engine], T]) -> T:
+    async def ask(self, job: Callable[[Engine], T], *, long: bool = False) -> T:
         """Runs a job that changes nothing; raises what it raises.
 
-        Where the ledger cannot be shared, the thread of the operations answers.
+        Those that may take ``long`` never take all readers. Where the ledger cannot be shared, the
+        thread of the operations answers.
         """
+        if not long:
+            return await self._ask(job)
+        async with self._long:
+            return await self._ask(job)
+
+    async def _ask(self, job: Callable[[Engine], T]) -> T:
         self._catching_up.now_and_then()
-        reader = self._free()
-        reader.asked += 1
+        reader = await self._free()
+        answer = asyncio.wrap_future(reader.thread.start(lambda tb: _looked(tb, job)))
+        answer.add_done_callback(lambda answer: self._set_free(reader, answer))
         try:
-            return await reader.thread.ask(lambda tb: _looked(tb, job))
+            # A job runs to its end even if nobody waits any more; until then it has its reader.
+            return await asyncio.shield(answer)
         except (LedgerDamaged, LedgerUnwritable):
             return await self._worker.ask(job)
-        finally:
-            reader.asked -= 1
 
-    def _free(self) -> _Reader:
-        """Returns a reader that has nothing to do, or else the one with the least."""
-        least = min(self._readers, key=lambda one: one.asked, default=None)
-        if (least is None or least.asked) and self._seats.take(len(self._readers)):
-            least = _Reader(self._opened)
-            self._readers.append(least)
-        assert least is not None, "the first seat is always granted"
-        return least
+    async def _free(self) -> _Reader:
+        """Returns a reader that has nothing to do; those who wait are served in their order."""
+        while True:
+            free = next((one for one in self._readers if not one.is_busy), None)
+            if free is None and self._seats.take(len(self._readers)):
+                free = _Reader(self._opened)
+                self._readers.append(free)
+            if free is not None:
+                free.is_busy = True
+                return free
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if not turn.cancelled():  # it was our turn: it is the next one's
+                    self._call_next()
+                raise
+
+    def _set_free(self, reader: _Reader, answer: asyncio.Future[T]) -> None:
+        reader.is_busy = False
+        if not answer.cancelled():
+            answer.exception()  # of one that nobody waits for: it would end up on stderr
+        self._call_next()
+
+    def _call_next(self) -> None:
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
 
     def _opened(self) -> Engine:
         opened = self._open_workspace()

@@ -84,10 +84,18 @@ def in_workspace(job: Job) -> Handler:
 
 def looking(job: Job) -> Handler:
     """Returns a handler that only looks at the workspace of the request, beside others."""
+    return _looking(job, long=False)
 
+
+def looking_long(job: Job) -> Handler:
+    """Returns a handler that looks at much of it, such as a whole conversation."""
+    return _looking(job, long=True)
+
+
+def _looking(job: Job, *, long: bool) -> Handler:
     async def handler(asked: Asked) -> Document | Response:
         return await asked.server.workspaces.look(
-            asked.parameters["workspace"], lambda tb: job(tb, asked)
+            asked.parameters["workspace"], lambda tb: job(tb, asked), long=long
         )
 
     return handler

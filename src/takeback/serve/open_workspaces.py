@@ -67,10 +67,13 @@ class OpenWorkspaces:
         """Runs a job that changes something: whoever looks after its answer sees the change."""
         return await self.ask(id, lambda tb: _and_caught_up(tb, job))
 
-    async def look(self, id: str, job: Callable[[Engine], T]) -> T:
-        """Runs a job that changes nothing, beside others; it waits for no operation."""
+    async def look(self, id: str, job: Callable[[Engine], T], *, long: bool = False) -> T:
+        """Runs a job that changes nothing, beside others; it waits for no operation.
+
+        One that may take ``long`` keeps no quick one waiting.
+        """
         one = self._opened(id)
-        return await self._counted(one, one.readers.ask(job))
+        return await self._counted(one, one.readers.ask(job, long=long))
 
     async def _counted(self, one: _Open, answer: Coroutine[None, None, T]) -> T:
         one.asking += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from takeback.app.engine import Engine
-from takeback.serve.endpoint import Asked, in_workspace, looking
+from takeback.serve.endpoint import Asked, in_workspace, looking, looking_long
 from takeback.words import documents, health, status_documents
 from takeback.words import messages as conversations
 from takeback.words.search import command
@@ -27,7 +27,7 @@ async def workspaces(asked: Asked) -> Document:
     return {"workspaces": [documents.workspace(one, there=there[one.root]) for one in known]}
 
 
-@looking
+@looking_long
 def status(tb: Engine, asked: Asked) -> Document:
     found = tb.status(look=True)
     return status_documents.whole(found, tb.agents(), tb.earlier_stores)
@@ -43,12 +43,12 @@ def sessions(tb: Engine, asked: Asked) -> Document:
     return {"sessions": [documents.session(one) for one in tb.sessions()]}
 
 
-@looking
+@looking_long
 def tree(tb: Engine, asked: Asked) -> Document:
     return {"sessions": [documents.node(root) for root in tb.tree()]}
 
 
-@looking
+@looking_long
 def operations(tb: Engine, asked: Asked) -> Document:
     return {"operations": [documents.operation(one) for one in reversed(tb.operation_log())]}
 
@@ -72,14 +72,14 @@ def prompt(tb: Engine, asked: Asked) -> Document:
     return {"prompt": tb.show(meant(tb, asked)).entry.checkpoint.prompt}
 
 
-@looking
+@looking_long
 def messages(tb: Engine, asked: Asked) -> Document:
     """Gives the conversation up to a checkpoint, a page at a time."""
     offset, limit = asked.number("offset", 0), asked.number("limit", MESSAGES)
     return conversations.page(tb.messages(meant(tb, asked), offset=offset, limit=limit))
 
 
-@looking
+@looking_long
 def search(tb: Engine, asked: Asked) -> Document:
     """Finds prompts and paths, or lines of files; commands are those to type in the workspace."""
     words = (asked.text("q") or "").split()
