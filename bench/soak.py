@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from pathlib import Path
 from statistics import median
@@ -25,8 +26,11 @@ def measure_soak(turns: int, place: Path) -> dict[str, Any]:
         os.environ.clear()
         os.environ.update(sealed_environment(Path(name)))
         try:
-            report = Campaign(Path(name), size, seed=7, tell=_tell).run()
+            campaign = Campaign(Path(name), size, seed=7, tell=_tell)
+            signal.signal(signal.SIGINT, lambda *_: campaign.stop())  # no turn is left half-played
+            report = campaign.run()
         finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             os.environ.clear()
             os.environ.update(environ)
     place.mkdir(parents=True, exist_ok=True)
@@ -55,7 +59,7 @@ def _picture(report: Report) -> str:
 def _table(report: Report) -> dict[str, Any]:
     samples = report.samples
     few = min(LATENCIES, len(report.latencies) // 3)
-    begin, end = samples[len(samples) // 10], samples[-1]
+    begin = samples[len(samples) // 10]
     row: dict[str, Any] = {
         "largest_after_a_sweep": max(report.after_sweeps),
         "largest_of_all": max(sample.store for sample in samples),
@@ -63,7 +67,8 @@ def _table(report: Report) -> dict[str, Any]:
         "last_turns_ms": median(report.latencies[-few:]) * 1000,
         "slowdown": report.slowdown,
         "looking_ms": [median(s.looking for s in part) * 1000 for part in _ends(samples)],
-        "memory": [begin.memory, end.memory],
+        "memory": [median(one.memory for one in part) for part in _quarters(samples)],
+        "blocks": [median(one.blocks for one in part) for part in _quarters(samples)],
         "descriptors": [begin.descriptors, max(sample.descriptors for sample in samples)],
         "counts": report.counts,
         "samples": [sample._asdict() for sample in samples],
@@ -73,6 +78,11 @@ def _table(report: Report) -> dict[str, Any]:
         if title != "samples":
             print(f"| {title} | {value} |")
     return row
+
+
+def _quarters(samples: list[Sample]) -> list[list[Sample]]:
+    few = max(1, len(samples) // 4)
+    return [samples[at * few : (at + 1) * few] for at in range(4)]
 
 
 def _ends(samples: list[Any]) -> tuple[list[Any], list[Any]]:

@@ -13,6 +13,7 @@ from takeback.app.engine import Engine
 from takeback.git.pack import TEMPORARY
 from takeback.ops import sweep as module
 from takeback.ops.finding import BROKEN
+from takeback.ops.prune import Prune, Selection
 from takeback.ops.sweep import index_anew, is_outgrown, pack_anew, sweep
 from takeback.ops.upkeep import Upkeep
 from takeback.store.disk import size_on_disk
@@ -164,3 +165,18 @@ def test_a_prune_and_the_trash_that_it_empties_read_each_record_once(
         assert not has_garbage(tb._context.store)
     assert len(read) == len(set(read))
     assert before.isdisjoint(read)
+
+
+def test_to_drop_what_a_person_names_nothing_has_to_be_weighed(workspace: Path) -> None:
+    """However large the store is: that is a walk through all that is kept."""
+    with Engine.open(workspace) as tb:
+        for number in range(3):
+            (workspace / "f").write_text(str(number))
+            tb.checkpoint()
+        keeping = unwatched(tb)
+        keeping = keeping.replace(bounds=keeping.bounds.replace(max_bytes=1))
+        named = Selection(checkpoints=(tb.checkpoints()[1].checkpoint.id,))
+        assert Prune(keeping)._scales is not None
+        planned = Prune(keeping, named)
+        assert planned._scales is None
+        assert list(planned.outlook().dropped) == list(named.checkpoints)

@@ -125,6 +125,11 @@ class Campaign:
         self._latencies: list[float] = []
         self._after_sweeps: list[int] = []
         self._waited = 0.0
+        self._is_over = False
+
+    def stop(self) -> None:
+        """Has it end with the turn that is played now, checked as any other end."""
+        self._is_over = True
 
     def run(self) -> Report:
         """Plays all turns; fails at the first thing that is not as it has to be."""
@@ -143,8 +148,9 @@ class Campaign:
             tree = Tree(self._root, is_ignored)
             self._travels = Travels(tb, self._project, tree, self._agent, self._chance, clock)
             self._play()
+        played = self._size._replace(turns=len(self._latencies))
         return Report(
-            self._size, self._samples, self._latencies, self._after_sweeps, self._travels.counts
+            played, self._samples, self._latencies, self._after_sweeps, self._travels.counts
         )
 
     def _play(self) -> None:
@@ -152,6 +158,8 @@ class Campaign:
         self._agent.start(self._clock.time)
         left = TURNS_A_SESSION
         for number in range(1, turns + 1):
+            if self._is_over:
+                break
             self._clock.pass_by(DAYS * DAY / turns)
             self._travels.turn = number
             if left == 0:
@@ -170,7 +178,7 @@ class Campaign:
         self._background.wait()
         verified = self._tb.verify(read_data=True)
         assert verified.problems == ()
-        self._sample(turns)
+        self._sample(len(self._latencies))
 
     # -- what an agent does
 

@@ -103,9 +103,13 @@ class Prune:
     # -- deciding
 
     def _room(self) -> int:
-        """Returns how many bytes files may take; 0, for no bound, if the store is small enough."""
+        """Returns how many bytes files may take; 0, for no bound, if the store is small enough.
+
+        Also if a person said what is to go: then nothing has to be weighed, which is a walk through
+        all that is kept, the trash too.
+        """
         most = self._upkeep.bounds.max_bytes
-        if not most or size_on_disk(self._upkeep.store).all <= most:
+        if not most or self.is_named or size_on_disk(self._upkeep.store).all <= most:
             return 0
         if self._request == BY_SETTINGS:
             self._steps = self._shedding.steps()
