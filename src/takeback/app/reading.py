@@ -250,9 +250,9 @@ class Reading(Conversations):
         from takeback.app.connect import agent_states
 
         last: dict[str, float] = {}
-        for entry in self.sessions():
-            agent = entry.session.agent or ""
-            last[agent] = max(last.get(agent, 0.0), entry.session.last_event)
+        for session in self.known_sessions():
+            if session.agent is not None:
+                last[session.agent] = max(last.get(session.agent, 0.0), session.last_event)
         return agent_states(self._context.environ, os.fsdecode(self.root), last)
 
     def verify(self, *, read_data: bool = False) -> Verified:

@@ -100,15 +100,19 @@ def newest_state(ledger: Ledger, machine: str | None) -> tuple[str, int] | None:
     Not an undo snapshot, nor a copy that begins a session; nor the start or end of a session,
     unless a turn ended with it: nothing was done to the files there.
     """
-    rows = ledger.columns(
-        "select id, sequence from checkpoints where kind not in ('undo', 'fork') and "
-        "(kind not in ('session start', 'session end') or id in (select after from turns) or "
-        "not exists (select 1 from checkpoints where kind not in "
-        "('undo', 'fork', 'session start', 'session end'))) "
-        "order by machine = ?1 desc, position desc limit 1",
-        machine,
-    )
-    return (str(rows[0][0]), int(str(rows[0][1]))) if rows else None
+    for whose in ("machine = ?1", "?1 is null or machine != ?1"):
+        rows = ledger.columns(
+            f"select id, sequence from checkpoints where ({whose}) and "
+            "kind not in ('undo', 'fork') and (kind not in ('session start', 'session end') or "
+            "exists (select 1 from turns where session = checkpoints.session "
+            "and after = checkpoints.id) or not exists (select 1 from checkpoints where kind "
+            "not in ('undo', 'fork', 'session start', 'session end'))) "
+            "order by position desc limit 1",
+            machine,
+        )
+        if rows:
+            return str(rows[0][0]), int(str(rows[0][1]))
+    return None
 
 
 def turn_around(ledger: Ledger, checkpoint: str) -> str | None:

@@ -145,6 +145,11 @@ MIGRATIONS = (
     create index if not exists checkpoints_by_sequence on checkpoints (sequence);
     create index if not exists checkpoints_by_machine_sequence on checkpoints (machine, sequence);
     """,
+    """
+    drop index if exists checkpoints_by_session;
+    create index checkpoints_by_session on checkpoints (session, position, kind);
+    create index if not exists checkpoints_by_snapshot on checkpoints (snapshot, kind, id);
+    """,
 )
 TABLES = (
     "gone",

@@ -11,6 +11,7 @@ from takeback.ops.counting import count_lines
 from takeback.ops.here import current_place, row_of
 from takeback.ops.notes import Looked, Untold, untold
 from takeback.ops.running import as_it_stands, open_states
+from takeback.ops.whose import in_use
 from takeback.store.checkpoints import newest_checkpoint
 from takeback.store.operations import known_here, known_operations, operations_back
 
@@ -84,23 +85,43 @@ class SessionEntry(Value):
 def sessions(context: Context, ledger: Ledger, *, is_over: IsOver) -> list[SessionEntry]:
     """Returns every session of an agent, the one that was last active first."""
     states = open_states(context, ledger, is_over)
-    found = []
+    told = _whom_to_tell(context, ledger)
+    return [_entry(ledger, session, where, states) for session, where in told]
+
+
+def disagreeing(context: Context, ledger: Ledger, *, is_over: IsOver) -> list[SessionEntry]:
+    """Returns those that may be continued and whose conversation is behind the files."""
+    told = list(_whom_to_tell(context, ledger))
+    used = {session.id for session in in_use([session for session, _ in told])}
+    behind = [
+        (session, where)
+        for session, where in told
+        if where is not None and (session.id in used or not session.last_event)
+    ]
+    states = open_states(context, ledger, is_over) if behind else {}
+    return [_entry(ledger, session, where, states) for session, where in behind]
+
+
+def _entry(
+    ledger: Ledger, session: Session, where: str | None, states: Mapping[str, TurnState]
+) -> SessionEntry:
+    return SessionEntry(
+        session,
+        questions.newest_number(ledger, session.id),
+        ledger.count_of(session.id, without=(UNDO,)),
+        as_it_stands(questions.newest_turn(ledger, session.id), states),
+        where,
+    )
+
+
+def _whom_to_tell(context: Context, ledger: Ledger) -> Iterator[tuple[Session, str | None]]:
+    """Yields the agents' sessions, each with where the files went without its model's knowing."""
     log = list(operations_back(context.store))
     looked = Looked(context.store)
     for session in questions.sessions(ledger):
-        if session.agent is None:
-            continue
-        stale = _stale(context, session.id, log, looked)
-        found.append(
-            SessionEntry(
-                session,
-                questions.newest_number(ledger, session.id),
-                ledger.count_of(session.id, without=(UNDO,)),
-                as_it_stands(questions.newest_turn(ledger, session.id), states),
-                None if stale is None else stale.operation.where,
-            )
-        )
-    return found
+        if session.agent is not None:
+            stale = _stale(context, session.id, log, looked)
+            yield session, None if stale is None else stale.operation.where
 
 
 def _stale(

@@ -7,11 +7,9 @@ from takeback.model.operation import history
 from takeback.model.value import Value
 from takeback.ops.running import RunningTurn, running_turns
 from takeback.ops.sensitive import SensitiveFiles, sensitive_files
-from takeback.ops.sessions import SessionEntry
-from takeback.ops.sessions import sessions as sessions_of
+from takeback.ops.sessions import SessionEntry, disagreeing
 from takeback.ops.standing import Dirty, Standing, standing
 from takeback.ops.warnings import warnings
-from takeback.ops.whose import in_use
 from takeback.store import failures, journal, pending
 from takeback.store.disk import size_on_disk
 from takeback.store.failures import Failure
@@ -109,7 +107,7 @@ def status(
         failures=tuple(failed),
         waiting=len(pending.read(store)),
         running=running_turns(context, ledger, is_over),
-        disagree=_disagreeing(sessions_of(context, ledger, is_over=is_over)),
+        disagree=tuple(disagreeing(context, ledger, is_over=is_over)),
         snapshot_bytes=size.snapshots,
         expired=len(ledger.expired()),
         standing=standing(context, ledger),
@@ -140,10 +138,3 @@ def nothing_yet(
         failures=tuple(failures.unseen(None, home, root)),
         recording_off_by=recording_off_by,
     )
-
-
-def _disagreeing(entries: list[SessionEntry]) -> tuple[SessionEntry, ...]:
-    """Returns the sessions that may be continued and whose conversation is behind."""
-    used = {session.id for session in in_use([entry.session for entry in entries])}
-    stale = (entry for entry in entries if entry.disagrees is not None)
-    return tuple(e for e in stale if e.session.id in used or not e.session.last_event)

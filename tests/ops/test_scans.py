@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from takeback.app.engine import Engine
+from takeback.ledger import ledger as ledgers
 from takeback.ledger import sessions as questions
+from takeback.ledger.file import LedgerFile
 from takeback.ledger.ledger import Ledger
 from takeback.model import event as events
+from takeback.model.checkpoint import Checkpoint
 from takeback.model.event import EDIT, SHELL, AgentEvent, ToolCall
 from takeback.ops.catch_up import catch_up
 from takeback.ops.context import Context
@@ -113,3 +118,44 @@ def test_a_turn_of_a_long_timeline_takes_no_more_reads_than_one_of_a_short_one(
         ledger.close()
     few, many = reads
     assert many <= few
+
+
+def test_status_and_sessions_read_no_checkpoint_to_count_them(
+    workspace: Path, context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play(context, workspace, 2)
+    asked: list[str] = []
+    prepare = LedgerFile._prepare
+
+    def traced(self: LedgerFile) -> None:
+        prepare(self)
+        self._db.set_trace_callback(asked.append)
+
+    with Engine.open(workspace) as tb:
+        tb.checkpoints()  # it has caught up
+    monkeypatch.setattr(LedgerFile, "_prepare", traced)
+    decoded = 0
+    decode = ledgers._checkpoint
+
+    def counted(row: Sequence[object]) -> Checkpoint:
+        nonlocal decoded
+        decoded += 1
+        return decode(row)
+
+    monkeypatch.setattr(ledgers, "_checkpoint", counted)
+    with Engine.open(workspace) as tb:
+        assert tb.status(look=True).checkpoints == 12
+        assert tb.sessions()[0].checkpoints == 6
+        tb.agents()
+    ledger = Ledger(":memory:")
+    newest = "order by position desc limit 1"  # is found at once, from that end
+    found = {
+        step
+        for statement in asked
+        if not statement.endswith(newest)
+        for step in scans(ledger, statement)
+    }
+    few = {"SCAN sessions", "SCAN sessions USING INDEX sqlite_autoindex_sessions_1"}
+    assert {step for step in found if "COVERING INDEX" not in step} <= few
+    assert decoded < 6
+    ledger.close()
