@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from tests.serve.served import InProcess
 from tests.support.cli import Cli
 from tests.support.host import Host
@@ -64,10 +66,30 @@ def test_turns_come_page_by_page(host: Host, served: InProcess, cli: Cli) -> Non
     assert served.get(f"{one}/turns?session=nobody").status == 404
 
 
+def test_every_name_of_a_checkpoint_fits_into_a_path(
+    host: Host, served: InProcess, cli: Cli
+) -> None:
+    one = served.workspace
+    wanted = served.get(f"{one}/checkpoints/turn:2").ok()["id"]
+    names = [wanted, "turn:2", f"{host.id}/turn:2"]
+    for label in ("100%", "50%2Fday", "what? #1 & more", "é ü", "a+b c", "..", "%2e%2e"):
+        cli.ok("label", wanted, label)
+        assert served.get(f"{one}/checkpoints/{quote(label, safe='')}").ok()["id"] == wanted
+    for name in names:
+        at = f"{one}/checkpoints/{quote(name, safe='')}"
+        assert served.get(at).ok()["id"] == wanted, name
+        assert served.get(f"{at}/prompt").ok() == {"prompt": "write b"}
+        assert served.get(f"{at}/diff").ok()["changes"], name
+        assert served.get(f"{at}/files/0?side=new").status == 200, name
+    assert served.get(f"{one}/checkpoints/{host.id}/turn:2").status == 404, "a slash of the path"
+    assert served.get(f"{one}/checkpoints/%FF").status == 400, "not UTF-8"
+    assert served.get(f"{one}/checkpoints/%00").status == 400
+
+
 def test_what_is_not_there_is_named(host: Host, served: InProcess) -> None:
     one = served.workspace
     assert served.get("/workspaces/0123456789abcdef/status").code == "no_such"
-    assert served.get("/workspaces/..%2f/status").status == 404
+    assert served.get("/workspaces/..%2f/status").status == 400
     assert served.get("/workspaces/../status").status == 400
     missing = served.get(f"{one}/checkpoints/nothing-like-it")
     assert (missing.status, missing.code) == (404, "no_such_checkpoint")

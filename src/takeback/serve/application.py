@@ -6,6 +6,7 @@ import asyncio
 import sys
 import traceback
 from contextlib import asynccontextmanager
+from urllib.parse import unquote
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from starlette.requests import Request
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from takeback.serve.endpoint import Endpoint
     from takeback.serve.server import Server
@@ -54,7 +55,22 @@ def application(server: Server, log: Log) -> ASGIApp:
     routes += [Route("/", page), Route("/static/{name:path}", part)]
     app = Starlette(routes=routes, exception_handlers={HTTPException: _not_ours}, lifespan=life)
     app.router.redirect_slashes = False
-    return Guard(app, server, log)
+    return Guard(_by_components(app), server, log)
+
+
+def _by_components(app: ASGIApp) -> ASGIApp:
+    """Returns an application that finds its routes in the path as it was sent.
+
+    Decoded as a whole, a slash in a name would be one of the path. The guard has looked at the
+    decoded path: what is one of ours as it was sent is one of ours there, too.
+    """
+
+    async def routed(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope["path"] = scope["raw_path"].decode("ascii")
+        await app(scope, receive, send)
+
+    return routed
 
 
 def _route(
@@ -94,7 +110,8 @@ def _rejected(error: Rejected) -> Response:
 def _parameters(endpoint: Endpoint, request: Request) -> dict[str, Any]:
     """Returns the parameters of the path and the query; raises Rejected for any that is off."""
     found = {
-        name: read_text(value, IN_PATH[name], name) for name, value in request.path_params.items()
+        name: read_text(_decoded(value), IN_PATH[name], name)
+        for name, value in request.path_params.items()
     }
     known = {one.name: one for one in endpoint.query}
     for name, value in request.query_params.multi_items():
@@ -104,6 +121,14 @@ def _parameters(endpoint: Endpoint, request: Request) -> dict[str, Any]:
             raise bad_request(f"{name} is given twice")
         found[name] = read_text(value, known[name].schema, name)
     return found
+
+
+def _decoded(component: str) -> str:
+    """Returns what a component of a path says; raises Rejected for what is no text."""
+    try:
+        return unquote(component, errors="strict")
+    except UnicodeDecodeError:
+        raise bad_request("the path is not UTF-8") from None
 
 
 async def _fields(endpoint: Endpoint, request: Request, server: Server) -> dict[str, Any]:
