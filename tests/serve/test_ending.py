@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -14,73 +15,67 @@ from pathlib import Path
 
 import pytest
 
-from takeback import Takeback
 from takeback.serve.presence import Presence
 from tests.serve.served import V1, ServedProcess, serving, until
 from tests.support.cli import Cli
 from tests.support.host import Host
 
+_GIT = """#!/bin/sh
+if [ -e {hang} ]; then echo $$ > {asked}.new; mv {asked}.new {asked}; exec sleep 600; fi
+exec {git} "$@"
+"""
+
 
 @contextmanager
-def hanging(cli: Cli, tmp_path: Path) -> Iterator[tuple[ServedProcess, Path]]:
-    """A server that was asked about a workspace that never answers."""
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "a").write_text("1")
-    Cli(other).ok("checkpoint")
-    [stuck] = [one for one in Takeback.workspaces() if one.root == os.fsencode(other)]
-    held = Path(stuck.store) / "format"
-    with serving(cli) as server:
-        held.unlink()
-        os.mkfifo(held)
+def hanging(host: Host, tmp_path: Path) -> Iterator[ServedProcess]:
+    """A server that was asked something about a workspace that does not answer."""
+    programs, hang, asked = tmp_path / "programs", tmp_path / "hang", tmp_path / "asked"
+    programs.mkdir()
+    git = programs / "git"
+    git.write_text(_GIT.format(git=shutil.which("git"), hang=hang, asked=asked))
+    git.chmod(0o755)
+    path = os.pathsep.join((str(programs), os.environ["PATH"]))
+    with serving(Cli(host.cli.directory, {"PATH": path})) as server:
+        [known] = server.get("/workspaces").ok()["workspaces"]
+        hang.touch()
         connection = server.connection()
         headers = {"Authorization": f"Bearer {server.secret}"}
-        connection.request("GET", f"{V1}/workspaces/{stuck.id}/status", headers=headers)
-        until(lambda: _waits_for(server.process.pid, held))
-        yield server, other
-        connection.close()
+        at = f"{V1}/workspaces/{known['id']}/checkpoints/turn:3/diff"
+        connection.request("GET", at, headers=headers)
+        try:
+            until(asked.exists)
+            yield server
+        finally:
+            connection.close()
+            if asked.exists():
+                os.kill(int(asked.read_text()), signal.SIGKILL)
 
 
-def _waits_for(pid: int, fifo: Path) -> bool:
-    """Tells whether a process has a thread that waits for somebody to write."""
-    tasks = Path(f"/proc/{pid}/task")
-    if not tasks.exists():
-        return True
-    return any("wait_for_partner" in _read(one / "wchan") for one in tasks.iterdir())
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text()
-    except OSError:
-        return ""
-
-
-def ended(server: ServedProcess, other: Path) -> None:
+def ended(server: ServedProcess, host: Host) -> None:
     """Checks that it has ended and said what it did not wait for."""
     process = server.process
     said = process.communicate(timeout=30)[1].decode()
     assert process.returncode == 1
     error = json.loads(said.splitlines()[-1])
     assert error["code"] == "timed_out"
-    assert str(other) in error["message"]
+    assert str(host.cli.directory) in error["message"]
     assert not server.secret_file.parent.exists()
 
 
-def test_the_second_signal_waits_no_longer(host: Host, cli: Cli, tmp_path: Path) -> None:
-    with hanging(cli, tmp_path) as (server, other):
+def test_the_second_signal_waits_no_longer(host: Host, tmp_path: Path) -> None:
+    with hanging(host, tmp_path) as server:
         server.process.send_signal(signal.SIGTERM)
         with pytest.raises(subprocess.TimeoutExpired):
             server.process.wait(1)
         server.process.send_signal(signal.SIGINT)
-        ended(server, other)
+        ended(server, host)
 
 
 @pytest.mark.long
-def test_the_first_one_waits_for_what_moves_alone(host: Host, cli: Cli, tmp_path: Path) -> None:
-    with hanging(cli, tmp_path) as (server, other):
+def test_the_first_one_waits_for_what_moves_alone(host: Host, tmp_path: Path) -> None:
+    with hanging(host, tmp_path) as server:
         server.process.send_signal(signal.SIGTERM)
-        ended(server, other)
+        ended(server, host)
 
 
 def test_a_directory_that_hangs_is_asked_about_once_and_holds_up_nothing() -> None:
