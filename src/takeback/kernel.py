@@ -224,3 +224,13 @@ def own_memory() -> None:
         if rights == "rw-p":
             start, end = (int(number, 16) for number in addresses.split("-"))
             advise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), _MADV_POPULATE_WRITE)
+
+
+def give_back_memory() -> None:
+    """Gives the system back what was freed; a C library that cannot be asked to keeps it.
+
+    After much was read at once, most of it would else stay with a process that stays.
+    """
+    trim = getattr(_libc(), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

@@ -14,14 +14,14 @@ import pytest
 from takeback.app.engine import Engine
 from takeback.model.message import Message, MessagePage, PlacedMessage
 from takeback.ops import conversation_pages
-from takeback.ops.conversation_pages import ConversationPages, Source
+from takeback.ops.conversation_pages import ConversationPages, KeptConversations, Source
 
 
 class Counted(ConversationPages):
     """Counts how often a conversation had to be read."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(KeptConversations())
         self.reads = 0
 
     def page(
@@ -143,20 +143,21 @@ def test_a_transcript_that_was_rewritten_is_noticed(
 
 def test_what_is_kept_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversation_pages, "_PACKED", 50_000)
-    pages = ConversationPages()
+    kept = KeptConversations()
     for number in range(100):
         said = [
             PlacedMessage(at, Message("user", f"{number * at * 7919:0200d}")) for at in range(250)
         ]
         of = Source(str(number), "", (), (), ())
+        pages = ConversationPages(kept)  # of another workspace
         found = pages.page(of, lambda said=said: said, offset=240, limit=100)  # type: ignore[misc]
         assert (found.messages, found.total, found.next) == (tuple(said[240:]), 250, None)
-    assert 1 < len(pages._read) < 100
-    assert pages._read.weight <= 50_000
+    assert 1 < len(kept._found) < 100
+    assert kept._found.weight <= 50_000
 
 
 def test_those_who_want_the_same_read_it_once() -> None:
-    pages, reads, all_asked = ConversationPages(), [], threading.Barrier(8)
+    pages, reads, all_asked = ConversationPages(KeptConversations()), [], threading.Barrier(8)
 
     def read() -> list[PlacedMessage]:
         reads.append(1)

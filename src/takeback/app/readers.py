@@ -14,7 +14,7 @@ from collections import deque
 
 from takeback.app.workspace_thread import WorkspaceThread
 from takeback.errors import LedgerDamaged, LedgerUnwritable
-from takeback.ops.conversation_pages import ConversationPages
+from takeback.ops.conversation_pages import ConversationPages, KeptConversations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,13 +33,14 @@ _NOW_AND_THEN = 1.0
 """Seconds after which the worker looks for turns that ended unannounced, while somebody reads."""
 
 
-class Seats:
-    """How many readers there may be, of one workspace and of all together."""
+class ReadingRoom:
+    """What the readers of all workspaces share: so many seats, and what was read lately."""
 
     def __init__(self, each: int, together: int) -> None:
         self.each = each
         self._left = together
         self._lock = threading.Lock()
+        self.kept = KeptConversations()
 
     def take(self, taken: int) -> bool:
         """Takes one for a workspace that has so many already; its first is always granted."""
@@ -66,16 +67,16 @@ class Readers:
     """The readers of one workspace, opened as they are needed."""
 
     def __init__(
-        self, worker: WorkspaceThread, open_workspace: Callable[[], Engine], seats: Seats
+        self, worker: WorkspaceThread, open_workspace: Callable[[], Engine], room: ReadingRoom
     ) -> None:
         self._worker = worker
         self._open_workspace = open_workspace
-        self._seats = seats
+        self._room = room
         self._readers: list[_Reader] = []
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._long = asyncio.Semaphore(max(1, seats.each // 2))
+        self._long = asyncio.Semaphore(max(1, room.each // 2))
         self._catching_up = _CatchingUp(worker)
-        self._pages = ConversationPages()
+        self._pages = ConversationPages(room.kept)
 
     async def ask(self, job: Callable[[Engine], T], *, long: bool = False) -> T:
         """Runs a job that changes nothing; raises what it raises.
@@ -103,7 +104,7 @@ class Readers:
         """Returns a reader that has nothing to do; those who wait are served in their order."""
         while True:
             free = next((one for one in self._readers if not one.is_busy), None)
-            if free is None and self._seats.take(len(self._readers)):
+            if free is None and self._room.take(len(self._readers)):
                 free = _Reader(self._opened)
                 self._readers.append(free)
             if free is not None:
@@ -140,7 +141,7 @@ class Readers:
         """Waits for running jobs, then closes all."""
         for reader in self._readers:
             reader.thread.close()
-        self._seats.give_back(len(self._readers))
+        self._room.give_back(len(self._readers))
         self._readers.clear()
 
 

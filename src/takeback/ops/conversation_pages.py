@@ -12,6 +12,7 @@ import marshal
 import threading
 import zlib
 
+from takeback.kernel import give_back_memory
 from takeback.ledger import sessions as questions
 from takeback.ledger.told import amount_until
 from takeback.model.message import Message, MessagePage, PlacedMessage, ToolUse
@@ -34,6 +35,8 @@ _TOGETHER = 100
 """So many messages are packed together: about a page."""
 _PACKED = 16 << 20
 """Bytes of packed messages that are kept: some dozen of very long conversations."""
+_MANY = 1000
+"""More messages than this were made of so much that it does not stay with us."""
 _LEFT_BEHIND = 2
 """After so many turns nothing that an agent appends belongs to a place any more."""
 
@@ -84,12 +87,27 @@ def source(
     )
 
 
-class ConversationPages:
-    """What was read of conversations lately, for all threads that look at one workspace."""
+class KeptConversations:
+    """What was read of conversations lately, for all threads of a process."""
 
     def __init__(self) -> None:
-        self._read: Remembered[Source, _Packed] = Remembered(_PACKED)
+        self._found: Remembered[Source, _Packed] = Remembered(_PACKED)
         self._lock = threading.Lock()
+
+    def get(self, of: Source) -> _Packed | None:
+        with self._lock:
+            return self._found.get(of)
+
+    def add(self, of: Source, read: _Packed) -> None:
+        with self._lock:
+            self._found.add(of, read, read.weight)
+
+
+class ConversationPages:
+    """Pages of the conversations of one workspace, for all threads that look at it."""
+
+    def __init__(self, kept: KeptConversations) -> None:
+        self._kept = kept
         self._reading = threading.Lock()
 
     def page(
@@ -104,19 +122,16 @@ class ConversationPages:
 
         Only one conversation is read at a time: it takes several times its size in memory.
         """
-        known = self._known(of)
+        known = self._kept.get(of)
         if known is None:
             with self._reading:
-                known = self._known(of)  # somebody else may have wanted the same
+                known = self._kept.get(of)  # somebody else may have wanted the same
                 if known is None:
                     known = _Packed(read())
-                    with self._lock:
-                        self._read.add(of, known, known.weight)
+                    self._kept.add(of, known)
+                    if known.total > _MANY:
+                        give_back_memory()
         return known.page(offset, limit)
-
-    def _known(self, of: Source) -> _Packed | None:
-        with self._lock:
-            return self._read.get(of)
 
 
 class _Packed:

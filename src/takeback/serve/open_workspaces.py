@@ -11,7 +11,7 @@ import time
 
 from takeback.app.engine import Engine
 from takeback.app.polled_reporter import PolledReporter
-from takeback.app.readers import Readers, Seats
+from takeback.app.readers import Readers, ReadingRoom
 from takeback.app.workspace_thread import WorkspaceThread
 from takeback.errors import TakebackError
 from takeback.serve.errors import Rejected, no_such
@@ -34,11 +34,11 @@ _PATIENCE = 60.0
 class _Open:
     """One open workspace; ``store`` is the directory of its store, with its inode."""
 
-    def __init__(self, known: KnownWorkspace, store: tuple[str, int], seats: Seats) -> None:
+    def __init__(self, known: KnownWorkspace, store: tuple[str, int], room: ReadingRoom) -> None:
         self.root = known.root
         self.reporter = PolledReporter()
         self.thread = WorkspaceThread(lambda: _open_to_work(known, self.reporter), self.reporter)
-        self.readers = Readers(self.thread, lambda: _open(known, PolledReporter()), seats)
+        self.readers = Readers(self.thread, lambda: _open(known, PolledReporter()), room)
         self.store = store
         self.asking = 0
         self.last = time.monotonic()
@@ -54,7 +54,7 @@ class OpenWorkspaces:
 
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
-        self._seats = Seats(settings.readers, settings.all_readers)
+        self._room = ReadingRoom(settings.readers, settings.all_readers)
         self._open: dict[str, _Open] = {}
         self._closing: dict[asyncio.Task[None], _Open] = {}
 
@@ -119,7 +119,7 @@ class OpenWorkspaces:
             one = None
         if one is None:
             self._make_room()
-            one = self._open[id] = _Open(known, store, self._seats)
+            one = self._open[id] = _Open(known, store, self._room)
         return one
 
     def _make_room(self) -> None:
