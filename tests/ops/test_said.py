@@ -229,6 +229,29 @@ def test_what_is_changed_in_the_middle_is_found_by_the_next_whole_read(teller: T
     history_at(context, adapter, end, end)
 
 
+def test_what_two_conversations_have_in_common_is_read_once(
+    teller: Teller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    teller.append(lines(20 * PIECE))
+    begin = teller.tell("prompt")
+    teller.append(lines(3 * PIECE, seed=1))
+    end = teller.tell("turn_end")
+    teller.transcript.unlink()
+    read: list[bytes] = []
+    context = teller.tb._context
+    blob = context.store.blob
+
+    def counted(oid: bytes, most: int | None = None) -> bytes:
+        if most == PIECE:
+            read.append(oid)
+        return blob(oid, most)
+
+    monkeypatch.setattr(context.store, "blob", counted)
+    kept = history_at(context, adapter, begin, end)
+    assert kept
+    assert len(read) == len({*read}) == 20 + 3
+
+
 def test_a_checkpoint_by_hand_in_between_hides_nothing(teller: Teller) -> None:
     teller.append(lines(LONG))
     teller.tell("prompt")

@@ -24,7 +24,7 @@ from takeback.store.checkpoints import (
     read_coverage,
     write_checkpoint,
 )
-from takeback.store.conversation import read_conversation
+from takeback.store.conversation import Conversation, read_conversation
 from takeback.store.records import read_record
 from takeback.store.sink import PackSink
 
@@ -74,8 +74,15 @@ class Cut(Value):
 
 def conversation_of(context: Context, checkpoint: Checkpoint) -> tuple[bytes, ...]:
     """Returns the bytes of each file of the transcript at a checkpoint; raises StoreDamaged."""
+    found = _kept(context, checkpoint)
+    return () if found is None else found.parts
+
+
+def _kept(
+    context: Context, checkpoint: Checkpoint, earlier: Conversation | None = None
+) -> Conversation | None:
     tree = conversation_tree(read_record(context.store, checkpoint.commit))
-    return () if tree is None else read_conversation(context.store, tree)
+    return None if tree is None else Conversation(context.store, tree, earlier)
 
 
 def history_at(
@@ -87,9 +94,10 @@ def history_at(
     transcript. So the transcript is read if it still begins with these bytes; else what the
     ``newest`` checkpoint of the session keeps of it.
     """
-    parts = conversation_of(context, target)
-    if not any(parts):
+    kept = _kept(context, target)
+    if kept is None or not any(kept.parts):
         return b""
+    parts = kept.parts
     anchor = Anchor(
         before=target.kind in (PROMPT, STEER),
         turn=target.turn_id,
@@ -104,7 +112,8 @@ def history_at(
             hint=("take back the files alone: ", FILES_ALONE),
         )
     if not later and newest is not None:
-        later = conversation_of(context, newest)
+        found = _kept(context, newest, kept)
+        later = () if found is None else found.parts
     try:
         return adapter.cut(parts, anchor, later)
     except ValueError as error:

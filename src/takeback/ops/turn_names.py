@@ -96,7 +96,7 @@ def whole(ledger: Ledger, turn: Turn) -> NamedTurn:
 
 def _step(ledger: Ledger, turn: Turn, number: int) -> NamedTurn:
     before, count = _known(ledger, turn.before), 0
-    for checkpoint in ledger.after(before):
+    for checkpoint in ledger.after(before, until=turn.after):
         if checkpoint.kind == UNDO:
             continue
         count += 1

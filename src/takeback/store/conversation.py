@@ -176,14 +176,32 @@ def _part_with(
     return sink.add(TREE, encode_tree(anew))
 
 
+class Conversation:
+    """The bytes of each file of a conversation, hash-checked; raises StoreDamaged.
+
+    What an ``earlier`` one has read already is not read again: of two that begin alike, the store
+    is asked once for what they have in common.
+    """
+
+    def __init__(self, store: Store, tree: bytes, earlier: Conversation | None = None) -> None:
+        known = {} if earlier is None else earlier._pieces()
+        self._ids: list[tuple[bytes, ...]] = []
+        found = []
+        for _, _, part in sorted(store.tree(tree), key=lambda entry: int(entry[1])):
+            groups = [group for _, _, group in store.tree(part)]
+            ids = tuple(piece for group in groups for piece in _pieces(store, group))
+            found.append(b"".join(known.get(id) or store.blob(id, PIECE) for id in ids))
+            self._ids.append(ids)
+        self.parts = tuple(found)
+
+    def _pieces(self) -> dict[bytes, memoryview]:
+        return {
+            id: memoryview(data)[number * PIECE : (number + 1) * PIECE]
+            for ids, data in zip(self._ids, self.parts, strict=True)
+            for number, id in enumerate(ids)
+        }
+
+
 def read_conversation(store: Store, tree: bytes) -> tuple[bytes, ...]:
     """Returns the bytes of each file, hash-checked; raises StoreDamaged."""
-    parts = sorted(store.tree(tree), key=lambda entry: int(entry[1]))
-    return tuple(
-        b"".join(
-            store.blob(piece, PIECE)
-            for _, _, group in store.tree(part)
-            for _, _, piece in store.tree(group)
-        )
-        for _, _, part in parts
-    )
+    return Conversation(store, tree).parts
