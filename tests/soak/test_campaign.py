@@ -13,7 +13,7 @@ from tests.soak.campaign import Campaign, Sample, Size
 
 MB = 1 << 20
 MEMORY = 160 * MB
-"""What a program that stays open needs at most, whatever it has done."""
+"""What a program that stays open ever needs beside what it had after some turns."""
 SIZES = {
     "40 turns": pytest.param(Size(40, 100, 3 * MB, often=8.0)),
     "300 turns": pytest.param(Size(300, 200, 8 * MB, often=2.0), marks=pytest.mark.long),
@@ -39,7 +39,7 @@ def test_it_stays_small_and_exact(
     assert _most(late, "descriptors") <= _most(early, "descriptors") + 10
     before, after = report.memory
     assert after <= before * (1.25 if size.turns > 1_000 else 2.0)
-    assert _most(late, "memory") <= MEMORY
+    assert _most(late, "memory") <= report.samples[0].memory + MEMORY
     assert _most(late, "ended") <= 10
 
 
