@@ -108,12 +108,19 @@ def test_what_takes_long_never_takes_all_readers(host: Host) -> None:
     async def ask() -> str | None:
         workspaces = OpenWorkspaces(ServerSettings(readers=4))
         [id] = [known.id for known in Engine.workspaces()]
+        [newest] = await workspaces.look(id, lambda tb: tb.checkpoints(limit=1))
+        at_hand = await workspaces.look(id, lambda tb: tb.messages_at_hand(newest.checkpoint))
+        assert at_hand is None
+        said = await workspaces.look(id, lambda tb: tb.messages(newest.checkpoint), long=True)
         slow = [asyncio.create_task(workspaces.look(id, long, long=True)) for _ in range(8)]
         gone = asyncio.create_task(workspaces.look(id, long))
         await asyncio.sleep(0.05)
         gone.cancel()  # its job runs on, and has its reader
         quick = [workspaces.look(id, lambda tb: tb.checkpoints(limit=1)) for _ in range(20)]
         found = await asyncio.gather(*quick)
+        at_hand = await workspaces.look(id, lambda tb: tb.messages_at_hand(newest.checkpoint))
+        assert at_hand == said
+        assert said.total
         assert not any(one.done() for one in slow)
         over.set()
         await asyncio.gather(*slow)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from takeback.app.workspace import CheckpointLike
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.message import MessagePage, PlacedMessage
+    from takeback.ops.conversation_pages import Source
 
 
 @guarded
@@ -41,11 +42,26 @@ class Conversations(Browsing):
         offset = max(0, offset)
         if self._pages is None:
             return messages.page(self._said(found, told), offset=offset, limit=limit)
-        newest = None if told is None else self._newest_conversation(told)
-        of = self._ask(
-            lambda ledger: ops.conversation_pages.source(self._context, ledger, found, told, newest)
-        )
+        of = self._source(found, told)
         return self._pages.page(of, lambda: self._said(found, told), offset=offset, limit=limit)
+
+    def messages_at_hand(
+        self, checkpoint: CheckpointLike, *, offset: int = 0, limit: int | None = None
+    ) -> MessagePage | None:
+        """Returns what ``messages`` does, if the conversation need not be read for it."""
+        from takeback.ops import messages
+
+        found = self.find(checkpoint)
+        told = self._ask(lambda ledger: messages.last_told(ledger, found))
+        if self._pages is None:
+            return None
+        return self._pages.at_hand(self._source(found, told), offset=max(0, offset), limit=limit)
+
+    def _source(self, place: Checkpoint, told: Checkpoint | None) -> Source:
+        newest = None if told is None else self._newest_conversation(told)
+        return self._ask(
+            lambda ledger: ops.conversation_pages.source(self._context, ledger, place, told, newest)
+        )
 
     def _said(self, place: Checkpoint, told: Checkpoint | None) -> Iterator[PlacedMessage]:
         """Returns all that was said up to a place; ``told`` keeps the conversation."""

@@ -110,6 +110,11 @@ class ConversationPages:
         self._kept = kept
         self._reading = threading.Lock()
 
+    def at_hand(self, of: Source, *, offset: int, limit: int | None) -> MessagePage | None:
+        """Returns some messages; None if they would have to be read."""
+        known = self._kept.get(of)
+        return None if known is None else known.page(offset, limit)
+
     def page(
         self,
         of: Source,

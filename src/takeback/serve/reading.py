@@ -27,7 +27,7 @@ async def workspaces(asked: Asked) -> Document:
     return {"workspaces": [documents.workspace(one, there=there[one.root]) for one in known]}
 
 
-@looking_long
+@looking
 def status(tb: Engine, asked: Asked) -> Document:
     found = tb.status(look=True)
     return status_documents.whole(found, tb.agents(), tb.earlier_stores)
@@ -48,7 +48,7 @@ def tree(tb: Engine, asked: Asked) -> Document:
     return {"sessions": [documents.node(root) for root in tb.tree()]}
 
 
-@looking_long
+@looking
 def operations(tb: Engine, asked: Asked) -> Document:
     return {"operations": [documents.operation(one) for one in reversed(tb.operation_log())]}
 
@@ -72,14 +72,20 @@ def prompt(tb: Engine, asked: Asked) -> Document:
     return {"prompt": tb.show(meant(tb, asked)).entry.checkpoint.prompt}
 
 
-@looking_long
-def messages(tb: Engine, asked: Asked) -> Document:
-    """Gives the conversation up to a checkpoint, a page at a time."""
-    offset, limit = asked.number("offset", 0), asked.number("limit", MESSAGES)
-    return conversations.page(tb.messages(meant(tb, asked), offset=offset, limit=limit))
+async def messages(asked: Asked) -> Document:
+    """Gives the conversation up to a checkpoint, a page at a time.
+
+    One that has to be read first takes long, if it is; the others are not kept waiting for it.
+    """
+    which = {"offset": asked.number("offset", 0), "limit": asked.number("limit", MESSAGES)}
+    look, workspace = asked.server.workspaces.look, asked.parameters["workspace"]
+    page = await look(workspace, lambda tb: tb.messages_at_hand(meant(tb, asked), **which))
+    if page is None:
+        page = await look(workspace, lambda tb: tb.messages(meant(tb, asked), **which), long=True)
+    return conversations.page(page)
 
 
-@looking_long
+@looking
 def search(tb: Engine, asked: Asked) -> Document:
     """Finds prompts and paths, or lines of files; commands are those to type in the workspace."""
     words = (asked.text("q") or "").split()
