@@ -15,9 +15,8 @@ import pytest
 
 from takeback.ops.context import Context
 from takeback.worktree import belief
-from takeback.worktree.belief import Belief
+from takeback.worktree.belief import Belief, ScanTime
 from takeback.worktree.directory import doubted, signature
-from takeback.worktree.times import ScanTime
 from tests.support.cli import Cli
 from tests.support.engine import opened, settle
 from tests.support.scanner import Scanner

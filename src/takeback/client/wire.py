@@ -14,8 +14,6 @@ from collections.abc import Mapping
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from takeback.ordinary import ordinary
-
 Document = dict[str, Any]
 LONGEST_LINE = 1 << 24
 V1 = "/api/v1"
@@ -146,8 +144,11 @@ def address_in(url: str) -> str | int:
 def secret_in(path: str) -> str:
     """Returns the secret in a file that only its owner, who is us, can read; raises ApiError."""
     try:
-        with open(path, encoding="ascii", opener=ordinary) as file:
-            status = os.fstat(file.fileno())
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(fd, encoding="ascii") as file:
+            status = os.fstat(fd)
+            if not stat.S_ISREG(status.st_mode):
+                raise ApiError("not_private", f"{path} is not a file")
             if status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
                 raise ApiError("not_private", f"others can read or write {path}")
             return file.read(4096).strip()

@@ -1,17 +1,44 @@
-"""Decides which signatures of files that were just read the next capture may trust."""
+"""Decides when a file's times can be trusted, and which signatures the next capture may trust."""
 
 from __future__ import annotations
 
 from takeback.worktree.directory import DOUBT, NEVER_TRUSTED, undoubted
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from takeback.worktree.times import ScanTime
-
+_TICK = 50_000_000
+"""Kernels give out times in steps of up to 10 ms; an edit in the same step is invisible."""
+_COARSE = 2_000_000_000
+_SKEWED = 10_000_000_000
+_SECOND = 1_000_000_000
+_DIRTY = 40_000_000_000
+"""By then the kernel has written changed pages to the disk (after 35 s by default) and notices
+the next change to them; until then a mapped page changes without a new time of its file."""
 _FILES = 1000
 _BYTES = 32 << 20
 """The most that the next capture reads again because a mapping may change it unseen: 1,000 small
 files or one of 32 MB cost it about 30 ms."""
+
+
+class ScanTime:
+    """When a scan began: what changed too close to it is read again next time."""
+
+    __slots__ = ("_now", "dirty_ns", "distrusted")
+
+    def __init__(self, now_ns: int, *, distrusted: bool, in_memory: bool = False) -> None:
+        self._now = now_ns
+        self.distrusted = distrusted
+        """Directory times mean nothing here (a network or user-space file system)."""
+        self.dirty_ns = 1 << 62 if in_memory else _DIRTY
+        """How long a file's pages may be dirty: without a disk, for ever."""
+
+    def settled(self, mtime_ns: int, ctime_ns: int) -> bool:
+        """Tells whether a later edit is sure to change the times."""
+        if self.distrusted:
+            margin = _SKEWED
+        elif mtime_ns % _SECOND == 0 and ctime_ns % _SECOND == 0:
+            margin = _COARSE
+        else:
+            margin = _TICK
+        return max(mtime_ns, ctime_ns) < self._now - margin
 
 
 class Belief:

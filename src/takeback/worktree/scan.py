@@ -20,7 +20,7 @@ from takeback.git.objects import EMPTY_TREE, TREE, encode_tree, object_id
 from takeback.model.coverage import IGNORED, UNREADABLE, Coverage, NotHeld
 from takeback.model.snapshot import SANDBOX, Entry, entry_mode
 from takeback.model.value import Value
-from takeback.worktree.belief import Belief
+from takeback.worktree.belief import Belief, ScanTime
 from takeback.worktree.detect import changed_directories
 from takeback.worktree.directory import IGNORED_DIRECTORY, gap_reason
 from takeback.worktree.hashing import FileReading, read_files
@@ -28,7 +28,6 @@ from takeback.worktree.mounts import Mounts
 from takeback.worktree.reading import Intake
 from takeback.worktree.statcache import StatCache
 from takeback.worktree.survey import Survey
-from takeback.worktree.times import ScanTime
 from takeback.worktree.tracked_in_ignored import TrackedInside
 
 TYPE_CHECKING = False
