@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.cli import Cli
 from tests.support.git import new_repository
-from tests.support.lanes import SLOW
+from tests.support.lanes import SLOW, has_long
 from tests.support.sealed import end_standby, sealed_environment
 
 # Examples run git and fsync: how long one takes says nothing about the code.
@@ -35,8 +35,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leaves slow files unread in `make quick`: importing them costs each worker seconds."""
-    return True if "not slow" in config.option.markexpr and _is_slow(collection_path) else None
+    """Leaves files of another lane unread: importing all of them costs each worker 15 s."""
+    wanted = config.option.markexpr
+    if "not slow" in wanted and _is_slow(collection_path):
+        return True
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return True if wanted.startswith("long") and is_test and not has_long(collection_path) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -13,8 +13,10 @@ long table of cases `make test` takes each so many'th.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,6 +47,17 @@ SLOW = (
     "tui/test_trouble.py",
 )
 """Black boxes and campaigns: processes by the hundred, real agents, real terminals."""
+
+
+_LONG = re.compile(rb"\bmark\.long\b|\bshares\(|\bcases\(|^from tests\S*\.test_", re.MULTILINE)
+
+
+def has_long(path: Path) -> bool:
+    """Tells whether a file of tests may have some for the long lane, without importing it.
+
+    It says so itself, or has its marks from another file of tests.
+    """
+    return _LONG.search(path.read_bytes()) is not None
 
 
 def shares(count: int, *, long: int | None = None) -> pytest.MarkDecorator:
