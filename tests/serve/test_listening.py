@@ -120,6 +120,14 @@ def test_a_client_that_comes_back_gets_what_it_missed_or_a_reset() -> None:
         feed.publish("turn", "w", {"n": number})
     assert [e.kind for e in feed.listen("w", first).waiting] == ["reset"]
     assert [e.kind for e in feed.listen("w", "nonsense").waiting] == ["reset"]
+    feed.listeners.clear()
+    run, _, last = feed.name().partition("-")
+    for unknown in (f"{run}-{int(last) + 1}", f"{run}-{10**14}", f"{run}--1", f"{run}-", ""):
+        [only] = feed.listen("w", unknown).waiting
+        assert (only.kind, feed.name(only.number)) == ("reset", feed.name()), unknown
+        feed.listeners.clear()
+    restarted = Feed(feed.settings)
+    assert [e.kind for e in restarted.listen("w", feed.name()).waiting] == ["reset"]
 
 
 def test_what_was_not_watched_is_a_reset_and_who_is_too_slow_gets_one() -> None:

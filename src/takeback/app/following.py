@@ -20,7 +20,7 @@ class Following(Reviewing):
     def seen_now(self) -> NewsMark:
         """Returns the present moment, to ask later what is new since."""
         log = self.operation_log()
-        return self._ask(lambda ledger: ops.news.seen_now(self._context, ledger, log))
+        return self._ask(lambda ledger: ops.news.seen_now(ledger, log))
 
     def news(self, since: NewsMark) -> tuple[list[Happening] | None, NewsMark]:
         """Returns what is new since a moment, oldest first, and the present moment.
@@ -28,10 +28,8 @@ class Following(Reviewing):
         None instead of a list if it cannot be told one by one: all of it has to be read again.
         """
         log = self.operation_log()
-        now = self._ask(lambda ledger: ops.news.seen_now(self._context, ledger, log))
-        found = self._ask(
+        return self._ask(
             lambda ledger: ops.news.happened(
                 self._context, ledger, log, since, is_over=turn_is_over
             )
         )
-        return found, now

@@ -217,9 +217,16 @@ class Ledger(LedgerFile):
         )
         return found[::-1]
 
-    def newer_than(self, position: int, limit: int) -> list[Checkpoint]:
-        """Returns what came after a place (``last_position``), oldest first; the newest if many."""
-        return self._select("position > ?1", position, limit=limit)[::-1]
+    def between(self, position: int, last: int, limit: int) -> list[Checkpoint]:
+        """Returns what came after a place, up to another, oldest first; the newest if many."""
+        found = self._select("position > ?1 and position <= ?2", position, last, limit=limit)
+        return found[::-1]
+
+    def id_at(self, position: int) -> str:
+        """Returns the checkpoint or operation at a place (``last_position``); empty if none is."""
+        rows = [f"select id from {t} where position = ?1" for t in ("checkpoints", "operations")]
+        found = self.rows(" union all ".join(rows), position)
+        return next((str(id) for (id,) in found), "")
 
     def children(self, checkpoint: CheckpointId) -> list[Checkpoint]:
         """Returns the first checkpoints of the sessions that descend from a checkpoint."""

@@ -13,8 +13,11 @@ ENDED: Final = "ended"
 
 
 class NewsMark(Value):
-    """A moment of a workspace: the newest place, the operations, and the mark of the timeline."""
+    """A moment of a workspace: the newest place, the id of what is there, and the operations.
+
+    Places are counted anew when the ledger is; the id tells whether that one is still the same.
+    """
 
     position: int
+    newest: str
     operations: frozenset[str]
-    mark: str

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     Found = tuple[Checkpoint, Checkpoint]
     """A checkpoint that is new, and the one to show for it: where its turn begins."""
+    Timed = tuple[float, "Happening"]
 
 MOST = 500
 """More than this at once is not told one by one."""
@@ -42,41 +43,57 @@ class Happening(Value):
     dropped: bool = False
 
 
-def seen_now(context: Context, ledger: Ledger, log: Sequence[Logged]) -> NewsMark:
+def seen_now(ledger: Ledger, log: Sequence[Logged]) -> NewsMark:
     """Returns the present moment, to ask later what is new since."""
+    position = ledger.last_position()
     operations = frozenset(one.operation.id for one in log)
-    return NewsMark(ledger.last_position(), operations, browse.mark(context.store))
+    return NewsMark(position, ledger.id_at(position), operations)
 
 
 def happened(
     context: Context, ledger: Ledger, log: Sequence[Logged], since: NewsMark, *, is_over: IsOver
-) -> list[Happening] | None:
-    """Returns what is new, oldest first; None if that cannot be told one by one."""
-    new = ledger.newer_than(since.position, MOST + 1)
-    if len(new) > MOST or ledger.last_position() < since.position:
-        return None
+) -> tuple[list[Happening] | None, NewsMark]:
+    """Returns what is new, oldest first, and the moment up to which that is.
+
+    None instead of what is new if that cannot be told one by one. What comes while this is asked
+    is left for the next time: else it would be told twice.
+    """
+    now = seen_now(ledger, log)
+    if ledger.id_at(since.position) != since.newest:  # counted anew, or dropped
+        return None, now
+    new = ledger.between(since.position, now.position, MOST + 1)
+    if len(new) > MOST:
+        return None, now
     places = [
         (one, beginning_of(ledger, one) if one.kind == TURN_END else one)
         for one in new
         if one.kind != UNDO
     ]
     shown = browse.entries(context, ledger, {place.id for _, place in places}, is_over=is_over)
-    return [*_checkpoints(places, shown), *_operations(log, since)]
+    return _in_order(list(_checkpoints(places, shown)), list(_operations(log, since))), now
 
 
-def _checkpoints(
-    places: Sequence[Found], shown: Mapping[str, TimelineEntry]
-) -> Iterator[Happening]:
+def _in_order(checkpoints: list[Timed], operations: list[Timed]) -> list[Happening]:
+    """Returns both in the order in which they happened; each has an order of its own already."""
+    found = []
+    for time, happening in checkpoints:
+        while operations and operations[0][0] <= time:
+            found.append(operations.pop(0)[1])
+        found.append(happening)
+    return [*found, *(happening for _, happening in operations)]
+
+
+def _checkpoints(places: Sequence[Found], shown: Mapping[str, TimelineEntry]) -> Iterator[Timed]:
     for one, place in places:
         entry = shown.get(place.id)
         if entry is None:
             continue
         what = {PROMPT: BEGAN, TURN_END: ENDED, SHELL: ENDED}.get(one.kind)
-        yield Happening(one.session, what, entry=entry)
+        yield one.time, Happening(one.session, what, entry=entry)
 
 
-def _operations(log: Sequence[Logged], since: NewsMark) -> Iterator[Happening]:
+def _operations(log: Sequence[Logged], since: NewsMark) -> Iterator[Timed]:
     for one in log:
         if one.operation.id not in since.operations:
             dropped = one.operation.kind in (PRUNE, PURGE)
-            yield Happening(getattr(one.operation, "session", None), logged=one, dropped=dropped)
+            yield one.operation.time, Happening(one.session, logged=one, dropped=dropped)

@@ -92,7 +92,8 @@ class Watching:
                 await self._tell(id, moved=moved)
             else:
                 self._publish(WORKSPACE, id, {})
-                moments[id] = await self._server.workspaces.ask(id, Engine.seen_now)
+                moment = await self._server.workspaces.ask(id, Engine.seen_now)
+                moments.setdefault(id, moment)  # a listener may have come with an earlier one
         except TakebackError as error:  # it is locked, or damaged: it is looked at again
             self._log(f"watching: {error.code}")
         else:
