@@ -16,7 +16,7 @@ import pytest
 
 from takeback.app.engine import Engine
 from takeback.errors import InUse
-from takeback.ops import sweep as rules
+from takeback.ops import due as rules
 from takeback.ops import sweeping
 from takeback.ops.sweep import pack_anew, sweep
 from takeback.store.maintenance import combine_packs

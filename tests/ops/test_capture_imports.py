@@ -132,3 +132,10 @@ def test_a_hook_imports_nothing_slow_and_only_the_standard_library(
     tops = {name.partition(".")[0] for name in modules_of_a_hook}
     assert tops.isdisjoint(TOO_SLOW)
     assert tops <= sys.stdlib_module_names
+
+
+def test_status_imports_nothing_that_only_maintenance_needs(workspace: Path) -> None:
+    found = imported(workspace, "import takeback.ops.status")
+    parts = ("prune", "sweep", "shedding", "inspection", "cures", "stock")
+    assert "takeback.ops.status" in found
+    assert found & {f"takeback.ops.{name}" for name in parts} == set()

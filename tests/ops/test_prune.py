@@ -22,7 +22,7 @@ from takeback.ops.catch_up import rebuild_ledger
 from takeback.ops.prune import Pruning
 from takeback.ops.sweep import sweep
 from takeback.ports import SilentReporter
-from takeback.store.garbage import has_garbage
+from takeback.store.given_up import has_garbage
 from tests.support.engine import TestClock, refs_of
 
 

@@ -11,13 +11,14 @@ import pytest
 
 from takeback.app.engine import Engine
 from takeback.git.pack import TEMPORARY
-from takeback.ops import sweep as module
+from takeback.ops import due
+from takeback.ops.due import is_outgrown
 from takeback.ops.finding import BROKEN
 from takeback.ops.prune import Prune, Selection
-from takeback.ops.sweep import index_anew, is_outgrown, pack_anew, sweep
+from takeback.ops.sweep import index_anew, pack_anew, sweep
 from takeback.ops.upkeep import Upkeep
 from takeback.store.disk import size_on_disk
-from takeback.store.garbage import has_garbage, note_garbage
+from takeback.store.given_up import has_garbage, note_garbage
 from takeback.store.records import Record, read_record
 from takeback.store.store import Store
 from tests.support.engine import packs_of
@@ -49,7 +50,7 @@ def test_leftovers_of_killed_processes_go_with_a_sweep(workspace: Path) -> None:
 def test_what_plans_captured_goes_once_as_much_came_as_there_was(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_WORTH_IT", 0)
+    monkeypatch.setattr(due, "_WORTH_IT", 0)
     with Engine.open(workspace) as tb:
         store = tb._context.store
         (workspace / "a").write_bytes(os.urandom(300_000))

@@ -21,13 +21,13 @@ from takeback.errors import (
 from takeback.git.process import check_version
 from takeback.model.path_text import to_text
 from takeback.ops import cures
+from takeback.ops.due import maintenance_shortage
 from takeback.ops.earlier import earlier
 from takeback.ops.failures import Translated
-from takeback.ops.finding import BROKEN, FIX, MENDED, OFFER, OK, Finding
-from takeback.ops.inspection import WHO_LOST, inspect, inspect_packs
+from takeback.ops.finding import BROKEN, FIX, MENDED, OFFER, OK, WHO_LOST, Finding
+from takeback.ops.inspection import inspect, inspect_packs
 from takeback.ops.leftovers import Leftovers
 from takeback.ops.room import advice, room_at
-from takeback.ops.sweep import maintenance_shortage
 from takeback.paths import takeback_home
 from takeback.store import failures, maintenance
 from takeback.store.checksum import reads_whole

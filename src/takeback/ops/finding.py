@@ -19,6 +19,7 @@ BROKEN: Final = "broken"
 OFFER: Final = "offer"
 
 FIX = ("mend it: ", Command("doctor", "--fix"))
+WHO_LOST = ("which checkpoints lost something: ", Command("verify"))
 
 
 class Finding(Value):

@@ -19,11 +19,12 @@ from takeback.model.operation import PURGE
 from takeback.model.path_text import to_text
 from takeback.model.value import Value
 from takeback.ops import cures
+from takeback.ops.finding import WHO_LOST
+from takeback.ops.lost_name import lost_name
 from takeback.ordinary import ordinary
 from takeback.store import journal, pending, purge, tombstones
 from takeback.store.checksum import checksum_holds, name_fits
 from takeback.store.location import identity_of, read_location
-from takeback.store.machine import is_copy
 from takeback.store.namespace import (
     EVERYTHING,
     LABELS,
@@ -49,8 +50,6 @@ if TYPE_CHECKING:
     from takeback.ops.context import Context
     from takeback.ops.cures import Cure
     from takeback.store.store import Store
-
-WHO_LOST = ("which checkpoints lost something: ", Command("verify"))
 
 
 class Fault(Value):
@@ -98,7 +97,7 @@ def inspect(context: Context, known: Witness) -> list[Fault]:
         *_location(store),
         *_waiting(store),
         *_purged(store),
-        *lost_name(store),
+        *_lost_name(store),
     ]
 
 
@@ -266,19 +265,12 @@ def _returned(store: Store, known: Tombstones) -> Iterator[Fault]:
         yield Fault(name, detail, hint=("purge it again: ", Command("purge", name)))
 
 
-def lost_name(store: Store) -> Iterator[Fault]:
-    """Notices that the file with this machine's name is lost before a new name is given out.
-
-    After that nothing is lost: what the old one did counts as what a copy came with. A home that
-    is a copy has no name to get back.
-    """
-    names = store.refs.names(SESSIONS)
-    if store.machine is not None or not names or is_copy(store.location.home):
-        return
-    known = read_location(store.directory)
-    made_by = "" if known is None or known.identity != identity_of(known.root) else known.machine
-    detail = "the name of this machine is lost: what it did would look like another one's"
-    yield Fault("machine", detail, _naming(MachineId(made_by)) if made_by in names else None)
+def _lost_name(store: Store) -> Iterator[Fault]:
+    """Reports that the file with this machine's name is lost."""
+    lost = lost_name(store)
+    if lost is not None:
+        cure = None if lost.name is None else _naming(lost.name)
+        yield Fault("machine", lost.detail, cure)
 
 
 def _naming(machine: MachineId) -> Cure:

@@ -23,7 +23,8 @@ from takeback.store import purge, tombstones
 from takeback.store.checkpoints import conversation_tree
 from takeback.store.checksum import reads_whole
 from takeback.store.conversation import read_conversation
-from takeback.store.garbage import needed, note_garbage
+from takeback.store.garbage import needed
+from takeback.store.given_up import note_garbage
 from takeback.store.kept_files import DERIVED, OF_THE_USER, PLAIN
 from takeback.store.namespace import EVERYTHING, log_ref
 from takeback.store.operations import newest_here

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from takeback.errors import WriteFailed
 from takeback.model.value import Value
+from takeback.ops.due import exceeds, is_outgrown, maintenance_shortage
 from takeback.ops.failures import Translated
 from takeback.ops.handed_out import HandedOut
 from takeback.ops.index import Index
@@ -30,9 +31,9 @@ from takeback.ports import SilentReporter
 from takeback.store.disk import size_on_disk
 from takeback.store.expiry import all_trash, remove_trash, trashed_records
 from takeback.store.floor import note_floor
-from takeback.store.garbage import Collected, collect, has_garbage, note_garbage
+from takeback.store.garbage import Collected, collect
+from takeback.store.given_up import has_garbage, note_garbage
 from takeback.store.heaviest import weigh_if_changed
-from takeback.store.packdir import pack_sizes, shortage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,10 +41,8 @@ if TYPE_CHECKING:
     from takeback.ops.upkeep import Upkeep
     from takeback.store.expiry import Trash
     from takeback.store.records import Record
-    from takeback.store.store import Store
 
 
-_WORTH_IT = 16 << 20
 _ATTEMPTS = 3
 _COMBINED = 30.0
 """So long, in seconds, packing anew waits for packs to be combined: that may begin with a sweep."""
@@ -124,28 +123,7 @@ def index_anew(upkeep: Upkeep, *, slim: bool = False) -> None:
 
 def is_too_large(upkeep: Upkeep) -> bool:
     """Tells whether a store takes more of its disk than it may."""
-    return _exceeds(upkeep.store, upkeep.bounds.max_bytes)
-
-
-def _exceeds(store: Store, most: int) -> bool:
-    return bool(most) and size_on_disk(store).all > most
-
-
-def is_outgrown(store: Store) -> bool:
-    """Tells whether as much came as there was when all was last packed anew, in one pack."""
-    sizes = pack_sizes(store, store.pack_names()).values()
-    rest = sum(sizes) - max(sizes, default=0)
-    return rest >= max(_WORTH_IT, *sizes) if rest else False
-
-
-def maintenance_shortage(store: Store, max_bytes: int, disk_floor: int) -> str | None:
-    """Says what is short if packing anew is due and the disk has no room for it; else None.
-
-    The figure is that of all packs: two stats each, and nothing is read.
-    """
-    if not (has_garbage(store) or _exceeds(store, max_bytes) or is_outgrown(store)):
-        return None
-    return shortage(store, sum(pack_sizes(store, store.pack_names()).values()), disk_floor)
+    return exceeds(upkeep.store, upkeep.bounds.max_bytes)
 
 
 def empty_trash(upkeep: Upkeep, stock: Stock | None = None) -> Emptied:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from takeback.errors import Command
 from takeback.ledger.missing import missing_refs
-from takeback.ops.finding import BROKEN, FIX, OFFER, Finding
-from takeback.ops.inspection import WHO_LOST, lost_name
+from takeback.ops.due import maintenance_shortage
+from takeback.ops.finding import BROKEN, FIX, OFFER, WHO_LOST, Finding
+from takeback.ops.lost_name import lost_name
 from takeback.ops.room import advice, room_at
-from takeback.ops.sweep import maintenance_shortage
 from takeback.store.trust import Trust
 
 TYPE_CHECKING = False
@@ -32,8 +32,9 @@ def warnings(context: Context, ledger: Ledger) -> Iterator[Finding]:
     if broken:
         message = f"{_are(len(broken), 'pack')} gone or not as written"
         yield Finding("packs", BROKEN, message, WHO_LOST)
-    for fault in lost_name(context.store):
-        yield Finding("machine", BROKEN, fault.detail, FIX)
+    lost = lost_name(context.store)
+    if lost is not None:
+        yield Finding("machine", BROKEN, lost.detail, FIX)
     missing = missing_refs(ledger)
     if missing:
         message = f"{_are(len(missing), 'ref')} gone, and what is behind is not found"

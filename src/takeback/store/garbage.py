@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import os
 
-from takeback import durable
 from takeback.errors import InUse, StoreDamaged
 from takeback.git.objects import COMMIT, TREE, decode_commit, decode_tree
 from takeback.git.repository import pack_reachable, reachable_bytes
 from takeback.model.value import Value
 from takeback.store import journal, namespace
 from takeback.store.checksum import reads_whole
+from takeback.store.given_up import forget_garbage
 from takeback.store.lock import Lock
 from takeback.store.maintenance import remove_retired
 from takeback.store.packdir import check_room, pack_dir, pack_sizes, shortage
@@ -32,12 +32,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from takeback.store.locked import Locked
     from takeback.store.store import Store
-
-
-_NOTE = "garbage"
-"""A file that is there while packing anew is due."""
 
 
 class Collected(Value):
@@ -104,27 +99,6 @@ def _index_size(store: Store, name: str) -> int:
         return os.stat(os.path.join(pack_dir(store), f"{name}.idx")).st_size
     except OSError:
         return 0
-
-
-def note_garbage(locked: Locked) -> None:
-    """Notes that something is about to be led to by nothing; ``collect`` ends that."""
-    try:
-        os.close(durable.create(locked.store.path(_NOTE)))
-    except FileExistsError:
-        return
-
-
-def has_garbage(store: Store) -> bool:
-    """Tells whether packing anew is due: something was given up, and is still there."""
-    return os.path.exists(store.path(_NOTE))
-
-
-def forget_garbage(locked: Locked) -> None:
-    """Notes that packing anew is done."""
-    try:
-        durable.unlink(locked.store.path(_NOTE))
-    except FileNotFoundError:
-        return
 
 
 def _tips(store: Store) -> list[bytes]:

@@ -23,7 +23,7 @@ from takeback.model.value import Value
 from takeback.ordinary import ordinary
 from takeback.store import tombstones
 from takeback.store.clearing import delete_below
-from takeback.store.garbage import forget_garbage
+from takeback.store.given_up import forget_garbage
 from takeback.store.kept_files import DERIVED
 from takeback.store.packdir import pack_dir, whole_packs
 from takeback.store.trust import RETIRED, Trust
