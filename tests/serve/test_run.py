@@ -10,7 +10,9 @@ import socket
 import stat
 import tempfile
 from pathlib import Path
+from urllib.parse import urlsplit
 
+from takeback.serve import run
 from tests.serve.served import V1, serving, until
 from tests.support.cli import Cli
 from tests.support.host import Host
@@ -88,3 +90,13 @@ def test_what_a_killed_server_left_is_removed_by_the_next(host: Host, cli: Cli) 
         with serving(cli) as server:
             assert not killed.secret_file.exists()
             assert server.secret_file.exists()
+
+
+def test_small_answers_are_sent_at_once() -> None:
+    """Else each waits 40 ms for the client to acknowledge its headers."""
+    door, url, _ = run._loopback_door()
+    port = urlsplit(url).port
+    with door, socket.create_connection(("127.0.0.1", port or 0)):
+        accepted, _ = door.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
