@@ -48,7 +48,7 @@ def draw(curve: Curve) -> str:
         parts += [
             f'<line x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{y}" y2="{y}"/>',
             f'<text x="{_LEFT - 8}" y="{y + 4}" text-anchor="end">'
-            f"{most_y * tick / _TICKS:.0f}</text>",
+            f"{most_y * tick / _TICKS:.1f}</text>",
             f'<text x="{x}" y="{bottom + 18}" text-anchor="middle">'
             f"{most_x * tick / _TICKS:,.0f}</text>",
         ]
@@ -56,7 +56,7 @@ def draw(curve: Curve) -> str:
     path = " ".join(f"{x},{y}" for x, y in (place(*point) for point in curve.points))
     parts += [
         f'<line class="bound" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{y}" y2="{y}"/>',
-        f'<text class="bound-name" x="{WIDTH - _RIGHT}" y="{y - 6}" text-anchor="end">'
+        f'<text class="bound-name" x="{_LEFT + 4}" y="{y - 6}">'  # a curve begins below it
         f"{curve.bound_name}</text>",
         f'<polyline class="line" points="{path}"/>',
         f'<text x="{WIDTH - _RIGHT}" y="{HEIGHT - 8}" text-anchor="end">{curve.across}</text>',
