@@ -325,7 +325,8 @@ class Ledger(LedgerFile):
     def counts(self) -> tuple[int, int, int]:
         """Returns the number of checkpoints (without undo snapshots), snapshots and sessions."""
         counted = "kind != 'undo'"  # three questions, of which indexes alone know the answers
-        ((checkpoints,),) = self.rows(f"select count(*) from checkpoints where {counted}")
+        all_but = "select count(*) from checkpoints where kind = 'undo'"
+        ((checkpoints,),) = self.rows(f"select count(*) - ({all_but}) from checkpoints")
         kept = f"select 1 from checkpoints where {counted} and {_KEPT} group by snapshot"
         ((snapshots,),) = self.rows(f"select count(*) from ({kept})")
         theirs = f"select 1 from checkpoints where {counted} group by session"
