@@ -59,11 +59,13 @@ def timeline(turns: int) -> tuple[Path, dict[str, str]]:
     return made
 
 
-def new_timeline(place: Path, turns: int) -> tuple[Path, dict[str, str]]:
+def new_timeline(
+    place: Path, turns: int, *, a_session: int = _TURNS_A_SESSION
+) -> tuple[Path, dict[str, str]]:
     """Makes such a project in a new directory, for a measurement that adds to it."""
     project, environ = place / "project", _environ(place)
     project.mkdir(parents=True)
-    _make(project, environ, turns)
+    _make(project, environ, turns, a_session)
     # The ledger catches up once: we measure what has been opened before.
     subprocess.run(
         [sys.executable, "-m", "takeback", "log", "-n", "1"],
@@ -79,7 +81,7 @@ def _environ(place: Path) -> dict[str, str]:
     return {**os.environ, "TAKEBACK_HOME": str(place / "home")}
 
 
-def _make(project: Path, environ: dict[str, str], turns: int) -> None:
+def _make(project: Path, environ: dict[str, str], turns: int, a_session: int) -> None:
     for number in range(_FILES):
         path = project / f"src/part{number % 6}/file{number}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -88,7 +90,7 @@ def _make(project: Path, environ: dict[str, str], turns: int) -> None:
         store = tb._context.store
         with store.locked("the bench", wait=10) as locked:
             maker = _Maker(PackSink(locked), project, turns)
-            maker.play(turns)
+            maker.play(turns, a_session)
             maker.sink.publish()
             for session, tip in maker.tips.items():
                 store.refs.write(session_ref(locked.machine, session), tip, expect=None)
@@ -116,11 +118,11 @@ class _Maker:
         }
         self._last: dict[str, Checkpoint] = {}
 
-    def play(self, turns: int) -> None:
+    def play(self, turns: int, a_session: int) -> None:
         for number in range(turns):
-            session = number // _TURNS_A_SESSION
+            session = number // a_session
             # Two sessions alternate for a while, so that there are lanes side by side.
-            if number % _TURNS_A_SESSION > _TURNS_A_SESSION // 2 and number % 2 and session:
+            if number % a_session > a_session // 2 and number % 2 and session:
                 session -= 1
             self._turn(session, number)
 
