@@ -349,7 +349,8 @@ def test_decisions_under_the_lock_need_one_look_at_the_refs(
         looks.append(store.lock.held)
         look(store, ledger, reporter)
 
-    monkeypatch.setattr(ops.catch_up, "catch_up", counted)
+    for place in ("catch_up", "index"):  # when it is opened, and later
+        monkeypatch.setattr(f"takeback.ops.{place}.catch_up", counted)
     for act in (
         lambda: tb.rewind("turn:2", scope="both"),
         tb.undo,

@@ -235,6 +235,7 @@ newest    SECOND, now (made by hand, HH:MM)
         "v": 1,
         "checkpoints": found["checkpoints"],
         "snapshots": 2,
+        "floor": None,
         "expired": 0,
         "sessions": 1,
         "bytes": found["bytes"],

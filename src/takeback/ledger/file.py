@@ -42,6 +42,11 @@ class LedgerRefused(Exception):
     """A ledger cannot hold this row: a number is too large, or its id is already there."""
 
 
+def _dense(script: str) -> str:
+    """Returns a script without needless spaces: SQLite keeps what it is told as it was written."""
+    return " ".join(script.split()).replace(", ", ",").replace("( ", "(").replace(" )", ")")
+
+
 def _translated(
     error: sqlite3.DatabaseError,
 ) -> LedgerDamaged | LedgerUnwritable | LedgerRefused:
@@ -157,9 +162,8 @@ class LedgerFile:
         if version > len(MIGRATIONS):
             raise LedgerUnwritable(f"it was made by a newer takeback, format {version}")
         for number in range(version, len(MIGRATIONS)):
-            script = (
-                f"begin immediate; {MIGRATIONS[number]} pragma user_version = {number + 1}; commit;"
-            )
+            steps = _dense(MIGRATIONS[number])
+            script = f"begin immediate; {steps} pragma user_version = {number + 1}; commit;"
             self._db.executescript(script)
 
     def close(self) -> None:

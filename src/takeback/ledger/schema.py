@@ -25,7 +25,7 @@ MIGRATIONS = (
         origin text,
         meta text not null
     );
-    create index if not exists checkpoints_by_time on checkpoints (time);
+    create index if not exists by_time on checkpoints (time);
     create index if not exists checkpoints_by_session on checkpoints (session, position);
     create table if not exists operations (
         id text primary key,
@@ -36,7 +36,7 @@ MIGRATIONS = (
         snapshot text not null
     );
     create table if not exists changes (
-        checkpoint text not null references checkpoints (id) on delete cascade,
+        checkpoint text not null references checkpoints on delete cascade,
         path blob not null,
         kind text not null,
         added integer,
@@ -46,7 +46,7 @@ MIGRATIONS = (
         turn text,
         primary key (checkpoint, path)
     ) without rowid;
-    create index if not exists changes_by_turn on changes (turn) where turn is not null;
+    create index if not exists by_turn on changes (turn) where turn is not null;
     create table if not exists labels (
         checkpoint text primary key, name text not null
     ) without rowid;
@@ -80,7 +80,7 @@ MIGRATIONS = (
     );
     create index if not exists turns_by_session on turns (session, position);
     create table if not exists turn_changes (
-        turn text not null references turns (id) on delete cascade,
+        turn text not null references turns on delete cascade,
         path blob not null,
         kind text not null,
         added integer,
@@ -143,7 +143,7 @@ MIGRATIONS = (
     create index if not exists turns_open on turns (position)
         where state in ('running', 'background');
     create index if not exists checkpoints_by_sequence on checkpoints (sequence);
-    create index if not exists checkpoints_by_machine_sequence on checkpoints (machine, sequence);
+    create index if not exists checkpoints_numbered on checkpoints (machine, sequence);
     """,
     """
     drop index if exists checkpoints_by_session;
