@@ -4,24 +4,37 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from takeback.app.engine import Engine
 from takeback.git.pack import TEMPORARY
+from takeback.ledger import file
+from takeback.model.event import EDIT, PROMPT, TOOL_BEFORE, TURN_END, AgentEvent, ToolCall
+from takeback.model.ids import SessionId, new_operation_id
 from takeback.ops import due
 from takeback.ops.due import is_outgrown
 from takeback.ops.finding import BROKEN
 from takeback.ops.prune import Prune, Selection
-from takeback.ops.sweep import index_anew, pack_anew, sweep
+from takeback.ops.receive import receive
+from takeback.ops.sweep import empty_trash, index_anew, pack_anew, sweep
 from takeback.ops.upkeep import Upkeep
+from takeback.store.chains import Chains
 from takeback.store.disk import size_on_disk
+from takeback.store.expiry import Rewriting
 from takeback.store.given_up import has_garbage, note_garbage
 from takeback.store.records import Record, read_record
+from takeback.store.sink import PackSink
 from takeback.store.store import Store
 from tests.support.engine import packs_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.model.event import EventKind
 
 
 def unwatched(tb: Engine) -> Upkeep:
@@ -181,3 +194,64 @@ def test_to_drop_what_a_person_names_nothing_has_to_be_weighed(workspace: Path) 
         planned = Prune(keeping, named)
         assert planned._scales is None
         assert list(planned.outlook().dropped) == list(named.checkpoints)
+
+
+def tell(tb: Engine, workspace: Path, kind: EventKind, turn: int, *tools: ToolCall) -> None:
+    """Tells an event as hooks do: the ledger does not hear of it."""
+    said = f"do {turn}" if kind == PROMPT else None
+    event = AgentEvent(kind, "mine", "s", str(workspace), turn=f"t{turn}", prompt=said, tools=tools)
+    context = tb._context
+    receive(context, event, came=context.clock.now(), wait=1)
+
+
+def play(tb: Engine, workspace: Path, turns: range) -> None:
+    """Plays turns that each change a file, and one that git ignores, which is saved before."""
+    (workspace / ".gitignore").write_text("*.env\n")
+    for number in turns:
+        tell(tb, workspace, PROMPT, number)
+        (workspace / "a").write_text(f"{number}\n")
+        tell(tb, workspace, TOOL_BEFORE, number, ToolCall("Edit", EDIT, ("x.env",)))
+        (workspace / "x.env").write_text(f"{number}\n")
+        tell(tb, workspace, TURN_END, number)
+
+
+def give_up_saved(tb: Engine) -> None:
+    """Drops what the session saved before its tools, as a prune does that leaves none of it."""
+    with tb._context.locked() as locked:
+        rewriting = Rewriting(PackSink(locked.lock), Chains(locked.store))
+        rewriting.local(SessionId("mine-s"), lambda record: False)
+        rewriting.finish(new_operation_id(), 0.0, {SessionId("mine-s"): ["what it saved"]})
+
+
+def test_what_was_saved_since_somebody_looked_is_not_missed_when_it_goes(workspace: Path) -> None:
+    (workspace / "x.env").write_text("0\n")
+    with Engine.open(workspace) as tb:
+        play(tb, workspace, range(1, 4))
+        tb.checkpoint()
+        assert len(tb.checkpoints()) > 3  # the ledger is there
+        play(tb, workspace, range(4, 6))
+        give_up_saved(tb)
+        assert tb.verify(read_data=False).problems == ()
+
+
+def test_nothing_leaves_the_trash_before_the_ledger_knows_that_it_went(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process was writing it just then: what it knew of would be missed later."""
+    (workspace / "x.env").write_text("0\n")
+    monkeypatch.setattr(file, "PATIENCE", 0.05)
+    with Engine.open(workspace) as tb:
+        play(tb, workspace, range(1, 4))
+        tb.checkpoint()
+        assert len(tb.checkpoints()) > 3
+        keeping = unwatched(tb)
+        keeping = keeping.replace(bounds=keeping.bounds.replace(grace=0.0))
+        give_up_saved(tb)
+        path = tb._context.store.path("ledger.db")
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("begin immediate")
+            assert empty_trash(keeping).trash == ()
+            other.execute("rollback")
+        assert tb.verify(read_data=False).problems == ()
+        assert len(empty_trash(keeping).trash) == 1
+        assert [one for one in tb.verify(read_data=False).problems if "refs/" in one.what] == []

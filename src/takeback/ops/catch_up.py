@@ -285,17 +285,20 @@ def _replaced(ledger: Ledger, backlog: Backlog, before: dict[str, str]) -> dict[
 
 
 def _forget_reached(store: Store, ledger: Ledger) -> None:
-    """Forgets the missing places that a ref leads to again, and those that a prune took away."""
+    """Forgets the missing places that a ref leads to again, and those that a prune took away.
+
+    A ref may have led further when it was pruned than when somebody last looked.
+    """
     missing = missing_refs(ledger)
     if not missing:
         return
     from takeback.store.expiry import all_trash  # nearly never
 
     refs = store.refs.list(EVERYTHING, damaged={})
-    dropped = {one for trash in all_trash(store) for one in trash.tips.items()}
+    kept = [refs, *(trash.tips for trash in all_trash(store))]
     for ref, tip in missing:
         place = bytes.fromhex(tip)
-        if (ref, place) in dropped or (ref in refs and leads_to(store, refs[ref], place)):
+        if any(ref in tips and leads_to(store, tips[ref], place) for tips in kept):
             forget_missing(ledger, ref, tip)
 
 

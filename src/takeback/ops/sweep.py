@@ -110,15 +110,18 @@ def _leave_for_later(upkeep: Upkeep, error: WriteFailed) -> None:
         raise error
 
 
-def index_anew(upkeep: Upkeep, *, slim: bool = False) -> None:
+def index_anew(upkeep: Upkeep, *, slim: bool = False) -> bool:
     """Brings the ledger up to date: what is gone is in the trash, and so it is not missing.
 
     A person who looks next does not wait for it either. With ``slim`` it is written anew without
-    the room of rows that are gone.
+    the room of rows that are gone. False if another process is writing it all the time.
     """
     index = Index(upkeep.store, SilentReporter())
-    index.ask(lambda ledger: ledger.slim(anew=slim))
-    index.close()
+    try:
+        index.ask(lambda ledger: ledger.slim(anew=slim))
+        return not index.ask(lambda ledger: ledger.is_stopgap)
+    finally:
+        index.close()
 
 
 def is_too_large(upkeep: Upkeep) -> bool:
@@ -138,6 +141,8 @@ def empty_trash(upkeep: Upkeep, stock: Stock | None = None) -> Emptied:
     if is_too_large(upkeep):
         left = [trash for trash in there if trash not in going]
         going += _without_room(upkeep, stock, left)
+    if going and not index_anew(upkeep):
+        going = []  # the ledger would miss it: whoever swept may have been killed before it knew
     if going:
         with upkeep.locked() as locked, Translated("emptying the trash"):
             note_garbage(locked)
