@@ -6,7 +6,9 @@
 What is gone is removed. What was found changed there is now found at the next checkpoint on that
 machine, of any session, and its author stays the same. Where a prune took files or whole sessions
 away, or brought them back, it is worked out again instead (ops/refolding.py): nothing but the store
-tells who did it.
+tells who did it. Where a prune took single checkpoints away for good, which it does only where all
+files that may go are not enough, the ledger is made anew: turns and late events around them mean
+something else without them.
 """
 
 from __future__ import annotations
@@ -80,6 +82,8 @@ class Rewritten:
 
         Raises TooInvolved if all of it has to be made anew.
         """
+        if self._chains and any(one.forgotten for one in self._prunes):
+            raise TooInvolved
         tips: dict[str, str | None] = {}
         moved: set[int] = set()
         unread = bool(gaps.unread(ledger))
