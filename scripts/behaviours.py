@@ -157,6 +157,16 @@ BEHAVIOURS = (
     ),
     Behaviour(90, "one turn only, and a person's edits kept", ("property/test_merged_goals.py",)),
     Behaviour(91, "whose each line is, and which turn broke it", ("ops/test_bisect.py",)),
+    Behaviour(
+        93,
+        "the page and the API do what the command line does, for who has the secret",
+        (
+            "serve/test_changing.py",
+            "serve/test_guard.py",
+            "conformance/test_g_inside_served.py",
+            "page/test_taking_back.py",
+        ),
+    ),
 )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import random
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,6 +27,7 @@ FILES = ("a.txt", "b/c.txt", "b/d d.txt", "e.txt")
 ME = "me"
 AGENTS = ("first", "second")
 OTHERS = Overrides(overwrite_others=True)
+SETTLED = ConflictChoices(otherwise="ours")
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,7 @@ class History:
         self.tb = tb
         self.chance = chance
         self.events: list[Event] = []
+        self.examples = 0
         self.sessions = {name: tb.session(agent=name) for name in AGENTS}
         for name in FILES:
             (workspace / name).parent.mkdir(exist_ok=True)
@@ -140,6 +142,7 @@ class History:
 
     def check(self, plan: Plan, done: Outcome, expected: dict[str, str | None]) -> None:
         """Compares what a plan and its outcome say with what is expected; None is a conflict."""
+        self.examples += 1
         disputed = {one.path.decode() for one in plan.conflicts}
         assert disputed == {name for name, text in expected.items() if text is None}
         found = self.found()
@@ -177,37 +180,60 @@ def with_edits(events: Sequence[Event], since: int, name: str) -> str | None:
     return replayed((events[n] for n in kept), name)
 
 
+HISTORIES = 1_100
+"""In a soak, each with about twenty examples: an operation, compared, and its undo."""
+
+
 @pytest.mark.slow
-@shares(320, long=4)
-def test_what_is_left_is_what_the_others_did(workspace: Path, share: int) -> None:
-    for seed in range(share * 4, share * 4 + 4):
-        project = workspace.parent / f"history-{seed}"
-        project.mkdir()
-        with Takeback.open(project) as tb:
-            explore(History(project, tb, random.Random(seed)))
-            assert tb.verify().problems == ()
+@shares(HISTORIES, long=13)
+def test_what_is_left_is_what_the_others_did(
+    workspace: Path, share: int, record_property: Callable[[str, object], None]
+) -> None:
+    with Takeback.open(workspace) as tb:
+        history = History(workspace, tb, random.Random(share))
+        explore(history)
+        assert tb.verify().problems == ()
+    assert history.examples >= 12
+    record_property("examples", history.examples)
 
 
 def explore(history: History) -> None:
+    """Takes back each turn, some pairs of turns, and all since each turn in both ways."""
+    turns = [at for at, event in enumerate(history.events) if event.who != ME]
+    pairs = [history.chance.sample(turns, 2) for _ in range(2)] if len(turns) > 1 else []
+    for gone in ([at] for at in turns):
+        reverted(history, gone)
+    for gone in pairs:
+        reverted(history, gone)
+    for at in turns:
+        gone_back_with_edits(history, at)
+        gone_back_alone(history, at)
+
+
+def reverted(history: History, gone: Sequence[int]) -> None:
     events, engine = history.events, history.tb.engine
-    turns = [at for at, event in enumerate(events) if event.who != ME]
-    chance, settled = history.chance, ConflictChoices(otherwise="ours")
-    for gone in (chance.sample(turns, 1), chance.sample(turns, min(2, len(turns)))):
-        names = [f"{tb_id(history, at)}/turn:{events[at].number}" for at in gone]
-        plan = engine.plan_revert(names)
-        done = engine.revert(names, choices=settled)
-        history.check(plan, done, {name: without(events, gone, name) for name in FILES})
-    at = chance.choice(turns)
-    target = f"{tb_id(history, at)}/turn:{events[at].number}"
+    names = [named(history, at) for at in gone]
+    plan = engine.plan_revert(names)
+    done = engine.revert(names, choices=SETTLED)
+    history.check(plan, done, {name: without(events, gone, name) for name in FILES})
+
+
+def gone_back_with_edits(history: History, at: int) -> None:
+    events, engine, target = history.events, history.tb.engine, named(history, at)
     plan = engine.plan(target, scope="files", overrides=OTHERS, keeping=Keeping(EDITS))
-    keeping = Keeping(EDITS, settled)
+    keeping = Keeping(EDITS, SETTLED)
     done = engine.rewind(target, scope="files", overrides=OTHERS, keeping=keeping)
     history.check(plan, done, {name: with_edits(events, at, name) for name in FILES})
-    mine = [n for n in turns if n >= at and events[n].who == events[at].who]
+
+
+def gone_back_alone(history: History, at: int) -> None:
+    events, engine, target = history.events, history.tb.engine, named(history, at)
+    mine = [n for n in range(at, len(events)) if events[n].who == events[at].who]
     plan = engine.plan(target, scope="files", keeping=Keeping(ALL_OTHERS))
-    done = engine.rewind(target, scope="files", keeping=Keeping(ALL_OTHERS, settled))
+    done = engine.rewind(target, scope="files", keeping=Keeping(ALL_OTHERS, SETTLED))
     history.check(plan, done, {name: without(events, mine, name) for name in FILES})
 
 
-def tb_id(history: History, at: int) -> str:
-    return history.sessions[history.events[at].who].id
+def named(history: History, at: int) -> str:
+    event = history.events[at]
+    return f"{history.sessions[event.who].id}/turn:{event.number}"
