@@ -11,6 +11,9 @@ INSTALLED := .venv/.installed
 PIP       := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Snapshots are only compared here; to write them, call pytest with --inline-snapshot=fix.
 PYTEST    := $(BIN)/pytest -n $(WORKERS) --dist worksteal --inline-snapshot=disable
+# Where `make quick` and `make test` write: in memory, if there is room. The long lane and the soak
+# write to the disk.
+IN_MEMORY  = PYTEST_DEBUG_TEMPROOT=$(shell sh scripts/room.sh)
 SOURCES   := src tests scripts $(wildcard bench)
 COG_FILES  = $(shell grep -rlF '[[[cog' --include='*.md' *.md docs tests/conformance 2>/dev/null)
 
@@ -29,10 +32,10 @@ demo: $(INSTALLED) ## show takeback at work in a throw-away directory
 	@$(BIN)/takeback demo
 
 quick: $(INSTALLED) lint ## lint, and the tests to run at each save
-	@$(PYTEST) -m "not slow and not long and not soak" tests
+	@$(IN_MEMORY) $(PYTEST) -m "not slow and not long and not soak" tests
 
 test: $(INSTALLED) ## run the tests: every behaviour, every agent, every promise
-	@$(PYTEST) tests
+	@$(IN_MEMORY) $(PYTEST) tests
 
 test-long: $(INSTALLED) ## run the rest of the long campaigns
 	@$(PYTEST) -m "long and not soak" tests

@@ -219,6 +219,7 @@ def test_many_hooks_at_once(attended: Agent) -> None:
     assert sorted(map(str, attended.prompts())) == sorted(f"p{n}" for n in range(1, 26))
 
 
+@pytest.mark.long
 def test_several_that_start_at_once_become_one(agent: Agent) -> None:
     events = [agent.event(session=f"s{number}") for number in range(6)]
     with ThreadPoolExecutor(6) as pool:

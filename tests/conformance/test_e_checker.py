@@ -182,7 +182,7 @@ def fixture(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Fixture:
     return Fixture(workspace)
 
 
-@shares(5, long=3)
+@shares(11, long=4)
 def test_61_each_damage_to_each_file_is_found_and_harms_nothing_else(
     fixture: Fixture, share: int
 ) -> None:
@@ -193,7 +193,7 @@ def test_61_each_damage_to_each_file_is_found_and_harms_nothing_else(
     names = fixture.names()
     assert [kind for kind in KINDS.split() if not any(fnmatch(one, kind) for one in names)] == []
     cases = [(name, damage) for name in names for damage in DAMAGES]
-    for name, damage in cases[share::5]:
+    for name, damage in cases[share::11]:
         case = f"{damage.__name__} {name}"
         if damage is flip and not (fixture.store / name).stat().st_size:
             continue

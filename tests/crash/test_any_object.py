@@ -30,7 +30,7 @@ from takeback.store.store import Store
 from tests.support.engine import Heard, garble
 from tests.support.lanes import shares
 
-SHARES = 7
+SHARES = 13
 STAGES = ("commit", "record", "meta", "coverage", "files", "subtree", "blob")
 
 

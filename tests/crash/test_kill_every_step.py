@@ -14,8 +14,8 @@ from tests.crash.world import World, prepare
 from tests.support.faults import Faults
 from tests.support.lanes import shares
 
-SHARES = 19
-"""Each scenario is cut into so many tests, which take every nineteenth step each. Files are written
+SHARES = 37
+"""Each scenario is cut into so many tests, which take every 37th step each. Files are written
 in four steps and exchanged in two: with a prime number, each share meets all of them."""
 MET_BY = ("recover", "checkpoint", "undo")
 

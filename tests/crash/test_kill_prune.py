@@ -84,9 +84,9 @@ def check(world: World) -> set[int]:
 
 
 @pytest.mark.parametrize("fault", [0, errno.ENOSPC])
-@shares(8, long=4)
+@shares(16, long=4)
 def test_a_prune_disturbed_at_each_step(tmp_path: Path, share: int, fault: int) -> None:
-    for at in range(1 + share, 10_000, 8):
+    for at in range(1 + share, 10_000, 16):
         world = prepared(tmp_path / str(at))
         ran = world.run(partial(prune, world), Faults(at, errno=fault, sticky=True))
         assert ran.killed or ran.done or ran.clean, ran.text
@@ -102,11 +102,11 @@ def test_a_prune_disturbed_at_each_step(tmp_path: Path, share: int, fault: int) 
 
 
 @pytest.mark.parametrize("act", [empty, prune_all, restore])
-@shares(10, long=4)
+@shares(20, long=4)
 def test_what_follows_killed_at_each_step(
     tmp_path: Path, share: int, act: Callable[[World], None]
 ) -> None:
-    for at in range(1 + share, 10_000, 10):
+    for at in range(1 + share, 10_000, 20):
         world = prepared(tmp_path / str(at))
         prune(world)
         ran = world.run(partial(act, world), Faults(at, sticky=True))
@@ -144,9 +144,9 @@ def turns_there(world: World) -> list[int | None]:
     return listed[::-1]
 
 
-@shares(10)
+@shares(20, long=5)
 def test_what_goes_altogether_killed_at_each_step(tmp_path: Path, share: int) -> None:
-    for at in range(1 + share, 10_000, 10):
+    for at in range(1 + share, 10_000, 20):
         world = World(tmp_path / str(at))
         with opened(world) as tb:
             session = tb.session(agent="mine", native="s")

@@ -90,9 +90,9 @@ def is_purged(world: World) -> bool:
 
 
 @pytest.mark.parametrize("fault", [0, errno.ENOSPC])
-@shares(20, long=3)
+@shares(40, long=3)
 def test_a_purge_disturbed_at_each_step(tmp_path: Path, share: int, fault: int) -> None:
-    for at in range(1 + share, 10_000, 20):
+    for at in range(1 + share, 10_000, 40):
         world = prepared(tmp_path / str(at))
         ran = world.run(partial(purge, world), Faults(at, errno=fault, sticky=True))
         assert ran.killed or ran.done or ran.clean, ran.text

@@ -57,7 +57,7 @@ def kept(world: World) -> set[str]:
 @cases("operation, fault", [adopt, rewind], [0, errno.ENOSPC], each=3)
 def test_take_over_disturbed(tmp_path: Path, operation: object, fault: int) -> None:
     action = adopt if operation is adopt else rewind
-    step = 1 if action is adopt else 3  # of the rewind itself each step is killed elsewhere
+    step = 1 if action is adopt else 7  # of the rewind itself each step is killed elsewhere
     for at in range(1, 10_000, step):
         world = made_anew(tmp_path / str(at))
         ran = world.run(partial(action, world), Faults(at, errno=fault, sticky=True))

@@ -98,6 +98,6 @@ def test_the_pythons_that_are_named_are_those_that_ci_tries() -> None:
     assert project["requires-python"] == ">=" + min(named, key=lambda one: int(one[2:]))
 
 
-@pytest.mark.parametrize("script", [".ci/run", "scripts/prerequisites.sh"])
+@pytest.mark.parametrize("script", [".ci/run", "scripts/prerequisites.sh", "scripts/room.sh"])
 def test_scripts_can_be_run(script: str) -> None:
     assert subprocess.run(["bash", "-n", ROOT / script], check=False).returncode == 0

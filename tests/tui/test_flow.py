@@ -138,6 +138,7 @@ def test_only_the_ticked_files(story: Path) -> None:
     assert files_of(story) == {**NOW, "c.txt": b"c\n"}
 
 
+@pytest.mark.long
 def test_to_the_end_of_a_turn(story: Path) -> None:
     async def keys(stage: Stage, pilot: Pilot[None]) -> None:
         await stage.travel(2)
@@ -153,6 +154,7 @@ def test_to_the_end_of_a_turn(story: Path) -> None:
     assert files_of(story) == {"a.txt": b"1\n", "c.txt": b"c\n"}
 
 
+@pytest.mark.long
 def test_a_fork_into_a_directory_asks_until_it_is_a_new_one(story: Path, tmp_path: Path) -> None:
     async def keys(stage: Stage, pilot: Pilot[None]) -> None:
         await stage.travel()
@@ -224,6 +226,7 @@ def test_undo_and_redo_from_the_timeline(story: Path) -> None:
     play(story, keys)
 
 
+@pytest.mark.long
 def test_going_before_an_operation_from_the_list_of_them(story: Path) -> None:
     with Takeback.open(story) as tb:
         tb.rewind("turn:3", scope="files")
@@ -270,6 +273,7 @@ def test_esc_steps_back_one_stage_and_changes_nothing(story: Path) -> None:
     assert operations(story) == []
 
 
+@pytest.mark.long
 def test_the_focus_is_on_stepping_back(story: Path) -> None:
     async def keys(stage: Stage, pilot: Pilot[None]) -> None:
         await to_plan(stage, pilot, "b")
@@ -467,6 +471,7 @@ def test_only_what_the_session_changed_is_taken_back_if_that_is_said(story: Path
     assert after["b.txt"] == b"other\n"
 
 
+@pytest.mark.long
 def test_the_files_of_others_can_be_left(story: Path) -> None:
     crowd(story)
 
@@ -488,6 +493,7 @@ def test_the_files_of_others_can_be_left(story: Path) -> None:
     assert (kept["b.txt"], kept["a.txt"], kept["file0.txt"]) == (b"other\n", b"1\n", b"x\n")
 
 
+@pytest.mark.long
 def test_esc_at_a_question_leads_to_the_plan_and_forgets_the_answers(story: Path) -> None:
     crowd(story)
 
@@ -508,6 +514,7 @@ def test_esc_at_a_question_leads_to_the_plan_and_forgets_the_answers(story: Path
     assert operations(story) == []
 
 
+@pytest.mark.long
 def test_another_branch_and_a_merge(story: Path) -> None:
     git(story, "checkout", "--quiet", "-b", "other")
     write_files(story, {".git/MERGE_HEAD": b"0" * 40 + b"\n"})
@@ -572,6 +579,7 @@ def test_what_nothing_waives_is_said_and_cannot_be_agreed_to(
 # -- while it is done, and after
 
 
+@pytest.mark.long
 def test_keys_start_nothing_while_it_is_done_and_quitting_waits(
     story: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -628,6 +636,7 @@ def with_words_of_its_own(workspace: Path, tmp_path: Path) -> Path:
     return program
 
 
+@pytest.mark.long
 def test_a_line_that_came_with_an_event_is_copied_and_never_run(
     story: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -676,6 +685,7 @@ def test_an_enter_that_was_typed_ahead_closes_nothing_and_starts_nothing(
     play(story, keys)
 
 
+@pytest.mark.long
 def test_the_agent_is_resumed_where_it_can_be(
     story: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -702,6 +712,7 @@ def test_the_agent_is_resumed_where_it_can_be(
     assert stage.resume_with.cwd == str(story)
 
 
+@pytest.mark.long
 def test_an_agent_that_is_not_there_cannot_be_resumed_and_that_is_said(
     story: Path, tmp_path: Path
 ) -> None:
@@ -809,6 +820,7 @@ def test_a_revert_asks_about_each_disputed_stretch(workspace: Path) -> None:
     assert operations(workspace) == [("revert", "files")]
 
 
+@pytest.mark.long
 def test_stepping_back_from_the_first_conflict_leads_to_the_plan(workspace: Path) -> None:
     disputed_story(workspace)
 
@@ -851,6 +863,7 @@ def test_a_plan_that_takes_back_own_edits_can_keep_them(story: Path) -> None:
     assert files_of(story) == {**BEFORE_TIDYING, "mine.txt": b"typed by me\n"}
 
 
+@pytest.mark.long
 def test_nothing_is_offered_to_be_kept_where_nothing_would_go(story: Path) -> None:
     async def keys(stage: Stage, pilot: Pilot[None]) -> None:
         assert "keep your" not in (await to_plan(stage, pilot, "b")).lower()

@@ -133,6 +133,7 @@ FILTERS = (
 )
 
 
+@pytest.mark.long
 def test_filters(workspace: Path, clock: TestClock) -> None:
     async def story(app: PickerApp, pilot: Pilot[None]) -> None:
         for typed, title, rows in FILTERS:
@@ -195,6 +196,7 @@ def test_the_detail_follows_the_cursor(workspace: Path, clock: TestClock) -> Non
     play(open_app(workspace, clock), story, size=(160, 48))
 
 
+@pytest.mark.long
 def test_wide_and_narrow(workspace: Path, clock: TestClock) -> None:
     async def story(app: PickerApp, pilot: Pilot[None]) -> None:
         screen = main(app)
@@ -362,6 +364,7 @@ def test_a_log_that_cannot_be_read_is_said_and_the_rest_is_shown(
     play(open_app(workspace, clock), story)
 
 
+@pytest.mark.long
 def test_a_very_small_screen(workspace: Path, clock: TestClock) -> None:
     async def story(app: PickerApp, pilot: Pilot[None]) -> None:
         for size in ((30, 8), (12, 4), (3, 2), (200, 60)):
