@@ -274,6 +274,7 @@ def test_a_directory_that_takes_no_socket_is_told(agent: Agent) -> None:
     assert "standby_minutes = 0" in agent.failures()[0]
 
 
+@pytest.mark.long
 def test_uninstalling_ends_it(attended: Agent) -> None:
     standby = attended.standby()
     launcher.retire_launcher(str(attended.home))

@@ -101,6 +101,7 @@ def test_a_turn_stopped_by_esc_is_taken_back(claude: Claude) -> None:
     assert remembers(claude, done["resume"]["argv"], "TURN-FOUR go on") == (ONE, "TURN-FOUR go on")
 
 
+@pytest.mark.long
 def test_what_a_background_task_writes_belongs_to_its_turn(claude: Claude) -> None:
     """In -p mode: a subagent writes after the turn's own end, and its end wakes the model."""
     world = claude.world
@@ -124,6 +125,7 @@ def test_what_a_background_task_writes_belongs_to_its_turn(claude: Claude) -> No
     assert remembers(claude, done["resume"]["argv"], NEW) == (ONE, NEW)
 
 
+@pytest.mark.long
 def test_a_prompt_typed_into_a_running_turn_is_a_step_of_it(claude: Claude) -> None:
     world = claude.world
     work, also, go_on = "WORK on it", "ALSO this", world.home / "go-on"
@@ -162,6 +164,7 @@ def test_a_prompt_typed_into_a_running_turn_is_a_step_of_it(claude: Claude) -> N
     assert remembers(claude, done["resume"]["argv"], NEW) == (ONE, work, NEW)
 
 
+@pytest.mark.long
 def test_a_turn_before_and_one_after_a_compaction_are_taken_back(claude: Claude) -> None:
     world = claude.world
     with claude.at_a_terminal() as terminal:
@@ -204,6 +207,7 @@ def test_a_running_claude_takes_the_new_session(claude: Claude) -> None:
     assert (newest["session"], newest["turn"]) == (done["session"], 2)
 
 
+@pytest.mark.long
 def test_a_turn_abandoned_by_claudes_own_rewind_is_never_sent(claude: Claude) -> None:
     world = claude.world
     with claude.at_a_terminal() as terminal:

@@ -50,6 +50,7 @@ def test_the_line_of_a_fork_goes_on_in_its_directory(gemini: Gemini) -> None:
     go_on_elsewhere(gemini)
 
 
+@pytest.mark.long
 def test_takeback_is_answered_without_a_model(gemini: Gemini) -> None:
     need_tmux()
     world = gemini.world

@@ -51,6 +51,7 @@ def shallow(cli: Cli, workspace: Path) -> Iterator[str]:
     remove_deep(workspace)
 
 
+@pytest.mark.long
 def test_a_directory_deeper_than_the_interpreters_stack_stops_no_command(
     cli: Cli, workspace: Path, shallow: str
 ) -> None:

@@ -69,7 +69,12 @@ def transcripts(tmp_path: Path) -> dict[str, Path]:
     return {path.name: path for path in (*folder.iterdir(), folder / "missing")}
 
 
-@pytest.fixture(params=[pytest.param(HOSTILE, marks=pytest.mark.long, id="all"), HOSTILE[::6]])
+@pytest.fixture(
+    params=[
+        HOSTILE[::6],
+        *(pytest.param(HOSTILE[at::3], marks=pytest.mark.long) for at in range(3)),
+    ]
+)
 def texts(request: pytest.FixtureRequest) -> tuple[str, ...]:
     """All of them in the long lane, some of each kind elsewhere."""
     found: tuple[str, ...] = request.param

@@ -18,11 +18,13 @@ def call(number, *args):
         sys.exit("landlock: " + os.strerror(ctypes.get_errno()))
     return answer
 
-READ, ALL = 0b1101, 0x1FFF
+READ, DEVICE, ALL = 0b1101, 0b110, 0x1FFF
 handled = ctypes.c_uint64(ALL)
 ruleset = call(444, ctypes.byref(handled), ctypes.c_size_t(8), 0)
 at = sys.argv.index("--")
-for path, rights in [("/", READ), ("/dev", ALL), *((path, ALL) for path in sys.argv[1:at])]:
+devices = [(f"/dev/{name}", DEVICE) for name in ("full", "null", "tty", "urandom", "zero")]
+places = [(path, ALL) for path in ("/dev/pts", *sys.argv[1:at])]  # and nothing in /dev/shm
+for path, rights in [("/", READ), *devices, *places]:
     rule = rights.to_bytes(8, sys.byteorder)
     rule += os.open(path, os.O_PATH).to_bytes(4, sys.byteorder)
     call(445, ruleset, 1, ctypes.c_char_p(rule), 0)

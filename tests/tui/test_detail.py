@@ -333,6 +333,7 @@ def test_a_huge_diff_is_cut_and_says_so(workspace: Path) -> None:
     shows(workspace, entry, play)
 
 
+@pytest.mark.long
 def test_ten_thousand_files_are_a_list_like_any_other(workspace: Path) -> None:
     with takeback(workspace) as (tb, _):
         with tb.session(agent="mine").turn("write files") as turn:
