@@ -4,15 +4,19 @@
 
 import { el, fill } from "./text.js";
 
+let opened = 0;
+
 /** Opens a dialog; `close()` ends it, and `onClose` is called however it ended. */
 export function openDialog({ title, wide = false, onClose = () => {} }) {
-  const heading = el("h2", { id: "dialog-title" }, title);
+  opened += 1;
+  const id = `dialog-title-${opened}`; // each of several has a heading of its own
+  const heading = el("h2", { id }, title);
   const body = el("div", { class: "dialog-body" });
   const buttons = el("footer", { class: "dialog-buttons" });
   const said = el("p", { class: "dialog-said", role: "status" });
   const dialog = el(
     "dialog",
-    { class: wide ? "dialog wide" : "dialog", "aria-labelledby": "dialog-title" },
+    { class: wide ? "dialog wide" : "dialog", "aria-labelledby": id },
     el("header", { class: "dialog-head" }, heading,
       el("button", { class: "ghost", type: "button", "aria-label": "Close", onclick: () => dialog.close() }, "✕")),
     body,
@@ -31,7 +35,10 @@ export function openDialog({ title, wide = false, onClose = () => {} }) {
   return {
     dialog,
     body,
-    close: () => dialog.close(),
+    close() {
+      dialog.close();
+      dialog.remove(); // at once: its event comes later, when the next dialog may be open
+    },
     say: (words) => fill(said, words ?? ""),
     /** Shows one stage of it; the first button is the one that Enter means. */
     show({ title: words = title, content, actions }) {
