@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test test-long lint types bench soak docs constraints clean
+.PHONY: help demo quick test test-long lint types bench bench-peers soak docs constraints clean
 
 help: ## say what each target does
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -52,6 +52,9 @@ types: $(INSTALLED) ## check the types
 
 bench: $(INSTALLED) ## measure the speed
 	@$(BIN)/python -m bench
+
+bench-peers: $(INSTALLED) ## measure other tools beside takeback
+	@$(BIN)/python -m bench --peers --json build/peers.json
 
 soak: $(INSTALLED) ## run the long campaigns (hours)
 	@TAKEBACK_SOAK=1 $(PYTEST) -m "" \

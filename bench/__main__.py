@@ -37,6 +37,7 @@ def main() -> None:
     parser.add_argument("--picker", action="store_true", help="only how fast the picker opens")
     parser.add_argument("--server", action="store_true", help="only the server, under load")
     parser.add_argument("--commands", action="store_true", help="only what people type most")
+    parser.add_argument("--peers", action="store_true", help="only other tools, beside takeback")
     parser.add_argument("--growth", action="store_true", help="only what grows with turns")
     parser.add_argument("--soak", type=int, default=0, help="only so many turns, in months")
     parser.add_argument("--disk", action="store_true", help="only what maintenance gains; 15 GB")
@@ -71,6 +72,13 @@ def main() -> None:
         from bench.commands import measure_commands
 
         results["commands"] = measure_commands(options.rounds or 7)
+        _write(options.json, results)
+        return
+    if options.peers:
+        from bench.peers import measure_peers
+
+        sizes = tuple(map(int, filter(None, options.sizes.split(","))))
+        results["peers"] = measure_peers(options.rounds or 7, sizes)
         _write(options.json, results)
         return
     if options.growth:
