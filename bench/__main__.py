@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -28,72 +29,90 @@ _ROUNDS = {1_000: 15, 10_000: 11, 100_000: 7}
 _CROWD = 50_000
 
 
+def _agents(options: argparse.Namespace) -> dict[str, Any]:
+    from bench.agents import measure_agents  # needs the tests' drivers, and npm
+
+    return measure_agents(options.rounds or 5)
+
+
+def _picker(options: argparse.Namespace) -> dict[str, Any]:
+    from bench.picker import measure_picker  # opens a pseudo-terminal
+
+    return measure_picker(options.rounds or 7)
+
+
+def _server(options: argparse.Namespace) -> dict[str, Any]:
+    from bench.server import measure_server  # needs 10,000 turns, which take a minute
+
+    return measure_server()
+
+
+def _disk_use(options: argparse.Namespace) -> dict[str, Any]:
+    from bench.disk import measure_disk  # takes 15 GB for a while
+
+    return measure_disk(turns=20, tree_turns=200)
+
+
+def _commands(options: argparse.Namespace) -> dict[str, Any]:
+    from bench.commands import measure_commands
+
+    return measure_commands(options.rounds or 7)
+
+
+def _growth(options: argparse.Namespace) -> dict[str, Any]:
+    from bench.growth import measure_growth  # needs 10,000 turns, which take a minute
+
+    return measure_growth(options.rounds or 7)
+
+
+def _curves(options: argparse.Namespace) -> dict[str, Any]:
+    from bench.curves import measure_curves  # needs 10,000 turns, which take a minute
+
+    most = max(_sizes(options))
+    return measure_curves(options.rounds or 7, most, options.json.parent / "curves")
+
+
+def _peers(options: argparse.Namespace) -> dict[str, Any]:
+    from bench.peers import measure_peers
+
+    return measure_peers(options.rounds or 7, _sizes(options))
+
+
+_PARTS: dict[str, tuple[str, Callable[[argparse.Namespace], dict[str, Any]]]] = {
+    "agents": ("what the real agents feel", _agents),
+    "picker": ("how fast the picker opens", _picker),
+    "server": ("the server, under load", _server),
+    "commands": ("what people type most", _commands),
+    "peers": ("other tools, beside takeback", _peers),
+    "growth": ("what grows with turns, as ratios", _growth),
+    "curves": ("how times grow, as pictures", _curves),
+    "disk": ("what maintenance gains; 15 GB", _disk_use),
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench")
     parser.add_argument("--sizes", default="1000,10000,100000")
     parser.add_argument("--rounds", type=int, default=0, help="0: fewer for larger sizes")
     parser.add_argument("--turns", type=int, default=1000, help="of the long session; 0: none")
-    parser.add_argument("--agents", action="store_true", help="only what the real agents feel")
-    parser.add_argument("--picker", action="store_true", help="only how fast the picker opens")
-    parser.add_argument("--server", action="store_true", help="only the server, under load")
-    parser.add_argument("--commands", action="store_true", help="only what people type most")
-    parser.add_argument("--peers", action="store_true", help="only other tools, beside takeback")
-    parser.add_argument("--growth", action="store_true", help="only what grows with turns")
+    for name, (about, _) in _PARTS.items():
+        parser.add_argument(f"--{name}", action="store_true", help=f"only {about}")
     parser.add_argument("--soak", type=int, default=0, help="only so many turns, in months")
-    parser.add_argument("--disk", action="store_true", help="only what maintenance gains; 15 GB")
     parser.add_argument("--json", type=Path, default=Path("build/bench.json"))
     options = parser.parse_args()
     results: dict[str, Any] = {"python": sys.version.split()[0], "sizes": {}}
-    if options.agents:
-        from bench.agents import measure_agents  # needs the tests' drivers, and npm
-
-        results["agents"] = measure_agents(options.rounds or 5)
-        _write(options.json, results)
-        return
-    if options.picker:
-        from bench.picker import measure_picker  # opens a pseudo-terminal
-
-        results["picker"] = measure_picker(options.rounds or 7)
-        _write(options.json, results)
-        return
-    if options.server:
-        from bench.server import measure_server  # needs 10,000 turns, which take a minute
-
-        results["server"] = measure_server()
-        _write(options.json, results)
-        return
-    if options.disk:
-        from bench.disk import measure_disk  # takes 15 GB for a while
-
-        results["disk"] = measure_disk(turns=20, tree_turns=200)
-        _write(options.json, results)
-        return
-    if options.commands:
-        from bench.commands import measure_commands
-
-        results["commands"] = measure_commands(options.rounds or 7)
-        _write(options.json, results)
-        return
-    if options.peers:
-        from bench.peers import measure_peers
-
-        sizes = tuple(map(int, filter(None, options.sizes.split(","))))
-        results["peers"] = measure_peers(options.rounds or 7, sizes)
-        _write(options.json, results)
-        return
-    if options.growth:
-        from bench.growth import measure_growth  # needs 10,000 turns, which take a minute
-
-        results["growth"] = measure_growth(options.rounds or 7)
-        _write(options.json, results)
-        return
+    for name, (_, part) in _PARTS.items():
+        if getattr(options, name):
+            results[name] = part(options)
+            _write(options.json, results)
+            return
     if options.soak:
         from bench.soak import measure_soak  # needs the tests' campaign
 
         results["soak"] = measure_soak(options.soak, options.json.parent)
         _write(options.json, results)
         return
-    for size in map(int, filter(None, options.sizes.split(","))):
+    for size in _sizes(options):
         rounds = options.rounds or _ROUNDS.get(size, 5)
         print(f"\n## {size:,} files, {rounds} rounds of 14 changes\n", flush=True)
         results["sizes"][size] = measure(size, rounds)
@@ -103,6 +122,10 @@ def main() -> None:
         results["session"] = measure_session(options.turns)
     _write(options.json, results)
     print(f"\nwritten to {options.json}")
+
+
+def _sizes(options: argparse.Namespace) -> tuple[int, ...]:
+    return tuple(map(int, filter(None, options.sizes.split(","))))
 
 
 def _write(path: Path, results: dict[str, Any]) -> None:

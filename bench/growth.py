@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -43,7 +43,7 @@ def measure_growth(rounds: int, *, real_turns: int = 1_000) -> dict[str, Any]:
     _show("a whole catch-up, per turn", caught)
     logs = _first_log(real_turns)
     _show(f"a real store of {real_turns} turns", logs)
-    events = _events(rounds * 3)
+    events = transcript_rounds(rounds * 3, _TRANSCRIPTS)
     _show("an event, in process", events)
     few, many = (str(size) for size in _SIZES)
     ratios = {
@@ -147,11 +147,11 @@ def _tell(hook: list[str], event: dict[str, str], environ: dict[str, str]) -> No
     subprocess.run(hook, cwd=event["cwd"], env=environ, input=told, check=True)
 
 
-def _events(rounds: int) -> Figures:
+def transcript_rounds(rounds: int, megabytes: Sequence[float]) -> Figures:
     """Tells rounds and ends of turns of sessions whose transcripts have different lengths."""
     spent: Figures = {}
     with tempfile.TemporaryDirectory(prefix="takeback-bench-") as name:
-        sessions = [_Session(Path(name), size) for size in _TRANSCRIPTS]
+        sessions = [_Session(Path(name), size) for size in megabytes]
         for number in range(rounds):
             for session in sessions:
                 session.play(number, lambda title, took: spent.setdefault(title, []).append(took))

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.curve import Curve, draw
+from bench.chart import Chart, draw
 from tests.soak.campaign import DAYS, LATENCIES, Campaign, Report, Sample, Size
 from tests.support.sealed import sealed_environment
 
@@ -45,13 +45,12 @@ def _tell(sample: Sample) -> None:
 def _picture(report: Report) -> str:
     size = report.size
     return draw(
-        Curve(
+        Chart(
             title=f"size of the store, {size.turns:,} turns on {size.files:,} files",
             across="turns",
             up="MB",
-            points=[(0, 0), *((sample.turn, sample.store / MB) for sample in report.samples)],
-            bound=size.max_bytes / MB,
-            bound_name=f"max_bytes: {size.max_bytes // MB} MB",
+            lines={"": [(0, 0), *((sample.turn, sample.store / MB) for sample in report.samples)]},
+            bound=(size.max_bytes / MB, f"max_bytes: {size.max_bytes // MB} MB"),
         )
     )
 
