@@ -9,9 +9,11 @@ from textual.pilot import Pilot
 
 from takeback.app.engine import Engine
 from takeback.model.policy import Overrides
+from takeback.tui.bar_pieces import fitting
 from takeback.tui.bars import KeyBar
 from takeback.tui.detail.files import FileList
 from takeback.tui.help import HelpScreen
+from takeback.tui.keys import TIMELINE
 from takeback.tui.picker import INTERRUPTED, PickerApp
 from takeback.tui.timeline.filters import FilterScreen
 from takeback.tui.timeline.search import SearchLine
@@ -233,7 +235,7 @@ def test_the_foot_names_the_keys_that_there_are(workspace: Path, clock: TestCloc
         await until(pilot, lambda: isinstance(app.screen, HelpScreen))
         assert "search prompts and paths" in screen_text(app)
         await pilot.press("escape")
-        at = next(at for at, key in bar.fitting() if key.word == "help")
+        at = next(at for at, key in fitting(TIMELINE, bar.size.width) if key.word == "help")
         await pilot.click(KeyBar, offset=(at + 1, 0))
         await until(pilot, lambda: isinstance(app.screen, HelpScreen))
         await pilot.press("question_mark")

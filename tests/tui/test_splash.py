@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
+import struct
 import subprocess
 import sys
 import termios
 
 import pytest
 
-from takeback.tui.splash import first_frame
-
 _CODE = """
 import sys, termios
 from takeback.tui.splash import Splash
 try:
-    with Splash("~/shop"):
+    with Splash(lambda width, height: f"<{width}x{height}>\\x1b[0m"):
         assert not termios.tcgetattr(0)[3] & termios.ECHO
         if sys.argv[1]:
             raise KeyboardInterrupt
 except KeyboardInterrupt:
     pass
 """
-
-
-def test_the_title_is_as_wide_as_the_screen() -> None:
-    frame = first_frame("~/shop", 40, 10)
-    assert frame.startswith("\x1b[1;7m takeback  ~/shop                       \x1b[0m")
-    assert "reading the timeline" in frame
-
-
-def test_nothing_from_outside_steers_the_terminal() -> None:
-    assert "\\x1b]0;x\\x07" in first_frame("a\x1b]0;x\x07", 60, 10)
-
-
-def test_a_narrow_screen() -> None:
-    assert "takeb\x1b[0m" in first_frame("~/shop", 6, 2)
 
 
 @pytest.mark.parametrize("interrupted", [True, False])
@@ -58,5 +44,32 @@ def test_the_settings_of_the_terminal_come_back(interrupted: bool) -> None:
     seen += os.read(ours, 65536) if interrupted and b"1049l" not in seen else b""
     # without an error the picker's library has left the screen
     assert (b"\x1b[?1049l" in seen) is interrupted
+    os.close(ours)
+    os.close(theirs)
+
+
+_WAIT = """
+import sys
+from takeback.tui.splash import Splash
+with Splash(lambda width, height: f"<{width}x{height}>"):
+    sys.stdin.read(1)
+"""
+
+
+def test_the_frame_is_drawn_again_for_another_size() -> None:
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    child = subprocess.Popen(
+        [sys.executable, "-c", _WAIT],
+        preexec_fn=lambda: os.login_tty(theirs),
+        pass_fds=(theirs,),
+    )
+    seen = b""
+    for width, height in ((80, 24), (100, 30), (10, 3), (200, 60)):
+        fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+        while f"<{width}x{height}>".encode() not in seen:
+            seen += os.read(ours, 65536)
+    os.write(ours, b"x")
+    assert child.wait(60) == 0
     os.close(ours)
     os.close(theirs)

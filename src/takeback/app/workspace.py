@@ -6,7 +6,7 @@ import os
 
 from takeback import adapters, config, ops
 from takeback.app.border import guarded
-from takeback.errors import UsageError
+from takeback.errors import LedgerUnwritable, TakebackError, UsageError
 from takeback.model.path_text import FromRoot, to_text
 from takeback.model.session import BY_AGENT, ITSELF
 from takeback.ops.context import Context
@@ -184,6 +184,23 @@ class OpenWorkspace:
         """Sets for how long another process may write the ledger before questions do without."""
         self._patience = seconds
 
+    def at_a_glance(self, look: Callable[[Self], T]) -> T | None:
+        """Looks, if that can be done at once and by looking alone; else returns None.
+
+        Nothing is recovered, caught up or waited for. Nothing stays open, either: the workspace may
+        be used in another thread afterwards.
+        """
+        if self.interrupted:
+            return None
+        self._lagging = ops.lagging.LaggingIndex(self._context.store, _leave_it)
+        try:
+            return look(self)
+        except TakebackError:  # whoever looks properly finds it again, and says so
+            return None
+        finally:
+            self._lagging.close()
+            self._lagging = None
+
     def look_again(self) -> None:
         """Begins a new look for one who only looks: the questions until the next are of one."""
         if self._lagging is not None:
@@ -301,6 +318,11 @@ class OpenWorkspace:
                 f"{to_text(given)} is outside the workspace {to_text(self.root)}",
                 hint="name a path inside the workspace",
             ) from None
+
+
+def _leave_it(*, long: bool) -> bool:
+    """Catches nothing up: what is not in the ledger is left to others."""
+    raise LedgerUnwritable("it is not current")
 
 
 def location_of(path: str | os.PathLike[str], environ: Mapping[str, str]) -> StoreLocation:

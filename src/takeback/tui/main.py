@@ -11,6 +11,7 @@ from textual.screen import Screen
 from takeback.app.ticks import NOTHING_TICKED
 from takeback.tui import keys
 from takeback.tui.bars import KeyBar, TitleBar
+from takeback.tui.layout import TIMELINE_PERCENT, WIDE
 from takeback.tui.timeline.pane import TimelinePane
 from takeback.tui.timeline.search import SearchLine
 from takeback.visible import shown
@@ -43,7 +44,7 @@ class MainScreen(Screen[None]):
     """Everything for looking; screens above it ask what to do."""
 
     ALLOW_IN_MAXIMIZED_VIEW = "KeyBar"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012 - as Textual has it
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - as Textual has it
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "actions", show=False),
         # At once, before the next key is handled: that is a letter of the search.
@@ -67,12 +68,12 @@ class MainScreen(Screen[None]):
     MainScreen #detail { height: 2fr; }
     MainScreen #detail:focus-within { height: 6fr; }
     MainScreen.-wide > #panes { layout: horizontal; }
-    MainScreen.-wide #timeline { width: 46%; height: 1fr; }
+    MainScreen.-wide #timeline { width: LEFT%; height: 1fr; }
     MainScreen.-wide #detail, MainScreen.-wide #detail:focus-within {
-        width: 54%; height: 1fr; border-left: solid $primary 60%;
+        width: RIGHT%; height: 1fr; border-left: solid $primary 60%;
     }
     MainScreen.-wide #detail:focus-within { border-left: solid $accent; }
-    """
+    """.replace("LEFT", str(TIMELINE_PERCENT)).replace("RIGHT", str(100 - TIMELINE_PERCENT))
 
     def __init__(
         self,
@@ -80,17 +81,20 @@ class MainScreen(Screen[None]):
         where: str,
         now: Callable[[], float],
         first: Future[Page] | None = None,
+        seen: Page | None = None,
     ) -> None:
         super().__init__()
         self._workspace = workspace
         self._now = now
-        self.timeline = TimelinePane(workspace, now, first, id="timeline")
+        self.timeline = TimelinePane(workspace, now, first, seen, id="timeline")
         self.detail: DetailView | None = None
         """Made when the first rows are on the screen."""
-        self._title = TitleBar(where)
+        self._title = TitleBar(where, "" if seen is None else seen.summary)
         self._keys = KeyBar(keys.TIMELINE)
 
     def compose(self) -> ComposeResult:
+        # Textual does this after the first frame, in which the rows would be too wide.
+        self.set_class(self.app.size.width >= WIDE, "-wide")
         yield self._title
         yield Container(self.timeline, id="panes")
         yield self._keys

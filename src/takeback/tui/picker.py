@@ -14,6 +14,7 @@ from textual.binding import Binding, BindingType
 from textual.worker import Worker, WorkerState
 
 from takeback.tui.main import MainScreen
+from takeback.tui.palette import fitting_theme
 from takeback.tui.progress_screen import ProgressScreen
 from takeback.words import choices as words
 
@@ -55,11 +56,13 @@ class PickerApp(App[None]):
         where: str = "",
         now: Callable[[], float] = time.time,
         first: Future[Page] | None = None,
+        seen: Page | None = None,
         theme: str | None = None,
         put_back: Callable[[], None] | None = None,
     ) -> None:
         """``first`` is the first page, if it is already being read.
 
+        ``seen`` is the one that is on the screen: nothing else is shown until ``first`` is read.
         ``put_back`` restores the terminal's original settings.
         """
         # Without colours only the terminal's own two are used, and no grey.
@@ -69,16 +72,18 @@ class PickerApp(App[None]):
         self._where = where
         self._now = now
         self._first = first
+        self._seen = seen
         self._put_back = put_back
         self._done: list[list[str]] = []
         self.resume_with: Resume | None = None
         """The session to continue with; run.py starts it when the screen is closed."""
         self.failure: BaseException | None = None
         """A bug that ended the picker."""
-        self.theme = theme or _theme(few_colors=bare or self.console.color_system == "standard")
+        few = bare or self.console.color_system == "standard"
+        self.theme = theme or fitting_theme(os.environ, few_colors=few)
 
     def get_default_screen(self) -> Screen[None]:
-        return MainScreen(self.workspace, self._where, self._now, self._first)
+        return MainScreen(self.workspace, self._where, self._now, self._first, self._seen)
 
     def on_mount(self) -> None:
         if threading.current_thread() is threading.main_thread():
@@ -135,10 +140,3 @@ class PickerApp(App[None]):
         if event.state is WorkerState.ERROR and self.failure is None:
             self.failure = event.worker.error
             self.exit(return_code=1)
-
-
-def _theme(*, few_colors: bool) -> str:
-    """Returns the theme that fits the terminal, as far as it can be told."""
-    # Some terminals give their colours by number: the last one is the background.
-    light = os.environ.get("COLORFGBG", "").rpartition(";")[2] in ("7", "15")
-    return f"{'ansi' if few_colors else 'textual'}-{'light' if light else 'dark'}"

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+import time
+from functools import partial
 
 from takeback.errors import TakebackError
+from takeback.tui.first_frame import FirstFrame, title_frame
+from takeback.tui.palette import known_styles
 from takeback.tui.splash import Splash
+from takeback.tui.timeline.page import first_page
 from takeback.words.text import quoted, shown_path
 
 TYPE_CHECKING = False
@@ -17,6 +22,7 @@ if TYPE_CHECKING:
     from takeback.app.polled_reporter import PolledReporter
     from takeback.model.session import Resume
     from takeback.tui.picker import PickerApp
+    from takeback.tui.timeline.page import Page
 
 _CRASHED, _BUG = 1, 70
 """The library's exit status after a bug that it has reported, and that of every command."""
@@ -35,8 +41,9 @@ def open_picker(
     """
     workspace = open_workspace()
     where = _tilde(shown_path(workspace.root), environ)
-    with Splash(where) as splash:
-        app = _show(workspace, reporter, where, splash)
+    seen = workspace.at_a_glance(first_page)
+    with Splash(_first_frame(seen, where, environ)) as splash:
+        app = _show(workspace, reporter, where, splash, seen)
     if app.failure is not None:
         raise app.failure
     if app.resume_with is not None:
@@ -45,22 +52,34 @@ def open_picker(
     return _BUG if app.return_code == _CRASHED else app.return_code or 0
 
 
+def _first_frame(
+    seen: Page | None, where: str, environ: Mapping[str, str]
+) -> Callable[[int, int], str]:
+    """Returns what draws the screen until the library does: the rows, if they are known."""
+    styles = known_styles(environ)
+    if seen is None or styles is None or not seen.browsed.rows:
+        return partial(title_frame, where)
+    return FirstFrame(seen, where, styles, time.time())
+
+
 def _show(
-    workspace: Engine, reporter: PolledReporter | None, where: str, splash: Splash
+    workspace: Engine,
+    reporter: PolledReporter | None,
+    where: str,
+    splash: Splash,
+    seen: Page | None,
 ) -> PickerApp:
     """Runs the picker; the splash is shown until its library is imported."""
     # 250 ms, most of it Textual
     from takeback.app.workspace_thread import WorkspaceThread
     from takeback.tui.picker import PickerApp
-    from takeback.tui.timeline.page import first_page
 
     thread = WorkspaceThread(lambda: workspace, reporter)
     try:
         # Read while the screen is being prepared. During the imports it would only be in the way: a
         # thread waits 5 ms for its turn each time it has accessed the disk.
-        app = PickerApp(
-            thread, where=where, first=thread.start(first_page), put_back=splash.put_back
-        )
+        first = thread.start(first_page)
+        app = PickerApp(thread, where=where, first=first, seen=seen, put_back=splash.put_back)
         app.run()
     finally:
         thread.close()

@@ -1,4 +1,4 @@
-"""The first frame, drawn before the picker's library is loaded, which takes 250 ms.
+"""Holds the terminal while the picker's library is loaded, which takes 250 ms.
 
 What is typed meanwhile is neither shown nor lost: the picker reads it later.
 """
@@ -10,29 +10,29 @@ import signal
 import sys
 import termios
 
-from takeback.visible import shown
-from takeback.words.rows import READING
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
-    from typing import Any, TextIO
+    from typing import Any
 
-_ENTER = "\x1b[?1049h\x1b[?25l\x1b[2J\x1b[H"
-_LEAVE = "\x1b[?1049l\x1b[?25h\x1b[0m"
+_ENTER = b"\x1b[?1049h\x1b[?25l"
+_CLEAR = "\x1b[2J\x1b[H"
+_LEAVE = b"\x1b[?1049l\x1b[?25h\x1b[0m"
 
 
 class Splash:
-    """Holds the terminal: first an empty screen with a title, in the end as it was before.
+    """Holds the terminal: first with a frame that ``draw`` makes, in the end as it was before.
 
-    The picker's library enters the alternate screen again, which changes nothing, and leaves it.
-    The terminal settings that it finds are already ours, so the original ones are restored here.
+    The frame is drawn again when the terminal gets another size, until the picker's library takes
+    that over. It enters the alternate screen again, which changes nothing, and leaves it. The
+    terminal settings that it finds are already ours, so the original ones are restored here.
     """
 
-    def __init__(self, where: str) -> None:
-        self._where = where
-        self._stream: TextIO = sys.__stderr__  # type: ignore[assignment] # where the library draws
+    def __init__(self, draw: Callable[[int, int], str]) -> None:
+        self._draw = draw
         self._settings: list[Any] | None = None
+        self._is_drawing = self._is_stale = False
 
     def __enter__(self) -> Splash:
         fd = sys.__stdin__.fileno()  # type: ignore[union-attr]
@@ -41,8 +41,10 @@ class Splash:
         quiet[3] &= ~(termios.ECHO | termios.ICANON)
         quiet[6][termios.VSUSP] = os.fpathconf(fd, "PC_VDISABLE")  # no Ctrl-Z while it is drawn
         signal.signal(signal.SIGTERM, _end)
+        signal.signal(signal.SIGWINCH, self._resized)
         termios.tcsetattr(fd, termios.TCSANOW, quiet)
-        self._write(_ENTER + first_frame(self._where, *os.get_terminal_size(fd)))
+        _write(_ENTER)
+        self._show()
         return self
 
     def __exit__(
@@ -51,8 +53,9 @@ class Splash:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        signal.signal(signal.SIGWINCH, signal.SIG_DFL)
         if kind is not None:  # else the library has left the screen already
-            self._write(_LEAVE)
+            _write(_LEAVE)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         self.put_back()
 
@@ -62,17 +65,27 @@ class Splash:
             fd = sys.__stdin__.fileno()  # type: ignore[union-attr]
             termios.tcsetattr(fd, termios.TCSANOW, self._settings)
 
-    def _write(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
+    def _resized(self, number: int, frame: object) -> None:
+        self._is_stale = True
+        if not self._is_drawing:  # else that one is drawn once more when it is done
+            self._show()
+
+    def _show(self) -> None:
+        self._is_drawing = self._is_stale = True
+        while self._is_stale:
+            self._is_stale = False
+            size = os.get_terminal_size(sys.__stdin__.fileno())  # type: ignore[union-attr]
+            _write((_CLEAR + self._draw(*size)).encode(errors="replace"))
+        self._is_drawing = False
+
+
+def _write(data: bytes) -> None:
+    """Writes to where the library draws; no stream's buffer, which a signal could come between."""
+    fd = sys.__stderr__.fileno()  # type: ignore[union-attr]
+    while data:
+        data = data[os.write(fd, data) :]
 
 
 def _end(number: int, frame: object) -> None:
     """Restores the terminal when the process is told to end."""
     raise SystemExit(128 + number)
-
-
-def first_frame(where: str, width: int, height: int) -> str:
-    """Returns the title, and below it a note that more is coming; no colours. Pure."""
-    title = f" takeback  {shown(where)}"[:width]
-    return f"\x1b[1;7m{title:<{width}}\x1b[0m\r\n\r\n  {READING[: max(0, width - 2)]}"

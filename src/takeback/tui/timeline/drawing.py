@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from rich.cells import cell_len, set_cell_size
-
 from takeback.model.ages import age
 from takeback.model.turn import STEER
 from takeback.model.value import Value
+from takeback.tui.cells import cell_len, set_cell_size
 from takeback.tui.timeline.rows import SIGNS
 from takeback.visible import shown
 from takeback.words import rows as words
@@ -36,6 +35,7 @@ CURSOR = "❯ "
 _WIDEST_GRAPH = 12
 _AGE = 4
 _PLAIN = Paint(on=False)
+_NEVER_DIM = ("cursor-sign", "lane", "gone-word", "here", "label", "resumed")
 
 
 class Surroundings(Value):
@@ -60,10 +60,18 @@ def draw_line(
     room = around.width - sum(cell_len(text) for text, _ in start)
     if row.outside:
         text = "outside edits before it" if entry is None else outside_words(entry)
-        return [*start, (_fitted(f"    {text}", room), "outside")]
-    if line == 0:
-        return [*start, *_first(row.item, room, around, entry)]
-    return [*start, *_second(row.item, room, around, entry)]
+        pieces = [*start, (_fitted(f"    {text}", room), "outside")]
+    elif line == 0:
+        pieces = [*start, *_first(row.item, room, around, entry)]
+    else:
+        pieces = [*start, *_second(row.item, room, around, entry)]
+    expired = entry is not None and entry.checkpoint.expired is not None
+    return _dimmed(pieces) if expired or row.item.id in around.gone else pieces
+
+
+def _dimmed(pieces: list[Piece]) -> list[Piece]:
+    """Returns the pieces of a row that is gone: dim, except for what is there to be noticed."""
+    return [(text, name if name in _NEVER_DIM else "gone") for text, name in pieces]
 
 
 def _graph(row: Row, line: int) -> Piece:

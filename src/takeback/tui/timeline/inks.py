@@ -30,7 +30,7 @@ _INKS = {
     "outside": ("muted", Style(italic=True)),
 }
 """The styles of the pieces of a row: a colour of the theme, and how it is written."""
-_NEVER_DIM = ("cursor-sign", "lane", "gone-word", "here", "label", "resumed")
+NAMES = tuple(_INKS)
 CURSOR, CURSOR_BLURRED = "cursor", "cursor-blurred"
 
 LAYERS = frozenset({CURSOR, CURSOR_BLURRED, *(color for color, _ in _INKS.values())})
@@ -48,13 +48,8 @@ class Inks:
         """Forgets all styles: the theme has changed."""
         self._known.clear()
 
-    def of(self, name: str, cursor: str = "", *, gone: bool = False) -> Style:
-        """Returns the style of a piece, on the cursor's background if ``cursor`` names one.
-
-        A row that is ``gone`` is dim, except for what is there to be noticed.
-        """
-        if gone and name not in _NEVER_DIM:
-            name = "gone"
+    def of(self, name: str, cursor: str = "") -> Style:
+        """Returns the style of a piece, on the cursor's background if ``cursor`` names one."""
         ink = self._known.get((name, cursor))
         if ink is None:
             ink = self._known[name, cursor] = self._made(name, cursor)

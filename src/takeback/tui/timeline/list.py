@@ -12,10 +12,9 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from takeback.model.short_ids import short_ids
-from takeback.tui.timeline.drawing import Surroundings, draw_line
 from takeback.tui.timeline.inks import CURSOR, CURSOR_BLURRED, LAYERS, Inks
 from takeback.tui.timeline.known_entries import KnownEntries
+from takeback.tui.timeline.lines import TimelineLines, centered
 from takeback.tui.timeline.rows import Rows
 from takeback.visible import shown
 from takeback.words import rows as words
@@ -88,15 +87,12 @@ class TimelineList(ScrollView, can_focus=True):
         super().__init__(id=id)
         self._now = now
         self._rows = Rows()
-        self._browsed: Browsed | None = None
-        self._names: Mapping[str, str] = {}
-        self._resumed: Mapping[str, Sequence[str]] = {}
+        self._lines: TimelineLines | None = None
         self._entries = KnownEntries()
         self._cursor = 0
         self._arrived = False
         """Whether the cursor has been put where the files are, or was moved."""
         self._moved = False
-        self._sought = ""
         self._instead: Sequence[str] = (words.READING,)
         self._inks = Inks(self)
 
@@ -118,17 +114,13 @@ class TimelineList(ScrollView, can_focus=True):
         before, offset = self.chosen, self._cursor_line - self.scroll_offset.y
         at_top = self.scroll_offset.y == 0
         arrives = not self._arrived and browsed.here is not None
-        self._entries.forget_changed(self._browsed, browsed)
-        self._browsed, self._rows, self._sought, self._instead = browsed, rows, sought, instead
-        self._names = words.session_names(browsed.sessions)
-        short = short_ids(browsed.sessions)
-        self._resumed = {
-            row: [short[one] for one in children if one in short]
-            for row, children in browsed.resumed.items()
-        }
+        shown_before = None if self._lines is None else self._lines.browsed
+        self._entries.forget_changed(shown_before, browsed)
+        self._rows, self._instead = rows, instead
+        self._lines = TimelineLines(browsed, rows, sought=sought)
         self._cursor = self._found(before, rows)
         if arrives and browsed.here is not None and browsed.here[0] in rows.indexes:
-            self._cursor = rows.indexes[browsed.here[0]]
+            self._cursor = self._lines.start
             self._arrived = True
         self._arrived = self._arrived or browsed.whole
         self.virtual_size = Size(self._width, rows.height)
@@ -235,20 +227,31 @@ class TimelineList(ScrollView, can_focus=True):
 
     def _center(self) -> None:
         """Scrolls so that the cursor is in the middle."""
-        top = max(0, self._cursor_line - self.size.height // 2)
+        top = centered(self._cursor_line, self.size.height)
         self.scroll_to(y=top, animate=False, immediate=True)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
         self._ask_for_entries()
 
+    def _size_updated(
+        self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True
+    ) -> bool:
+        """Centers the cursor before anything is drawn; ``on_resize`` comes after the first frame.
+
+        Textual has no public hook between its layout and its first frame.
+        """
+        changed = super()._size_updated(size, virtual_size, container_size, layout)
+        if changed and len(self._rows) and not self._moved:
+            self.virtual_size = Size(self._width, self._rows.height)
+            self._center()
+        return changed
+
     def on_resize(self) -> None:
         self.virtual_size = Size(self._width, self._rows.height)
         if len(self._rows) and self._moved:
             height = len(self._rows.rows[self._cursor].graph)
             self.scroll_to_region(Region(0, self._cursor_line, 1, height), animate=False)
-        elif len(self._rows):
-            self._center()
         self._ask_for_entries()
 
     # -- drawing
@@ -260,35 +263,20 @@ class TimelineList(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         width = self._width
         base = self.rich_style
-        if self._browsed is None or not len(self._rows):
+        if self._lines is None or not len(self._rows):
             return self._said_instead(y, width, base)
-        found = self._rows.at_line(y + self.scroll_offset.y)
+        found = self._lines.line(
+            y + self.scroll_offset.y,
+            width=width,
+            now=self._now(),
+            cursor=self._cursor,
+            entry_of=self._entries.get,
+        )
         if found is None:
             return Strip.blank(width, base)
-        at, line = found
-        row = self._rows.rows[at]
-        chosen = at == self._cursor
-        entry = self._entries.get(row.item.id)
-        around = self._around(self._browsed, width)
-        pieces = draw_line(row, line, around, entry=entry, chosen=chosen)
-        expired = entry is not None and entry.checkpoint.expired is not None
-        gone = expired or row.item.id in self._browsed.gone
+        pieces, chosen = found
         cursor = "" if not chosen else CURSOR if self.has_focus else CURSOR_BLURRED
-        inks = [self._inks.of(name, cursor, gone=gone) for _, name in pieces]
-        segments = [Segment(text, ink) for (text, _), ink in zip(pieces, inks, strict=True)]
-        return Strip(segments, width)
-
-    def _around(self, browsed: Browsed, width: int) -> Surroundings:
-        return Surroundings(
-            width=width,
-            names=self._names,
-            origins=browsed.origins,
-            here=browsed.here,
-            gone=browsed.gone,
-            now=self._now(),
-            sought=self._sought,
-            resumed=self._resumed,
-        )
+        return Strip([Segment(text, self._inks.of(name, cursor)) for text, name in pieces], width)
 
     def _said_instead(self, y: int, width: int, base: Style) -> Strip:
         lines = self._instead

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from takeback.tui.timeline.rows import build
+from takeback.words import rows as words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +28,11 @@ class Page(NamedTuple):
     browsed: Browsed
     rows: Rows
     entries: Mapping[str, TimelineEntry]
+
+    @property
+    def summary(self) -> str:
+        """How much there is, in words."""
+        return words.summary(self.browsed.rows, whole=self.browsed.whole)
 
 
 def first_page(tb: Engine) -> Page:

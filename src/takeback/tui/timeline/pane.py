@@ -66,17 +66,21 @@ class TimelinePane(Vertical):
         workspace: WorkspaceThread,
         now: Callable[[], float],
         first: Future[Page] | None = None,
+        seen: Page | None = None,
         *,
         id: str | None = None,
     ) -> None:
         super().__init__(id=id)
         self._workspace = workspace
         self._first = first
+        self._seen = seen
         self.list = TimelineList(now, id="rows")
         self.search: SearchLine | None = None
         """The search line, while it is open."""
         self.browsed: Browsed | None = None
         self._narrowing = Narrowing()
+        self._is_read = False
+        """Whether the first page is here; what was on the screen before the library is not it."""
         self._looking = False
         self._beats = 0
         self._trouble = ""
@@ -113,9 +117,12 @@ class TimelinePane(Vertical):
             self._say()
 
     def on_mount(self) -> None:
-        """Shows what has been read by the first frame."""
+        """Shows what has been read by the first frame: at least what is on the screen already."""
+        if self._seen is not None:
+            self._show_page(self._seen)
         if self._first is not None and self._first.done() and self._first.exception() is None:
             self._show_page(self._first.result())
+            self._is_read = True
 
     def _show_page(self, page: Page) -> None:
         self.browsed = page.browsed
@@ -126,9 +133,10 @@ class TimelinePane(Vertical):
         """Reads the newest rows, unless that has been done, and then all of them."""
         self._looking = True
         try:
-            if self.browsed is None:
+            if not self._is_read:
                 begun, self._first = self._first or self._workspace.start(first_page), None
                 self._show_page(await wrap_future(begun))
+                self._is_read = True
             self.post_message(self.Ready())
             if self.browsed is not None and not self.browsed.whole:
                 await self.reload()
@@ -171,7 +179,7 @@ class TimelinePane(Vertical):
         if self._beats % _AGES == 0:
             self.list.refresh()
         if not self._looking:
-            self._work("look", self._read_all if self.browsed is None else self.look)
+            self._work("look", self.look if self._is_read else self._read_all)
 
     async def look(self) -> None:
         """Reads the timeline again if anything in it has changed."""

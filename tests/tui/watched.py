@@ -1,0 +1,117 @@
+"""The picker at a terminal of which every moment is seen: each cell, with its colours."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import struct
+import sys
+import termios
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+
+import pyte
+
+_PATIENCE = 60.0
+_REST = 0.7
+Cell = tuple[str, str, str, bool, bool, bool]
+Picture = list[list[Cell]]
+
+
+class Watched:
+    """A picker in a workspace; after each write of it the screen is kept in ``pictures``."""
+
+    def __init__(
+        self, workspace: Path, size: tuple[int, int], environ: Mapping[str, str] | None = None
+    ) -> None:
+        self.size = size
+        self.pictures: list[Picture] = []
+        self.bytes = b""
+        self._screen = pyte.Screen(*size)
+        self._stream = pyte.ByteStream(self._screen)
+        wanted = {"TERM": "xterm-256color", "COLORTERM": "truecolor", **(environ or {})}
+        whole = {name: value for name, value in {**os.environ, **wanted}.items() if value}
+        self.pid, self._terminal = pty.fork()
+        if self.pid == 0:
+            os.chdir(workspace)
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+            os.execve(sys.executable, [sys.executable, "-m", "takeback"], whole)
+
+    def __enter__(self) -> Watched:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            error.add_note(f"The screen was:\n{self.text}")
+        os.close(self._terminal)  # which ends it, if it has not ended
+        os.waitpid(self.pid, 0)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self._screen.display)
+
+    def until(self, holds: Callable[[str], bool]) -> None:
+        """Watches until something can be said of the words on the screen."""
+        while not holds(self.text):
+            assert self._watch(), "it ended"
+
+    def shows(self, words: str) -> None:
+        self.until(lambda text: words in text)
+
+    def settles(self) -> None:
+        """Watches until nothing has been drawn for a while."""
+        while select.select([self._terminal], [], [], _REST)[0]:
+            assert self._watch(), "it ended"
+
+    def ends(self) -> None:
+        """Watches until the program has ended."""
+        while self._watch():
+            pass
+
+    def type(self, keys: bytes) -> None:
+        os.write(self._terminal, keys)
+
+    def resize(self, width: int, height: int) -> None:
+        self.size = (width, height)
+        self._screen.resize(height, width)
+        fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+
+    def _watch(self) -> bool:
+        assert select.select([self._terminal], [], [], _PATIENCE)[0], "nothing more is drawn"
+        try:
+            data = os.read(self._terminal, 1 << 16)
+        except OSError:  # Linux says EIO when the other side is closed
+            return False
+        self.bytes += data
+        self._stream.feed(data)
+        self.pictures.append(self._picture())
+        return bool(data)
+
+    def _picture(self) -> Picture:
+        width, height = self.size
+        return [[_cell(self._screen.buffer[y][x]) for x in range(width)] for y in range(height)]
+
+
+def _cell(char: pyte.screens.Char) -> Cell:
+    """Returns what can be seen of a cell: a blank has no colour but that behind it."""
+    blank = char.data == " " and not char.reverse
+    return (
+        char.data,
+        "" if blank else char.fg,
+        char.bg,
+        char.bold and not blank,
+        char.reverse,
+        char.italics and not blank,
+    )
+
+
+def words_of(picture: Picture) -> list[str]:
+    return ["".join(cell[0] for cell in line).rstrip() for line in picture]
