@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from takeback.cli.main import run
@@ -19,10 +20,15 @@ class Keyboard(io.StringIO):
         return True
 
 
-def called(directory: Path, *args: str, typed: str | None = None) -> Answer:
+def called(
+    directory: Path,
+    *args: str,
+    typed: str | None = None,
+    by: Callable[[Sequence[str]], int] = run,
+) -> Answer:
     """Runs ``takeback *args`` in a directory and returns its answer.
 
-    Nothing is on stdin, unless somebody at a terminal typed something.
+    Nothing is on stdin, unless somebody at a terminal typed something. ``by`` is what runs it.
     """
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     mask = os.umask(0o022)
@@ -34,7 +40,7 @@ def called(directory: Path, *args: str, typed: str | None = None) -> Answer:
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
         ):
-            status = run(args)
+            status = by(args)
     finally:
         sys.stdin = before
         os.umask(mask)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 TYPE_CHECKING = False
@@ -15,6 +16,12 @@ def command_line() -> NoReturn:
         # Before any import of ours: the core needs POSIX modules that Windows does not have.
         sys.stderr.write("Error: takeback does not run on native Windows; use it inside WSL.\n")
         sys.exit(1)
-    from takeback.cli.main import run
+    words = sys.argv[1:]
+    from takeback.cli.plain_words import answered
 
-    sys.exit(run(sys.argv[1:]))
+    status = answered(words, os.environ)
+    if status is None:
+        from takeback.cli.main import run
+
+        status = run(words)
+    sys.exit(status)

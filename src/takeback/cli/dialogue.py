@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from takeback.app.engine import Engine
     from takeback.app.proposal import Proposal
-    from takeback.cli.options import Call
+    from takeback.cli.call import Call
     from takeback.model.plan import Outcome, Plan
     from takeback.words.paint import Paint
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from takeback.app.engine import Engine
     from takeback.app.unclaimed import Unclaimed
-    from takeback.cli.options import Call
+    from takeback.cli.call import Call
     from takeback.model.earlier import Earlier
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from takeback.app.connect import Connecting
-    from takeback.cli.options import Call
+    from takeback.cli.call import Call
 
 _QUESTION = "Make these edits (d shows them)? [y/N] "
 

@@ -1,23 +1,21 @@
-"""The group of commands, and the one place where an exception becomes an exit status."""
+"""The group of commands, as the parser knows them."""
 
 from __future__ import annotations
 
 import os
-import sys
 from importlib import import_module
 
 import click
 
-from takeback import durable
 from takeback.cli.global_options import global_options
-from takeback.cli.options import Call
-from takeback.cli.output import flush, prepare_streams
-from takeback.cli.terminal import Unanswered
-from takeback.errors import Bug, TakebackError, UsageError, WriteFailed
+from takeback.cli.running import COMPLETE, guarded
+from takeback.errors import TakebackError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from takeback.cli.call import Call
 
 COMMANDS = (
     "init",
@@ -56,9 +54,6 @@ COMMANDS = (
     "completion",
 )
 """In the order of the help. A command's module has its name."""
-
-FAILED, INTERRUPTED, PIPE_CLOSED = 1, 130, 141
-COMPLETE = "_TAKEBACK_COMPLETE"
 
 
 class Commands(click.Group):
@@ -105,10 +100,7 @@ def takeback(context: click.Context) -> object:
     """
     if context.invoked_subcommand is not None:
         return None
-    from takeback.cli.terminal import is_terminal
-
-    person = is_terminal(sys.stdin) and is_terminal(sys.stdout)
-    name = "pick" if person and not context.obj.json else "status"
+    name = context.obj.verb_meant()
     command = takeback.get_command(context, name)
     assert command is not None
     with command.make_context(name, [], parent=context) as inner:
@@ -117,52 +109,25 @@ def takeback(context: click.Context) -> object:
 
 def run(args: Sequence[str]) -> int:
     """Runs one call and returns its exit status; no exception leaves it."""
-    durable.unmask_owner()
-    prepare_streams()
     words = list(args)
-    before_paths = words[: words.index("--")] if "--" in words else words
-    # Determined before parsing, which may fail and has to say so in the right form.
-    call = Call(json="--json" in before_paths)
-    try:
-        try:
-            return _answered(words, call)
-        finally:
-            call.close()
-    except Bug as error:
-        return _bug(call, error)
-    except TakebackError as error:
-        if isinstance(error.__cause__, BrokenPipeError):
-            return _reader_gone()
-        return _say(call, error)
-    except click.UsageError as error:
-        from takeback.cli.usage import worded
-
-        return _say(call, worded(error, next((word for word in words if word in COMMANDS), "")))
-    except click.ClickException as error:
-        return _say(call, TakebackError(error.format_message()))
-    except Unanswered as left:
-        from takeback.words.text import NOTHING_CHANGED
-
-        call.output.note(str(left) or NOTHING_CHANGED)
-        return INTERRUPTED
-    except (KeyboardInterrupt, click.Abort):
-        return _say(call, Interrupted())
-    except BrokenPipeError:
-        return _reader_gone()
-    except OSError as error:  # from this face itself: the layers below report their own
-        return _say(call, WriteFailed.of("the command", error))
-    except Exception as error:
-        return _bug(call, error)
+    return guarded(lambda call: _answered(words, call), words)
 
 
 def _answered(words: list[str], call: Call) -> int:
-    """Runs the command and flushes: a full disk or a closed pipe must not look like success."""
+    """Runs the command that is meant; what the parser has to say is said in our words."""
     try:
-        status = _invoke(words, call)
+        return _invoke(words, call)
     except click.exceptions.Exit as end:
-        status = end.exit_code
-    flush()
-    return status
+        return end.exit_code
+    except click.UsageError as error:
+        from takeback.cli.usage import worded
+
+        verb = next((word for word in words if word in COMMANDS), "")
+        raise worded(error, verb) from None
+    except click.ClickException as error:
+        raise TakebackError(error.format_message()) from None
+    except click.Abort:
+        raise KeyboardInterrupt from None
 
 
 def _invoke(words: list[str], call: Call) -> int:
@@ -173,55 +138,3 @@ def _invoke(words: list[str], call: Call) -> int:
     with takeback.make_context("takeback", words, obj=call) as context:
         status = takeback.invoke(context)
     return status if isinstance(status, int) else 0
-
-
-class Interrupted(TakebackError):
-    """The person pressed Ctrl+C."""
-
-    code = "interrupted"
-    exit_status = INTERRUPTED
-
-    def __init__(self) -> None:
-        hint = "an operation that had begun is finished by the next changing command"
-        super().__init__("interrupted", hint=hint)
-
-
-def _say(call: Call, error: TakebackError) -> int:
-    from takeback.words.errors import said
-
-    told = said(error)
-    try:
-        sys.stdout.flush()
-    except (OSError, ValueError):
-        _silence()
-    try:
-        call.output.error(told)
-        sys.stderr.flush()
-    except (OSError, ValueError):
-        _silence()
-    return told.status
-
-
-def _bug(call: Call, error: Exception) -> int:
-    bug = error if isinstance(error, Bug) else Bug(error)
-    if call.verbose:
-        import traceback
-
-        sys.stderr.write("".join(traceback.format_exception(error)))
-    return _say(call, bug)
-
-
-def _reader_gone() -> int:
-    """The reader of a pipe has read enough (``| head``): no message, and the shell's own status."""
-    _silence()
-    return PIPE_CLOSED
-
-
-def _silence() -> None:
-    """Makes the interpreter's last flush go nowhere, so that it cannot fail."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError):
-            os.dup2(nowhere, stream.fileno())

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import signal
 import sys
 from contextlib import contextmanager
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
 
     from takeback.app.engine import Engine
-    from takeback.cli.options import Call
+    from takeback.cli.call import Call
 
 _NONE = ("", "cat")
 
@@ -71,7 +70,9 @@ class _Sheet(io.RawIOBase):
         self._screen = screen
         self._argv = argv
         self._environ = environ
-        self._size = shutil.get_terminal_size()
+        from shutil import get_terminal_size  # 3 ms, for the compressors that it brings along
+
+        self._size = get_terminal_size()
         self._kept = bytearray()
         self._pager: Popen[bytes] | None = None
         self._failure: str | None = None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from takeback.cli.call import Call
 from takeback.cli.main import COMMANDS, takeback
-from takeback.cli.options import Call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from takeback.words.text import shown_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from takeback.cli.options import Call
+    from takeback.cli.call import Call
 
 
 def switch(call: Call, *, capture: str) -> int:

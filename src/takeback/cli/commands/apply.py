@@ -7,6 +7,7 @@ import os
 import click
 
 from takeback.app import proposal
+from takeback.cli.call import Call
 from takeback.cli.dialogue import (
     Dialogue,
     conflicts_option,
@@ -15,7 +16,7 @@ from takeback.cli.dialogue import (
     patch_option,
     require_terminal,
 )
-from takeback.cli.options import Call, completed_by, name_text, session_option, verb
+from takeback.cli.options import completed_by, name_text, session_option, verb
 from takeback.model.merge import ConflictChoices
 from takeback.words.text import quoted
 

@@ -8,8 +8,9 @@ import sys
 import click
 
 from takeback.app import proposal
+from takeback.cli.call import Call
 from takeback.cli.dialogue import Dialogue
-from takeback.cli.options import Call, completed_by, name_text, session_option, verb
+from takeback.cli.options import completed_by, name_text, session_option, verb
 from takeback.cli.terminal import agrees
 from takeback.errors import Command, TakebackError, UsageError
 from takeback.model.policy import NO_OVERRIDES

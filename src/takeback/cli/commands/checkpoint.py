@@ -6,8 +6,9 @@ import time
 
 import click
 
+from takeback.cli.call import Call
 from takeback.cli.earlier import mention
-from takeback.cli.options import Call, name_text, session_option, verb
+from takeback.cli.options import name_text, session_option, verb
 from takeback.words import documents
 from takeback.words.text import count, shown_file
 

@@ -6,7 +6,8 @@ import time
 
 import click
 
-from takeback.cli.options import Call, completed_by, name_text, session_option, verb
+from takeback.cli.call import Call
+from takeback.cli.options import completed_by, name_text, session_option, verb
 from takeback.cli.pager import paged
 from takeback.words import branches as words
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import click
 
-from takeback.cli.main import COMPLETE, takeback
-from takeback.cli.options import Call, verb
+from takeback.cli.call import Call
+from takeback.cli.main import takeback
+from takeback.cli.options import verb
+from takeback.cli.running import COMPLETE
 
 
 @verb("completion")

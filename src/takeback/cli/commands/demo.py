@@ -8,7 +8,8 @@ import time
 
 import click
 
-from takeback.cli.options import Call, verb
+from takeback.cli.call import Call
+from takeback.cli.options import verb
 from takeback.cli.terminal import is_terminal
 from takeback.words import documents
 

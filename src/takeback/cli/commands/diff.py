@@ -6,7 +6,8 @@ import sys
 
 import click
 
-from takeback.cli.options import Call, completed_by, name_text, verb
+from takeback.cli.call import Call
+from takeback.cli.options import completed_by, name_text, verb
 from takeback.cli.pager import paged
 from takeback.model.coverage import PURGED_FOR_GOOD
 from takeback.model.sensitive import is_sensitive

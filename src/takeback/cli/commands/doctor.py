@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from takeback.cli.options import Call, name_text, verb
+from takeback.cli.call import Call
+from takeback.cli.options import name_text, verb
 from takeback.errors import NotAWorkspace
 from takeback.ops.doctor import offers
 from takeback.ops.finding import BROKEN, OK

@@ -6,7 +6,8 @@ import os
 
 import click
 
-from takeback.cli.options import Call, completed_by, name_text, verb
+from takeback.cli.call import Call
+from takeback.cli.options import completed_by, name_text, verb
 from takeback.cli.terminal import ask
 from takeback.errors import Refused
 from takeback.model.path_text import to_bytes, to_text

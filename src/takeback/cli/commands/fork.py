@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from takeback.app import proposal
+from takeback.cli.call import Call
 from takeback.cli.dialogue import Dialogue, override_options, overrides, require_yes
-from takeback.cli.options import Call, completed_by, name_text, session_option, verb
+from takeback.cli.options import completed_by, name_text, session_option, verb
 from takeback.errors import UsageError
 
 

@@ -7,7 +7,8 @@ import sys
 
 import click
 
-from takeback.cli.options import Call, verb
+from takeback.cli.call import Call
+from takeback.cli.options import verb
 
 
 @verb("hook")

@@ -8,7 +8,8 @@ import sys
 import click
 
 from takeback.cli import edits
-from takeback.cli.options import Call, completed_by, verb
+from takeback.cli.call import Call
+from takeback.cli.options import completed_by, verb
 from takeback.cli.terminal import Unanswered, agrees
 from takeback.paths import takeback_home
 from takeback.visible import shown

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from takeback.cli.options import Call, completed_by, name_text, verb
+from takeback.cli.call import Call
+from takeback.cli.options import completed_by, name_text, verb
 from takeback.words.choices import labelled
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from takeback.cli.options import Call, verb
+from takeback.cli.call import Call
+from takeback.cli.options import verb
 from takeback.cli.switch import switch
 
 

@@ -6,8 +6,9 @@ import time
 
 import click
 
+from takeback.cli.call import Call
 from takeback.cli.dialogue import DECLINED
-from takeback.cli.options import Call, completed_by, name_text, session_option, verb
+from takeback.cli.options import completed_by, name_text, session_option, verb
 from takeback.cli.terminal import agrees
 from takeback.errors import Option, PartlyDone, Refused, UsageError
 from takeback.ops.prune import refused

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from takeback.cli.options import Call, verb
+from takeback.cli.call import Call
+from takeback.cli.options import verb
 from takeback.cli.terminal import ask
 from takeback.errors import PartlyDone, Refused
 from takeback.visible import shown

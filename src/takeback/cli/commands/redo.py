@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from takeback.app import proposal
+from takeback.cli.call import Call
 from takeback.cli.dialogue import Dialogue, override_options, overrides, require_yes
-from takeback.cli.options import Call, verb
+from takeback.cli.options import verb
 from takeback.model.operation import REDO
 
 

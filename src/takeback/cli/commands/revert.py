@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from takeback.app import proposal
+from takeback.cli.call import Call
 from takeback.cli.dialogue import (
     Dialogue,
     conflicts_option,
@@ -13,7 +14,7 @@ from takeback.cli.dialogue import (
     patch_option,
     require_terminal,
 )
-from takeback.cli.options import Call, completed_by, name_text, session_option, verb
+from takeback.cli.options import completed_by, name_text, session_option, verb
 from takeback.model.merge import ConflictChoices
 
 TYPE_CHECKING = False

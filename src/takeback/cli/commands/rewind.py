@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from takeback.app import proposal
+from takeback.cli.call import Call
 from takeback.cli.dialogue import (
     Dialogue,
     conflicts_option,
@@ -14,7 +15,7 @@ from takeback.cli.dialogue import (
     require_terminal,
 )
 from takeback.cli.earlier import open_with
-from takeback.cli.options import Call, completed_by, name_text, session_option, verb
+from takeback.cli.options import completed_by, name_text, session_option, verb
 from takeback.errors import UsageError
 from takeback.model.keeping import ALL_OTHERS, EDITS, NOTHING, keeping_of
 from takeback.model.operation import BOTH, CONVERSATION, FILES

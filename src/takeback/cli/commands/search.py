@@ -7,7 +7,8 @@ import time
 
 import click
 
-from takeback.cli.options import Call, name_text, verb
+from takeback.cli.call import Call
+from takeback.cli.options import name_text, verb
 from takeback.cli.pager import paged
 from takeback.cli.terminal import terminal_width
 from takeback.words import documents

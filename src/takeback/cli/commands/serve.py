@@ -6,7 +6,8 @@ import os
 
 import click
 
-from takeback.cli.options import Call, verb
+from takeback.cli.call import Call
+from takeback.cli.options import verb
 from takeback.cli.output import flush
 from takeback.errors import UsageError
 from takeback.words.errors import said

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 
-from takeback.cli.options import Call, verb
+from takeback.cli.call import Call
+from takeback.cli.options import verb
 from takeback.cli.pager import paged
 from takeback.words import documents
 from takeback.words.sessions import session_line

@@ -7,7 +7,8 @@ import os
 import click
 
 from takeback.cli import edits
-from takeback.cli.options import Call, completed_by, verb
+from takeback.cli.call import Call
+from takeback.cli.options import completed_by, verb
 from takeback.words.connections import edits_document
 
 DECLINED = 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from takeback.cli.options import Call, verb
+from takeback.cli.call import Call
+from takeback.cli.options import verb
 from takeback.words import health
 from takeback.words.text import count
 
