@@ -15,7 +15,6 @@ from takeback.ops.counting import count_lines
 from takeback.ops.green import KnownTests, verdicts
 from takeback.ops.here import current_place, row_of
 from takeback.ops.offshoots import NO_OFFSHOOTS, Offshoots, offshoots
-from takeback.ops.path_history import path_history
 from takeback.ops.running import as_it_stands, open_states
 from takeback.store.checkpoints import read_coverage
 from takeback.store.operations import known_operations
@@ -128,6 +127,9 @@ class Wanted(Value):
 def listing(context: Context, ledger: Ledger, wanted: Wanted, *, is_over: IsOver) -> Listing:
     """Returns what a list of the timeline shows; sessions without a turn are where they begin."""
     if wanted.paths:
+        # The history of files needs to look at the workspace, a list of turns does not.
+        from takeback.ops.path_history import path_history
+
         history = path_history(context, ledger, wanted.paths)
         there = history.checkpoints(wanted.session)
         found = there if wanted.limit < 0 else there[: wanted.limit]

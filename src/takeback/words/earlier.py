@@ -5,7 +5,6 @@ from __future__ import annotations
 from takeback.errors import NotAWorkspace
 from takeback.model.ages import ago
 from takeback.visible import shown
-from takeback.words.documents import path_fields
 from takeback.words.render import short
 from takeback.words.text import count, timestamp
 
@@ -83,6 +82,8 @@ def adopt_command(one: Earlier) -> str:
 
 def document(one: Earlier) -> Document:
     """Returns an earlier store as ``status`` has it."""
+    from takeback.words.documents import path_fields  # with all that plans are told with
+
     newest = one.newest
     return {
         "id": one.name,
