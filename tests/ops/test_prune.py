@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from takeback.app.engine import Engine
 from takeback.app.session import AgentSession
 from takeback.errors import Expired, NoSuchCheckpoint, Refused
+from takeback.ledger import file
 from takeback.ledger.ledger import Ledger
 from takeback.model import retention
 from takeback.model.checkpoint import UNDO, Checkpoint
@@ -23,6 +26,7 @@ from takeback.ops.prune import Pruning
 from takeback.ops.sweep import sweep
 from takeback.ports import SilentReporter
 from takeback.store.given_up import has_garbage
+from takeback.store.namespace import LABELS, labelled_by
 from tests.support.engine import TestClock, refs_of
 
 
@@ -293,6 +297,38 @@ def test_labels_pin_unless_the_settings_say_otherwise(tb: Engine, talk: Talk) ->
     set_(tb, keep_labelled=False)
     pruned(tb)
     assert "1 prompt" in expired(tb)
+
+
+def test_a_label_that_was_taken_off_while_the_ledger_was_busy_is_not_missed(
+    tb: Engine, talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever brings the ledger up to date next must not take its ref for one that was lost."""
+    tb.label("turn:2", "good")
+    assert tb.find("good").label == "good"
+    monkeypatch.setattr(file, "PATIENCE", 0.05)
+    path = tb._context.store.path("ledger.db")
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("begin immediate")
+        tb.checkpoint()
+        tb.label("good", None)
+        other.execute("rollback")
+    with pytest.raises(NoSuchCheckpoint):
+        tb.find("good")
+    assert tb.verify().problems == ()
+
+
+def test_what_a_label_was_goes_with_the_next_that_is_dropped(tb: Engine, talk: Talk) -> None:
+    for turn, name in (("turn:2", "off"), ("turn:3", "on"), ("turn:4", "again")):
+        tb.label(turn, name)
+    tb.label("off", None)
+    tb.label("again", None)
+    tb.label("turn:4", "again")
+    pruned(tb, "turn:1", "turn:2")
+    labels = tb._context.store.refs.list(LABELS)
+    assert {labelled_by(ref) for ref in labels} == {tb.find("on").id, tb.find("again").id}
+    assert tb.verify().problems == ()
+    sweep(tb._upkeep())
+    assert tb.verify(read_data=True).problems == ()
 
 
 def test_undo_snapshots_are_kept_for_their_grace(tb: Engine, talk: Talk, clock: TestClock) -> None:

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
 
     from takeback.ledger.ledger import Ledger
 
-_NOWHERE = ""
-"""The tip of a ref that was deleted on purpose, until the ledger has caught up with that."""
-
 
 def missing_refs(ledger: Ledger) -> list[tuple[str, str]]:
     """Returns (ref, commit) of each place that a ref led to and that is no longer reached."""
@@ -25,16 +22,9 @@ def missing_refs(ledger: Ledger) -> list[tuple[str, str]]:
 
 def note_missing(ledger: Ledger, refs: Mapping[str, str]) -> None:
     """Remembers where refs led that are gone."""
-    led = ((ref, tip) for ref, tip in refs.items() if tip != _NOWHERE)
-    ledger.many("insert or ignore into missing_refs values (?, ?)", led)
+    ledger.many("insert or ignore into missing_refs values (?, ?)", refs.items())
 
 
 def forget_missing(ledger: Ledger, ref: str, tip: str) -> None:
     """Forgets a place that is reached again."""
     ledger.rows("delete from missing_refs where ref = ? and tip = ?", ref, tip)
-
-
-def give_up(ledger: Ledger, ref: str) -> None:
-    """Forgets a ref that was deleted on purpose, however far another process has indexed."""
-    ledger.rows("delete from missing_refs where ref = ?", ref)
-    ledger.rows("update tips set tip = ? where ref = ?", _NOWHERE, ref)

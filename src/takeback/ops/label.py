@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from takeback.errors import Command, UsageError
-from takeback.ledger.missing import give_up
 from takeback.ops.names import check_label
 from takeback.store.labels import read_labels, remove_label, write_label
-from takeback.store.namespace import label_ref
 from takeback.store.sink import PackSink
 
 TYPE_CHECKING = False
@@ -23,7 +21,6 @@ def label(context: Context, ledger: Ledger, checkpoint: Checkpoint, name: str | 
     with context.locked() as locked:
         if name is None:
             remove_label(PackSink(locked.lock), checkpoint, context.clock.now())
-            give_up(ledger, label_ref(locked.lock.machine, checkpoint.id))
         else:
             put_label(locked, checkpoint, name)
     return checkpoint.replace(label=name)

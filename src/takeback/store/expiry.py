@@ -22,6 +22,7 @@ from takeback.model.ids import CheckpointId, SessionId
 from takeback.model.value import Value
 from takeback.store.chains import refs_of
 from takeback.store.checkpoints import CONVERSATION, FILES
+from takeback.store.labels import taken_off
 from takeback.store.namespace import (
     LABELS,
     LOCAL,
@@ -174,10 +175,17 @@ class Rewriting:
             entries=tuple((mode, name, oid) for name, (mode, oid) in entries.items()),
         )
 
-    def _labels(self) -> None:
-        """Lets each label lead to its checkpoint where it is now, so that it leads to no other."""
+    def _labels(self, *, drops: bool) -> None:
+        """Lets each label lead to its checkpoint where it is now, so that it leads to no other.
+
+        Those that were taken off go, into the trash, if it ``drops`` anything at all.
+        """
         store = self._locked.store
+        gone = taken_off(store) if drops else ()
         for ref, tip in store.refs.list(LABELS, damaged={}).items():
+            if labelled_by(ref) in gone:
+                self._move(ref, tip, None)
+                continue
             commit = self._checkpoints.get(labelled_by(ref))
             if commit is not None and store.commit(tip).parents != (commit,):
                 moved = store.commit(tip).replace(parents=(commit,))
@@ -193,8 +201,9 @@ class Rewriting:
         Where nothing is dropped there is nothing to keep in the trash.
         """
         store = self._locked.store
-        self._labels()
-        if any(dropped.values()):
+        drops = any(dropped.values())
+        self._labels(drops=drops)
+        if drops:
             self._write_trash(trash, time, dropped)
         else:
             self._sink.publish()

@@ -1,13 +1,14 @@
 """Labels: a name on a checkpoint. The ref pins the checkpoint against pruning.
 
-Each machine has the names that it gave; the newest of them counts. To remove a name that another
-machine gave, this one gives an empty one.
+Each machine has the names that it gave; the newest of them counts. To remove a name is to give an
+empty one: a ref that were deleted could not be told from one that was lost, and another machine
+may have given the name. Pruning drops what is left of it.
 """
 
 from __future__ import annotations
 
 from takeback.errors import StoreDamaged
-from takeback.store.namespace import LABELS, by_machine, label_ref, labelled_by, machine_of
+from takeback.store.namespace import LABELS, label_ref, labelled_by, machine_of
 from takeback.store.records import read_record, write_record
 
 TYPE_CHECKING = False
@@ -42,21 +43,23 @@ def write_label(sink: PackSink, checkpoint: Checkpoint, name: str, time: float) 
 
 def remove_label(sink: PackSink, checkpoint: Checkpoint, time: float) -> bool:
     """Removes the name of a checkpoint; False if it had none."""
-    locked = sink.locked
-    store = locked.store
-    if not read_labels(store).get(checkpoint.id):
+    if not read_labels(sink.locked.store).get(checkpoint.id):
         return False
-    labels = by_machine(store.refs, LABELS, checkpoint.id)
-    own = labels.pop(locked.machine, None)
-    if labels:
-        write_label(sink, checkpoint, "", time)
-    elif own is not None:
-        store.refs.delete(label_ref(locked.machine, checkpoint.id), expect=own)
+    write_label(sink, checkpoint, "", time)
     return True
 
 
 def read_labels(store: Store) -> dict[CheckpointId, str]:
     """Returns the name of each labelled checkpoint; a damaged label is skipped."""
+    return {checkpoint: name for checkpoint, name in _newest_names(store).items() if name}
+
+
+def taken_off(store: Store) -> set[CheckpointId]:
+    """Returns the checkpoints that had a label and have none any more."""
+    return {checkpoint for checkpoint, name in _newest_names(store).items() if not name}
+
+
+def _newest_names(store: Store) -> dict[CheckpointId, str]:
     found: dict[CheckpointId, tuple[float, str, str]] = {}
     for ref, oid in store.refs.list(LABELS, damaged={}).items():
         try:
@@ -66,4 +69,4 @@ def read_labels(store: Store) -> dict[CheckpointId, str]:
             continue  # verify reports it
         checkpoint = labelled_by(ref)
         found[checkpoint] = max(given, found.get(checkpoint, given))
-    return {checkpoint: name for checkpoint, (_, _, name) in found.items() if name}
+    return {checkpoint: name for checkpoint, (_, _, name) in found.items()}
