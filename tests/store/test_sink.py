@@ -11,6 +11,7 @@ import pytest
 from takeback.errors import CaptureFailed, WriteFailed
 from takeback.git import objects
 from takeback.git.objects import BLOB, LONGEST, TREE, object_id
+from takeback.git.packlist import PackList
 from takeback.git.packs import Collision, Packs
 from takeback.ops.capture import capture
 from takeback.ops.context import Context, LockedContext
@@ -147,6 +148,33 @@ def test_what_a_forked_sink_wrote_is_believed_once_its_parent_takes_it_over(
     parent.publish()
     trust = Trust(context.store)
     assert [trust.believes(pack.stem) for pack in packs_of(context.store)] == [True, True]
+
+
+def test_new_objects_do_not_cost_a_look_at_the_directory_of_packs_each(
+    context: LockedContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = []
+    is_stale = PackList.is_stale
+
+    def counted(self: PackList) -> bool:
+        looks.append(1)
+        return is_stale(self)
+
+    monkeypatch.setattr(PackList, "is_stale", counted)
+    other = PackSink(context.lock)
+    written = other.add(BLOB, b"of another sink")
+    other.publish()
+    sink = PackSink(context.lock)
+    looks.clear()
+    for number in range(100):
+        assert not sink.has(object_id(BLOB, b"%d" % number))
+        assert not sink.holds(object_id(BLOB, b"%d" % number), b"%d" % number)
+    assert sink.holds(written, b"of another sink")
+    assert len(looks) == 1
+    own = sink.add(BLOB, b"of this one")
+    sink.publish()
+    assert sink.holds(own, b"of this one")
+    assert len(looks) == 2
 
 
 def test_a_tree_that_could_not_be_read_back_is_not_written(

@@ -97,6 +97,19 @@ def test_a_program_that_waits_for_a_reader_of_its_fifo_goes_on_waiting(
         writer.join()
 
 
+def test_what_is_no_longer_the_file_that_was_listed_is_told_apart(
+    root: Path, fd: int, sink: PackSink
+) -> None:
+    os.mkfifo(root / "fifo")
+    (root / "link").symlink_to("fifo")
+    (root / "directory").mkdir()
+    for name, outcome in ((b"fifo", "special"), (b"directory", "special"), (b"gone", GONE)):
+        assert keep(fd, name, Intake(sink), listed_as_file=True) == outcome
+    kept = keep(fd, b"link", Intake(sink), listed_as_file=True)
+    assert isinstance(kept, Kept)
+    assert kept.oid == object_id(BLOB, b"fifo")
+
+
 def test_what_is_gone_is_absent_and_what_is_a_directory_is_not_read(
     root: Path, fd: int, sink: PackSink
 ) -> None:

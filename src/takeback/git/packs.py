@@ -49,19 +49,25 @@ class Packs:
         self._list.refresh()
         return self._locate(oid) is not None or self._has_loose(oid)
 
+    def catch_up(self) -> None:
+        """Lists the packs again if some came or went since they were listed."""
+        if self._list.is_stale():
+            self._list.refresh()
+
     def has_among(self, oid: ObjectId, believed: Callable[[str], bool]) -> bool:
-        """Tells whether one of the packs that are ``believed``, by name, holds an object."""
-        if self._among(oid, believed):
-            return True
-        if not self._list.is_stale():
-            return False
-        self._list.refresh()
-        return self._among(oid, believed)
+        """Tells whether one of the packs that are ``believed``, by name, holds an object.
+
+        Asks those that are listed: for new objects a miss is the usual answer, and looking each
+        time whether the listing is stale would cost as much as the rest. Whoever knows that a pack
+        came, or has not asked yet, calls ``catch_up`` first.
+        """
+        return any(believed(pack.name) for pack, _ in self._located(oid))
 
     def holds_among(self, oid: ObjectId, data: bytes, believed: Callable[[str], bool]) -> bool:
         """Tells whether one of the packs that are ``believed`` holds these very bytes.
 
-        A damaged copy does not count. Raises Collision if one holds other bytes of that id.
+        Asks those that are listed, as ``has_among`` does. A damaged copy does not count. Raises
+        Collision if one holds other bytes of that id.
         """
         return self._holds(oid, believed, lambda pieces: b"".join(pieces) == data)
 
@@ -93,11 +99,9 @@ class Packs:
         believed: Callable[[str], bool],
         is_same: Callable[[Iterable[bytes]], bool],
     ) -> bool:
-        found = [place for place in self._located(oid) if believed(place[0].name)]
-        if not found and self._list.is_stale():
-            self._list.refresh()
-            found = [place for place in self._located(oid) if believed(place[0].name)]
-        for pack, offset in found:
+        for pack, offset in list(self._located(oid)):
+            if not believed(pack.name):
+                continue
             try:
                 if is_same(self._open(oid, pack, offset)[2]):
                     return True
@@ -106,9 +110,6 @@ class Packs:
                 continue
             raise Collision(f"two contents have the id {oid.hex()}")
         return False
-
-    def _among(self, oid: ObjectId, believed: Callable[[str], bool]) -> bool:
-        return any(believed(pack.name) for pack, _ in self._located(oid))
 
     def find(self, oid: ObjectId) -> tuple[str, int] | None:
         """Returns the pack and the offset of an object, None if it is in no sound pack."""

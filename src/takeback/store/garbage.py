@@ -115,6 +115,7 @@ class _Rescue:
 
     def __init__(self, store: Store, new: list[str], old: list[str], sink: PackSink) -> None:
         self._store = store
+        store.packs.catch_up()
         self._is_new = frozenset(new).__contains__
         self._stays = lambda name: name not in old
         self._sink = sink

@@ -16,6 +16,7 @@ class Looking:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._trust = Trust(store)
+        store.packs.catch_up()
         self._trees: dict[bytes, list[tuple[int, bytes, bytes]]] = {}
 
     def tree(self, oid: bytes) -> list[tuple[int, bytes, bytes]]:

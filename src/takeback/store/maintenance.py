@@ -111,6 +111,7 @@ def combine_packs(store: Store, *, disk_floor: int) -> bool:
 
 def _holds_all(store: Store, larger: str, smaller: str) -> bool:
     """Tells whether one pack holds every object of another."""
+    store.packs.catch_up()
     try:
         return all(
             store.packs.has_among(oid, larger.__eq__) for oid in store.packs.iterate(smaller)

@@ -12,6 +12,7 @@ from takeback.store.trust import Trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from takeback.git.packs import Packs
     from takeback.store.locked import Locked
     from takeback.store.store import Store
 
@@ -39,6 +40,15 @@ class PackSink:
         self._trust = trust
         self._writer: PackWriter | None = None
         self._added: dict[bytes, int] = {}
+        self._is_caught_up = False
+
+    @property
+    def _packs(self) -> Packs:
+        """The packs, listed since the last one came that is believed."""
+        if not self._is_caught_up:
+            self._store.packs.catch_up()
+            self._is_caught_up = True
+        return self._store.packs
 
     def _open_writer(self) -> PackWriter:
         if self._writer is None:
@@ -67,11 +77,11 @@ class PackSink:
     def has(self, oid: bytes) -> bool:
         if self._writer is not None and oid in self._writer:
             return True
-        return self._store.packs.has_among(oid, self._trust.believes)
+        return self._packs.has_among(oid, self._trust.believes)
 
     def holds(self, oid: bytes, data: bytes) -> bool:
         if self._writer is None or oid not in self._writer:
-            return self._store.packs.holds_among(oid, data, self._trust.believes)
+            return self._packs.holds_among(oid, data, self._trust.believes)
         # Python's hash of bytes has a secret key in each process: nobody can construct a collision.
         if self._added.get(oid, hash(data)) != hash(data):
             raise Collision(f"two contents have the id {oid.hex()}")
@@ -93,7 +103,7 @@ class PackSink:
             oid = stream_id(kind, fd, size)
         except OSError as error:
             raise SourceFailed(error.errno, error.strerror) from error
-        if oid is None or self._store.packs.streams_among(oid, fd, size, self._trust.believes):
+        if oid is None or self._packs.streams_among(oid, fd, size, self._trust.believes):
             return oid
         return self._open_writer().add_stream(kind, fd, size)
 
@@ -118,6 +128,7 @@ class PackSink:
         self.locked.check()
         if names:
             self._trust.add(self.locked, names)
+            self._is_caught_up = False
 
     def discard(self) -> None:
         if self._writer is not None:

@@ -32,17 +32,19 @@ an earlier capture."""
 class Task:
     """One file to read: where it is, its expected size, and afterwards the outcome.
 
+    ``is_link``: it was no regular file when it was listed, but a link.
     ``outcome`` is (object id, stat signature) or the reason why the file is not held. ``rank`` says
     which go first if not all can be read, ``blocks`` how many bytes of it are on disk.
     """
 
-    __slots__ = ("blocks", "directory", "name", "outcome", "rank", "size")
+    __slots__ = ("blocks", "directory", "is_link", "name", "outcome", "rank", "size")
 
-    def __init__(self, directory: bytes, name: bytes, size: int) -> None:
+    def __init__(self, directory: bytes, name: bytes, size: int, *, is_link: bool = False) -> None:
         self.directory = directory
         self.name = name
         self.size = size
         self.blocks = size
+        self.is_link = is_link
         self.rank = NEW
         self.outcome: tuple[bytes, bytes] | str = GONE
 
@@ -110,7 +112,13 @@ def _read_all(
             if dir_fd < 0:
                 task.outcome = reason
                 continue
-            kept = keep(dir_fd, task.name, intake, seen=seen.get(task.name))
+            kept = keep(
+                dir_fd,
+                task.name,
+                intake,
+                seen=seen.get(task.name),
+                listed_as_file=not task.is_link,
+            )
             if isinstance(kept, Kept):
                 mark = signature(kept.status)
                 task.outcome = (kept.oid, doubted(mark) if kept.doubtful else mark)

@@ -101,19 +101,26 @@ class Intake:
 
 
 def keep(
-    dir_fd: int, name: bytes, intake: Intake, *, seen: tuple[bytes, bytes] | None = None
+    dir_fd: int,
+    name: bytes,
+    intake: Intake,
+    *,
+    seen: tuple[bytes, bytes] | None = None,
+    listed_as_file: bool = False,
 ) -> Kept | Missed:
     """Puts the bytes of a file or link into the sink, or returns the reason why not.
 
     A FIFO, socket or device is never read and never waited for: the open does not block, and what
     it opened is checked before the first byte is read. ``seen`` is the signature and the id that it
     had when it was last read; if both are unchanged, its bytes are not compared with those that are
-    kept. Raises OSError only if the sink fails or this process lacks something.
+    kept. What was ``listed_as_file`` a moment ago is opened without another look at its name; if it
+    is no longer a file, that is noticed all the same. Raises OSError only if the sink fails or this
+    process lacks something.
     """
     reason: Reason = UNSTABLE
     for _ in range(_ATTEMPTS):
         try:
-            outcome = _attempt(dir_fd, name, intake, seen)
+            outcome = _attempt(dir_fd, name, intake, seen, listed_as_file)
         except _SinkFailed as failure:
             raise failure.error from None
         except Collision:  # the id already stands for other bytes, and would give those back
@@ -124,6 +131,7 @@ def keep(
             if is_of_this_process(error, dir_fd):
                 raise
             reason = UNREADABLE
+            listed_as_file = False
             if error.errno in _FLEETING:
                 continue
             break
@@ -149,18 +157,23 @@ def is_of_this_process(error: OSError, dir_fd: int) -> bool:
 
 
 def _attempt(
-    dir_fd: int, name: bytes, intake: Intake, seen: tuple[bytes, bytes] | None
+    dir_fd: int,
+    name: bytes,
+    intake: Intake,
+    seen: tuple[bytes, bytes] | None,
+    listed_as_file: bool,
 ) -> Kept | Missed | None:
     sink = intake.sink
-    status = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
-    if S_ISLNK(status.st_mode):
-        target = os.readlink(name, dir_fd=dir_fd)
-        if intake.bans(target):
-            return PURGED
-        after = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
-        return Kept(_put(sink, target), after) if _unmoved(status, after) else None
-    if not S_ISREG(status.st_mode):
-        return SPECIAL
+    if not listed_as_file:
+        status = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+        if S_ISLNK(status.st_mode):
+            target = os.readlink(name, dir_fd=dir_fd)
+            if intake.bans(target):
+                return PURGED
+            after = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+            return Kept(_put(sink, target), after) if _unmoved(status, after) else None
+        if not S_ISREG(status.st_mode):
+            return SPECIAL
     fd = os.open(name, _FLAGS, dir_fd=dir_fd)
     try:
         before = os.fstat(fd)

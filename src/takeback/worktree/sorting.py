@@ -155,8 +155,9 @@ class Sorting:
         if known is not None and known[0] == mark:
             into[name] = draft.young.get(name, known)
             return
-        size = status.st_size if S_ISREG(status.st_mode) else 0
-        task = Task(draft.path, name, size)
+        is_link = S_ISLNK(status.st_mode)
+        size = 0 if is_link else status.st_size
+        task = Task(draft.path, name, size, is_link=is_link)
         into[name] = task
         self._tasks.append(task)
         if known is not None:
