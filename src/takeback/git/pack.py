@@ -24,6 +24,8 @@ from takeback.git.objects import KIND_NAMES, ObjectId, new_hasher, object_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from takeback.git.objects import Hasher
 
 TEMPORARY = "tmp_takeback_"
@@ -34,6 +36,9 @@ BUFFER = 8 << 20
 """A pack up to this size is written with one call; a capture's pack is usually 60 KB."""
 
 _LEVEL = 1  # half the time of git's default for a tenth more bytes; repack does the rest
+_WORTH_LOADING = 4 << 20
+"""Finding and loading a faster library takes 5 ms, as much as it saves with a megabyte: the
+captures of a turn, which agents wait for, never come this far."""
 _HEADER = b"PACK\0\0\0\x02\0\0\0\0"
 _COUNT_AT = 8
 _MODE = 0o400  # an object never changes; git's own packs are read-only too
@@ -69,6 +74,8 @@ class PackWriter:
             raise ValueError("split_at must lie between a pack's header and 2 GiB")
         self._directory = directory
         self._split_at = split_at
+        self._zlib: ModuleType = zlib
+        self._until_faster = _WORTH_LOADING
         self._added: set[ObjectId] = set()
         self._names: list[str] = []
         self._temporaries: list[str] = []
@@ -97,7 +104,7 @@ class PackWriter:
         if oid in self._added:
             return oid
         start = self._start()
-        raw = entry_header(kind, len(data)) + zlib.compress(data, _LEVEL)
+        raw = entry_header(kind, len(data)) + self._library(len(data)).compress(data, _LEVEL)
         self._write(raw)
         self._record(oid, zlib.crc32(raw), start)
         return oid
@@ -115,7 +122,7 @@ class PackWriter:
         raw = entry_header(kind, size)
         crc = zlib.crc32(raw)
         self._write(raw)
-        deflater = zlib.compressobj(_LEVEL)
+        deflater = self._library(size).compressobj(_LEVEL)
         left = size
         while left:
             piece = self._read(fd, min(left, PIECE), start)
@@ -174,6 +181,16 @@ class PackWriter:
             self._finish_pack()
             self._begin()
         return self._flushed + len(self._buffer)
+
+    def _library(self, size: int) -> ModuleType:
+        """Returns what compresses the next ``size`` bytes: zlib, or once it is much its better."""
+        if self._until_faster > 0:
+            self._until_faster -= size
+            if self._until_faster <= 0:
+                from takeback.git.deflate import installed
+
+                self._zlib = installed() or zlib
+        return self._zlib
 
     def _record(self, oid: ObjectId, crc: int, start: int) -> None:
         self._added.add(oid)
