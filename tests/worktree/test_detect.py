@@ -1,4 +1,4 @@
-"""Which known directories changed, found by one process or two."""
+"""Which known directories changed, found by Python, by two processes of it, or by C."""
 
 from __future__ import annotations
 
@@ -12,9 +12,22 @@ from pathlib import Path
 import pytest
 
 from takeback.ops.context import Context
+from takeback.worktree import detect, look
 from takeback.worktree.detect import can_fork, changed_directories
+from takeback.worktree.directory import LISTED, MODE, NAMES, PATH, SIGNATURES
 from takeback.worktree.statcache import StatCache
 from tests.support.engine import checkpoint, settle
+
+
+@pytest.fixture(params=["Python", "C"])
+def language(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Has one of the two look."""
+    if request.param == "C":
+        if not os.path.exists(look.LIBRARY):
+            pytest.skip("there was no C compiler when takeback was installed")
+        monkeypatch.setattr(detect, "_MANY", 0)
+        monkeypatch.setattr(detect, "_check", None)
+    return str(request.param)
 
 
 @pytest.fixture
@@ -35,7 +48,7 @@ def changed(context: Context) -> list[bytes]:
     return sorted(changed_directories(context.workspace.fd, rows, in_child=lambda: None))
 
 
-def test_when_nothing_changed_nothing_is_found(root: Path, context: Context) -> None:
+def test_when_nothing_changed_nothing_is_found(root: Path, context: Context, language: str) -> None:
     assert changed(context) == []
 
 
@@ -57,24 +70,101 @@ def test_when_nothing_changed_nothing_is_found(root: Path, context: Context) -> 
     ],
 )
 def test_a_change_is_found_in_its_directory(
-    root: Path, context: Context, change: Callable[[Path], object], found: list[bytes]
+    root: Path,
+    context: Context,
+    language: str,
+    change: Callable[[Path], object],
+    found: list[bytes],
 ) -> None:
     change(root)
     assert changed(context) == found
 
 
-def test_a_directory_that_became_a_link_to_its_copy_is_found(root: Path, context: Context) -> None:
+def test_a_directory_that_became_a_link_to_its_copy_is_found(
+    root: Path, context: Context, language: str
+) -> None:
     (root / "c").rename(root / "moved")
     (root / "c").symlink_to("moved")
     assert changed(context) == [b"", b"c"]
 
 
 def test_what_was_listed_too_early_is_listed_again(
-    root: Path, context: Context, workspace: Path
+    root: Path, context: Context, language: str
 ) -> None:
     (root / "c" / "new").touch()
     checkpoint(context)
     assert changed(context) == [b"c"]
+
+
+def test_odd_names_are_looked_at_and_paths_that_are_too_long_are_left_to_the_listing(
+    root: Path, context: Context, language: str
+) -> None:
+    odd = root / os.fsdecode(b"\xff \n") / "-"
+    odd.mkdir(parents=True)
+    for name in (b"\xfe", b"a\tb", b"\\", b"n" * 255):
+        (odd / os.fsdecode(name)).symlink_to("nowhere")
+    deep = os.open(root, os.O_RDONLY)
+    for _ in range(18):
+        os.mkdir("d" * 250, dir_fd=deep)
+        below = os.open("d" * 250, os.O_RDONLY, dir_fd=deep)
+        os.close(deep)
+        deep = below
+    os.close(deep)
+    settle()
+    checkpoint(context)
+    too_long = [path for path in changed(context) if len(path) >= 4096 - 250]
+    assert changed(context) == too_long
+    (odd / os.fsdecode(b"a\tb")).unlink()
+    (odd / os.fsdecode(b"a\tb")).symlink_to("somewhere")
+    assert sorted({*changed(context)} - {*too_long}) == [b"\xff \n/-"]
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        pytest.param(LISTED, b"", id="not listed"),
+        pytest.param(LISTED, bytes(24), id="listed at another time"),
+        pytest.param(SIGNATURES, b"", id="a signature is missing"),
+        pytest.param(SIGNATURES, bytes(80), id="one too many"),
+        pytest.param(NAMES, b"f/f", id="a name too many"),
+        pytest.param(NAMES, b"", id="no name"),
+        pytest.param(MODE, 0, id="another mode"),
+        pytest.param(PATH, b"x" * 5000, id="a path that cannot be"),
+    ],
+)
+def test_a_row_that_was_garbled_is_a_change_to_the_look_in_c(
+    root: Path, context: Context, column: int, value: bytes | int
+) -> None:
+    rows = StatCache.load(context.store.path("stat")).known.rows()
+    at = next(number for number, row in enumerate(rows) if row[PATH] == b"c")
+    rows[at] = (*rows[at][:column], value, *rows[at][column + 1 :])
+    found = look.changed_paths(context.workspace.fd, rows)
+    assert found in (None, [rows[at][PATH]])
+
+
+def test_a_library_that_does_not_load_or_is_of_another_version_is_done_without(
+    root: Path, context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import _ctypes
+
+    monkeypatch.setattr(detect, "_MANY", 0)
+    (root / "c" / "f").write_text("2")
+    (tmp_path / "garbage.so").write_bytes(b"not a library")
+    for library in ("missing.so", "garbage.so", _ctypes.__file__):
+        monkeypatch.setattr(look, "LIBRARY", str(tmp_path / library))
+        assert changed(context) == [b"c"]
+
+
+def test_many_threads_find_what_one_finds(root: Path, context: Context, language: str) -> None:
+    for number in range(500):
+        (root / f"many{number}").mkdir()
+        (root / f"many{number}" / "f").touch()
+    settle()
+    checkpoint(context)
+    assert changed(context) == []
+    for number in range(0, 500, 7):
+        (root / f"many{number}" / "f").write_text("2")
+    assert changed(context) == sorted(b"many%d" % number for number in range(0, 500, 7))
 
 
 def test_a_process_with_threads_is_not_forked() -> None:
@@ -107,13 +197,14 @@ def test_a_process_with_threads_that_python_does_not_know_is_not_forked() -> Non
 
 _TWO = """
 import os, sys
-from takeback.worktree import detect
+from takeback.worktree import detect, look
 from takeback.worktree.statcache import StatCache
 
 forks = []
 real = os.fork
 os.fork = lambda: forks.append(real()) or forks[-1]
-detect._WORTH_A_FORK = 1
+detect._MANY = 1
+look.LIBRARY = ""
 rows = StatCache.load(sys.argv[1]).known.rows()
 root = os.open(sys.argv[2], os.O_RDONLY)
 dies = sys.argv[3] == "dies"

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _FIVE = Struct("=5q")
 _THREE = Struct("=3q")
 SIGNATURE_SIZE = _FIVE.size
+LISTED_SIZE = _THREE.size
 NEVER_TRUSTED = bytes(SIGNATURE_SIZE)
 """A signature that no file has: the file is read again at the next capture."""
 
