@@ -63,6 +63,9 @@ def test_git_is_not_asked_about_names_that_no_rule_can_match(workspace: Path, ma
     many = [b"%d" % number for number in range(300)]
     assert rules.ignored([*many, b"a.log"]) == [False] * 300 + [True]
     rules.close()
+    assert rules.ignored(many) == [False] * 300
+    assert made.started == 1
+    rules.close()
 
 
 def test_the_projects_exclude_and_the_users_excludes_take_effect(

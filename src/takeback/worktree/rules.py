@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from takeback.model.policy import Policy
     from takeback.worktree.ignore import IgnoreRules
 
-_FEW = 200
 _UNREAD = (-1,)
 """A signature that no index has."""
 
@@ -23,7 +22,7 @@ _UNREAD = (-1,)
 class Rules:
     """The rules of one workspace at one moment.
 
-    git is started only for a new name that a rule may match, or for many new names.
+    git is started only for a new name that a rule may match.
     """
 
     def __init__(
@@ -72,8 +71,6 @@ class Rules:
 
     def ignored(self, paths: Sequence[bytes]) -> list[bool]:
         """Tells for each path whether git's rules ignore it; raises IgnoreRaced."""
-        if len(paths) > _FEW:
-            return self._asked(paths)
         questions = [path for path in paths if not self._unignored.surely(path)]
         answers = dict(zip(questions, self._asked(questions), strict=True))
         return [answers.get(path, False) for path in paths]

@@ -36,29 +36,50 @@ class Unignored:
         self._excludes_file = excludes_file
         self._exclude_info = exclude_info
         self._everywhere: list[_Parts] | None = None
-        self._of_directory: dict[bytes, _Parts] = {}
+        self._of_directory: dict[bytes, _Parts | None] = {}
+        self._directory: bytes | None = None
+        self._fitting: list[_Parts] = []
+        self._is_clear = False
 
     def surely(self, path: bytes) -> bool:
-        """Tells whether no rule can match a path or a directory above it."""
+        """Tells whether no rule can match a path or a directory above it.
+
+        Paths of one directory should be asked about together.
+        """
         if len(path) > _LONGEST_PATH:
             return False
-        names = path.lower().split(b"/")  # git may be set to ignore case
-        return not any(parts.may_match(names) for parts in self._parts(path))
+        directory, _, name = path.rpartition(b"/")
+        if directory != self._directory:
+            self._enter(directory)
+        if not self._is_clear:
+            return False
+        names = [name.lower()]  # git may be set to ignore case
+        return not any(parts.may_match(names) for parts in self._fitting)
 
-    def _parts(self, path: bytes) -> Iterator[_Parts]:
+    def _enter(self, directory: bytes) -> None:
+        """Finds the rules for the names in a directory, and whether one may match itself."""
+        self._fitting = list(self._parts(directory))
+        names = directory.lower().split(b"/") if directory else []
+        self._is_clear = not any(parts.may_match(names) for parts in self._fitting)
+        self._directory = directory
+
+    def _parts(self, directory: bytes) -> Iterator[_Parts]:
         if self._everywhere is None:
             self._everywhere = [_Parts(self._exclude_info)]
             if self._excludes_file is not None:
                 self._everywhere.append(_Parts(_read(self._excludes_file)))
         yield from self._everywhere
-        directory = path
-        while directory:
-            directory = directory.rpartition(b"/")[0]
-            parts = self._of_directory.get(directory)
-            if parts is None:
+        while True:
+            if directory not in self._of_directory:
                 file = os.path.join(self._root, directory, _IGNORE_FILE)
-                parts = self._of_directory[directory] = _Parts(_read(file, os.O_NOFOLLOW))
-            yield parts
+                text = _read(file, os.O_NOFOLLOW)
+                self._of_directory[directory] = None if text == b"" else _Parts(text)
+            parts = self._of_directory[directory]
+            if parts is not None:
+                yield parts
+            if not directory:
+                return
+            directory = directory.rpartition(b"/")[0]
 
 
 class _Parts:
