@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 _STAYS = frozenset((IGNORED, IGNORED_DIRECTORY, EXCLUDED, SENSITIVE, SPECIAL, PURGED))
 """Gaps that cannot close unless the directory or the rules change."""
+_AT_ONCE = 1000
+"""How many directories of one depth are listed before what is in them is sorted."""
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
@@ -98,12 +100,14 @@ class Survey:
         """Lists what is queued and every new directory below it."""
         while self._queue:
             level = self._next_level()
-            drafts = [self._list(path, ask_again) for path, ask_again in level]
-            whole = [draft for draft in drafts if draft is not None]
-            self._sorting.judge(whole)
-            for draft in whole:
-                self._descend(draft)
-                self._forget_vanished(draft)
+            for first in range(0, len(level), _AT_ONCE):
+                drafts = [self._list(*listed) for listed in level[first : first + _AT_ONCE]]
+                whole = [draft for draft in drafts if draft is not None]
+                self._sorting.judge(whole)
+                for draft in whole:
+                    self._descend(draft)
+                    self._forget_vanished(draft)
+                    draft.entries.clear()  # a million of them take most of a gigabyte
 
     def _next_level(self) -> list[tuple[bytes, bool]]:
         """Takes the shallowest queued paths: listing a parent may show that a child is gone."""
