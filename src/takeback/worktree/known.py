@@ -30,6 +30,7 @@ class Known:
     def __init__(self, rows: Iterable[Row] = ()) -> None:
         self._rows = {row[PATH]: row for row in rows}
         self._made: dict[bytes, Directory] = {}
+        self._marked: list[tuple[bytes, Row]] | None = None
 
     def get(self, path: bytes) -> Directory | None:
         made = self._made.get(path)
@@ -74,7 +75,7 @@ class Known:
         yield from self._made
 
     def file_count(self) -> int:
-        rows = sum(len(row[OIDS]) for row in self._rows.values()) // 20
+        rows = sum([len(row[OIDS]) for row in self._rows.values()]) // 20
         return rows + sum(len(made.files) for made in self._made.values())
 
     def is_bare(self) -> bool:
@@ -84,18 +85,14 @@ class Known:
 
     def special(self) -> list[Directory]:
         """Returns those with gaps, saved or tracked-but-ignored files, in no order."""
-        wanted = [
-            path
-            for path, row in self._rows.items()
-            if row[GAPS] or row[SAVED_NAMES] or row[TRACKED]
-        ]
-        for path in wanted:
-            self.get(path)
+        for path, row in self._marked_rows():
+            if row[GAPS] or row[SAVED_NAMES] or row[TRACKED]:
+                self.get(path)
         return [d for d in self._made.values() if d.gaps or d.saved.names or d.tracked]
 
     def unruled(self) -> set[bytes]:
         """Returns the paths of directories below which git is not asked."""
-        found = {path for path, row in self._rows.items() if row[FLAGS] & UNRULED}
+        found = {path for path, row in self._marked_rows() if row[FLAGS] & UNRULED}
         return found.union(path for path, d in self._made.items() if d.flags & UNRULED)
 
     def doubted(self) -> Known:
@@ -113,5 +110,18 @@ class Known:
 
     def repositories(self) -> list[bytes]:
         """Returns the paths of directories that hold a ``.git``."""
-        found = [path for path, row in self._rows.items() if row[FLAGS] & REPOSITORY]
+        found = [path for path, row in self._marked_rows() if row[FLAGS] & REPOSITORY]
         return found + [path for path, d in self._made.items() if d.flags & REPOSITORY]
+
+    def _marked_rows(self) -> list[tuple[bytes, Row]]:
+        """Returns the rows that are more than files and directories, of which there are few.
+
+        All are gone through only once: a row never changes, it only becomes an object.
+        """
+        if self._marked is None:
+            self._marked = [
+                (path, row)
+                for path, row in self._rows.items()
+                if row[FLAGS] or row[GAPS] or row[SAVED_NAMES] or row[TRACKED]
+            ]
+        return [item for item in self._marked if item[0] in self._rows]

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from takeback.worktree.directory import Row
 
 _VERSION = 2
-_SHARD_FILES = 4000
+_SHARD_FILES = 1000
+"""The fewer, the less is written again for a few changes, and the more files are there to load."""
 
 
 class CacheHeader:
