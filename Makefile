@@ -73,7 +73,7 @@ $(MADE):
 	@$(PYTHON) -m venv --clear .venv
 	@touch $@
 
-$(INSTALLED): $(MADE) pyproject.toml constraints.txt hatch_build.py $(wildcard src/takeback/native/*.c)
+$(INSTALLED): $(MADE) pyproject.toml constraints.txt $(wildcard hatch_build.py src/takeback/native/*.c)
 	@echo "installing what constraints.txt pins into .venv ..."
 	@$(PIP) install --no-compile --no-deps --only-binary :all: --require-hashes -r constraints.txt
 	@$(PIP) install --no-deps --no-build-isolation -e .
