@@ -221,7 +221,8 @@ def test_other_variables_are_the_hooks_own_business(knocking: Knocking) -> None:
     many = {f"NAME{number}": "x" * 50 for number in range(10_000)}
     data = {**knocking.environ, **many}
     assert len(json.dumps(data)) < handover.LONGEST
-    assert handover.request(["a"], {b"b": b"c", b"d": b""}) == b"a\0b=c\0d="
+    assert handover.request(["a"], {b"b": b"c", b"d": b""}) == b"a\0\0b=c\0d="
+    assert handover.request(["a", "--more"], {b"b": b"c"}) == b"a\0--more\0\0b=c"
     standby = knocking.agent.standby()
     with connected(knocking) as door:
         environ = {os.fsencode(k): os.fsencode(v) for k, v in data.items()}
@@ -269,7 +270,8 @@ NO_REQUEST = (
     b"\0\0\0\x10generic\0PATH=/bi",
     b"\0\0\0\x10generic\0\0\0\0\0\0\0\0\0",
     b"\0\0\0\x0ageneric\0=x",
-    b"\0\0\x10\0" + b"generic\0" + b"A=\0" * 1360 + b"B=123456",
+    b"\0\0\0\x0bgeneric\0\0=x",
+    b"\0\0\x10\0" + b"generic\0\0" + b"A=\0" * 1359 + b"B=12345678",
     b"{}" * 500,
 )
 

@@ -116,6 +116,33 @@ def test_it_has_the_environment_and_the_directory_of_the_hook(
     assert attended.prompts() == ["p3", "p4"]
 
 
+def test_a_hook_that_is_typed_hands_over_too(attended: Agent) -> None:
+    standby = attended.standby()
+    attended.spoil_all_but_the_client()
+    attended.typed(attended.event())
+    attended.typed(attended.event())
+    assert attended.standby() == standby
+    assert attended.prompts() == ["p1", "p2", "p3"]
+
+
+def test_a_hook_that_is_typed_leaves_none_behind(agent: Agent) -> None:
+    agent.typed(agent.event())
+    time.sleep(1)
+    assert not agent.doors
+    assert agent.prompts() == ["p1"]
+
+
+def test_what_a_model_types_about_its_own_session_is_refused_by_it_too(attended: Agent) -> None:
+    """Who asks is looked at: the caller, not the standby, which has nobody above it."""
+    event = {"hook_event_name": "Stop", "session_id": "s", "cwd": str(attended.workspace)}
+    data = json.dumps(event).encode()
+    below = ["env", "CLAUDE_CODE_SESSION_ID=s", "sh", "-c"]
+    hidden = 'env -u CLAUDE_CODE_SESSION_ID "$@"; exit 0'
+    attended.typed(data, *below, hidden, "sh", agent="claude")
+    [line] = attended.failures()
+    assert "came from inside its own session, not through its settings" in line
+
+
 @pytest.mark.parametrize("change", ["edited", "gone"])
 def test_it_ends_when_takeback_is_changed(attended: Agent, change: str) -> None:
     standby = attended.standby()

@@ -8,6 +8,8 @@ import sys
 
 from takeback.c_modules import environment, posix
 
+_STDIO = "--stdio"
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
@@ -23,43 +25,71 @@ def main() -> "NoReturn":
     command_line()
 
 
-def hook(words: list[str], *, by_launcher: bool = False) -> "NoReturn":
-    """Takes one event of an agent, or talks with its extension until that is done."""
-    if words[1:] == ["--stdio"]:
-        from takeback.stdio import main as talk
+def hook(words: list[str]) -> "NoReturn":
+    """What ``takeback hook`` does: takes an event, or talks with an extension until it is done."""
+    if words[1:] == [_STDIO]:
+        _talk(words[0], by_launcher=False)
+    from takeback import handover
+    from takeback.errors import UsageError
+    from takeback.paths import home_named
 
-        sys.exit(talk(words[0], by_launcher=by_launcher))
-    from takeback.hook import main as hear
+    typed = [*(words or [""]), handover.TYPED]
+    try:
+        status = _handed_over(home_named(_text(environment())), typed)
+    except UsageError:  # the event itself reports it
+        status = None
+    if status is None:
+        from takeback.hook import main as hear
 
-    sys.exit(hear(words, by_launcher=by_launcher))
+        status = hear(typed)
+    sys.exit(status)
 
 
 def launched() -> "NoReturn":
     """What the launcher calls: its first word says where takeback is, the rest is the hook's."""
     words = sys.argv[2:]
-    if words[1:]:
-        hook(words, by_launcher=True)
-    from takeback import handover
-
-    place = environment()[b"TAKEBACK_HOME"].decode(errors="surrogateescape") + "/bin"
-    try:
-        status = handover.hand_over(place, words)
-    except handover.Lost as error:
-        from takeback.store.log import complain
-
-        complain(f"hook {' '.join(words)}: {error}")
-        status = 0
+    if words[1:] == [_STDIO]:
+        _talk(words[0], by_launcher=True)
+    home = environment()[b"TAKEBACK_HOME"].decode(errors="surrogateescape")
+    status = _handed_over(home, words)
     if status is None:
         import gc
 
         gc.disable()  # a hook's objects live until its end: saves 3 ms
         from takeback.hook import main as hear
 
-        status = hear(words, by_launcher=True)
+        status = hear(words)
         from takeback import standby
 
-        standby.start(place)
+        standby.start(f"{home}/bin")
     posix._exit(status)  # nothing is buffered, and tearing down the modules costs 4 ms
+
+
+def _talk(agent: str, *, by_launcher: bool) -> "NoReturn":
+    from takeback.stdio import main as talk
+
+    sys.exit(talk(agent, by_launcher=by_launcher))
+
+
+def _handed_over(home: str, words: list[str]) -> int | None:
+    """Returns the status with which the standby of a home says to end; None without a standby."""
+    from takeback import handover
+
+    try:
+        return handover.hand_over(home, words)
+    except handover.Lost as error:
+        from takeback.store.log import complain
+
+        complain(f"hook {' '.join(words)}: {error}")
+        return 0
+
+
+def _text(environ: dict[bytes, bytes]) -> dict[str, str]:
+    decoded = (
+        (name.decode(errors="surrogateescape"), value.decode(errors="surrogateescape"))
+        for name, value in environ.items()
+    )
+    return dict(decoded)
 
 
 if __name__ == "__main__":

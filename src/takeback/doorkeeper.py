@@ -42,10 +42,16 @@ class NotAdmitted(Exception):
 
 
 class Handed:
-    """What a hook has handed over: its word, its variables, its streams, its directory."""
+    """What a hook has handed over: its words, its variables, its streams, its directory.
 
-    def __init__(self, word: str, environ: dict[bytes, bytes], fds: list[int]) -> None:
-        self.words = [word]
+    ``process`` is the hook's own, as the kernel has named it.
+    """
+
+    def __init__(
+        self, process: int, words: list[str], environ: dict[bytes, bytes], fds: list[int]
+    ) -> None:
+        self.process = process
+        self.words = words
         self.environ = environ
         *self.streams, self.directory = fds
 
@@ -71,7 +77,7 @@ class Doorkeeper:
     def admit(self, visitor: socket.socket) -> Handed:
         """Takes over from a hook; raises NotAdmitted or OSError. Waits a second at most."""
         talk = Talk(visitor)
-        word, environ = _understood(talk.request())
+        words, environ = _understood(talk.request())
         if not self._is_like_us(talk.pid) or handover.places(environ) != self._places:
             visitor.sendall(handover.REFUSED)
             raise NotAdmitted("it is of another kind")
@@ -83,7 +89,7 @@ class Doorkeeper:
             raise NotAdmitted("it cannot look at this process")
         os.close(shown)
         os.close(proof)
-        return Handed(word, environ, fds)
+        return Handed(talk.pid, words, environ, fds)
 
     def _is_like_us(self, pid: int) -> bool:
         return self.is_comparable and handover.kind(str(pid)) == self._kind
@@ -101,15 +107,18 @@ def _is_same(shown: int, proof: int) -> bool:
     return writes and (theirs.st_dev, theirs.st_ino) == (ours.st_dev, ours.st_ino)
 
 
-def _understood(request: bytes) -> tuple[str, dict[bytes, bytes]]:
-    word, *variables = request.split(b"\0")
+def _understood(request: bytes) -> tuple[list[str], dict[bytes, bytes]]:
+    pieces = request.split(b"\0")
+    if b"" not in pieces:
+        raise NotAdmitted("that is no request")
+    words = pieces.index(b"")
     environ: dict[bytes, bytes] = {}
-    for variable in variables:
+    for variable in pieces[words + 1 :]:
         name, equals, value = variable.partition(b"=")
         if not name or not equals:
             raise NotAdmitted("that is no environment")
-        environ[name] = value
-    return os.fsdecode(word), environ
+        environ.setdefault(name, value)  # of two with one name programs take the first
+    return [os.fsdecode(word) for word in pieces[:words]], environ
 
 
 class Talk:

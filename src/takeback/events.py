@@ -58,7 +58,7 @@ class Speaker(Value):
     ``holder`` is the name that others see while they wait for the workspace. ``by_launcher`` says
     that it came through the launcher, as agents' settings have it, and was not typed. ``directory``
     is where it runs, for input that cannot be understood. One that ``follows`` continues with a new
-    session by itself.
+    session by itself. ``process`` is its own, where this one only stands in for it.
     """
 
     agent: str
@@ -66,6 +66,7 @@ class Speaker(Value):
     by_launcher: bool
     directory: str = ""
     follows: bool = False
+    process: int = 0
 
 
 class Heard(Value):
@@ -146,7 +147,7 @@ def _followed(speaker: Speaker, adapter: Adapter, event: AgentEvent) -> Heard:
     if not speaker.by_launcher and speaks_through_launcher(event.agent, os.environ):
         from takeback.app.caller import refuse_pretence
 
-        refuse_pretence(event, os.environ)
+        refuse_pretence(event, os.environ, speaker.process)
     if not _concerns_files(event):
         return Heard()
     from takeback import durable

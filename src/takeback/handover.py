@@ -4,15 +4,18 @@ Starting Python is a quarter of a hook's time, importing takeback half of it. So
 the standby (``standby.py``) imports nothing more than this module:
 
     hook                                     standby
-    its word, its environment  ──>                looks at who asks (doorkeeper.py)
+    its words, its environment ──>                looks at who asks (doorkeeper.py)
                                <──  "+" and where a file is that only its equals can open
     "!", its streams and directory, that file ──>        or "-", or no answer in time: the hook
                                <──  how it ended         does it all itself, as if without one
 
 Only "!" hands the event over, and with it what keeps the agent waiting: a standby that hangs has
 neither, and later finds nobody there. Hooks of another kind (in a sandbox, under other limits, with
-other places) have a standby of their own, whose socket has another name. Nothing but C modules and
-``ownership`` is imported here, not even ``__future__``.
+other places) have a standby of their own, whose socket has another name.
+
+There are two clients, which say the same: this one, and ``native/hook.c``, which needs no Python
+and runs the launcher whenever anything is odd. Nothing but C modules and ``ownership`` is imported
+here, not even ``__future__``.
 """
 
 import sys
@@ -21,6 +24,12 @@ from takeback.c_modules import environment, posix, socket
 from takeback.ownership import why_not_private
 
 PREFIX = "standby-"
+PROTOCOL = 2
+"""Raised with every change of what is said, so that an older client finds nobody to say it to."""
+WAITED = b"TAKEBACK_WAITED"
+"""Set by a client that waited for a standby in vain: the launcher, which it runs, does not."""
+TYPED = "--typed"
+"""The word that ``takeback hook`` adds: it was not the launcher that was called."""
 TAKEN, REFUSED, GO = b"+", b"-", b"!"
 LENGTH = 4
 LONGEST = 1 << 20
@@ -49,22 +58,24 @@ class Lost(Exception):
     """The standby ended after it had taken the event."""
 
 
-def hand_over(directory: str, words: list[str]) -> int | None:
-    """Hands this process's event to the standby in a directory; returns the status to end with.
+def hand_over(home: str, words: list[str]) -> int | None:
+    """Hands this process's event to the standby of a home; returns the status to end with.
 
     None if there is no standby, or none that can do exactly what this process could. Raises Lost.
     """
-    if why_not_private(directory):
-        return None  # anybody may be listening there
+    directory = f"{home}/bin"
+    environ = {**environment(), b"TAKEBACK_HOME": home.encode(errors="surrogateescape")}
+    if WAITED in environ or not all(words) or why_not_private(directory):
+        return None  # of the last anybody may be listening there
     try:
-        name = name_for(environment())
+        name = name_for(environ)
     except OSError:
         return None
     if not posix.access(f"{directory}/{name}", posix.F_OK):
         return None
     door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        if not _taken(door, directory, name, words):
+        if not _taken(door, directory, name, request(words, environ)):
             return None
         door.settimeout(None)
         answer = door.recv(1)
@@ -75,8 +86,10 @@ def hand_over(directory: str, words: list[str]) -> int | None:
     return answer[0]
 
 
-def _taken(door: socket.socket, directory: str, name: str, words: list[str]) -> bool:
+def _taken(door: socket.socket, directory: str, name: str, asked: bytes) -> bool:
     fds: list[int] = []
+    if len(asked) > LONGEST:
+        return False
     try:
         fds.append(posix.open(".", posix.O_RDONLY | posix.O_CLOEXEC))
         posix.chdir(directory)  # the path of a socket may have at most 107 bytes
@@ -85,9 +98,6 @@ def _taken(door: socket.socket, directory: str, name: str, words: list[str]) -> 
             door.connect(name)
         finally:
             posix.fchdir(fds[0])
-        asked = request(words, environment())
-        if len(asked) > LONGEST:
-            return False
         door.sendall(len(asked).to_bytes(LENGTH, "big") + asked)
         answer = door.recv(_ANSWER)
         pid, _, number = answer[1:].partition(b" ")
@@ -106,9 +116,12 @@ def _taken(door: socket.socket, directory: str, name: str, words: list[str]) -> 
 
 
 def request(words: list[str], environ: dict[bytes, bytes]) -> bytes:
-    """Returns what a hook sends first: its word and its variables, none of which can hold a NUL."""
-    word = words[0].encode(errors="surrogateescape") if words else b""
-    return b"\0".join([word, *(b"%b=%b" % pair for pair in environ.items())])
+    """Returns what a hook sends first: its words and its variables, none of which can hold a NUL.
+
+    Between the two is an empty piece, which no word and no variable is.
+    """
+    said = [word.encode(errors="surrogateescape") for word in words]
+    return b"\0".join([*said, b"", *(b"%b=%b" % pair for pair in environ.items())])
 
 
 def name_for(environ: dict[bytes, bytes]) -> str:
@@ -116,7 +129,9 @@ def name_for(environ: dict[bytes, bytes]) -> str:
 
     It ends in a number for what this process is; a hook that takes a wrong name is refused later.
     """
-    own = f"{sys.hexversion} {sys.executable} {__file__}".encode(errors="surrogateescape")
+    python = posix.stat(sys.executable)
+    which = f"{PROTOCOL} {sys.executable} {python.st_ino} {python.st_mtime_ns} {__file__}"
+    own = which.encode(errors="surrogateescape")
     said = b"\0".join([kind("self"), *places(environ), own])
     return f"{PREFIX}{int.from_bytes(said, 'big') % _PRIME:x}"
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 
+from takeback.adapters import PLUGIN
 from takeback.errors import UsageError
 from takeback.events import Speaker, hear
 from takeback.model import json_text
@@ -24,19 +25,24 @@ _MOST_INPUT = 64 << 20
 _PIECE = 1 << 20
 
 
-def main(words: list[str], *, by_launcher: bool = False) -> int:
-    """Takes one event of the agent named by the first word; returns 0, whatever happens.
-
-    ``by_launcher`` says that it came through the launcher, and was not typed.
-    """
-    answer(speaker_of(words, by_launcher=by_launcher))
+def main(words: list[str]) -> int:
+    """Takes one event of the agent named by the first word; returns 0, whatever happens."""
+    answer(speaker_of(words))
     return 0
 
 
-def speaker_of(words: list[str], *, by_launcher: bool) -> Speaker:
-    """Returns who calls the hook with these words."""
-    agent = words[0] if words else ""
-    return Speaker(agent, f"hook of {agent}", by_launcher)
+def speaker_of(words: list[str], *, process: int = 0) -> Speaker:
+    """Returns who calls the hook with these words; ``process`` is the caller's, if not this one.
+
+    Without any word it is a Claude Code that does not know the ``args`` of its settings.
+    """
+    agent, *more = words or [PLUGIN]
+    speaker = Speaker(agent, f"hook of {agent}", by_launcher=True, process=process)
+    if not more:
+        return speaker
+    from takeback.handover import TYPED  # who handed over, or tried to, has it already
+
+    return speaker.replace(by_launcher=TYPED not in more)
 
 
 def answer(speaker: Speaker) -> Heard:

@@ -189,7 +189,7 @@ def _serve(visitor: socket.socket, keeper: Doorkeeper, tell: int) -> None:
         return
     visitor.settimeout(None)
     _become(handed)
-    speaker = hook.speaker_of(handed.words, by_launcher=True)
+    speaker = hook.speaker_of(handed.words, process=handed.process)
     heard = hook.answer(speaker)
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     for stream in range(3):

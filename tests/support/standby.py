@@ -19,6 +19,8 @@ from tests.support.processes import wait_for
 
 # What a hook has to import before it can hand anything over.
 _CLIENT = ("__init__.py", "__main__.py", "c_modules.py", "handover.py", "ownership.py")
+_TYPING = ("errors.py", "ordinary.py", "paths.py", "visible.py")
+"""What ``takeback hook`` imports besides, to find the home that the launcher is in."""
 
 
 class Agent:
@@ -47,8 +49,17 @@ class Agent:
 
     def call(self, event: bytes, *before: str, **options: Any) -> bytes:
         """Calls the launcher as agents do; it has to end well, and to have no complaint."""
+        return self._run([*before, self.launcher, options.pop("agent", "generic")], event, options)
+
+    def typed(self, event: bytes, *before: str, agent: str = "generic") -> bytes:
+        """Calls ``takeback hook``, as a person may have it in settings of their own."""
+        command = [sys.executable, "-m", "takeback", "hook", agent]
+        where = {"PYTHONPATH": str(self.package.parent), "TAKEBACK_HOME": str(self.home)}
+        return self._run([*before, *command], event, {"env": where})
+
+    def _run(self, words: list[str], event: bytes, options: dict[str, Any]) -> bytes:
         done = subprocess.run(
-            [*before, self.launcher, options.pop("agent", "generic")],
+            words,
             input=event,
             cwd=self.workspace,
             env={**self.environ, **options.pop("env", {})},
@@ -108,7 +119,7 @@ class Agent:
         for one in self.package.rglob("*.pyc"):
             one.unlink()
         for one in self.package.rglob("*.py"):
-            if str(one.relative_to(self.package)) not in _CLIENT:
+            if str(one.relative_to(self.package)) not in _CLIENT + _TYPING:
                 status = one.stat()
                 one.write_bytes(b"?" * status.st_size)
                 os.utime(one, ns=(status.st_atime_ns, status.st_mtime_ns))

@@ -91,13 +91,18 @@ def refuse_to_model(what: str, turn: RunningTurn | None) -> None:
         )
 
 
-def refuse_pretence(event: AgentEvent, environ: Mapping[str, str]) -> None:
+def refuse_pretence(event: AgentEvent, environ: Mapping[str, str], process: int = 0) -> None:
     """Raises Refused if a tool reports an event of the session that it was itself started in.
+
+    ``process`` is the one that reports it, with these variables; 0 for this one.
 
     A connected agent calls the launcher. What comes by ``takeback hook`` from below it is its
     model's claim: for example that the turn is over, after which everything would be allowed.
     """
-    known = [environ, *(processes.variables(one.pid) for one in processes.ancestors())]
+    above = processes.ancestors(process or None)
+    if process and not above:
+        raise Refused("who reported an event has gone, and could not be looked at")
+    known = [environ, *(processes.variables(one.pid) for one in above)]
     speaking = adapters.find_agent(event.agent)
     among = () if speaking is None else (speaking,)
     sessions = {session for one in known for session in adapters.calling_sessions(one, among)}
