@@ -15,6 +15,7 @@ PYTEST    := $(BIN)/pytest -n $(WORKERS) --dist worksteal --inline-snapshot=disa
 # write to the disk.
 IN_MEMORY  = PYTEST_DEBUG_TEMPROOT=$(shell sh scripts/room.sh)
 SOURCES   := src tests scripts $(wildcard bench)
+NATIVE    := $(wildcard src/takeback/native/*.c hatch_build.py scripts/native.py)
 COG_FILES  = $(shell grep -rlF '[[[cog' --include='*.md' *.md docs tests/conformance 2>/dev/null)
 
 # What was compiled once is not compiled again by each worker and each tool: lint takes a sixth of
@@ -66,14 +67,15 @@ docs: $(INSTALLED) ## write the generated parts of the docs again
 	@$(BIN)/python scripts/openapi.py
 
 # The environment. It is cleared when it was left half-made, and installed into again when
-# pyproject.toml or constraints.txt changed. Wheels only, each checked against its hash.
+# pyproject.toml, constraints.txt or what is written in C changed. Wheels only, each checked against
+# its hash.
 $(MADE):
 	@echo "setting up .venv, once; it takes about half a minute ..."
 	@sh scripts/prerequisites.sh $(PYTHON)
 	@$(PYTHON) -m venv --clear .venv
 	@touch $@
 
-$(INSTALLED): $(MADE) pyproject.toml constraints.txt $(wildcard hatch_build.py src/takeback/native/*.c)
+$(INSTALLED): $(MADE) pyproject.toml constraints.txt $(NATIVE)
 	@echo "installing what constraints.txt pins into .venv ..."
 	@$(PIP) install --no-compile --no-deps --only-binary :all: --require-hashes -r constraints.txt
 	@$(PIP) install --no-deps --no-build-isolation -e .
@@ -92,5 +94,5 @@ constraints: ## pin every dependency again, with hashes
 	@rm -rf build/pin
 
 clean: ## remove the environment, caches and builds
-	@rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf .venv build dist src/takeback/native/built .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	@find src tests $(wildcard bench) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -21,7 +21,7 @@ from tests.support.cli import Cli
 from tests.support.git import git
 from tests.support.processes import wait_for
 from tests.support.sandbox import landlocked, unshared
-from tests.support.standby import Agent, alive, connect_to, spare_of
+from tests.support.standby import Agent, alive, clients, connect_to, spare_of
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="there is a standby on Linux only"
@@ -71,9 +71,9 @@ with socket.socket(socket.AF_UNIX) as s:
 """
 
 
-@pytest.fixture
-def agent(tmp_path: Path, workspace: Path) -> Iterator[Agent]:
-    agent = Agent(tmp_path, workspace)
+@pytest.fixture(params=clients())
+def agent(tmp_path: Path, workspace: Path, request: pytest.FixtureRequest) -> Iterator[Agent]:
+    agent = Agent(tmp_path, workspace, request.param)
     yield agent
     agent.end()
 

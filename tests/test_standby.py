@@ -19,7 +19,7 @@ import pytest
 from takeback.adapters import launcher
 from tests.support.cli import Cli
 from tests.support.processes import wait_for
-from tests.support.standby import Agent, alive, children, spare_of
+from tests.support.standby import Agent, alive, children, clients, spare_of
 from tests.support.unprivileged import unprivileged
 
 pytestmark = pytest.mark.skipif(
@@ -29,9 +29,9 @@ pytestmark = pytest.mark.skipif(
 _PATIENCE = 60.0
 
 
-@pytest.fixture
-def agent(tmp_path: Path, workspace: Path) -> Iterator[Agent]:
-    agent = Agent(tmp_path, workspace)
+@pytest.fixture(params=clients())
+def agent(tmp_path: Path, workspace: Path, request: pytest.FixtureRequest) -> Iterator[Agent]:
+    agent = Agent(tmp_path, workspace, request.param)
     yield agent
     agent.end()
 
@@ -52,6 +52,14 @@ def test_the_first_hook_leaves_it_behind_and_the_next_hand_over(attended: Agent)
     attended.prompt()
     attended.prompt()
     assert attended.standby() == standby
+    assert attended.prompts() == ["p1", "p2", "p3"]
+
+
+@pytest.mark.parametrize("agent", clients()[:1], indirect=True)
+def test_the_native_client_does_without_python(attended: Agent) -> None:
+    (attended.home / "bin" / "hook.sh").unlink()
+    attended.prompt()
+    attended.call(attended.event(), "env", "--", "A=a\nb", "EMPTY=", "NAME=\udcff")
     assert attended.prompts() == ["p1", "p2", "p3"]
 
 

@@ -48,8 +48,8 @@ PLACES = (
 """Variables that lead to programs and files: the standby's must equal the hook's."""
 _PATIENCE = 0.5
 _ANSWER = 64
-_NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
-_RIGHTS = (b"Uid:", b"Gid:", b"Groups:", b"Cap", b"NoNewPrivs:", b"Seccomp")
+NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
+RIGHTS = (b"Uid:", b"Gid:", b"Groups:", b"Cap", b"NoNewPrivs:", b"Seccomp")
 _NICE, _STARTED = 16, 19  # fields after the name of the program in /proc/PID/stat
 _PRIME = (1 << 61) - 1
 
@@ -148,8 +148,8 @@ def kind(process: str) -> bytes:
     Raises OSError, also if this process may not look at that one.
     """
     place = f"/proc/{process}"
-    rights = [line for line in _read(f"{place}/status").split(b"\n") if line.startswith(_RIGHTS)]
-    spaces = [posix.readlink(f"{place}/ns/{name}").encode() for name in _NAMESPACES]
+    rights = [line for line in _read(f"{place}/status").split(b"\n") if line.startswith(RIGHTS)]
+    spaces = [posix.readlink(f"{place}/ns/{name}").encode() for name in NAMESPACES]
     root = posix.stat(f"{place}/root/.")
     found = [*rights, *spaces, b"%d %d" % (root.st_dev, root.st_ino), _numbers(place)[_NICE]]
     return b"\0".join([*found, _read(f"{place}/limits"), _label(place)])

@@ -16,6 +16,8 @@ from takeback.adapters import launcher
 from tests.support.cli import Cli
 from tests.support.sealed import end_standby
 
+NATIVE = Path(launcher.package_directory(), "takeback", "native", "built", "hook")
+
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
@@ -57,6 +59,67 @@ def test_it_is_sound_and_names_this_takeback(path: Path, home: Path) -> None:
     assert path == home / "bin" / "hook"
     assert launcher.is_sound(str(home))
     assert launcher.recorded(str(home)) == (sys.executable, launcher.package_directory())
+
+
+def script_of(path: Path) -> Path:
+    """Returns the script that starts Python: beside the native client, or in its place."""
+    script = path.with_name("hook.sh")
+    return script if script.exists() else path
+
+
+def test_the_native_client_stands_before_the_script_and_is_known(path: Path, home: Path) -> None:
+    script = script_of(path)
+    assert script.read_bytes().startswith(b"#!/bin/sh\n# takeback: ")
+    if script != path:
+        assert path.read_bytes() == NATIVE.read_bytes()
+    own = launcher.command_for("claude", str(home))
+    assert launcher.is_command(own, "claude", "/elsewhere")
+
+
+def without(tmp_path: Path, what: str) -> Path:
+    """Makes a takeback whose native client is missing, of another machine, or anybody's."""
+    place = tmp_path / "other"
+    shutil.copytree(Path(launcher.package_directory(), "takeback"), place / "takeback")
+    client = place / "takeback" / "native" / "built" / "hook"
+    if what == "missing":
+        client.unlink(missing_ok=True)
+    elif what == "of another machine":
+        client.parent.mkdir(exist_ok=True)
+        client.write_bytes(b"\x7fELF of another machine")
+        client.chmod(0o755)
+    elif client.exists():
+        client.chmod(0o777)
+    return place
+
+
+@pytest.mark.parametrize("what", ["missing", "of another machine", "anybody's"])
+def test_without_a_native_client_that_runs_the_script_takes_its_place(
+    path: Path, home: Path, workspace: Path, tmp_path: Path, what: str
+) -> None:
+    other = without(tmp_path, what)
+    program = "import sys; sys.path.insert(0, sys.argv[1]); from takeback.adapters import launcher"
+    program += "; print(launcher.write_launcher(sys.argv[2]), launcher.is_sound(sys.argv[2]))"
+    command = [sys.executable, "-I", "-c", program, str(other), str(home)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{path} True\n"
+    assert path.read_bytes().startswith(b"#!/bin/sh\n")
+    assert not path.with_name("hook.sh").exists()
+    event = {"event": "prompt", "session": "s", "agent": "mine", "prompt": "go"}
+    assert silent(called(path, "generic", json.dumps(event).encode(), workspace))
+    cli = Cli(workspace, env={"TAKEBACK_HOME": str(home)})
+    assert [line["prompt"] for line in cli.ok("--json", "log").json_lines] == ["go"]
+
+
+@pytest.mark.parametrize("odd", ["no words", "many words", "an empty word", "a relative path"])
+def test_however_it_is_called_no_agent_is_stopped(
+    path: Path, home: Path, workspace: Path, odd: str
+) -> None:
+    words = {"no words": [], "many words": ["generic", "a", "b"], "an empty word": [""]}
+    command = [str(path), *words.get(odd, ["generic"])]
+    if odd == "a relative path":
+        command[0] = os.path.relpath(path, workspace)
+    done = subprocess.run(command, input=b"{}", cwd=workspace, capture_output=True, check=False)
+    assert silent(done)
 
 
 def test_a_second_time_nothing_is_written(path: Path, home: Path) -> None:

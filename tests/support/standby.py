@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from takeback import handover
 from takeback.adapters import launcher
 from tests.support.cli import Cli
@@ -23,17 +25,30 @@ _TYPING = ("errors.py", "ordinary.py", "paths.py", "visible.py")
 """What ``takeback hook`` imports besides, to find the home that the launcher is in."""
 
 
+NATIVE, PYTHON = "native client", "client in Python"
+
+
+def clients() -> list[Any]:
+    """Returns both clients of the standby, as parameters of a fixture."""
+    is_built = (Path(launcher.package_directory()) / "takeback/native/built/hook").exists()
+    skipped = pytest.mark.skipif(not is_built, reason="there was no C compiler")
+    return [pytest.param(NATIVE, marks=skipped), PYTHON]
+
+
 class Agent:
     """Calls the launcher of a home of its own, with a takeback of its own."""
 
-    def __init__(self, place: Path, workspace: Path) -> None:
+    def __init__(self, place: Path, workspace: Path, client: str = PYTHON) -> None:
         self.home = place / "home"
         self.package = place / "installed" / "takeback"
         self.workspace = workspace
         shutil.copytree(Path(launcher.package_directory(), "takeback"), self.package)
         self.launcher = launcher.write_launcher(str(self.home))
+        if client == PYTHON and (script := self.home / "bin" / "hook.sh").exists():
+            script.replace(self.launcher)
         self.record = self.home / "bin" / "takeback.path"
         self.record.write_text(f"{sys.executable}\n{self.package.parent}\n")
+        self.client = client
         self.environ = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"]}
         self.turn = 0
 

@@ -4,6 +4,11 @@
 it. An upgrade or a moved environment changes only that file, so no agent's settings change, and
 Codex, which trusts a hook by its text, keeps trusting it. If what the file names is gone, the
 launcher leaves a line for ``takeback status`` and the agent goes on.
+
+    bin/hook           the client that is written in C (native/hook.c), if this takeback has it and
+                       it runs here; else the script
+    bin/hook.sh        the script, which the client turns into whenever anything is odd
+    bin/takeback.path  which Python, and where takeback is
 """
 
 from __future__ import annotations
@@ -16,12 +21,14 @@ from takeback.ordinary import ordinary
 from takeback.ownership import why_not_private
 from takeback.paths import git_record
 
-_OURS = ("hook", "takeback.path", "git.path")
+_SCRIPT = "hook.sh"
+_OURS = ("hook", _SCRIPT, "takeback.path", "git.path")
+_RUNS = 5.0
 _MARK = "# takeback: "
 _TEXT = """\
 #!/bin/sh
 # takeback: called by coding agents at each event. Made by `takeback init`; do not edit.
-home=${0%/bin/hook}
+home=${0%/bin/*}
 { IFS= read -r python && IFS= read -r package; } 2>/dev/null < "$home/bin/takeback.path"
 if [ -x "$python" ] && [ -d "$package/takeback" ]; then
     TAKEBACK_HOME=$home exec "$python" -I -S -c '
@@ -64,16 +71,48 @@ def write_launcher(home: str, *, git: str | None = None) -> str:
     """
     path = launcher_path(home)
     durable.make_directories(os.path.dirname(path))
-    if _read(path) != _TEXT or why_not_private(path):
-        durable.replace_file(path, _TEXT.encode(), mode=0o755)
+    client = _client()
+    script = os.path.join(home, "bin", _SCRIPT)
+    if client is not None:
+        _put(script, _TEXT.encode(), mode=0o755)  # before the client, which may turn into it
+    _put(path, _TEXT.encode() if client is None else client, mode=0o755)
+    if client is None:
+        _remove(script)
     recorded = f"{sys.executable}\n{package_directory()}\n"
     place = os.path.join(home, "bin", "takeback.path")
-    if _read(place) != recorded or why_not_private(place):
-        durable.replace_file(place, recorded.encode(errors="surrogateescape"))
-    named = git_record(home)
-    if git is not None and (_read(named) != f"{git}\n" or why_not_private(named)):
-        durable.replace_file(named, f"{git}\n".encode(errors="surrogateescape"))
+    _put(place, recorded.encode(errors="surrogateescape"))
+    if git is not None:
+        _put(git_record(home), f"{git}\n".encode(errors="surrogateescape"))
     return path
+
+
+def _put(path: str, data: bytes, *, mode: int = 0o600) -> None:
+    """Writes a file unless it is there already, and nobody else's."""
+    if _bytes(path) != data or why_not_private(path) or not _is_allowed(path, mode):
+        durable.replace_file(path, data, mode=mode)
+
+
+def _is_allowed(path: str, mode: int) -> bool:
+    return not mode & 0o100 or os.access(path, os.X_OK)
+
+
+def _client() -> bytes | None:
+    """Returns the client that is written in C; None without one that is ours and runs here."""
+    path = _built()
+    data = _bytes(path)
+    if data is None or why_not_private(path) or why_not_private(os.path.dirname(path)):
+        return None
+    from subprocess import SubprocessError, run
+
+    try:
+        run([path, "--runs"], timeout=_RUNS, check=True, capture_output=True)
+    except (OSError, SubprocessError):  # it was built for another machine
+        return None
+    return data
+
+
+def _built() -> str:
+    return os.path.join(package_directory(), "takeback", "native", "built", "hook")
 
 
 def package_directory() -> str:
@@ -90,11 +129,22 @@ def recorded(home: str) -> tuple[str, str] | None:
 def is_sound(home: str) -> bool:
     """Tells whether the launcher exists, is ours, and leads to a takeback."""
     path, found = launcher_path(home), recorded(home)
-    if _read(path) != _TEXT or not os.access(path, os.X_OK) or found is None:
+    script = path if _read(path) == _TEXT else os.path.join(home, "bin", _SCRIPT)
+    if _read(script) != _TEXT or not _is_client(path, script) or found is None:
+        return False
+    if not all(os.access(one, os.X_OK) for one in (path, script)):
         return False
     if any(why_not_private(os.path.join(home, "bin", name)) for name in _OURS):
         return False
     return os.access(found[0], os.X_OK) and os.path.isdir(os.path.join(found[1], "takeback"))
+
+
+def _is_client(path: str, script: str) -> bool:
+    """Tells whether what agents call is the script itself, or the client beside it.
+
+    One of an earlier release is as good: it finds nobody who speaks as it does, and is the script.
+    """
+    return path == script or f"\n{_MARK}" in (_read(path) or "")
 
 
 def is_stale(home: str) -> bool:
@@ -129,15 +179,24 @@ def retire_launcher(home: str) -> None:
     durable.replace_file(path, _RETIRED.encode(), mode=0o755)
     records = [os.path.join(home, "bin", name) for name in _OURS if name != "hook"]
     for left in (*records, *standby_sockets(home)):
-        try:
-            durable.unlink(left)
-        except FileNotFoundError:
-            continue
+        _remove(left)
+
+
+def _remove(path: str) -> None:
+    try:
+        durable.unlink(path)
+    except FileNotFoundError:
+        return
 
 
 def _read(path: str) -> str | None:
+    data = _bytes(path)
+    return None if data is None else data.decode("utf-8", "surrogateescape")
+
+
+def _bytes(path: str) -> bytes | None:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape", opener=ordinary) as file:
+        with open(path, "rb", opener=ordinary) as file:
             return file.read()
     except OSError:
         return None

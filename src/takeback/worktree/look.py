@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from takeback.worktree.directory import Row
 
-LIBRARY = os.path.join(os.path.dirname(os.path.dirname(__file__)), "native", "look.so")
+LIBRARY = os.path.join(os.path.dirname(os.path.dirname(__file__)), "native", "built", "look.so")
 """The only place where it is looked for."""
 _MOST_THREADS = 8
 
