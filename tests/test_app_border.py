@@ -14,6 +14,7 @@ from takeback.app.border import guarded
 from takeback.errors import Bug, CaptureFailed, TakebackError, WriteFailed
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.event import AgentEvent
+from takeback.ops.receive import Delivery
 from tests.support.processes import lock_holder
 
 CALLS: list[Callable[[Takeback, Checkpoint], object]] = [
@@ -142,7 +143,7 @@ def test_a_turn_in_a_workspace_that_is_in_use_has_no_checkpoint_yet(tb: Takeback
     with lock_holder(os.path.join(tb.store_directory, "lock")):
         turn = session.turn("go")
         turn._before = tb.engine.record(  # what __enter__ does, without half a minute of waiting
-            _event(tb, session.native), came=tb.engine.now, wait=0
+            _event(tb, session.native), delivery=Delivery(tb.engine.now, 0)
         ).checkpoint
         with pytest.raises(CaptureFailed, match="no checkpoint before this turn"):
             turn.before  # noqa: B018

@@ -13,6 +13,7 @@ from takeback import Takeback
 from takeback.adapters import adapter_named
 from takeback.events import Heard, Speaker, hear
 from takeback.model import event as events
+from takeback.model.event import AgentEvent
 from takeback.stdio.server import StdioServer
 from tests.support.cli import Cli
 from tests.support.journey import write_files
@@ -226,3 +227,99 @@ def test_both_faces_note_the_same_failures_and_record_the_same_events(
     assert seen[0] == seen[1]
     assert len(seen[0][0]) == 4
     assert len(seen[0][1]) == 2
+
+
+# -- an agent that goes on at the end of a round
+
+
+def beside(workspace: Path, kind: str, said: list[str], **fields: Any) -> Heard:
+    """Tells an event of an agent that need not wait, and notes what it is told when it goes on."""
+    told = {"event": kind, "agent": "mine", "session": "s1", "cwd": str(workspace), **fields}
+    speaker = Speaker("generic", "a test", by_launcher=True, beside=True)
+    return hear(speaker, lambda: told, lambda event, output: said.append(output))
+
+
+def test_only_at_the_end_of_a_round_an_agent_goes_on(workspace: Path) -> None:
+    write_files(workspace, {"a": b"1"})
+    said: list[str] = []
+    for kind in (events.SESSION_START, events.PROMPT, events.TOOL_BEFORE, events.TURN_END):
+        beside(workspace, kind, said, tools=[{"name": "T", "kind": "edit", "paths": ["a"]}])
+        assert said == []
+    assert beside(workspace, events.ROUND_END, said).checkpoint is not None
+    assert said == [""]
+
+
+def test_what_is_found_after_the_agent_went_on_is_told_at_the_next_event(workspace: Path) -> None:
+    limit_size(workspace)
+    write_files(workspace, {"a": b"1"})
+    said: list[str] = []
+    assert beside(workspace, events.PROMPT, said, turn="t1", prompt="one").warning is None
+    write_files(workspace, {"big": BIG})
+    heard = beside(workspace, events.ROUND_END, said)
+    assert (said, heard.warning) == ([""], None)
+    told = beside(workspace, events.TURN_END, said, turn="t1").warning or ""
+    assert "big" in told
+    assert beside(workspace, events.TURN_END, said, turn="t1").warning is None
+
+
+def test_the_next_round_tells_it_before_its_agent_goes_on(workspace: Path) -> None:
+    limit_size(workspace)
+    write_files(workspace, {"a": b"1"})
+    said: list[str] = []
+    claude = Speaker("claude", "a test", by_launcher=True, beside=True)
+    session = {"session_id": "s1", "cwd": str(workspace), "transcript_path": "/none"}
+
+    def told(name: str, **fields: Any) -> None:
+        payload = {"hook_event_name": name, **session, **fields}
+        hear(claude, lambda: payload, lambda event, output: said.append(output))
+
+    told("UserPromptSubmit", prompt="one")
+    for files in ({"big": BIG}, {"a": b"2"}, {"a": b"3"}):
+        write_files(workspace, files)
+        told("PostToolBatch", tool_calls=[{"tool_name": "Bash", "tool_input": {}}])
+    assert [("big" in one) for one in said] == [False, True, False]
+
+
+def test_a_capture_that_fails_after_the_agent_went_on_leaves_no_event_behind(
+    workspace: Path,
+) -> None:
+    """It would fail the events of every other session, too."""
+    write_files(workspace, {"a": b"1"})
+    said: list[str] = []
+    beside(workspace, events.PROMPT, said, turn="t1", prompt="one")
+    packs = break_store(workspace)
+    write_files(workspace, {"a": b"2"})
+    beside(workspace, events.ROUND_END, said)
+    assert said == [""]
+    assert list(packs.parents[2].glob("pending/*")) == []
+    told = beside(workspace, events.TURN_END, said).warning or ""
+    assert "are not kept" in told
+    mend(packs)
+
+
+def test_a_round_that_was_recorded_and_left_waiting_by_a_kill_is_recorded_once(
+    workspace: Path,
+) -> None:
+    write_files(workspace, {"a": b"1"})
+    said: list[str] = []
+    tools = [{"name": "T", "kind": "edit", "paths": ["a"]}]
+    beside(workspace, events.PROMPT, said, turn="t1", prompt="one")
+    write_files(workspace, {"a": b"2"})
+    with Takeback.open(workspace) as tb:
+        pending = Path(tb.store_directory, "pending")
+    kept: list[tuple[str, bytes]] = []
+
+    def look(event: AgentEvent, output: str) -> None:
+        kept.extend((one.name, one.read_bytes()) for one in pending.iterdir())
+
+    told = {"event": events.ROUND_END, "agent": "mine", "session": "s1", "tools": tools}
+    speaker = Speaker("generic", "a test", by_launcher=True, beside=True)
+    hear(speaker, lambda: {**told, "cwd": str(workspace)}, look)
+    [(name, data)] = kept
+    assert list(pending.iterdir()) == []
+    (pending / name).write_bytes(data)
+    beside(workspace, events.TURN_END, said, turn="t1")
+    assert list(pending.iterdir()) == []
+    with Takeback.open(workspace) as tb:
+        found = [entry.checkpoint.kind for entry in tb.checkpoints(everything=True)]
+    assert found == ["turn end", "round", "prompt"]

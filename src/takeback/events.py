@@ -4,6 +4,8 @@
     wanted        not before a tool that makes a new file; not if takeback is off
     a command     a prompt that is meant for takeback is answered, and no turn begins
     recorded      within the time that an agent waits; else the event waits for another process
+    let go        at the end of a round its agent may go on before the files are captured; before
+                  its next tool it waits for what is left of that
     afterwards    packs are combined if there are many, and old files are swept out
     told          a failure is a line that ``status`` shows; the person is told the first of a turn
     later         when a turn has ended, a process that stays brings the ledger up to date
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from takeback.ops.receive import Received
     from takeback.ports import Adapter
 
+    LetGo = Callable[[AgentEvent, str], None]
+
 _SIGALRM = 14
 _ITIMER_REAL = 0
 _TELLING = (SESSION_START, PROMPT, ROUND_END, TOOL_AFTER, TURN_END)
@@ -49,6 +53,9 @@ _TELLING = (SESSION_START, PROMPT, ROUND_END, TOOL_AFTER, TURN_END)
 _ENDS = (TURN_END, SESSION_END)
 _LONGEST_LATER = 60.0
 """How many seconds the ledger may take; the next turn's end continues from there."""
+_LONGEST_ROUND = 5.0
+"""How many seconds more an event waits while the round before it is captured."""
+_OVERTAKEN = "a tool began while the round before it was still captured; that is marked as late"
 _LATE = "the files are not kept yet: that takes longer than an agent waits, and goes on meanwhile"
 
 
@@ -58,7 +65,8 @@ class Speaker(Value):
     ``holder`` is the name that others see while they wait for the workspace. ``by_launcher`` says
     that it came through the launcher, as agents' settings have it, and was not typed. ``directory``
     is where it runs, for input that cannot be understood. One that ``follows`` continues with a new
-    session by itself. ``process`` is its own, where this one only stands in for it.
+    session by itself. ``process`` is its own, where this one only stands in for it. ``beside`` says
+    that it goes on at the end of a round, and calls before each tool that may change files.
     """
 
     agent: str
@@ -67,6 +75,7 @@ class Speaker(Value):
     directory: str = ""
     follows: bool = False
     process: int = 0
+    beside: bool = False
 
 
 class Heard(Value):
@@ -90,8 +99,12 @@ class Heard(Value):
     failure: TakebackError | None = None
 
 
-def hear(speaker: Speaker, read: Callable[[], Any]) -> Heard:
-    """Does everything that one event requires; ``read`` returns the JSON that the agent sent."""
+def hear(speaker: Speaker, read: Callable[[], Any], let_go: LetGo | None = None) -> Heard:
+    """Does everything that one event requires; ``read`` returns the JSON that the agent sent.
+
+    ``let_go`` lets an agent go on that need not wait, with what it is to be told; nothing can be
+    lost any more then, and nothing of what is returned is heard by anybody.
+    """
     event: AgentEvent | None = None
     try:
         if os.environ.get("TAKEBACK", "").lower() == "off":
@@ -99,7 +112,7 @@ def hear(speaker: Speaker, read: Callable[[], Any]) -> Heard:
         adapter, event = _understood(speaker.agent, read())
         if event is None:
             return Heard()
-        heard = _followed(speaker, adapter, event)
+        heard = _followed(speaker, adapter, event, let_go)
         return heard.replace(event=event, output=_output(adapter, heard))
     except TakebackError as error:
         said, failure = error.message, error
@@ -143,12 +156,14 @@ def _understood(agent: str, payload: Any) -> tuple[Adapter, AgentEvent | None]:
     return adapter, None if event is None else cleaned(event)
 
 
-def _followed(speaker: Speaker, adapter: Adapter, event: AgentEvent) -> Heard:
+def _followed(speaker: Speaker, adapter: Adapter, event: AgentEvent, let_go: LetGo | None) -> Heard:
     if not speaker.by_launcher and speaks_through_launcher(event.agent, os.environ):
         from takeback.app.caller import refuse_pretence
 
         refuse_pretence(event, os.environ, speaker.process)
-    if not _concerns_files(event):
+    bars = speaker.beside and event.kind == TOOL_BEFORE
+    concerns_files = _concerns_files(event)
+    if not concerns_files and not bars:
         return Heard()
     from takeback import durable
     from takeback.app.recording import Recording
@@ -162,9 +177,31 @@ def _followed(speaker: Speaker, adapter: Adapter, event: AgentEvent) -> Heard:
     try:
         tb = Recording.open(event.directory, holder=speaker.holder, by_agent=True)
     except TakebackError as error:
-        return _unopened(event, error)
+        return _unopened(event, error) if concerns_files else Heard()
     with tb:
-        return _recorded(tb, adapter, event) if tb.hears_agents else Heard()
+        if not tb.hears_agents:
+            return Heard()
+        if bars:
+            _wait_for_rounds(tb, event)
+        if not concerns_files:
+            return Heard()
+        goes_on = speaker.beside and event.kind == ROUND_END
+        return _recorded(tb, adapter, event, let_go if goes_on else None)
+
+
+def _wait_for_rounds(tb: Recording, event: AgentEvent) -> None:
+    """Holds a tool back until no capture can see what it does; not longer than an agent waits."""
+    try:
+        with _Limit(tb.hook_seconds):
+            if tb.await_rounds():
+                return
+        failure = _OVERTAKEN
+    except TimedOut:
+        failure = _OVERTAKEN
+    except TakebackError as error:
+        failure = error.message
+    _complain(event.agent, failure, tb.root)
+    tb.overtake()
 
 
 def _output(adapter: Adapter, heard: Heard) -> str:
@@ -229,43 +266,75 @@ def _unopened(event: AgentEvent, error: TakebackError) -> Heard:
     return Heard(warning=f"takeback: the files here are not kept: {error.message}")
 
 
-def _recorded(tb: Recording, adapter: Adapter, event: AgentEvent) -> Heard:
+def _recorded(tb: Recording, adapter: Adapter, event: AgentEvent, let_go: LetGo | None) -> Heard:
     """Records an event; never fails for lack of time, space or rights."""
+    telling = _Telling(tb, adapter, event, let_go)
     try:
-        received = _received(tb, adapter, event)
+        received = _received(tb, adapter, event, telling)
     except TakebackError as error:
         _complain(event.agent, error.message, tb.root)
         what = "before this turn" if event.kind == PROMPT else "at this moment"
         failed = f"the files {what} are not kept: {error.message}"
-        return Heard(recorded=True, warning=_told(tb, event, failed))
+        return Heard(recorded=True, warning=telling.told(failed))
     checkpoint = received.checkpoint
     return Heard(
         recorded=True,
         checkpoint=None if checkpoint is None else checkpoint.id,
         waiting=received.waiting,
         note=received.note,
-        warning=_told(tb, event, _LATE if received.timed_out else received.warning),
+        warning=telling.told(_LATE if received.timed_out else received.warning),
     )
 
 
-def _told(tb: Recording, event: AgentEvent, warning: str | None) -> str | None:
-    """Returns what the person has to be told, once per turn."""
-    if warning is None:
-        if event.kind == PROMPT:
-            tb.note_good_beginning(event)
-        return None
-    if event.kind not in _TELLING or not tb.is_news(event):
-        return None
-    return f"takeback: {warning}. More: takeback status"
+class _Telling:
+    """What the person is told at an event: the first failure of a turn.
+
+    One that is found after the agent was let go is told at the next event.
+    """
+
+    def __init__(
+        self, tb: Recording, adapter: Adapter, event: AgentEvent, let_go: LetGo | None
+    ) -> None:
+        self._tb, self._adapter, self._event, self._let_go = tb, adapter, event, let_go
+        self._is_gone = False
+        self._earlier = tb.unsaid(event) if event.kind in _TELLING else None
+
+    def let_go(self) -> None:
+        """Lets the agent go on, if it does not wait for the end of this event."""
+        assert self._let_go is not None
+        self._let_go(self._event, _output(self._adapter, Heard(warning=self._earlier)))
+        self._is_gone = True
+
+    @property
+    def letting_go(self) -> Callable[[], None] | None:
+        return None if self._let_go is None else self.let_go
+
+    def told(self, failed: str | None) -> str | None:
+        """Returns what is told now."""
+        tb, event = self._tb, self._event
+        warning = None if failed is None else f"takeback: {failed}. More: takeback status"
+        if self._is_gone:
+            if warning is not None:
+                tb.say_later(event, warning)
+            return None
+        if warning is None:
+            if event.kind == PROMPT:
+                tb.note_good_beginning(event)
+            return self._earlier
+        if event.kind not in _TELLING or not tb.is_news(event):
+            return self._earlier
+        return warning
 
 
-def _received(tb: Recording, adapter: Adapter, event: AgentEvent) -> Received:
-    came = tb.now
+def _received(tb: Recording, adapter: Adapter, event: AgentEvent, telling: _Telling) -> Received:
+    # The round before may still be captured: nobody has waited for that yet.
+    patience = min(tb.hook_seconds, _LONGEST_ROUND) if tb.has_waiting else 0.0
+    delivery = tb.delivery(wait=patience + tb.hook_seconds / 2, let_go=telling.letting_go)
     try:
-        with _Limit(tb.hook_seconds):
-            received = tb.record(event, adapter, came=came, wait=tb.hook_seconds / 2)
+        with _Limit(patience + tb.hook_seconds):
+            received = tb.record(event, adapter, delivery=delivery)
     except TimedOut:  # before or after the recording: the disk hangs, or everything is very slow
-        received = tb.leave(event, adapter, came=came)
+        received = tb.leave(event, adapter, came=delivery.came)
     if received.timed_out:
         tb.finish_detached()
     tb.keep_house()

@@ -30,6 +30,8 @@ WAITED = b"TAKEBACK_WAITED"
 """Set by a client that waited for a standby in vain: the launcher, which it runs, does not."""
 TYPED = "--typed"
 """The word that ``takeback hook`` adds: it was not the launcher that was called."""
+BESIDE = "--beside"
+"""The word for an agent that does not wait at the end of a round, but before its next tool."""
 TAKEN, REFUSED, GO = b"+", b"-", b"!"
 LENGTH = 4
 LONGEST = 1 << 20

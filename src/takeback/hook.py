@@ -18,7 +18,10 @@ from takeback.model import json_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from takeback.events import Heard
+    from takeback.model.event import AgentEvent
     from takeback.model.json_text import Json
 
 _MOST_INPUT = 64 << 20
@@ -40,22 +43,36 @@ def speaker_of(words: list[str], *, process: int = 0) -> Speaker:
     speaker = Speaker(agent, f"hook of {agent}", by_launcher=True, process=process)
     if not more:
         return speaker
-    from takeback.handover import TYPED  # who handed over, or tried to, has it already
+    from takeback.handover import BESIDE, TYPED  # who handed over, or tried to, has it already
 
-    return speaker.replace(by_launcher=TYPED not in more)
+    return speaker.replace(by_launcher=TYPED not in more, beside=BESIDE in more)
 
 
-def answer(speaker: Speaker) -> Heard:
-    """Takes the event on stdin, says on stdout what there is to say, and returns what happened."""
-    heard = hear(speaker, _payload)
-    if heard.output:
-        try:
-            os.write(1, heard.output.encode(errors="surrogateescape"))
-        except OSError as error:
-            from takeback.store.log import complain
+def answer(speaker: Speaker, let_go: Callable[[AgentEvent], None] | None = None) -> Heard:
+    """Takes the event on stdin, says on stdout what there is to say, and returns what happened.
 
-            complain(f"hook {speaker.agent}: what it had to say could not be said: {error}")
+    ``let_go`` is called if the agent need not wait until it has happened; see ``events.hear``.
+    """
+
+    def say_and_let_go(event: AgentEvent, output: str) -> None:
+        _say(speaker, output)
+        if let_go is not None:
+            let_go(event)
+
+    heard = hear(speaker, _payload, None if let_go is None else say_and_let_go)
+    _say(speaker, heard.output)
     return heard
+
+
+def _say(speaker: Speaker, output: str) -> None:
+    if not output:
+        return
+    try:
+        os.write(1, output.encode(errors="surrogateescape"))
+    except OSError as error:
+        from takeback.store.log import complain
+
+        complain(f"hook {speaker.agent}: what it had to say could not be said: {error}")
 
 
 def _payload() -> Json:

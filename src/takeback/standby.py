@@ -9,6 +9,9 @@ could be stale, leak or hang; only the code itself is older than the event, and 
 checked first. The first hook that finds no standby leaves one behind, only for hooks that can do
 exactly what it can do itself (``doorkeeper.py``); a few kinds have one each. It ends after some
 minutes without events, when takeback's files change, and when its socket is taken away.
+
+At the end of a round the hook is let go before the files are captured. Then nobody would know that
+a spare was killed but its parent, which leaves a line; the event itself waits in the store.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from takeback.doorkeeper import Handed
+    from takeback.model.event import AgentEvent
 
 # What hooks import on first use: otherwise each spare would have to do that again.
 _LATER = (
@@ -55,7 +59,11 @@ _LATER = (
 _LOOK_SECONDS = 10.0
 _HEAD_START = 0.05
 _BACKLOG = 64
-_BUSY = b"!"
+_BUSY, _BESIDE, _DONE = b"!", b"+", b"."
+"""What a spare says: a hook has come; it was let go, in this directory; all is recorded."""
+_END = b"\0"
+_MESSAGE = 1 << 16
+_KILLED = "the process that captured a round was killed; the next event records it, late"
 _MOST_KINDS = 4
 
 
@@ -110,18 +118,31 @@ def load() -> None:
 
 def _keep_a_spare(door: _Door, code: _Code) -> None:
     """Keeps one spare waiting, until nobody has come for a while or nobody can come any more."""
+    at_work: list[_Spare] = []
     while (patience := _seconds()) > 0:
         spare = _Spare(door, code)
         end = time.monotonic() + patience
-        while not spare.has_news(min(_LOOK_SECONDS, patience)):
+        while spare not in _with_news([spare, *at_work], min(_LOOK_SECONDS, patience)):
+            at_work = _still_at_work(at_work)
             if time.monotonic() > end or not door.is_ours():
                 spare.dismiss()
                 return
-        if spare.news() != _BUSY:
+        if not spare.is_at_work():
             return
-        spare.has_news(_HEAD_START)  # lets it finish: a fork at the same time would slow it down
-        spare.dismiss()
+        _with_news([spare], _HEAD_START)  # lets it finish: a fork meanwhile would slow it down
+        at_work = _still_at_work([*at_work, spare])
         _reap()
+
+
+def _with_news(spares: list[_Spare], seconds: float) -> list[_Spare]:
+    """Returns those that have something to say, or have ended; waits until there is one."""
+    return select(spares, [], [], seconds)[0]
+
+
+def _still_at_work(spares: list[_Spare]) -> list[_Spare]:
+    """Hears those that have something to say, and returns those that have not ended."""
+    ended = [spare for spare in _with_news(spares, 0) if not spare.is_at_work()]
+    return [spare for spare in spares if spare not in ended]
 
 
 def _reap() -> None:
@@ -149,12 +170,21 @@ class _Spare:
         os.close(tell)
         os.close(alive)
 
-    def has_news(self, seconds: float) -> bool:
-        return bool(select([self._news], [], [], seconds)[0])
+        self._last = b""
 
-    def news(self) -> bytes:
-        """Returns whether it is busy now; else it has ended, and the standby should end too."""
-        return os.read(self._news, 1)
+    def fileno(self) -> int:
+        return self._news
+
+    def is_at_work(self) -> bool:
+        """Hears what it says; False if it has ended. One that was killed at work is reported."""
+        said = os.read(self._news, _MESSAGE)
+        if said:
+            *_, self._last = said.removesuffix(_END).split(_END)
+            return True
+        if self._last.startswith(_BESIDE):
+            complain(_KILLED, self._last.removeprefix(_BESIDE))
+        self.dismiss()
+        return False
 
     def dismiss(self) -> None:
         """Ends it if it is waiting; if it is busy, it finishes its work."""
@@ -170,7 +200,7 @@ def _wait(door: _Door, code: _Code, *, alive: int, tell: int) -> NoReturn:
         ready, _, _ = select([door.fileno(), alive], [], [])
         if alive not in ready and not code.has_changed():
             visitor = door.accept()
-            os.write(tell, _BUSY)
+            _tell(tell, _BUSY)
             door.shut()
             _serve(visitor, door.keeper, tell)
         status = 0
@@ -183,6 +213,11 @@ def _serve(visitor: socket.socket, keeper: Doorkeeper, tell: int) -> None:
 
     The agent waits until the hook has ended and its streams are closed, the standby for ``tell``.
     """
+
+    def let_go(event: AgentEvent) -> None:
+        _tell(tell, _BESIDE + os.fsencode(event.directory))
+        _release(visitor)
+
     try:
         handed = keeper.admit(visitor)
     except (OSError, NotAdmitted):  # the hook has gone away, or it was not a hook
@@ -190,14 +225,33 @@ def _serve(visitor: socket.socket, keeper: Doorkeeper, tell: int) -> None:
     visitor.settimeout(None)
     _become(handed)
     speaker = hook.speaker_of(handed.words, process=handed.process)
-    heard = hook.answer(speaker)
+    heard = hook.answer(speaker, let_go)
+    _tell(tell, _DONE)
+    if visitor.fileno() >= 0:
+        _release(visitor)
+    os.close(tell)
+    do_later(speaker, heard)
+
+
+def _release(visitor: socket.socket) -> None:
+    """Lets the hook end, and its agent go on."""
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     for stream in range(3):
         os.dup2(null, stream)
-    visitor.sendall(b"\0")
+    os.close(null)
+    try:
+        visitor.sendall(b"\0")
+    except OSError:  # it was killed: its event is recorded all the same
+        pass
     visitor.close()
-    os.close(tell)
-    do_later(speaker, heard)
+
+
+def _tell(pipe: int, message: bytes) -> None:
+    """Says something to the standby, if that is still there."""
+    try:
+        os.write(pipe, message + _END)
+    except OSError:
+        return
 
 
 def _become(handed: Handed) -> None:

@@ -173,33 +173,33 @@ def test_a_session_in_the_terminal_is_understood_call_by_call() -> None:
         "PreToolUse -> tool_before: Edit/edit a.txt",
         "PostToolUse -> -",
         "PostToolBatch -> round_end: Edit/edit a.txt",
-        "PreToolUse -> -",
+        "PreToolUse -> tool_before: Bash/shell",
         "PostToolUse -> -",
         "PostToolBatch -> round_end: Bash/shell",
         "Stop -> turn_end",
         "UserPromptSubmit -> prompt: do it another way",
-        "PreToolUse -> -",
+        "PreToolUse -> tool_before: Bash/shell",
         "UserPromptSubmit -> prompt: mind the spelling",
         "PostToolUse -> -",
         "PostToolBatch -> round_end: Bash/shell",
-        "PreToolUse -> -",
+        "PreToolUse -> tool_before: Bash/shell",
         "PostToolUse -> -",
         "PostToolBatch -> round_end: Bash/shell",
         "Stop -> turn_end",
         "UserPromptSubmit -> prompt: let a subagent write d.txt",
-        "PreToolUse -> -",
+        "PreToolUse -> tool_before: Agent/subagent",
         "SubagentStart -> -",
         "PostToolUse -> -",
         "PostToolBatch -> round_end: Agent/subagent",
         "Stop -> turn_end: work goes on",
-        "PreToolUse -> -",
+        "PreToolUse -> tool_before: Bash/shell: in a subagent",
         "PostToolUse -> round_end: Bash/shell: in a subagent",
         "PostToolBatch -> round_end: Bash/shell: in a subagent",
         "SubagentStop -> round_end: in a subagent: work goes on",
         "UserPromptSubmit -> prompt: <task-notification>: nobody typed it",
         "Stop -> turn_end",
         "UserPromptSubmit -> prompt: wait for a long time",
-        "PreToolUse -> -",
+        "PreToolUse -> tool_before: Bash/shell",
         "Stop -> turn_end",
         "UserPromptSubmit -> prompt: think slowly",
         "UserPromptSubmit -> prompt: then say hello",
@@ -233,6 +233,7 @@ def test_an_older_version_tells_the_same() -> None:
         "round_end: Read/read a.txt",
         "tool_before: Edit/edit a.txt",
         "round_end: Edit/edit a.txt",
+        "tool_before: Bash/shell",
         "round_end: Bash/shell",
         "turn_end",
         "session_end: other",
@@ -300,7 +301,7 @@ def test_a_tool_is_told_by_what_it_does(name: str, given: Any, call: ToolCall) -
     assert batch is not None
     assert batch.tools == (call,)
     before = parsed("PreToolUse", tool_name=name, tool_input=given)
-    assert (before is not None) == (call.kind == events.EDIT)
+    assert (before is not None) == (call.kind != events.READ)
 
 
 def test_a_tool_of_the_main_conversation_is_told_once_with_its_batch() -> None:

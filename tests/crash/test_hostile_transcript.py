@@ -16,6 +16,7 @@ from takeback import errors
 from takeback.adapters import adapter_named
 from takeback.app.engine import Engine
 from takeback.model.event import PROMPT, TURN_END, AgentEvent
+from takeback.ops.receive import Delivery
 from tests.support.cli import Cli
 
 CLAUDE = "0f1e2d3c-4b5a-4678-9abc-def012345678"
@@ -53,7 +54,7 @@ def two_turns(
                     turn=turn,
                     prompt=turn if kind == PROMPT else None,
                 )
-                tb.record(event, came=tb.now, wait=5)
+                tb.record(event, delivery=Delivery(tb.now, 5))
                 if kind == PROMPT:
                     with transcript.open("a") as file:
                         file.write(line_of(agent, turn))
@@ -237,7 +238,7 @@ def test_a_path_that_is_none_is_no_place_for_a_session(
                 turn=turn,
                 prompt=turn,
             )
-            tb.record(event, came=tb.now, wait=5)
+            tb.record(event, delivery=Delivery(tb.now, 5))
         with pytest.raises(errors.Refused, match="cannot be written"):
             tb.rewind("turn:2", scope="conversation")
     assert set(workspace.parent.iterdir()) | set(workspace.iterdir()) == before

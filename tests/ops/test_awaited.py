@@ -13,6 +13,7 @@ from takeback.app.engine import Engine
 from takeback.errors import NoSuchCheckpoint
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.event import EDIT, SHELL, AgentEvent, AwaitedTests, RanTests, ToolCall
+from takeback.ops.receive import Delivery
 
 EDITED = ToolCall("Write", EDIT, ("file",))
 
@@ -42,7 +43,7 @@ class Claude:
             tools=tools,
         )
         with Engine.open(self.workspace, by_agent=True) as tb:
-            made = tb.record(event, adapter, came=tb.now, wait=5).checkpoint
+            made = tb.record(event, adapter, delivery=Delivery(tb.now, 5)).checkpoint
         assert made is not None
         return made
 

@@ -16,7 +16,7 @@ from takeback.model.turn import FORK
 from takeback.ops.backlog import Backlog
 from takeback.ops.catch_up import catch_up, open_ledger, rebuild_ledger
 from takeback.ops.context import Context
-from takeback.ops.receive import receive
+from takeback.ops.receive import Delivery, receive
 from takeback.store.records import META, read_record, write_record
 from takeback.store.sink import PackSink
 from tests.support.engine import (
@@ -41,14 +41,18 @@ def played(workspace: Path, context: Context) -> Context:
         for session in ("s1", "s2"):
             clock_of(context).time += 1
             event = AgentEvent("prompt", "mine", session, str(workspace), turn=f"t{number}")
-            receive(context, event.replace(prompt=f"do {number}"), came=context.clock.now(), wait=1)
+            receive(
+                context,
+                event.replace(prompt=f"do {number}"),
+                delivery=Delivery(context.clock.now(), 1),
+            )
         for name in ("both", "s1", "s2"):
             (workspace / name).write_text(f"{name} {number}\n")
         for session in ("s2", "s1"):
             # what the other one did is found at the first end, and claimed by its own tool later
             tools = (ToolCall("Edit", EDIT, (str(workspace / session),)),)
             event = AgentEvent("turn_end", "mine", session, str(workspace), turn=f"t{number}")
-            receive(context, event.replace(tools=tools), came=context.clock.now(), wait=1)
+            receive(context, event.replace(tools=tools), delivery=Delivery(context.clock.now(), 1))
         if number == 6:
             under_lock(
                 context, lambda it: carry_out(it, request(it, first, overrides=Overrides.all()))
@@ -154,8 +158,7 @@ def test_numbers_that_were_given_twice_stay_in_one_batch(played: Context) -> Non
     receive(
         played,
         AgentEvent("prompt", "mine", "s3", str(played.workspace.root), turn="x"),
-        came=0,
-        wait=1,
+        delivery=Delivery(0, 1),
     )
     for size in (1, 2, 3, 5):
         ledger = Ledger(IN_MEMORY)

@@ -22,7 +22,7 @@ from takeback.ops.context import Context
 from takeback.ops.counting import count_lines
 from takeback.ops.index import Index
 from takeback.ops.label import label
-from takeback.ops.receive import receive
+from takeback.ops.receive import Delivery, receive
 from takeback.store.labels import remove_label
 from takeback.store.sink import PackSink
 from tests.support.engine import (
@@ -236,7 +236,7 @@ def play(context: Context, kind: Any, turn: str, session: str = "s1", **fields: 
     """Tells one event of an agent, without moving the clock."""
     directory = os.fsdecode(context.workspace.root)
     event = AgentEvent(kind, "mine", session, directory, turn=turn).replace(**fields)
-    receive(context, event, came=context.clock.now(), wait=1)
+    receive(context, event, delivery=Delivery(context.clock.now(), 1))
 
 
 def test_a_clock_that_goes_back_moves_no_turn(workspace: Path, context: Context) -> None:

@@ -13,6 +13,7 @@ from takeback import durable, errors
 from takeback.adapters import adapter_named
 from takeback.app.engine import Engine
 from takeback.model.plan import Outcome
+from takeback.ops.receive import Delivery
 from takeback.store.namespace import session_id
 
 SECRET = "hunter2-in-the-conversation"
@@ -45,7 +46,7 @@ def two_turns(workspace: Path) -> None:
                 }
                 told = adapter.parse(payload, os.environ)
                 assert told is not None
-                tb.record(told, came=tb.now, wait=5)
+                tb.record(told, delivery=Delivery(tb.now, 5))
                 said += message(number, "user", prompt) if event == "chat.message" else ""
             said += message(number + 1, "assistant", "done")
             (workspace / "a.txt").write_text(prompt)

@@ -14,7 +14,7 @@ from takeback.model.needles import Needles
 from takeback.model.policy import Overrides
 from takeback.ops.context import Context
 from takeback.ops.plan import plan
-from takeback.ops.receive import receive
+from takeback.ops.receive import Delivery, receive
 from takeback.store import tombstones
 from takeback.store.checkpoints import conversation_tree, read_coverage
 from takeback.store.conversation import read_conversation
@@ -97,14 +97,14 @@ def test_a_tool_that_edits_it_saves_nothing(root: Path, context: Context) -> Non
     (root / "env").write_bytes(b"mine-mine-mine")
     tool = ToolCall("Edit", EDIT, (str(root / "env"),))
     event = AgentEvent(events.TOOL_BEFORE, "mine", "s1", str(root), turn="t1", tools=(tool,))
-    receive(context, event, came=0.0, wait=1)
+    receive(context, event, delivery=Delivery(0.0, 1))
     assert not context.store.packs.has(object_id(BLOB, b"mine-mine-mine"))
 
 
 def test_a_transcript_is_blanked_when_it_is_read_again(root: Path, context: Context) -> None:
     said = b'[{"text":"hello"},{"text":"it is hunter2-hunter2"}]'
     event = AgentEvent(events.PROMPT, "mine", "s1", str(root), turn="t1", messages=said)
-    made = receive(context, event.replace(prompt="x"), came=0.0, wait=1).checkpoint
+    made = receive(context, event.replace(prompt="x"), delivery=Delivery(0.0, 1)).checkpoint
     assert made is not None
     tree = conversation_tree(read_record(context.store, made.commit))
     assert tree is not None

@@ -32,7 +32,7 @@ from takeback.model.operation import PRUNE, Pruned
 from takeback.model.retention import Bounds
 from takeback.ops.catch_up import catch_up
 from takeback.ops.inventory import Inventory
-from takeback.ops.receive import receive, take_waiting
+from takeback.ops.receive import Delivery, receive, take_waiting
 from takeback.ops.shedding import Shedding
 from takeback.ports import SilentReporter
 from takeback.store import pending
@@ -119,7 +119,7 @@ class Story:
         if self._chance.random() < 0.2:  # recorded late, with the next one
             pending.leave(context.store, event, self._clock.now(), ())
             return
-        receive(context, event, came=self._clock.now(), wait=1)
+        receive(context, event, delivery=Delivery(self._clock.now(), 1))
 
     def _travel(self) -> None:
         there = [one for one in self.checkpoints() if one.expired is None]

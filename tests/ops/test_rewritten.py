@@ -14,7 +14,7 @@ from takeback.ledger.ledger import Ledger
 from takeback.model.event import EDIT, AgentEvent, ToolCall
 from takeback.ops.catch_up import catch_up
 from takeback.ops.context import Context, LockedContext
-from takeback.ops.receive import receive
+from takeback.ops.receive import Delivery, receive
 from takeback.store.records import chain
 from takeback.store.sink import PackSink
 from tests.support.engine import Heard, Killed, clock_of, garble, refs_of, under_lock
@@ -61,7 +61,7 @@ def tell(context: Context, session: str, kind: str, turn: str, **more: object) -
     clock_of(context).time += 1
     root = str(Path(context.workspace.root.decode()))
     event = AgentEvent(kind, "mine", session, root, turn=turn).replace(**more)  # type: ignore[arg-type]
-    receive(context, event, came=context.clock.now(), wait=1)
+    receive(context, event, delivery=Delivery(context.clock.now(), 1))
 
 
 def rewrite(context: Context, session: str, *, without: set[int]) -> list[str]:

@@ -18,7 +18,7 @@ from takeback.ops.cat import cat, cat_outside
 from takeback.ops.catch_up import open_ledger
 from takeback.ops.context import Context
 from takeback.ops.facts import facts
-from takeback.ops.receive import receive
+from takeback.ops.receive import Delivery, receive
 from takeback.ops.save import saved_since
 from tests.support.engine import carry_out, clock_of, heard_by, opened, packs_of, refs_of, request
 from tests.support.git import git
@@ -39,7 +39,9 @@ def tell(context: Context, kind: Any, *tools: ToolCall, **fields: str) -> Checkp
     clock_of(context).time += 1
     directory = os.fsdecode(context.workspace.root)
     event = AgentEvent(kind, "mine", "s1", directory, turn="t1", tools=tools)
-    return receive(context, event.replace(**fields), came=context.clock.now(), wait=1).checkpoint
+    return receive(
+        context, event.replace(**fields), delivery=Delivery(context.clock.now(), 1)
+    ).checkpoint
 
 
 def prompt(context: Context) -> Checkpoint:

@@ -20,7 +20,7 @@ from takeback.ops import due
 from takeback.ops.due import is_outgrown
 from takeback.ops.finding import BROKEN
 from takeback.ops.prune import Prune, Selection
-from takeback.ops.receive import receive
+from takeback.ops.receive import Delivery, receive
 from takeback.ops.sweep import empty_trash, index_anew, pack_anew, sweep
 from takeback.ops.upkeep import Upkeep
 from takeback.store.chains import Chains
@@ -201,7 +201,7 @@ def tell(tb: Engine, workspace: Path, kind: EventKind, turn: int, *tools: ToolCa
     said = f"do {turn}" if kind == PROMPT else None
     event = AgentEvent(kind, "mine", "s", str(workspace), turn=f"t{turn}", prompt=said, tools=tools)
     context = tb._context
-    receive(context, event, came=context.clock.now(), wait=1)
+    receive(context, event, delivery=Delivery(context.clock.now(), 1))
 
 
 def play(tb: Engine, workspace: Path, turns: range) -> None:

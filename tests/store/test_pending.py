@@ -79,11 +79,11 @@ def test_events_of_one_moment_all_wait_and_each_once(context: LockedContext) -> 
 def test_a_removed_event_is_gone_and_the_others_stay(context: LockedContext) -> None:
     for seconds in (1, 2, 3):
         pending.leave(context.store, event(f"at {seconds}"), NOON + seconds, ())
-    pending.remove(context.lock, pending.read(context.store)[1])
+    pending.remove(context.lock, pending.read(context.store)[1].name)
     assert prompts(context) == ["at 1", "at 3"]
     for waiting in pending.read(context.store):
         assert pending.any_left(context.store)
-        pending.remove(context.lock, waiting)
+        pending.remove(context.lock, waiting.name)
     assert not pending.any_left(context.store)
 
 
@@ -118,7 +118,7 @@ def test_a_file_of_another_name_is_no_event(context: LockedContext) -> None:
     (file,) = folder_of(context).iterdir()
     (folder_of(context) / f".{file.name}.4711.tmp").write_bytes(file.read_bytes())
     assert prompts(context) == ["first"]
-    pending.remove(context.lock, pending.read(context.store)[0])
+    pending.remove(context.lock, pending.read(context.store)[0].name)
     assert not pending.any_left(context.store)
 
 

@@ -59,6 +59,7 @@ SLOW = (
     "property/",
     "serve/",
     "soak/",
+    "test_beside.py",
     "test_client.py",
     "test_doorkeeper.py",
     "test_hook.py",

@@ -64,7 +64,8 @@ class Agent:
 
     def call(self, event: bytes, *before: str, **options: Any) -> bytes:
         """Calls the launcher as agents do; it has to end well, and to have no complaint."""
-        return self._run([*before, self.launcher, options.pop("agent", "generic")], event, options)
+        words = [self.launcher, options.pop("agent", "generic"), options.pop("word", None)]
+        return self._run([*before, *filter(None, words)], event, options)
 
     def typed(self, event: bytes, *before: str, agent: str = "generic") -> bytes:
         """Calls ``takeback hook``, as a person may have it in settings of their own."""

@@ -12,7 +12,7 @@ from takeback.model.event import EDIT, AgentEvent, ToolCall
 from takeback.model.plan import Outcome
 from takeback.model.policy import Policy
 from takeback.ops.context import Context
-from takeback.ops.receive import receive
+from takeback.ops.receive import Delivery, receive
 from takeback.worktree.patterns import LeftOut
 from tests.support.engine import captured, carry_out, checkpoint, clock_of, opened, request
 from tests.support.git import git
@@ -114,7 +114,7 @@ def test_no_way_leads_a_secret_into_the_store(workspace: Path) -> None:
             turn="t1",
             tools=(ToolCall("Edit", EDIT, paths),),
         )
-        receive(context, event, came=context.clock.now(), wait=1)
+        receive(context, event, delivery=Delivery(context.clock.now(), 1))
         checkpoint(context)
         done = go(context, then)
         assert left(done)[b"place"] is False

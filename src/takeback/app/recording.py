@@ -8,16 +8,18 @@ from takeback import config, ops
 from takeback.app.border import guarded
 from takeback.app.workspace import OpenWorkspace
 from takeback.model.event import PROMPT, SESSION_END, SESSION_START, TURN_END, cleaned
+from takeback.ops.event_step import NO_TRANSCRIPT, Transcript
+from takeback.ops.receive import Delivery
 from takeback.paths import user_home
 from takeback.store.namespace import session_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.event import AgentEvent
-    from takeback.ops.receive import Received, Transcript
+    from takeback.ops.receive import Received
     from takeback.ports import Adapter
 
 
@@ -27,17 +29,31 @@ class Recording(OpenWorkspace):
 
     def receive(self, event: AgentEvent) -> Received:
         """Records an agent's event; see ``takeback.model.event``."""
-        return self.record(cleaned(event), came=self.now, wait=self.hook_seconds)
+        return self.record(cleaned(event), delivery=Delivery(self.now, self.hook_seconds))
 
     def record(
-        self, event: AgentEvent, adapter: Adapter | None = None, *, came: float, wait: float
+        self, event: AgentEvent, adapter: Adapter | None = None, *, delivery: Delivery
     ) -> Received:
-        """Records a cleaned event that came through an adapter, by default its agent's own.
-
-        ``wait`` is how long the lock may take.
-        """
+        """Records a cleaned event that came through an adapter, by default its agent's own."""
         told, transcript = self._told(event, adapter)
-        return ops.receive.receive(self._context, told, transcript, came=came, wait=wait)
+        return ops.receive.receive(self._context, told, transcript, delivery=delivery)
+
+    def delivery(self, *, wait: float, let_go: Callable[[], None] | None) -> Delivery:
+        """Returns that an event comes now; ``wait`` and ``let_go`` as ``Delivery`` has them."""
+        return Delivery(self.now, wait, let_go)
+
+    @property
+    def has_waiting(self) -> bool:
+        """Tells whether an event before this one is not recorded yet, or just being recorded."""
+        return ops.receive.has_waiting(self._context)
+
+    def await_rounds(self) -> bool:
+        """Waits for the rounds whose agents went on; False if that took too long."""
+        return ops.receive.await_rounds(self._context, wait=self.hook_seconds)
+
+    def overtake(self) -> None:
+        """Notes that a tool runs although those rounds may still be captured."""
+        ops.receive.overtake(self._context)
 
     def leave(self, event: AgentEvent, adapter: Adapter | None = None, *, came: float) -> Received:
         """Keeps an event that there was no time for; the next holder of the lock records it."""
@@ -50,6 +66,18 @@ class Recording(OpenWorkspace):
 
         session = session_id(event.agent, event.session)
         return told.is_new(self._context.store, session, turn_begins=event.kind == PROMPT)
+
+    def say_later(self, event: AgentEvent, warning: str) -> None:
+        """Keeps a warning for the next event at which the person can be told."""
+        from takeback.store import told
+
+        told.keep(self._context.store, session_id(event.agent, event.session), warning)
+
+    def unsaid(self, event: AgentEvent) -> str | None:
+        """Returns the warning that was kept for this event or a later one, once."""
+        from takeback.store import told
+
+        return told.take(self._context.store, session_id(event.agent, event.session))
 
     def note_good_beginning(self, event: AgentEvent) -> None:
         """Notes that a turn's first checkpoint was made: its first failure will be news."""
@@ -68,15 +96,15 @@ class Recording(OpenWorkspace):
         if not self._context.policy.conversation:
             # a prompt names its turn; the words of a command are part of the conversation
             words = None if event.kind == TURN_END else event.prompt
-            return event.replace(messages=None, prompt=words), ops.receive.NO_TRANSCRIPT
+            return event.replace(messages=None, prompt=words), NO_TRANSCRIPT
         if event.transcript is None:
-            return event, ops.receive.NO_TRANSCRIPT
+            return event, NO_TRANSCRIPT
         if adapter is None:
             from takeback.adapters import adapter_of
 
             adapter = adapter_of(event.agent)
         files = ops.transcript.parts_now(adapter.transcript_files(event.transcript))
-        return event, ops.receive.Transcript(files, adapter.status_in)
+        return event, Transcript(files, adapter.status_in)
 
     @staticmethod
     def wants(directory: str, environ: Mapping[str, str] | None = None) -> bool:

@@ -2,51 +2,44 @@
 
 hook ── event ──> lock ──> events that wait ──> capture ──> checkpoint
                     └─ not had in time ──> the event waits (store/pending.py)
+
+The end of a round may let its agent go on while the files are captured: as soon as the lock is
+held, behind which all later events wait, and the event is one that waits, so that a kill loses
+nothing. Before its next tool the agent waits for what is left (``await_rounds``).
 """
 
 from __future__ import annotations
 
 from takeback.errors import InUse, TimedOut
 from takeback.model import event as events
-from takeback.model.checkpoint import UNDO, Checkpoint
-from takeback.model.coverage import LET_GO
-from takeback.model.event import READ
-from takeback.model.session import Origin
-from takeback.model.turn import FORK, IDLE, PROMPT, ROUND, SESSION_START, STEER, follow, forked_from
+from takeback.model.checkpoint import Checkpoint
 from takeback.model.value import Value
-from takeback.ops.capture import capture, draft_after, record
+from takeback.ops.capture import capture
 from takeback.ops.closing import close_gone
+from takeback.ops.event_step import NO_TRANSCRIPT, EventStep, Transcript
 from takeback.ops.failures import Translated
-from takeback.ops.processes import seen
-from takeback.ops.said import said_in, said_now
-from takeback.store import open_turns, pending
-from takeback.store.checkpoints import checkpoints_back, newest_checkpoint
-from takeback.store.namespace import session_id
-from takeback.store.operations import newest_id
+from takeback.store import pending
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from takeback.model.event import AgentEvent, ToolCall
-    from takeback.model.session import TranscriptPart
-    from takeback.model.turn import Moment
-    from takeback.ops.awaited import StatusIn
+    from collections.abc import Callable
+
+    from takeback.model.event import AgentEvent
     from takeback.ops.capture import Captured
     from takeback.ops.context import Context, LockedContext
-    from takeback.ops.said import SaidPart
     from takeback.store.pending import WaitingEvent
 
 
-class Transcript(Value):
-    """The files of a conversation with their present lengths, and how its agent's are read.
+class Delivery(Value):
+    """When an event came, and how its agent waits for it.
 
-    ``status_in`` tells from the end of one how the command of a call ended.
+    ``wait`` is how many seconds the lock may take. ``let_go`` lets the agent go on before the files
+    are captured; it is not called if the event itself has to wait.
     """
 
-    files: tuple[TranscriptPart, ...] = ()
-    status_in: StatusIn | None = None
-
-
-NO_TRANSCRIPT = Transcript()
+    came: float
+    wait: float
+    let_go: Callable[[], None] | None = None
 
 
 class Received(Value):
@@ -68,23 +61,25 @@ def receive(
     event: AgentEvent,
     transcript: Transcript = NO_TRANSCRIPT,
     *,
-    came: float,
-    wait: float,
+    delivery: Delivery,
 ) -> Received:
     """Records an event; durable when it returns, as a checkpoint or as an event that waits.
 
-    ``came`` is when the event came, ``wait`` how long the lock may take, in seconds. Raises what a
-    capture raises; then the event is lost, and the next one sees everything that happened.
+    Raises what a capture raises; then the event is lost, and the next one sees everything that
+    happened.
     """
-    store = context.store
+    store, came = context.store, delivery.came
     try:
-        with context.locked(wait=wait) as locked:
-            received = _record_in_time(locked, event, came, transcript)
+        with context.locked(wait=delivery.wait) as locked:
+            if delivery.let_go is None:
+                received = _record_in_time(locked, event, came, transcript)
+            else:
+                received = _record_beside(locked, event, transcript, delivery)
     except InUse:
         pending.leave(store, event, came, transcript.files)
         take_waiting(context)
         return Received(waiting=True)
-    if pending.any_left(store):
+    if has_waiting(context):
         take_waiting(context)
     return received
 
@@ -93,6 +88,11 @@ def leave(context: Context, event: AgentEvent, transcript: Transcript, *, came: 
     """Keeps an event that there was no time for; the next holder of the lock records it."""
     pending.leave(context.store, event, came, transcript.files)
     return Received(waiting=True, timed_out=True)
+
+
+def has_waiting(context: Context) -> bool:
+    """Tells whether an event is not recorded yet, or just being recorded beside its agent."""
+    return pending.any_left(context.store)
 
 
 def take_waiting(context: Context, *, wait: float = 0.0) -> int:
@@ -108,6 +108,28 @@ def take_waiting(context: Context, *, wait: float = 0.0) -> int:
         return 0
 
 
+def await_rounds(context: Context, *, wait: float) -> bool:
+    """Waits until no round is captured any more whose agent went on; call it before its next tool.
+
+    What a killed process has left behind is recorded. Returns False if ``wait`` seconds were not
+    enough: then ``overtake`` has to be called before the tool runs.
+    """
+    if not has_waiting(context):
+        return True
+    try:
+        with context.locked(wait=wait) as locked:
+            record_waiting(locked)
+    except InUse:
+        return False
+    return True
+
+
+def overtake(context: Context) -> None:
+    """Has what is not recorded yet say that its files may be of later."""
+    with Translated("noting that a tool did not wait"):
+        pending.overtake(context.store)
+
+
 def record_waiting(context: LockedContext, captured: Captured | None = None) -> int:
     """Records the waiting events, with the files as they are now."""
     waiting = pending.read(context.store)
@@ -120,11 +142,30 @@ def record_waiting(context: LockedContext, captured: Captured | None = None) -> 
 
 
 def _record_late(context: LockedContext, captured: Captured, waiting: WaitingEvent) -> None:
-    step = _Step(context, waiting.event, Transcript(waiting.transcript))
-    if step.moment is not None:
+    step = EventStep(context, waiting.event, Transcript(waiting.transcript))
+    if step.moment is not None and not step.is_recorded(since=waiting.time):
         step.record(captured, late=True)
     with Translated("the capture"):
-        pending.remove(context.lock, waiting)
+        pending.remove(context.lock, waiting.name)
+
+
+def _record_beside(
+    context: LockedContext, event: AgentEvent, transcript: Transcript, delivery: Delivery
+) -> Received:
+    """Lets the agent go on, and then records the end of its round."""
+    assert delivery.let_go is not None
+    came = delivery.came
+    with Translated("keeping an event"):
+        name = pending.leave(context.store, event, came, transcript.files, flush=False)
+    delivery.let_go()
+    received: Received | None = None
+    try:
+        received = _record_in_time(context, event, came, transcript, name)
+        return received
+    finally:  # recorded, or failed: then it would fail the next events, too
+        if received is None or not received.waiting:
+            with Translated("the capture"):
+                pending.remove(context.lock, name)
 
 
 def _record_in_time(
@@ -132,9 +173,10 @@ def _record_in_time(
     event: AgentEvent,
     came: float,
     transcript: Transcript,
+    own: str = "",
 ) -> Received:
     try:
-        return _record_all(context, event, transcript)
+        return _record_all(context, event, transcript, own)
     except TimedOut as error:
         pending.leave(context.store, event, came, transcript.files)
         from takeback.store import log
@@ -143,14 +185,17 @@ def _record_in_time(
         return Received(waiting=True, timed_out=True)
 
 
-def _record_all(context: LockedContext, event: AgentEvent, transcript: Transcript) -> Received:
+def _record_all(
+    context: LockedContext, event: AgentEvent, transcript: Transcript, own: str
+) -> Received:
+    """Records an event, after all that wait; ``own`` is its name among them, if it is one."""
     if event.kind == events.TOOL_BEFORE:
         from takeback.ops.save import save_before
 
         save_before(context, event)
         return Received()
-    late = pending.read(context.store)
-    step = _Step(context, event, transcript)
+    late = [one for one in pending.read(context.store) if one.name != own]
+    step = EventStep(context, event, transcript)
     if step.moment is None and not late:
         return Received()
     captured = capture(context)
@@ -158,168 +203,9 @@ def _record_all(context: LockedContext, event: AgentEvent, transcript: Transcrip
     for one in late:
         _record_late(context, captured, one)
     if late:
-        step = _Step(context, event, transcript)
+        step = EventStep(context, event, transcript)
     if step.moment is None or step.adds_nothing(captured):
         captured.keep()
         return Received(step.newest)
-    made = step.record(captured)
+    made = step.record(captured, late=bool(own) and pending.is_overtaken(context.store, own))
     return Received(made, step.note(), warning=step.warning(made, captured))
-
-
-class _Step:
-    """One event and where it leads its session."""
-
-    def __init__(self, context: LockedContext, event: AgentEvent, transcript: Transcript) -> None:
-        self._context = context
-        self._event = event
-        self._transcript = transcript
-        self.session = session_id(event.agent, event.session)
-        self.newest = newest_checkpoint(context.store, self.session)
-        self._base = _base(context, event) if self.newest is None else None
-        self._last = self._where()
-        self.moment = follow(self._last, event)
-        self._tells = self.moment is not None and self.moment.kind in (PROMPT, STEER)
-        """Whether the model can be told something now."""
-        self._newest_operation = newest_id(context.store) if self._tells else None
-
-    def _where(self) -> Moment | None:
-        if self.newest is not None:
-            return self.newest.moment
-        return None if self._base is None else forked_from(self._base.moment)
-
-    def adds_nothing(self, captured: Captured) -> bool:
-        """True if the place already exists: a second start, a round that only read."""
-        assert self.moment is not None
-        if self.newest is None or self.newest.expired is not None:
-            return False
-        if captured.snapshot != self.newest.snapshot:
-            return False
-        if self.moment.unfinished or self.moment.phase != self.newest.moment.phase:
-            return False
-        if self.moment.kind == ROUND:
-            return all(tool.kind == READ for tool in self._event.tools) and self._event.human
-        return self.moment.kind == SESSION_START
-
-    def record(self, captured: Captured, *, late: bool = False) -> Checkpoint:
-        event, moment, base = self._event, self.moment, self._base
-        assert moment is not None
-        # Since it was read nobody else could write to this session: the lock is held.
-        drafted = draft_after(
-            self.newest, self._context, kind=moment.kind, session=self.session
-        ).replace(
-            prompt=event.prompt,
-            turn=moment.turn,
-            turn_id=moment.turn_id,
-            phase=moment.phase,
-            unfinished=moment.unfinished,
-            agent=event.agent,
-            native=event.session,
-            directory=event.directory,
-            leaf=event.leaf,
-            entry=event.entry,
-            tools=tuple(tool.replace(command=None, status=None, call=None) for tool in event.tools),
-            subagent=event.subagent,
-            late=late,
-        )
-        if event.resume:
-            drafted = drafted.replace(resume=event.resume)
-        if event.process is not None:
-            drafted = drafted.replace(process=seen(event.process))
-        if base is not None:
-            drafted = drafted.replace(origin=Origin(base.session, base.id))
-        told = self._tells and not late  # nobody is told what comes late
-        drafted = drafted.replace(noted=self._newest_operation if told else self._noted)
-        said = self._said(whole=late or moment.kind != ROUND)
-        parts = tuple(one.part for one in said)
-        drafted = self._with_tests(drafted.replace(transcript=parts), said)
-        kept = [one.kept for one in said]
-        made = record(self._context, captured, drafted, conversation=kept, base=base)
-        open_turns.note(self._context.lock, self.session, is_open=made.phase != IDLE)
-        return made
-
-    def _with_tests(self, drafted: Checkpoint, said: list[SaidPart]) -> Checkpoint:
-        """Returns a checkpoint with what is known of tests; what comes late ran on other files."""
-        event = self._event.replace(tools=()) if drafted.late else self._event
-        awaited = self.newest is not None and self.newest.awaited
-        if not awaited and not any(_has_an_end(tool) for tool in event.tools):
-            return drafted
-        from takeback.ops.awaited import how_tests_ended
-
-        found = how_tests_ended(
-            event,
-            self.newest,
-            said[-1].tail if said else None,
-            prefixes=self._context.policy.test_commands,
-            status_in=self._transcript.status_in,
-        )
-        return drafted.replace(
-            tested=found.tested, tested_earlier=found.earlier, awaited=found.awaited
-        )
-
-    def _said(self, *, whole: bool) -> list[SaidPart]:
-        if self._event.messages is not None:
-            return [said_in(self._context.store, self._event.messages)]
-        return said_now(self._context.store, self._transcript.files, self.newest, whole=whole)
-
-    def warning(self, made: Checkpoint, captured: Captured) -> str | None:
-        """Returns what the person must be told: what is no longer held, or new and not held."""
-        if made.complete and not captured.coverage.names(LET_GO):
-            return None
-        from takeback.ops.gaps import new_gaps
-
-        return new_gaps(self._context.store, self.newest, captured.coverage)
-
-    def note(self) -> str | None:
-        """Returns what the model must be told: files that changed under its conversation."""
-        began = self.newest or self._base
-        if not self._tells or began is None:
-            return None
-        if self._last is None or not self._last.turn or self._newest_operation == self._noted:
-            return None
-        from takeback.ops.notes import note_of, untold
-
-        found = untold(self._context.store, began.commit, self._noted)
-        return None if found is None else note_of(found)
-
-    @property
-    def _noted(self) -> str | None:
-        """Returns the last operation that the session's model has been told about."""
-        if self.newest is not None:
-            return self.newest.noted
-        if self._base is None:
-            return None
-        if self._event.leaf not in (None, self._base.leaf):
-            return self._base.noted  # the agent cut after the note, which comes before its prompt
-        from takeback.ops.notes import told_until
-
-        return told_until(self._context.store, self._base)
-
-
-def _has_an_end(tool: ToolCall) -> bool:
-    return tool.status is not None or tool.call is not None
-
-
-def _base(context: Context, event: AgentEvent) -> Checkpoint | None:
-    """Returns the checkpoint that a new session descends from, if any.
-
-    The parent may have said beforehand where the fork goes (``before_fork`` with its entry); else
-    it is where the parent is.
-    """
-    if event.parent is None:
-        return None
-    parent = session_id(event.agent, event.parent)
-    entry = event.entry
-    found: Checkpoint | None = None
-    newest = newest_checkpoint(context.store, parent)
-    for checkpoint in checkpoints_back(context.store, None if newest is None else newest.commit):
-        if checkpoint.kind == UNDO:  # the fork's own files may have been restored meanwhile
-            continue
-        if found is None and entry is None and checkpoint.kind == FORK:
-            entry = checkpoint.entry
-        elif entry is not None:
-            if entry in (checkpoint.turn_id, checkpoint.leaf) and checkpoint.kind == PROMPT:
-                return checkpoint
-        elif checkpoint.agent is not None:
-            return checkpoint
-        found = found or checkpoint
-    return found

@@ -32,7 +32,6 @@ PLAIN = (
     "garbage",
     "sequence",
     "turns",
-    "told",
     "lock",
     "maintenance.lock",
     "maintenance.failed",
@@ -44,7 +43,16 @@ PLAIN = (
 """Names, numbers and hashes of takeback's own."""
 OF_THE_USER = ("config.toml",)
 """Never removed: if it quotes the secret, that is said."""
-SEARCHED = ("pending", "parcels", "journal", "log", "log.seen", "bisect.json", "verdicts.json")
+SEARCHED = (
+    "pending",
+    "parcels",
+    "journal",
+    "told",
+    "log",
+    "log.seen",
+    "bisect.json",
+    "verdicts.json",
+)
 """Removed if it quotes the secret."""
 KNOWN = frozenset((*OBJECTS, *DERIVED, *PLAIN, *OF_THE_USER, *SEARCHED))
 

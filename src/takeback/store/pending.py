@@ -1,7 +1,13 @@
-"""Events that could not be recorded in time, kept for the next holder of the lock.
+"""Events that are not recorded yet, kept for the next holder of the lock.
 
-One file per event, named by its time of arrival and flushed, so that an acknowledged event survives
-whatever ends the process. They are recorded in the order in which they came.
+One file per event, named by its time of arrival, so that an acknowledged event survives whatever
+ends the process. They are recorded in the order in which they came.
+
+    could not be recorded in time     whoever has the lock next does it, late; flushed
+    the end of a round, for which     the process that has the lock does it at once; if it is
+    its agent does not wait           killed, it is an event like the others; not flushed, since
+                                      the agent would wait for that, and loses power too
+    overtaken-NAME                    the agent's next tool did not wait for it any longer
 """
 
 from __future__ import annotations
@@ -24,6 +30,8 @@ if TYPE_CHECKING:
     from takeback.store.locked import Locked
     from takeback.store.store import Store
 
+_OVERTAKEN = "overtaken-"
+
 
 class WaitingEvent(Value):
     """An event that waits, when it came, and how long its transcript was then."""
@@ -35,9 +43,16 @@ class WaitingEvent(Value):
 
 
 def leave(
-    store: Store, event: AgentEvent, time: float, transcript: tuple[TranscriptPart, ...]
-) -> None:
-    """Keeps an event, durable when it returns. The lock need not be held.
+    store: Store,
+    event: AgentEvent,
+    time: float,
+    transcript: tuple[TranscriptPart, ...],
+    *,
+    flush: bool = True,
+) -> str:
+    """Keeps an event, durable when it returns, and returns its name. The lock need not be held.
+
+    Without ``flush`` a power loss may take it, or leave it damaged, which ``verify`` says.
 
     One that is left twice (the time limit struck when it had just been left) is kept once.
     """
@@ -52,7 +67,9 @@ def leave(
         "transcript": [[part.path, part.size] for part in transcript],
     }
     record["check"] = _mark(record)
-    durable.replace_file(os.path.join(folder, name), json_text.dumps(record).encode())
+    path = os.path.join(folder, name)
+    durable.replace_file(path, json_text.dumps(record).encode(), flush=flush)
+    return name
 
 
 def _stamp(time: float) -> str:
@@ -126,6 +143,27 @@ def _record(folder: str, name: str) -> dict[str, Any]:
     return record
 
 
-def remove(locked: Locked, waiting: WaitingEvent) -> None:
+def remove(locked: Locked, name: str) -> None:
     """Drops an event that has been recorded."""
-    durable.unlink(locked.store.path("pending", waiting.name))
+    durable.unlink(locked.store.path("pending", name))
+    mark = locked.store.path("pending", _OVERTAKEN + name)
+    if os.path.exists(mark):
+        durable.unlink(mark)
+
+
+def overtake(store: Store) -> None:
+    """Notes that an agent goes on although the files of these events may still be looked at."""
+    folder = store.path("pending")
+    for name in _names(folder):
+        try:
+            os.close(durable.create(os.path.join(folder, _OVERTAKEN + name)))
+        except FileExistsError:
+            continue
+
+
+def is_overtaken(store: Store, name: str) -> bool:
+    """Tells whether an agent went on before its event was recorded.
+
+    If it did not by the time that all files were looked at, none of them is of later.
+    """
+    return os.path.exists(store.path("pending", _OVERTAKEN + name))

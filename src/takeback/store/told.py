@@ -1,6 +1,7 @@
 """What the person has already been told: a file for each session whose turn had a failure.
 
-A prompt begins a new turn, in which the first failure is reported again. The files are disposable.
+A prompt begins a new turn, in which the first failure is reported again. If nobody was there to
+hear it, it is in the file until the next event. The files are disposable.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import os
 
 from takeback import durable
+from takeback.ordinary import ordinary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +33,32 @@ def is_new(store: Store, session: SessionId, *, turn_begins: bool) -> bool:
     except OSError:
         return turn_begins
     return True
+
+
+def keep(store: Store, session: SessionId, warning: str) -> None:
+    """Keeps what could not be told, if it is the first of its turn."""
+    path = store.path("told", session)
+    if os.path.exists(path):
+        return
+    try:
+        durable.make_directories(os.path.dirname(path))
+        durable.replace_file(path, warning.encode(errors="surrogateescape"), flush=False)
+    except OSError:  # it is in the log
+        return
+
+
+def take(store: Store, session: SessionId) -> str | None:
+    """Returns what was kept to be told, and notes that it was."""
+    path = store.path("told", session)
+    try:
+        with open(path, "rb", opener=ordinary) as file:
+            data = file.read()
+        if not data:
+            return None
+        durable.replace_file(path, b"", flush=False)
+    except OSError:
+        return None
+    return data.decode(errors="surrogateescape")
 
 
 def forget(store: Store, session: SessionId) -> None:

@@ -77,7 +77,7 @@ class Claude:
             return None
         tools = _tools(payload)
         subagent = fields.text(payload, "agent_id")
-        if kind == events.TOOL_BEFORE and tools[0].kind != events.EDIT:
+        if kind == events.TOOL_BEFORE and tools[0].kind == events.READ:
             return None
         if said in ("PostToolUse", "PostToolUseFailure") and subagent is None:
             return None  # the end of the whole batch is announced too, and once is enough
