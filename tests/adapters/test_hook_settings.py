@@ -161,3 +161,71 @@ def test_odd_hooks_of_the_person_are_passed_over(path: Path) -> None:
     assert is_connected(path)
     disconnected(path)
     assert path.read_text() == odd
+
+
+# -- without a shell
+
+BY_ITSELF = (
+    Hook("Stop", 15),
+    Hook("PreToolUse", 10, "^(?!Read$).*$", ("--beside",), formerly="Write|Edit"),
+)
+
+
+def by_itself(path: Path, home: str = HOME) -> FileEdit:
+    edit = hook_settings.connected(str(path), BY_ITSELF, "claude", home, by_itself=True)
+    path.write_bytes(edit.after or b"")
+    return edit
+
+
+def entries(path: Path) -> dict[str, dict[str, object]]:
+    """Returns the one hook of each event, with its group's matcher."""
+    hooks = json.loads(path.read_text())["hooks"]
+    return {event: {**group, **group.pop("hooks")[0]} for event, [group] in hooks.items()}
+
+
+def test_an_agent_that_can_starts_the_launcher_itself(path: Path) -> None:
+    by_itself(path)
+    stop, before = entries(path).values()
+    launcher = f"{HOME}/bin/hook"
+    assert (stop["command"], stop["args"]) == (launcher, ["claude"])
+    assert (before["command"], before["args"]) == (launcher, ["claude", "--beside"])
+    assert not by_itself(path).changes
+    assert hook_settings.is_connected(str(path), BY_ITSELF, "claude", HOME)
+
+
+def test_what_an_earlier_release_wrote_is_connected_and_brought_up_to_date(path: Path) -> None:
+    connected(path)
+    assert hook_settings.is_connected(str(path), BY_ITSELF, "claude", HOME)
+    assert by_itself(path).changes
+    assert [entry["matcher"] for entry in entries(path).values() if "matcher" in entry] == [
+        "^(?!Read$).*$"
+    ]
+    assert all("args" in entry for entry in entries(path).values())
+
+
+def test_a_home_that_a_shell_would_take_apart_is_quoted_for_one(path: Path) -> None:
+    """An agent that does not know `args` gives the command to a shell."""
+    home = "/home/dev/it's here"
+    by_itself(path, home)
+    before = entries(path)["PreToolUse"]
+    assert before["command"] == "'/home/dev/it'\"'\"'s here/bin/hook' claude --beside"
+    assert "args" not in before
+    assert not by_itself(path, home).changes
+    assert hook_settings.is_connected(str(path), BY_ITSELF, "claude", home)
+
+
+def test_both_forms_are_taken_out(path: Path) -> None:
+    path.write_text(MINE)
+    by_itself(path)
+    disconnected(path)
+    assert json.loads(path.read_text().replace("// who I am", "").replace("// rings a bell", ""))[
+        "hooks"
+    ] == {"Stop": [{"hooks": [{"type": "command", "command": "notify"}]}]}
+
+
+def test_somebody_elses_program_with_args_is_left_alone(path: Path) -> None:
+    theirs = {"type": "command", "command": f"{HOME}/bin/other", "args": ["claude"]}
+    path.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [theirs]}]}}))
+    by_itself(path)
+    disconnected(path)
+    assert json.loads(path.read_text())["hooks"]["Stop"] == [{"hooks": [theirs]}]

@@ -60,7 +60,7 @@ def events(path: Path) -> list[str]:
     return [
         event
         for event, groups in hooks.items()
-        if any("/bin/hook " in h["command"] for group in groups for h in group["hooks"])
+        if any("/bin/hook" in h["command"] for group in groups for h in group["hooks"])
     ]
 
 

@@ -1,12 +1,15 @@
 """The settings of agents whose hooks are JSON: Claude Code, Codex and Gemini CLI write them alike.
 
 "hooks": {"Stop": [{"matcher": "...", "hooks": [{"type": "command", "command": "..."}]}]}
+
+``command`` is for a shell; Claude Code starts it itself if ``args`` are beside it, which saves the
+shell.
 """
 
 from __future__ import annotations
 
 from takeback.adapters import connecting, jsonc
-from takeback.adapters.launcher import command_for, is_command
+from takeback.adapters.launcher import command_for, is_command, launcher_path
 from takeback.errors import Refused
 from takeback.model.connection import FileEdit
 from takeback.model.value import Value
@@ -18,11 +21,17 @@ if TYPE_CHECKING:
 
 
 class Hook(Value):
-    """One event that takeback wants to be told; ``timeout`` in the agent's own unit."""
+    """One event that takeback wants to be told; ``timeout`` in the agent's own unit.
+
+    ``words`` come after the agent's name. ``formerly`` is the matcher of an earlier release, with
+    which an agent is connected too.
+    """
 
     event: str
     timeout: int
     matcher: str | None = None
+    words: tuple[str, ...] = ()
+    formerly: str | None = None
 
 
 class Off(Value):
@@ -40,16 +49,16 @@ def connected(
     *,
     off: Off | None = None,
     named: bool = False,
+    by_itself: bool = False,
 ) -> FileEdit:
     """Returns the edit that adds our hooks.
 
     Those that are already there are left alone, whatever time limit a person has given them; those
     that call the launcher of another home, or for other tools, are replaced. ``named`` gives each
-    hook a name, as Gemini requires. Raises Refused if the file is not JSON, or if it turns hooks
-    off: that switch is not ours.
+    hook a name, as Gemini requires; with ``by_itself`` the agent starts them without a shell.
+    Raises Refused if the file is not JSON, or if it turns hooks off: that switch is not ours.
     """
     before = connecting.read(path)
-    command = command_for(agent, home)
     try:
         text = (before or b"").decode()
         if off is not None and _are_off(_settings(text), off):
@@ -57,10 +66,11 @@ def connected(
             raise Refused(what, hint="turn them on, then run it again")
         for hook in hooks:
             present = _groups(_settings(text), hook.event)
-            current = [g for g in present if _is_current(g, hook, command)]
+            call = _call(hook, agent, home, by_itself)
+            current = [g for g in present if _is_current(g, hook, call)]
             text = _without(text, hook.event, agent, home, keep=current)
             if not current:
-                text = jsonc.with_item(text, ["hooks", hook.event], _group(hook, command, named))
+                text = jsonc.with_item(text, ["hooks", hook.event], _group(hook, call, named))
     except ValueError as error:
         raise _broken(path, error) from None
     return FileEdit(path, before, text.encode())
@@ -93,7 +103,6 @@ def is_connected(
 
     False if the file turns hooks off.
     """
-    command = command_for(agent, home)
     try:
         present = _settings((connecting.read(path) or b"").decode())
     except ValueError:
@@ -101,7 +110,7 @@ def is_connected(
     if off is not None and _are_off(present, off):
         return False
     return all(
-        any(_is_current(group, hook, command) for group in _groups(present, hook.event))
+        any(_calls_us(group, hook, agent, home) for group in _groups(present, hook.event))
         for hook in hooks
     )
 
@@ -119,8 +128,20 @@ def line_of_no_json(path: str) -> int | None:
     return None
 
 
-def _group(hook: Hook, command: str, named: bool) -> dict[str, Any]:
-    entry: dict[str, Any] = {"type": "command", "command": command, "timeout": hook.timeout}
+def _call(hook: Hook, agent: str, home: str, by_itself: bool) -> dict[str, Any]:
+    """Returns the fields that say what is called.
+
+    A version of the agent that does not know ``args`` runs ``command`` alone, by a shell: for one
+    that a shell would take apart, all of it is written for a shell.
+    """
+    path = launcher_path(home)
+    if not by_itself or command_for(agent, home) != f"{path} {agent}":
+        return {"command": command_for(agent, home, *hook.words)}
+    return {"command": path, "args": [agent, *hook.words]}
+
+
+def _group(hook: Hook, call: dict[str, Any], named: bool) -> dict[str, Any]:
+    entry: dict[str, Any] = {"type": "command", **call, "timeout": hook.timeout}
     if named:
         entry = {"name": "takeback", **entry}
     return {**({} if hook.matcher is None else {"matcher": hook.matcher}), "hooks": [entry]}
@@ -150,23 +171,39 @@ def _groups(settings: dict[str, Any], event: str) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def _commands(group: Any) -> list[Any]:
-    """Returns the commands of a group of hooks, None for each that has none."""
+def _entries(group: Any) -> list[dict[str, Any]]:
+    """Returns the hooks of a group."""
     hooks = group.get("hooks") if isinstance(group, dict) else None
-    entries = hooks if isinstance(hooks, list) else []
-    return [entry.get("command") if isinstance(entry, dict) else None for entry in entries]
+    return [entry for entry in hooks if isinstance(entry, dict)] if isinstance(hooks, list) else []
 
 
-def _is_current(group: Any, hook: Hook, command: str) -> bool:
-    return command in _commands(group) and group.get("matcher") == hook.matcher
+def _command(entry: dict[str, Any]) -> str:
+    """Returns what a hook calls, as it would be written for a shell; empty for other kinds."""
+    from shlex import join
+
+    command, args = entry.get("command"), entry.get("args")
+    if not isinstance(command, str) or "args" not in entry:
+        return command if isinstance(command, str) else ""
+    return join([command, *map(str, args if isinstance(args, list) else [args])])
+
+
+def _is_current(group: Any, hook: Hook, call: dict[str, Any]) -> bool:
+    called = [{k: v for k, v in e.items() if k in ("command", "args")} for e in _entries(group)]
+    return call in called and group.get("matcher") == hook.matcher
+
+
+def _calls_us(group: Any, hook: Hook, agent: str, home: str) -> bool:
+    """Tells whether a group calls this home's launcher for an event, in whatever form."""
+    if not any(is_command(_command(entry), agent, home, others=False) for entry in _entries(group)):
+        return False
+    return group.get("matcher") in (hook.matcher, hook.formerly or hook.matcher)
 
 
 def _without(text: str, event: str, agent: str, home: str, keep: Sequence[Any] = ()) -> str:
     """Removes our entries from an event's groups, and the groups that have no others."""
 
     def ours(entry: Any) -> bool:
-        command = entry.get("command") if isinstance(entry, dict) else None
-        return isinstance(command, str) and is_command(command, agent, home)
+        return isinstance(entry, dict) and is_command(_command(entry), agent, home)
 
     def all_ours(group: Any) -> bool:
         entries = group.get("hooks") if isinstance(group, dict) else None
@@ -174,7 +211,7 @@ def _without(text: str, event: str, agent: str, home: str, keep: Sequence[Any] =
 
     text = jsonc.without_items(text, ["hooks", event], lambda g: g not in keep and all_ours(g))
     for number, group in enumerate(_groups(_settings(text), event)):
-        if group not in keep and _commands(group):
+        if group not in keep and _entries(group):
             text = jsonc.without_items(text, ["hooks", event, number, "hooks"], ours)
     return text
 

@@ -202,15 +202,15 @@ def _bytes(path: str) -> bytes | None:
         return None
 
 
-def command_for(agent: str, home: str) -> str:
+def command_for(agent: str, home: str, *words: str) -> str:
     """Returns the command line to put into an agent's settings."""
     from shlex import quote
 
-    return f"{quote(launcher_path(home))} {agent}"
+    return " ".join([quote(launcher_path(home)), agent, *words])
 
 
-def is_command(command: str, agent: str, home: str) -> bool:
-    """Tells whether a command line is one of ours, of this home or of another one.
+def is_command(command: str, agent: str, home: str, *, others: bool = True) -> bool:
+    """Tells whether a command line is one of ours, of this home or, with ``others``, another one.
 
     Somebody else's program may be called ``bin/hook`` too: the launcher of another home is
     recognized by its text, or, if it is gone, by the usual name of a home.
@@ -221,11 +221,14 @@ def is_command(command: str, agent: str, home: str) -> bool:
         words = split(command)
     except ValueError:
         return False
-    if len(words) != 2 or words[1] != agent or not words[0].endswith("/bin/hook"):
+    path, *more = words or [""]
+    if more not in ([agent], [agent, handover.BESIDE]) or not path.endswith("/bin/hook"):
         return False
-    if words[0] == launcher_path(home):
+    if path == launcher_path(home):
         return True
-    text = _read(words[0])
+    if not others:
+        return False
+    text = _read(path)
     if text is None:
-        return words[0].endswith("/takeback/bin/hook")
+        return path.endswith("/takeback/bin/hook")
     return f"\n{_MARK}" in text

@@ -8,17 +8,21 @@ from takeback.adapters import hook_settings
 from takeback.adapters.connecting import read
 from takeback.adapters.finding import config_directory, newest_in, on_path
 from takeback.adapters.hook_settings import Hook, Off
+from takeback.handover import BESIDE
 from takeback.model.connection import Capabilities, FileEdit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_READING = "Read|Glob|Grep|LS|NotebookRead|ToolSearch|WebFetch|WebSearch|TodoWrite"
+_ALL_BUT_READING = f"^(?!({_READING})$).*$"
+"""At the end of a round nobody waits for the capture; whatever may change files waits for it."""
 _HOOKS = (
     Hook("SessionStart", 15),
     Hook("UserPromptSubmit", 15),
-    Hook("PreToolUse", 10, "Write|Edit|MultiEdit|NotebookEdit"),
-    Hook("PostToolBatch", 15),
+    Hook("PreToolUse", 10, _ALL_BUT_READING, (BESIDE,), "Write|Edit|MultiEdit|NotebookEdit"),
+    Hook("PostToolBatch", 15, words=(BESIDE,)),
     Hook("SubagentStop", 15),
     Hook("Stop", 15),
     Hook("StopFailure", 15),
@@ -60,7 +64,7 @@ class ClaudeConnection:
         self, environ: Mapping[str, str], home: str, here: str | None
     ) -> tuple[FileEdit, ...]:
         settings = _settings(environ, here)
-        hooks = hook_settings.connected(settings, _HOOKS, self.name, home, off=_OFF)
+        hooks = hook_settings.connected(settings, _HOOKS, self.name, home, off=_OFF, by_itself=True)
         path = _command(environ, here)
         found = read(path)
         theirs = found is not None and _OURS not in found
