@@ -35,6 +35,12 @@ def _agents(options: argparse.Namespace) -> dict[str, Any]:
     return measure_agents(options.rounds or 5)
 
 
+def _hooks(options: argparse.Namespace) -> dict[str, Any]:
+    from bench.hooks import measure_hooks  # leaves standbys behind while it runs
+
+    return measure_hooks(options.rounds or 40)
+
+
 def _picker(options: argparse.Namespace) -> dict[str, Any]:
     from bench.picker import measure_picker  # opens a pseudo-terminal
 
@@ -80,6 +86,7 @@ def _peers(options: argparse.Namespace) -> dict[str, Any]:
 
 _PARTS: dict[str, tuple[str, Callable[[argparse.Namespace], dict[str, Any]]]] = {
     "agents": ("what the real agents feel", _agents),
+    "hooks": ("the hooks around an edit", _hooks),
     "picker": ("how fast the picker opens", _picker),
     "server": ("the server, under load", _server),
     "commands": ("what people type most", _commands),
