@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -96,3 +97,35 @@ def four_turns(claude: Claude, lines: list[str]) -> Script:
         ],
         "TURN-FIVE": [Step("Nothing to do.")],
     }
+
+
+_LOGGING = """#!/bin/sh
+said=$(cat)
+printf '%s %s\\n' "$*" "$said" >> {log}
+printf '%s' "$said" | {real} "$@"
+"""
+
+
+def test_it_calls_before_each_tool_that_may_change_files_and_goes_on_after_a_batch(
+    claude: Claude, tmp_path: Path
+) -> None:
+    world, log = claude.world, tmp_path / "hooks.log"
+    world.model.script = claude.script()
+    world.cli.ok("init", "claude", "--yes")
+    launcher = Path(
+        json.loads(claude.settings.read_text())["hooks"]["Stop"][1]["hooks"][0]["command"]
+    )
+    launcher.rename(launcher.with_name("hook.real"))
+    launcher.write_text(_LOGGING.format(log=log, real=launcher.with_name("hook.real")))
+    launcher.chmod(0o755)
+    session = claude.begin("TURN-ONE create")
+    claude.go_on(claude.resume_line(session), "TURN-TWO edit")
+    calls = [line.partition(" {") for line in log.read_text().splitlines()]
+    heard = [(words, json.loads("{" + rest)) for words, _, rest in calls]
+    tools = [event["tool_name"] for _, event in heard if event["hook_event_name"] == "PreToolUse"]
+    assert tools == ["Write", "Write", "Edit", "Bash"], "and not before Read"
+    for words, event in heard:
+        beside = event["hook_event_name"] in ("PreToolUse", "PostToolBatch")
+        assert words == ("claude --beside" if beside else "claude"), event["hook_event_name"]
+    kinds = [one["kind"] for one in world.cli.ok("--json", "log", "--all").json_lines]
+    assert kinds.count("round") == 3, "the batch that only read is none"
