@@ -260,12 +260,13 @@ def replace_file(
     flush: bool = True,
     mode: int = 0o600,
     check: Callable[[], None] | None = None,
+    after: str | None = None,
 ) -> None:
     """Replaces one file of ours whole: readers see the old or the new bytes.
 
     With ``flush`` the new bytes are on the disk when it returns; without, a power loss may leave
     the old ones (good enough for what can be rebuilt). ``check`` is called just before the rename,
-    and may raise.
+    and may raise. ``after`` is a directory on the same disk, flushed before the new bytes show.
     """
     directory, name = os.path.split(path)
     temporary = f"{directory}/.{name}.{os.getpid()}.tmp"
@@ -279,7 +280,10 @@ def replace_file(
             write(fd, data)
             if mode != 0o600:
                 chmod(fd, mode)
-            if flush:
+            if after is not None and not (kernel.is_quiet() and flush_file_system(fd)):
+                sync_directory(after)
+                sync(fd)
+            elif after is None and flush:
                 sync(fd)
         finally:
             os.close(fd)

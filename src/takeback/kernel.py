@@ -32,6 +32,7 @@ _MAC_RENAME_SWAP = 2
 _MAC_RENAME_EXCL = 4
 _NO_SUCH_CALL = (errno.ENOSYS, errno.EPERM)
 """The errors of an old kernel and of a sandbox that forbids the call; syncfs itself has neither."""
+_LITTLE = 64 << 20  # bytes, which take a slow disk as long as 25 flushes: half a second
 LINUX = sys.platform.startswith("linux")
 _loaded: ctypes.CDLL | None = None
 _openat2_works = LINUX
@@ -202,6 +203,26 @@ def flush_file_system(fd: int) -> bool:
     if number in _NO_SUCH_CALL:
         return False
     raise OSError(number, os.strerror(number))
+
+
+def is_quiet() -> bool:
+    """Tells whether to flush a whole file system rather than several files of it.
+
+    Not while so much of other programs waits to be written that it would take longer.
+    """
+    return unwritten_bytes() <= _LITTLE
+
+
+def unwritten_bytes() -> int:
+    """Returns how much of all programs is still to be written to disks; 0 if nobody tells."""
+    try:
+        with open("/proc/meminfo", "rb") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return 0
+    return sum(
+        int(line.split()[1]) << 10 for line in lines if line.startswith((b"Dirty:", b"Writeback:"))
+    )
 
 
 def own_memory() -> None:

@@ -20,13 +20,32 @@ int renameat2(int from, const char *old, int to, const char *new, unsigned flags
 """
 """A file system without RENAME_EXCHANGE and RENAME_NOREPLACE, such as 9p or NFS."""
 
-FAILING_SYNCFS = r"""
+FAILING_FLUSH = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 int syncfs(int fd) {
     (void)fd;
     errno = atoi(getenv("SYNCFS_ERRNO"));
     return -1;
+}
+/* Where much of other programs waits to be written, each file is flushed by itself. */
+int fsync(int fd) {
+    static int (*real)(int);
+    if (!real) real = dlsym(RTLD_NEXT, "fsync");
+    char link[64], path[4096];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    path[length < 0 ? 0 : length] = 0;
+    if (getenv("FSYNC_ERRNO") && strstr(path, "/.takeback-")) {
+        errno = atoi(getenv("FSYNC_ERRNO"));
+        return -1;
+    }
+    return real(fd);
 }
 """
 """A disk that did not take what was written, and says so at the flush."""

@@ -18,7 +18,7 @@ import os
 import zlib
 from struct import pack
 
-from takeback import durable
+from takeback import durable, kernel
 from takeback.git.idx import encode_index
 from takeback.git.objects import KIND_NAMES, ObjectId, new_hasher, object_id
 
@@ -146,14 +146,17 @@ class PackWriter:
             self._record(oid, zlib.crc32(raw, crc), start)
         return oid
 
-    def finish(self) -> list[str]:
+    def finish(self, *, at_once: bool = False, names: bool = True) -> list[str]:
         """Makes the packs visible and durable and returns their names (``pack-<sha1>``).
+
+        ``at_once`` flushes pack and index together, if that is quicker. Without ``names`` the
+        directory is left to be flushed: nothing may rely on the packs before.
 
         Without objects nothing is written and the list is empty. A pack of the same name
         is replaced: it holds the same bytes, or did before it was damaged.
         """
         self._check()
-        self._finish_pack()
+        self._finish_pack(at_once=at_once and kernel.is_quiet(), names=names)
         self._begin()
         return list(self._names)
 
@@ -251,16 +254,20 @@ class PackWriter:
             os.close(self._fd)
             self._fd = -1
 
-    def _finish_pack(self) -> None:
+    def _finish_pack(self, *, at_once: bool = False, names: bool = True) -> None:
         if not self._entries:
             self._drop_empty()
             return
         try:
-            checksum = self._finish_file()
+            checksum = self._finish_file(flush=not at_once)
             index = encode_index(self._entries, checksum)
             self._fd = self._create("idx")
             durable.write(self._fd, index)
-            durable.sync(self._fd)
+            if not at_once:
+                durable.sync(self._fd)
+            elif not durable.flush_file_system(self._fd):
+                durable.sync(self._fd)
+                self._sync_pack()
             self._close()
             name = f"pack-{checksum.hex()}"
             pack_path, index_path = self._temporaries
@@ -268,15 +275,23 @@ class PackWriter:
             del self._temporaries[0]
             durable.rename(index_path, f"{self._directory}/{name}.idx")
             self._temporaries.clear()
-            durable.sync_directory(self._directory)
+            if names:
+                durable.sync_directory(self._directory)
         except OSError:
             self.abort()
             raise
         if name not in self._names:
             self._names.append(name)
 
-    def _finish_file(self) -> bytes:
-        """Completes the pack's file, flushes it and returns its checksum."""
+    def _sync_pack(self) -> None:
+        fd = os.open(self._temporaries[0], os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            durable.sync(fd)
+        finally:
+            os.close(fd)
+
+    def _finish_file(self, *, flush: bool) -> bytes:
+        """Completes the pack's file and returns its checksum."""
         count = pack(">I", len(self._entries))
         if self._fd < 0:
             self._buffer[_COUNT_AT : _COUNT_AT + 4] = count
@@ -289,7 +304,8 @@ class PackWriter:
         checksum = hasher.digest()
         self._buffer += checksum
         self._flush()
-        durable.sync(self._fd)
+        if flush:
+            durable.sync(self._fd)
         self._close()
         return checksum
 

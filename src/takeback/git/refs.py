@@ -115,9 +115,12 @@ class Refs:
                 found[name] = oid
         return dict(sorted(found.items()))
 
-    def write(self, name: str, new: ObjectId, *, expect: ObjectId | None) -> None:
+    def write(
+        self, name: str, new: ObjectId, *, expect: ObjectId | None, after: str | None = None
+    ) -> None:
         """Sets a ref from ``expect`` (None: it does not exist) to ``new``, durably.
 
+        ``after`` is the directory of the packs, if it has to be flushed before.
         Raises TakebackError, with nothing changed, if it points elsewhere by now.
         """
         if len(new) != 20:
@@ -125,7 +128,7 @@ class Refs:
         self._compare(name, expect)
         path = f"{self._git_dir}/{name}"
         self._make_parents(os.path.dirname(path))
-        durable.replace_file(path, new.hex().encode() + b"\n")
+        durable.replace_file(path, new.hex().encode() + b"\n", after=after)
 
     def delete(self, name: str, *, expect: ObjectId) -> None:
         """Removes a ref that points to ``expect``; raises TakebackError if it does not."""

@@ -88,10 +88,13 @@ def write_checkpoint(
         message=message_of(checkpoint.kind, checkpoint.id, checkpoint.prompt),
         entries=tuple(entries),
     )
-    sink.publish()
+    after = sink.publish_for_ref()
     if local is not None:
-        store.refs.write(local_ref(checkpoint.machine, checkpoint.session), local, expect=local_tip)
-    store.refs.write(ref, commit, expect=tip)
+        saved_ref = local_ref(checkpoint.machine, checkpoint.session)
+        store.refs.write(saved_ref, local, expect=local_tip, after=after)
+        after = None
+    store.refs.write(ref, commit, expect=tip, after=after)
+    sink.settle()
     return checkpoint.replace(commit=commit)
 
 

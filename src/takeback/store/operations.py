@@ -44,8 +44,9 @@ def write_operation(sink: PackSink, operation: Operation) -> None:
         time=operation.time,
         message=f"{operation.kind} {operation.id}",
     )
-    sink.publish()
-    store.refs.write(ref, commit, expect=tip)
+    after = sink.publish_for_ref()
+    store.refs.write(ref, commit, expect=tip, after=after)
+    sink.settle()
 
 
 def newest_here(store: Store) -> bytes | None:

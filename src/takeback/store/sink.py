@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from takeback import durable
 from takeback.errors import CaptureFailed, Command, WriteFailed
 from takeback.git.objects import KIND_NAMES, LONGEST, stream_id
 from takeback.git.pack import PackWriter, SourceFailed
@@ -38,9 +39,12 @@ class PackSink:
         self._store = store
         self._disk_floor = disk_floor
         self._trust = trust
+        self._pack_dir = os.path.join(store.git_dir, "objects", "pack")
         self._writer: PackWriter | None = None
         self._added: dict[bytes, int] = {}
         self._is_caught_up = False
+        self._revealed: list[str] = []
+        self._is_at_once = False
 
     @property
     def _packs(self) -> Packs:
@@ -53,7 +57,7 @@ class PackSink:
     def _open_writer(self) -> PackWriter:
         if self._writer is None:
             self._check_space()
-            self._writer = PackWriter(os.path.join(self._store.git_dir, "objects", "pack"))
+            self._writer = PackWriter(self._pack_dir)
         return self._writer
 
     def _check_space(self) -> None:
@@ -112,17 +116,50 @@ class PackSink:
 
     def publish(self) -> list[str]:
         """Flushes the pack and makes it visible; RuntimeError once the lock is released."""
-        names: list[str] = []
-        if self._writer is not None:
-            writer, self._writer = self._writer, None
-            self._added.clear()
-            try:
-                names = writer.finish()
-            except BaseException:  # a time limit that ends a hook must leave no temporary file
-                writer.abort()
-                raise
+        names = self._finish(names=True)
+        if self._revealed and not names:
+            durable.sync_directory(self._pack_dir)
+        self._revealed += names
+        return self.settle()
+
+    def reveal(self) -> None:
+        """Makes the pack visible, and its name durable only with the ref that relies on it.
+
+        For operations that read what they have captured and record it a moment later. No table has
+        it until then. From now on pack and index are flushed at once.
+        """
+        self._is_at_once = True
+        self._revealed += self._finish(names=False)
+        self._trust.believe(self._revealed)
+        self._is_caught_up = False
+
+    def publish_for_ref(self) -> str | None:
+        """Publishes; returns the directory that has to be flushed before the ref, if any.
+
+        ``settle`` has to follow the ref.
+        """
+        if not self._is_at_once:
+            self.publish()
+            return None
+        self.reveal()
+        return self._pack_dir if self._revealed else None
+
+    def settle(self) -> list[str]:
+        """Puts packs whose names are flushed by now into the table; returns these names."""
+        names, self._revealed = self._revealed, []
         self.adopt(names)
         return names
+
+    def _finish(self, *, names: bool) -> list[str]:
+        if self._writer is None:
+            return []
+        writer, self._writer = self._writer, None
+        self._added.clear()
+        try:
+            return writer.finish(at_once=self._is_at_once, names=names)
+        except BaseException:  # a time limit that ends a hook must leave no temporary file
+            writer.abort()
+            raise
 
     def adopt(self, names: list[str]) -> None:
         self.locked.check()

@@ -166,6 +166,13 @@ class Trust:
         self._seen.clear()
         self._save(locked, flush=True)
 
+    def believe(self, packs: Iterable[str]) -> None:
+        """Believes packs whose names are flushed before anything relies on them.
+
+        Only here and until then: the table does not have them.
+        """
+        self._seen.update((pack, True) for pack in packs)
+
     def forget(self, locked: Locked, state: str) -> None:
         """Drops retired or lost packs from the table, whatever is on the disk."""
         self._load()

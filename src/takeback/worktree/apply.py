@@ -20,7 +20,7 @@ import errno
 import os
 from stat import S_IFMT
 
-from takeback import durable
+from takeback import durable, kernel
 from takeback.errors import StoreDamaged
 from takeback.model.plan import LeftAlone
 from takeback.model.value import Value
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from takeback.worktree.stage import BlobSource
     from takeback.worktree.unit import Unit
 
-_MANY = 64
-"""From this many files on, one flush of the file system is cheaper than one per file."""
+_OFTEN = 64
+"""After how many files the user is told how far it got."""
 
 
 class Applied(Value):
@@ -83,7 +83,7 @@ class Apply:
         self._left: dict[bytes, str] = {}
         self._directories: list[bytes] = []
         self._ours: set[tuple[int, int]] = set()
-        self._flush_each = sum(1 + len(unit.inside_new) for unit in units) <= _MANY
+        self._is_at_once = len(units) > 1 and kernel.is_quiet()
         self.changed_nothing = True
         """Only temporary files have been written so far: the operation can simply be dropped."""
 
@@ -149,7 +149,7 @@ class Apply:
             if self._guarded(unit, self._stage):
                 ready.append(unit)
             self._progress("writing files", number, len(units))
-        if not self._flush_each and not durable.flush_file_system(self._root_fd):
+        if self._is_at_once and not durable.flush_file_system(self._root_fd):
             # sync(2) would do it too, but does not report what the disk failed to take
             ready = [unit for unit in ready if self._guarded(unit, self._flush_staged)]
         return ready
@@ -160,7 +160,7 @@ class Apply:
     def _stage(self, unit: Unit) -> None:
         fd, temporary = self._open[unit.parent], unit.scratch(self._token).temporary
         try:
-            stage(fd, temporary, unit, self._blobs, flush=self._flush_each)
+            stage(fd, temporary, unit, self._blobs, flush=not self._is_at_once)
         except (OSError, StoreDamaged):
             try:
                 remove_tree(fd, temporary)
@@ -310,16 +310,19 @@ class Apply:
         return True
 
     def _flush(self) -> None:
-        if not self._flush_each and durable.flush_file_system(self._root_fd):
+        # the bits of a directory are its own, not those of the one that has its name
+        places = {unit.path if unit.only_mode else unit.parent for unit in self._units}
+        quick = len(places) > 1 and kernel.is_quiet()
+        if quick and durable.flush_file_system(self._root_fd):
             return
-        for parent in {unit.parent for unit in self._units}:
+        for place in places:
             try:
-                durable.sync(self._open[parent])
+                durable.sync(self._open[place])
             except OSError as error:
                 if error.errno in FATAL:
                     raise
                 continue  # the directory went too, or is another one now
 
     def _progress(self, what: str, number: int, total: int) -> None:
-        if number % _MANY == 0:
+        if number % _OFTEN == 0:
             self._reporter.progress(what, number, total)
