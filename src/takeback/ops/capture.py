@@ -36,13 +36,17 @@ if TYPE_CHECKING:
     from takeback.ops.context import Context, LockedContext
     from takeback.ports import Brought, ObjectSink
     from takeback.store.conversation import Part
+    from takeback.store.store import Store
 
 _ATTEMPTS = 3
 _HOUR_NS = 3600 * 1_000_000_000
 
 
 class Captured(Value):
-    """A snapshot whose objects are in the sink; ``keep`` or ``record`` makes them durable."""
+    """A snapshot whose objects are in the sink; ``keep`` or ``record`` makes them durable.
+
+    If it ``goes_on``, what it learnt of the files is remembered by the capture after it.
+    """
 
     tree: bytes
     saved: dict[bytes, Entry]
@@ -51,6 +55,7 @@ class Captured(Value):
     scan: Scan
     sink: PackSink
     root_mode: int
+    goes_on: bool = False
 
     @property
     def snapshot(self) -> SnapshotId:
@@ -61,6 +66,23 @@ class Captured(Value):
         with Translated("the capture", undo=self.sink.discard):
             return self.replace(saved=_merged(self.saved, extra))
 
+    def revealed(self) -> Captured:
+        """Makes the objects readable, for an operation that captures again at its end.
+
+        They are durable once anything is recorded. What would take long to learn again is kept at
+        once, as an operation may be refused.
+        """
+        if self.scan.learnt_much:
+            self.keep()
+        with Translated("the capture", undo=self.sink.discard):
+            self.sink.reveal()
+        return self.replace(goes_on=True)
+
+    def drop_added(self) -> None:
+        """Ends an operation that does nothing: keeps the capture, and nothing added since."""
+        self.sink.discard()
+        self.keep()
+
     def keep(self) -> None:
         """Makes the objects durable and readable without a checkpoint, as a plan or diff needs."""
         with Translated("the capture", undo=self.sink.discard):
@@ -68,15 +90,26 @@ class Captured(Value):
             self.scan.remember()
 
 
+class After(Value):
+    """What an operation has just done to the files that are captured.
+
+    ``brought`` is what it restored: that is held as it was in its checkpoint. ``seen`` is the
+    capture that it began with, under the same lock: only ``within``, where it wrote since, is
+    looked at then, and the rest is as that one saw it.
+    """
+
+    brought: Brought
+    seen: Captured | None = None
+    within: frozenset[bytes] = frozenset()
+
+
 def capture(
     context: LockedContext,
     *,
     allow_large: bool = False,
-    brought: Brought | None = None,
+    after: After | None = None,
 ) -> Captured:
     """Looks at the workspace.
-
-    ``brought`` is what an operation has just restored: it is held as it was in its checkpoint.
 
     Raises CaptureFailed or WriteFailed, or UsageError if nobody can say what the user wants to be
     left out; then there is no snapshot and nothing is left in the store.
@@ -92,11 +125,12 @@ def capture(
     sink = PackSink(context.lock, disk_floor=context.policy.disk_floor, trust=trust)
     with Translated("the capture", undo=sink.discard):
         for attempt in range(_ATTEMPTS):
-            scan = scan_into(context, sink, allow_large=allow_large, brought=brought)
+            scan = scan_into(context, sink, allow_large=allow_large, after=after)
             try:
                 scanned = scan.run()
                 break
             except IgnoreRaced:  # a directory became a link while git was asked about it
+                after = None if after is None else after.replace(seen=None)  # it is half changed
                 if attempt == _ATTEMPTS - 1:
                     raise CaptureFailed(
                         "a directory keeps turning into a link while it is being captured",
@@ -115,17 +149,14 @@ def scan_into(
     sink: ObjectSink,
     *,
     allow_large: bool = False,
-    brought: Brought | None = None,
+    after: After | None = None,
     may_rehash: bool = True,
 ) -> Scan:
     """Returns a scan of the workspace that has not run yet."""
     store, workspace = context.store, context.workspace
-    cache = StatCache.load(store.path("stat"))
-    if b"" not in cache.known:
-        from takeback.ops.predecessor import remembered  # needed once in a store's life
-
-        cache = remembered(store, store.path("stat"))
-    elif cache.header.tree and not sink.has(cache.header.tree):
+    seen = None if after is None else after.seen
+    cache = _loaded(store) if seen is None else seen.scan.cache
+    if cache.header.tree and not sink.has(cache.header.tree):
         cache.header.epoch = -1  # the store is not the one it was made from
 
     def ignore_rules(excludes_file: bytes | None, exclude_info: bytes) -> IgnoreRules:
@@ -143,13 +174,24 @@ def scan_into(
         reporter=context.reporter,
         epoch=store.epoch,
         in_child=store.lock.forget_in_child,
-        brought=brought,
+        brought=None if after is None else after.brought,
         purged=tombstones.load(store),
         operation=journal.interrupted(store),
-        rehash=may_rehash and _rehash_is_due(context, cache),
+        rehash=may_rehash and seen is None and _rehash_is_due(context, cache),
         allow_large=allow_large,
+        within=None if after is None or seen is None else after.within,
     )
-    return Scan(setup, cache, sink)
+    return Scan(setup, cache, sink) if seen is None else seen.scan.again(setup, sink)
+
+
+def _loaded(store: Store) -> StatCache:
+    """Returns the stat cache, or what the newest snapshot tells of the files if there is none."""
+    cache = StatCache.load(store.path("stat"))
+    if b"" in cache.known:
+        return cache
+    from takeback.ops.predecessor import remembered  # needed once in a store's life
+
+    return remembered(store, store.path("stat"))
 
 
 def _rehash_is_due(context: Context, cache: StatCache) -> bool:
@@ -239,5 +281,6 @@ def record(
             conversation=write_conversation(sink, conversation) if conversation else None,
             base=None if base is None else base.commit,
         )
-        captured.scan.remember()
+        if not captured.goes_on:
+            captured.scan.remember()
     return checkpoint

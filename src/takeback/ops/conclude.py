@@ -1,7 +1,7 @@
 """Conclude: the end of every operation, whether it went through at once or was recovered.
 
 files are done        worktree/apply.py
-capture               what there is now, compared with the goal
+capture               where it wrote, up to the root, compared with the goal
 new session  durable  if the conversation moves
 operation log durable undo finds it here
 journal removed
@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from takeback.errors import TakebackError
 from takeback.model.operation import FILES, GOES
+from takeback.model.path_text import parents
 from takeback.model.plan import Outcome
 from takeback.model.value import Value
-from takeback.ops.capture import capture
+from takeback.ops.capture import After, capture
 from takeback.ops.child import write_child
 from takeback.ops.failures import Translated
 from takeback.ops.journal_entry import JournalEntry
@@ -28,17 +29,22 @@ if TYPE_CHECKING:
     from takeback.model.goal import Goal
     from takeback.model.operation import OperationKind, ScopeKind
     from takeback.model.plan import LeftAlone
+    from takeback.ops.capture import Captured
     from takeback.ops.context import LockedContext
     from takeback.worktree.apply import Applied
 
 
 class Carried(Value):
-    """An operation whose changes are made: its journal, where it went, from where, what it did."""
+    """An operation whose changes are made: its journal, where it went, from where, what it did.
+
+    ``seen`` is the capture that it began with, under the same lock; a recovery has none.
+    """
 
     entry: JournalEntry
     goal: Goal
     before: Checkpoint
     applied: Applied
+    seen: Captured | None = None
 
 
 def conclude(context: LockedContext, carried: Carried) -> Outcome:
@@ -48,14 +54,14 @@ def conclude(context: LockedContext, carried: Carried) -> Outcome:
     and the log says what was done.
     """
     operation, goal, applied = carried.entry.operation, carried.goal, carried.applied
-    after = capture(context, brought=Brought(context.store, operation, goal))
-    after.keep()
+    after = capture(context, after=_after(context, carried)).revealed()
     seen = Verification(context, carried, after)
     left = seen.left_alone((*carried.entry.left_alone, *applied.left_alone))
     named = tuple(item for _, item in sorted(left.items()))
     verified = seen.is_at_target(left)
     nothing = not applied.written and not applied.deleted
     if operation.kind in GOES and nothing and not operation.moves_conversation:
+        after.keep()
         with Translated(f"the {operation.kind}"):
             journal.remove(context.lock)
         return nothing_done(operation.kind, goal, named, verified=verified)
@@ -73,6 +79,7 @@ def conclude(context: LockedContext, carried: Carried) -> Outcome:
                 touched=seen.touched(),
             ),
         )
+        after.scan.remember()
         journal.remove(context.lock)
     return Outcome(
         operation=operation.id,
@@ -88,6 +95,18 @@ def conclude(context: LockedContext, carried: Carried) -> Outcome:
         scope=asked,
         conversation_error=failure,
     )
+
+
+def _after(context: LockedContext, carried: Carried) -> After:
+    """Returns what was done, and where: in every directory of a unit, up to the root.
+
+    Everything else is as the operation found it. What others change there meanwhile is theirs, and
+    the next capture says so.
+    """
+    brought = Brought(context.store, carried.entry.operation, carried.goal)
+    written = {unit.path for unit in carried.entry.units}
+    above = {directory for path in written for directory in parents(path)}
+    return After(brought, carried.seen, frozenset({b"", *written, *above}))
 
 
 def _new_session(context: LockedContext, carried: Carried) -> str | None:

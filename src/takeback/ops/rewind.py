@@ -6,7 +6,7 @@ prepare                  every change decided, everything in the way saved
 undo snapshot   durable  from here on nothing can be lost
 journal         durable  from here on the operation is finished or rolled back
 apply                    worktree/apply.py
-capture                  compared with the target
+capture                  where it wrote, compared with the target; the stat cache saved
 operation log   durable  undo finds it here
 journal removed
 """
@@ -52,9 +52,10 @@ def take_in(context: LockedContext) -> Captured:
 
     That is the waiting events, and the ends of turns whose agents are gone. What a request takes
     from the ledger has to be read after this, under the same lock.
+
+    What is captured can be read, and is durable with the undo snapshot.
     """
-    captured = capture(context)
-    captured.keep()
+    captured = capture(context).revealed()
     record_waiting(context, captured)
     close_gone(context, captured)
     return captured
@@ -74,16 +75,17 @@ def rewind(
         changes = prepare(context, captured, request, save=True)
         made = describe(context, captured, request, changes)
     if shown is not None and not made.same_changes(shown):
-        captured.sink.discard()
+        captured.drop_added()
         raise Refused(
             "the workspace changed since the plan was shown",
             hint="run the command again to see the new plan",
         )
     if made.refused:
-        captured.sink.discard()
+        captured.drop_added()
         raise refused(made)
     cut = request.cut
     if made.is_empty and request.kind in GOES and _is_there(cut, request.facts):
+        captured.drop_added()
         nothing = nothing_done(request.kind, request.goal, made.left_alone, scope=request.moves)
         return nothing if cut is None else _with_cut(nothing, cut)
     if shown is None and request.goal.checkpoint is not None:  # a plan that was shown has said so
@@ -102,7 +104,8 @@ def rewind(
     goal = request.goal
     own = goal if goal.checkpoint is None or goal.own else None
     entry = JournalEntry(operation, units, made.left_alone, child, own)
-    outcome = conclude(context, Carried(entry, request.goal, before, _apply(context, entry)))
+    applied = _apply(context, entry)
+    outcome = conclude(context, Carried(entry, request.goal, before, applied, captured))
     return outcome if cut is None else _with_cut(outcome, cut)
 
 

@@ -28,8 +28,10 @@ _STEP = 10_000_000
 class Movement:
     """What the directories were like when this capture listed them."""
 
-    def __init__(self, root_fd: int) -> None:
+    def __init__(self, root_fd: int, *, everywhere: bool = True) -> None:
         self._root_fd = root_fd
+        self._everywhere = everywhere
+        """False if whatever other directories get meanwhile is left to the next capture."""
         self._listed: dict[bytes, tuple[bytes, int]] = {}
         self.vanished = False
         """A name that was there has vanished, while we were looking."""
@@ -60,7 +62,7 @@ class Movement:
             if status is None or directory_signature(status) != mark or step_ends:
                 found.append(path)
                 wait_until = max(wait_until, step_ends)
-        if self.vanished:
+        if self.vanished and self._everywhere:
             self.vanished = False
             others = [row for row in known.rows() if row[PATH] not in self._listed]
             found += moved_directories(self._root_fd, others)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from takeback.worktree.rules import Rules
     from takeback.worktree.setup import ScanSetup
 
+_MUCH = 1000
 _LOOKS = 5
 """How often a directory that keeps changing is listed before it is reported as unstable."""
 
@@ -108,7 +109,9 @@ class Scan:
             survey.begin_anew()
             self._touched = None
         else:
-            if self._time.distrusted:
+            if self._setup.within is not None:
+                survey.look_again(path for path in self._setup.within if path in known)
+            elif self._time.distrusted:
                 survey.look_again(list(known.paths()))
             else:
                 survey.look_again(
@@ -235,10 +238,33 @@ class Scan:
         return Coverage(items)
 
     def remember(self) -> None:
-        """Saves the stat cache for the next scan; call it once all objects are durable."""
+        """Saves the stat cache for the next scan; call it once all objects are durable.
+
+        Once more saves nothing, unless a scan that goes on from this one learnt something since.
+        """
         is_changed = self._touched is None or self._touched
         if is_changed and self._cache.is_worth_its_blocks:
             self._cache.save(self._touched)
+            self._touched = set()
+
+    @property
+    def learnt_much(self) -> bool:
+        """Tells whether it would take long to learn again what this scan has to remember."""
+        return self._touched is None or len(self._touched) > _MUCH
+
+    @property
+    def cache(self) -> StatCache:
+        """What this scan knows of the files; ``again`` goes on from it."""
+        return self._cache
+
+    def again(self, setup: ScanSetup, sink: ObjectSink) -> Scan:
+        """Returns a scan that goes on from what this one has just seen, and remembers for both.
+
+        Only under the same lock, and once: this one is of no use afterwards.
+        """
+        scan = Scan(setup, self._cache, sink)
+        scan._touched = self._touched
+        return scan
 
 
 def _touched_by_index(known: Known, rules: Rules) -> list[bytes]:

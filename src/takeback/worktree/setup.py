@@ -6,7 +6,7 @@ from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from takeback.model.policy import Policy
     from takeback.ports import Brought, Purged, Reporter
@@ -21,7 +21,8 @@ class ScanSetup(Value):
     runs first in every process that the scan forks. ``brought`` is what an operation has just
     brought back, ``purged`` what must not be held again, ``operation`` the one that was interrupted
     or is under way: its temporary files are ours. With ``rehash`` every file is read, with
-    ``allow_large`` the limits of one capture do not apply.
+    ``allow_large`` the limits of one capture do not apply. ``within`` are the only directories that
+    are looked at, if the stat cache is as good as a look at all others (``Scan.again``).
     """
 
     workspace: Workspace
@@ -35,3 +36,4 @@ class ScanSetup(Value):
     operation: str | None = None
     rehash: bool = False
     allow_large: bool = False
+    within: Collection[bytes] | None = None

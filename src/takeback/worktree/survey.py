@@ -74,7 +74,7 @@ class Survey:
         self._belief = belief
         self._mounts = mounts
         self._operation = setup.operation
-        self._movement = Movement(setup.workspace.fd)
+        self._movement = Movement(setup.workspace.fd, everywhere=setup.within is None)
         self._queue: dict[bytes, bool] = {}
         self._drafts: dict[bytes, Draft] = {}
         self._restless: set[bytes] = set()

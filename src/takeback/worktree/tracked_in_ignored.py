@@ -74,7 +74,8 @@ class TrackedInside:
             if reason == IGNORED_DIRECTORY
         )
         brought, self._brought = self._brought, None
-        if now == self._header.ignored_directories and not index_changed and brought is None:
+        changed = index_changed or now != self._header.ignored_directories
+        if not changed and brought is None:
             return
         self._header.ignored_directories = now
         if brought is not None:
@@ -86,6 +87,9 @@ class TrackedInside:
                 if path not in known_rows
             ]
         before = {row[0]: row for row in self._header.inside}
+        if not changed:  # what is tracked is known; reading the index of 100,000 files takes 0.2 s
+            self._header.inside = [*before.values()]
+            return
         held = sorted(row[0] for row in self._header.inside if row[1] != _ABSENT)
         self._header.inside = [
             before.get(path, (path, _ABSENT, 0, b""))
