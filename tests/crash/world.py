@@ -98,6 +98,8 @@ class World:
         with self.open() as takeback:
             takeback.recover()
 
+    made_anew: tuple[str, ...] = ()
+    """Files of the store that may be lost: the next capture makes them anew."""
     operation: str = "checkpoint"
     """Which of these is the one that is disturbed."""
 
@@ -157,7 +159,8 @@ class World:
 
     def check_store(self, takeback: Takeback) -> None:
         """Everything reads back, and no checkpoint is lost."""
-        assert takeback.verify(read_data=True).problems == ()
+        found = takeback.verify(read_data=True).problems
+        assert [problem for problem in found if problem.what not in self.made_anew] == []
         kept = {entry.checkpoint.id for entry in takeback.checkpoints(everything=True)}
         assert set(self.checkpoints) <= kept
 
