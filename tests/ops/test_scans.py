@@ -17,7 +17,7 @@ from takeback.model.checkpoint import Checkpoint
 from takeback.model.event import EDIT, SHELL, AgentEvent, ToolCall
 from takeback.ops.catch_up import catch_up
 from takeback.ops.context import Context
-from takeback.ops.receive import receive
+from takeback.ops.receive import Delivery, receive
 from takeback.store import store as stores
 
 GROWING = ("checkpoints", "turns", "turn_changes", "changes", "sessions", "other")
@@ -48,13 +48,13 @@ def play(context: Context, workspace: Path, turns: int) -> None:
                 turn=f"{session} {number}",
                 prompt=f"do {number}",
             )
-            told = {"came": context.clock.now(), "wait": 5.0}
-            receive(context, event, **told)  # type: ignore[arg-type]
+            delivery = Delivery(context.clock.now(), 5.0)
+            receive(context, event, delivery=delivery)
             (workspace / session).write_text(f"{number}\n")
             tools = (ToolCall("Edit", EDIT, (session,)), ToolCall("Bash", SHELL, ()))
-            receive(context, event.replace(kind=events.ROUND_END, tools=tools), **told)  # type: ignore[arg-type]
+            receive(context, event.replace(kind=events.ROUND_END, tools=tools), delivery=delivery)
             (workspace / "by hand").write_text(f"{session} {number}\n")
-            receive(context, event.replace(kind=events.TURN_END), **told)  # type: ignore[arg-type]
+            receive(context, event.replace(kind=events.TURN_END), delivery=delivery)
 
 
 def test_a_catch_up_goes_through_no_table_that_grows(workspace: Path, context: Context) -> None:

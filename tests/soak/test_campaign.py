@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from takeback.store.store import MOST_PACKS
 from tests.soak.campaign import Campaign, Sample, Size
 
 MB = 1 << 20
@@ -36,7 +37,8 @@ def test_it_stays_small_and_exact(
     assert max(report.after_sweeps) <= size.max_bytes
     third = len(report.samples) // 3
     early, late = report.samples[:third], report.samples[-third:]
-    assert _most(late, "descriptors") <= _most(early, "descriptors") + 10
+    packs = MOST_PACKS + report.samples[0].descriptors  # each is open; more become one
+    assert _most(late, "descriptors") <= max(_most(early, "descriptors") + 10, packs)
     before, after = report.memory
     assert after <= before * (1.25 if size.turns > 1_000 else 2.0)
     assert _most(late, "memory") <= report.samples[0].memory + MEMORY

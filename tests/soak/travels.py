@@ -188,6 +188,8 @@ class Travels:
         if point is None or point.id in self._labelled:
             return
         self._tb.label(point.id, f"label-{self.turn}")
+        if self._tb.find(point.id).expired is not None:
+            return  # a sweep beside it came first
         self._labelled.append(point.id)
         self.count("labels")
         if len(self._labelled) > LABELS:
