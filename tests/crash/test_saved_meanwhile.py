@@ -21,7 +21,7 @@ from tests.support.lanes import cases, shares
 from tests.support.trees import tree_state
 
 PRECIOUS = b"typed five seconds ago"
-SHARES = 5
+SHARES = 2
 OLD = b"as captured"
 
 
@@ -121,7 +121,7 @@ def rounds(tmp_path: Path, share: int, *, able: str) -> Iterator[int]:
 
 
 @cases("able, way", ABLE, WAYS, each=5)
-@shares(SHARES, long=2)
+@shares(SHARES)
 def test_what_is_saved_into_a_directory_that_makes_way_is_kept_and_named(
     tmp_path: Path, way: Save, share: int, able: str
 ) -> None:
@@ -201,7 +201,7 @@ def in_undo_snapshot(world: World) -> bool:
 
 
 @cases("able, way", ABLE, [a_new_file, a_new_file_further_down, an_edit_by_renaming], each=4)
-@shares(SHARES, long=2)
+@shares(SHARES)
 def test_what_is_saved_between_a_kill_and_its_recovery_is_kept_and_named(
     tmp_path: Path, way: Save, share: int, able: str
 ) -> None:

@@ -13,6 +13,7 @@ from takeback.app.engine import Engine
 from takeback.errors import NoSuchCheckpoint
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.event import EDIT, SHELL, AgentEvent, AwaitedTests, RanTests, ToolCall
+from takeback.model.policy import Overrides
 from takeback.ops.receive import Delivery
 
 EDITED = ToolCall("Write", EDIT, ("file",))
@@ -110,6 +111,20 @@ def test_what_is_not_written_yet_is_looked_for_until_the_next_prompt(claude: Cla
     assert claude.says("prompt", prompt="once more").awaited == (), "given up"
     claude.writes("c3", 0)
     assert claude.says("turn_end").tested_earlier == ()
+
+
+def test_an_operation_in_between_loses_nothing_of_it(claude: Claude) -> None:
+    """How the last tests of a turn ended may be written after its end, and a rewind come first."""
+    there = claude.changes("good")
+    claude.says("round_end", ran("call-1"))
+    claude.says("turn_end")
+    with Engine.open(claude.workspace) as tb:
+        tb.rewind("turn:1", scope="files", overrides=Overrides.all())
+        tb.undo()
+    claude.writes("call-1", 0)
+    claude.says("prompt", prompt="more")
+    with Engine.open(claude.workspace) as tb:
+        assert tb.find(green(claude) or "").snapshot == there.snapshot
 
 
 def test_of_several_tests_the_one_that_failed_counts(claude: Claude) -> None:

@@ -126,14 +126,15 @@ class EventStep:
     def _with_tests(self, drafted: Checkpoint, said: list[SaidPart]) -> Checkpoint:
         """Returns a checkpoint with what is known of tests; what comes late ran on other files."""
         event = self._event.replace(tools=()) if drafted.late else self._event
-        awaited = self.newest is not None and self.newest.awaited
+        before = self._last_told
+        awaited = before is not None and before.awaited
         if not awaited and not any(_has_an_end(tool) for tool in event.tools):
             return drafted
         from takeback.ops.awaited import how_tests_ended
 
         found = how_tests_ended(
             event,
-            self.newest,
+            before,
             said[-1].tail if said else None,
             prefixes=self._context.policy.test_commands,
             status_in=self._transcript.status_in,
@@ -141,6 +142,14 @@ class EventStep:
         return drafted.replace(
             tested=found.tested, tested_earlier=found.earlier, awaited=found.awaited
         )
+
+    @property
+    def _last_told(self) -> Checkpoint | None:
+        """Returns the newest checkpoint but for what operations have saved since."""
+        if self.newest is None or self.newest.kind != UNDO:
+            return self.newest
+        back = checkpoints_back(self._context.store, self.newest.commit)
+        return next((one for one in back if one.kind != UNDO), None)
 
     def _said(self, *, whole: bool) -> list[SaidPart]:
         if self._event.messages is not None:
