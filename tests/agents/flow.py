@@ -169,7 +169,7 @@ def go_back_to_green(driver: Driver, shell: Callable[[str], Tool]) -> None:
     # How the last call of a turn ended may be in the transcript only after the turn's end.
     driver.go_on(driver.resume_line(session), THREE)
     first, second, third = (turn["tests"] for turn in world.log())
-    assert first == {"passed": False, "command": "./pytest -x"}, (first, second, third)
+    assert first == {"passed": False, "command": "./pytest -x"}
     assert second == {"passed": True, "command": "./pytest"}
     assert third == second, "of the same files"
     assert cli.ok("log").stdout.count("tests passed") == 2

@@ -114,6 +114,7 @@ def test_takeback_to_the_first_turn_begins_a_new_session(played: Played) -> None
     assert played.remembered() == (AGAIN,)
 
 
+@pytest.mark.long
 def test_takeback_of_the_conversation_or_of_the_files_alone(played: Played) -> None:
     rpc = played.rpc
     rpc.command("/takeback 3", "files only")
@@ -291,6 +292,7 @@ def test_a_place_that_cannot_be_read_is_said_before_the_fork_goes_on(played: Pla
     played.pi.world.cli.ok("status", "--seen")
 
 
+@pytest.mark.long
 def test_takeback_to_an_expired_turn_offers_the_conversation_alone(played: Played) -> None:
     played.pi.world.cli.ok("prune", "turn:2", "--yes")
     played.rpc.command("/takeback 2", "conversation only")
@@ -308,6 +310,7 @@ def test_a_fork_from_an_expired_turn_goes_on_with_a_warning(played: Played) -> N
     assert played.files_are(played.after_three)
 
 
+@pytest.mark.long
 def test_what_speaks_against_it_is_asked(played: Played) -> None:
     (played.repo / ".git" / "MERGE_HEAD").write_text("0" * 40 + "\n")
     assert not played.rpc.fork(TWO, "files + conversation", "do nothing")
@@ -502,6 +505,7 @@ def test_pi_works_with_a_takeback_that_is_gone_or_broken(pi: Pi, broken: str | N
     assert (pi.world.repo / "a.txt").exists()
 
 
+@pytest.mark.long
 def test_a_takeback_that_is_gone_is_named_in_the_footer(pi: Pi) -> None:
     pi.world.model.script = pi.script()
     pi.world.cli.ok("init", "pi", "--yes")

@@ -130,7 +130,9 @@ def full_disk(cli: Cli) -> Cli:
     )
 
 
-@pytest.fixture(params=[read_only_mount, read_only_files, full_disk])
+@pytest.fixture(
+    params=[read_only_mount, pytest.param(read_only_files, marks=pytest.mark.long), full_disk]
+)
 def stuck(used: Cli, request: pytest.FixtureRequest) -> Iterator[Cli]:
     make: Callable[[Cli], Cli] = request.param
     yield make(used)
@@ -147,6 +149,7 @@ def test_a_store_that_cannot_be_written(stuck: Cli, workspace: Path) -> None:
     assert {p: p.read_bytes() for p in workspace.rglob("*") if p.is_file()} == before
 
 
+@pytest.mark.long
 def test_a_home_in_which_no_store_can_be_made(cli: Cli, workspace: Path) -> None:
     Path(store_home()).mkdir(mode=0o500)
     found = statuses(unprivileged(cli))

@@ -119,6 +119,7 @@ def test_what_has_no_hunks_is_ticked_as_a_whole(workspace: Path) -> None:
     shows(workspace, entry, play)
 
 
+@pytest.mark.long
 def test_hunks_that_are_others_now_are_no_longer_ticked(workspace: Path) -> None:
     entry = login_turn(workspace)
 
@@ -186,6 +187,7 @@ def test_the_cursor_is_on_a_hunk_that_can_be_seen(workspace: Path) -> None:
     shows(workspace, entry, play)
 
 
+@pytest.mark.long
 def test_the_box_of_a_hunk_longer_than_the_screen_is_seen_when_it_is_ticked(
     workspace: Path,
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from takeback.errors import InUse, WriteFailed
 from takeback.git.repository import fsck
 from takeback.model.value import Value
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 
 
 _COMBINING_TAKES = 120
-_ATTEMPTS = 5
+_PAUSES = (0.0, 0.1, 0.3, 0.6, 1.0, 2.0)
+"""Seconds before each attempt: a sweep moves refs several times, and then it is over."""
 
 
 class Verified(Value):
@@ -56,7 +59,8 @@ def verify(
         context.reporter.note("Packs may be combined meanwhile; what is gone then is not damage.")
     try:
         store.reopen_packs()
-        for _ in range(_ATTEMPTS):
+        for pause in _PAUSES:
+            time.sleep(pause)
             before = store.refs.list(EVERYTHING, damaged={})
             found = _verify(context, ask(), read_data=read_data)
             if not found.problems or store.refs.list(EVERYTHING, damaged={}) == before:
