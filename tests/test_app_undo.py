@@ -151,8 +151,10 @@ def test_undo_of_a_rewind_that_changed_no_file_changes_none(
     undone = tb.undo()
     assert (undone.written, undone.deleted) == ((), ())
     assert undone.session == talk.session.id
+    assert undone.whole, "nothing of the files was asked for"
     assert (workspace / "late.txt").exists()
     redone = tb.redo()
+    assert redone.whole
     assert (redone.written, redone.deleted, redone.session) == ((), (), done.session)
 
 

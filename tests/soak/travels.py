@@ -125,7 +125,10 @@ class Travels:
         assert outcome.whole, (outcome.left_alone, outcome.conversation_error)
         assert outcome.undo is not None
         back = self.note(outcome.undo, UNDO)
-        self.tree.go_to(point)
+        if outcome.kind in ("undo", "redo") and not outcome.written and not outcome.deleted:
+            self.tree.check()  # what it goes back over changed no file
+        else:
+            self.tree.go_to(point)
         self._project.refresh()
         self._follow(outcome)
         return back
