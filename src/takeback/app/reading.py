@@ -262,7 +262,9 @@ class Reading(Conversations):
         def ask() -> Witness:
             return self._ask(lambda ledger: ops.inspection.witness(ledger, machine))
 
-        return ops.verify.verify(self._context, ask, read_data=read_data)
+        return ops.verify.verify(
+            self._context, ask, self._opened_index().close, read_data=read_data
+        )
 
     def sessions(self) -> list[SessionEntry]:
         """Returns the agents' sessions, the one that was last active first."""

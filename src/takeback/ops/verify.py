@@ -44,12 +44,17 @@ class Verified(Value):
 
 
 def verify(
-    context: Context, ask: Callable[[], Witness] = lambda: NOTHING_KNOWN, *, read_data: bool
+    context: Context,
+    ask: Callable[[], Witness] = lambda: NOTHING_KNOWN,
+    forget: Callable[[], None] = lambda: None,
+    *,
+    read_data: bool,
 ) -> Verified:
     """Checks refs, checkpoints and trees; with ``read_data`` every byte of every object.
 
-    ``ask`` returns what the ledger remembers. A prune may write sessions anew while they are
-    checked: a problem that is found while refs move is looked at again.
+    ``ask`` returns what the ledger remembers, ``forget`` has it opened anew. A prune may write
+    sessions anew while they are checked, and the ledger too, under whoever has it open: a problem
+    is one if it is found twice, with the same refs, the second time in a ledger just opened.
     """
     store = context.store
     combining = Lock(store.path("maintenance.lock"))
@@ -59,12 +64,16 @@ def verify(
         context.reporter.note("Packs may be combined meanwhile; what is gone then is not damage.")
     try:
         store.reopen_packs()
+        seen: dict[str, bytes] | None = None
         for pause in _PAUSES:
             time.sleep(pause)
             before = store.refs.list(EVERYTHING, damaged={})
             found = _verify(context, ask(), read_data=read_data)
-            if not found.problems or store.refs.list(EVERYTHING, damaged={}) == before:
+            after = store.refs.list(EVERYTHING, damaged={})
+            if not found.problems or before == seen == after:
                 break
+            seen = after
+            forget()
         return found
     finally:
         combining.release()
