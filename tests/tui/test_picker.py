@@ -298,6 +298,20 @@ def test_q_quits_with_0_and_control_c_with_130(workspace: Path, clock: TestClock
         assert app.return_code == status
 
 
+def test_a_widget_without_its_parts_while_it_closes_is_no_bug(
+    workspace: Path, clock: TestClock
+) -> None:
+    """A detail or a dialog may be on its way when Ctrl-C comes; it then finds no parts of its own."""
+
+    async def story(app: PickerApp, pilot: Pilot[None]) -> None:
+        app.action_interrupt()
+        main(app).call_next(main(app).query_one, "#never-composed")
+
+    app = open_app(workspace, clock)
+    play(app, story)
+    assert app.return_code == INTERRUPTED
+
+
 def test_an_id_is_copied(workspace: Path, clock: TestClock) -> None:
     async def story(app: PickerApp, pilot: Pilot[None]) -> None:
         await pilot.press("y")

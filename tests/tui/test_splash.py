@@ -73,3 +73,29 @@ def test_the_frame_is_drawn_again_for_another_size() -> None:
     assert child.wait(60) == 0
     os.close(ours)
     os.close(theirs)
+
+
+_KEY = """
+import os
+from takeback.tui.splash import Splash
+with Splash(lambda width, height: f"<{width}x{height}>"):
+    typed = os.read(0, 1)
+os._exit(typed[0])
+"""
+
+
+def test_control_c_is_a_key_like_others_and_waits_for_the_picker() -> None:
+    """Between the library's first line and its first screen, an interrupt could be swallowed."""
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-c", _KEY],
+        preexec_fn=lambda: os.login_tty(theirs),
+        pass_fds=(theirs,),
+    )
+    seen = b""
+    while b"x" not in seen:
+        seen += os.read(ours, 65536)
+    os.write(ours, b"\x03")
+    assert child.wait(60) == 3
+    os.close(ours)
+    os.close(theirs)

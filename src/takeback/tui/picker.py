@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from concurrent.futures import Future
 
+    from rich.console import RenderableType
     from textual.screen import Screen
 
     from takeback.app.workspace_thread import WorkspaceThread
@@ -79,6 +80,7 @@ class PickerApp(App[None]):
         """The session to continue with; run.py starts it when the screen is closed."""
         self.failure: BaseException | None = None
         """A bug that ended the picker."""
+        self._is_closing = False
         few = bare or self.console.color_system == "standard"
         self.theme = theme or fitting_theme(os.environ, few_colors=few)
 
@@ -135,8 +137,22 @@ class PickerApp(App[None]):
         else:
             self.exit(return_code=INTERRUPTED)
 
+    def exit(
+        self, result: None = None, return_code: int = 0, message: RenderableType | None = None
+    ) -> None:
+        self._is_closing = True
+        super().exit(result, return_code, message)
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Ends the picker after a bug in a widget.
+
+        One that comes into being while the picker closes around it has no parts, and says so.
+        """
+        if not self._is_closing:
+            super()._handle_exception(error)
+
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """Ends the picker after a bug, so that it can be reported in the terminal."""
-        if event.state is WorkerState.ERROR and self.failure is None:
+        if event.state is WorkerState.ERROR and not self._is_closing:
             self.failure = event.worker.error
             self.exit(return_code=1)

@@ -38,8 +38,9 @@ class Splash:
         fd = sys.__stdin__.fileno()  # type: ignore[union-attr]
         self._settings = termios.tcgetattr(fd)
         quiet = termios.tcgetattr(fd)
-        quiet[3] &= ~(termios.ECHO | termios.ICANON)
-        quiet[6][termios.VSUSP] = os.fpathconf(fd, "PC_VDISABLE")  # no Ctrl-Z while it is drawn
+        # Ctrl-C is a key like the others, for the picker to read: the library's event loop would
+        # take an interrupt that comes before its first screen, and might go on.
+        quiet[3] &= ~(termios.ECHO | termios.ICANON | termios.ISIG)
         signal.signal(signal.SIGTERM, _end)
         signal.signal(signal.SIGWINCH, self._resized)
         termios.tcsetattr(fd, termios.TCSANOW, quiet)
