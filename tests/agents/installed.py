@@ -54,8 +54,14 @@ PACKAGES = {
         ),
         Package("codex", "@openai/codex", "0.166.0", "@openai/codex-*/vendor/*/bin/codex"),
         Package("gemini", "@google/gemini-cli", "0.61.0", ".bin/gemini"),
-        # The program of this machine, not the script of node that looks for it.
-        Package("opencode", "opencode-ai", "1.18.33", "opencode-[!a]*/bin/opencode"),
+        # The program of this machine itself, not the script that looks for it: npm takes no lock of
+        # that one where the registry lacks the program of any other machine.
+        Package(
+            "opencode",
+            f"opencode-{platform.system().lower()}-{_MACHINE}",
+            "1.18.33",
+            "opencode-*/bin/opencode",
+        ),
         Package("pi", "@earendil-works/pi-coding-agent", "0.87.1", ".bin/pi"),
         # pi wants a newer one than many machines have.
         Package(
