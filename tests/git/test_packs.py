@@ -4,6 +4,7 @@ import os
 import random
 import tracemalloc
 import zlib
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -236,6 +237,44 @@ def test_a_reader_that_listed_but_not_opened_follows_a_repack(git: Git):
     for oid, expected in made.items():
         assert packs.read(oid) == expected
     assert packs.damaged == {}
+
+
+@pytest.mark.parametrize("repacks", [1, 2, 3])
+def test_a_reader_whose_packs_are_replaced_while_it_lists_them_looks_again(
+    git: Git, monkeypatch: pytest.MonkeyPatch, repacks: int
+):
+    """As by a sweep beside a process that has to wait for its turn."""
+    made = history(git)
+    listing = os.scandir
+    left = [*range(repacks)]
+
+    def then_replaced(path: str) -> AbstractContextManager[list[os.DirEntry[str]]]:
+        with listing(path) as entries:
+            found = list(entries)
+        if left and any(entry.name.endswith(".idx") for entry in found):
+            history(git, seed=left.pop(), session=f"later{len(left)}")
+            git.run(["repack", "-adfq"])
+        return nullcontext(found)
+
+    monkeypatch.setattr(os, "scandir", then_replaced)
+    packs = reader(git)
+    oid = next(iter(made))
+    assert packs.has(oid)
+    assert packs.read(oid) == made[oid]
+    assert packs.damaged == {}
+
+
+def test_a_pack_that_came_within_the_tick_in_which_packs_were_listed_is_seen(git: Git):
+    """The time of a directory is as coarse as the kernel's clock."""
+    packs = reader(git)
+    directory = f"{git.git_dir}/objects/pack"
+    for number in range(20):
+        data = b"pack %d" % number
+        assert not packs.has(object_id(BLOB, data))
+        listed = os.stat(directory).st_mtime_ns
+        write(git, data)
+        os.utime(directory, ns=(listed, listed))
+        assert packs.has(object_id(BLOB, data))
 
 
 def test_packs_that_are_combined_keep_unreferenced_objects(git: Git):

@@ -12,17 +12,20 @@ from typing import Any
 import pytest
 
 from takeback.errors import LedgerUnwritable
-from takeback.ledger import file
+from takeback.git.refs import Refs
+from takeback.ledger import file, gaps
 from takeback.ledger import sessions as questions
 from takeback.ledger.ledger import Ledger
 from takeback.model import event as events
 from takeback.model.event import AgentEvent
+from takeback.ops import index as index_of_a_store
 from takeback.ops.catch_up import catch_up, open_ledger, rebuild_ledger
 from takeback.ops.context import Context
 from takeback.ops.counting import count_lines
 from takeback.ops.index import Index
 from takeback.ops.label import label
 from takeback.ops.receive import Delivery, receive
+from takeback.store.garbage import collect
 from takeback.store.labels import remove_label
 from takeback.store.sink import PackSink
 from tests.support.engine import (
@@ -317,3 +320,62 @@ def test_what_was_kept_in_memory_while_another_wrote_goes_back_to_the_file(
             other.execute("rollback")
         assert index.ask(lambda found: found.is_stopgap) is False
         assert index.ask(lambda found: found.checkpoints()[0].prompt) == "meanwhile"
+
+
+def test_what_nothing_leads_to_any_more_since_the_refs_were_listed_is_no_damage(
+    context: Context, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sweep may write a session anew, and pack everything anew, while another process reads."""
+    made = checkpoint(context, prompt="the last one")
+    ref, *_ = refs_of(context.store, "workspace")
+    old = context.store.refs.read(ref)
+    older = context.store.commit(made.commit).parents[0]
+    listing = Refs.list
+
+    def then_swept(refs: Refs, *args: Any, **options: Any) -> dict[str, bytes]:
+        found = listing(refs, *args, **options)
+        if ref in found and found[ref] == old:
+            refs.write(ref, older, expect=old)
+            collect(context.store, lambda: (), disk_floor=0)
+        return found
+
+    monkeypatch.setattr(Refs, "list", then_swept)
+    heard = Heard()
+    catch_up(context.store, ledger, heard)
+    assert heard.notes == []
+    assert gaps.unread(ledger) == []
+    assert ledger.checkpoints()[0].prompt == "turn 4"
+    content = sorted(ledger.dump())
+    ledger.close()
+    assert rebuilt(context) == content
+
+
+def test_a_process_that_stays_reads_what_can_be_read_again(
+    context: Context, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_of_a_store, "_TRIED_EVERY", 0.0)
+    third = ledger.checkpoints()[2]
+    before = sorted(ledger.dump())
+    ledger.close()
+    pack = context.store.path(
+        "store.git", "objects", "pack", str(context.store.packs.pack_of(third.commit))
+    )
+    os.rename(f"{pack}.pack", f"{pack}.away")
+    context.store.packs.close()
+    file.remove(context.store.path("ledger.db"))
+    with closing(Index(context.store, Heard())) as index:
+        assert len(index.ask(lambda found: found.checkpoints())) < 5
+        os.rename(f"{pack}.away", f"{pack}.pack")
+        assert sorted(index.ask(lambda found: found.dump())) == before
+
+
+def test_a_process_that_stays_uses_the_ledger_that_another_made_anew(
+    context: Context, ledger: Ledger
+) -> None:
+    first = ledger.checkpoints()[-1]
+    with closing(Index(context.store, context.reporter)) as index:
+        index.ask(lambda found: found.rows("update checkpoints set commit_id = ?", "00" * 20))
+        rebuild_ledger(context.store, Heard()).close()
+        found = index.ask(lambda found: found.by_id(first.id))
+        assert found is not None
+        assert found.commit == first.commit

@@ -301,7 +301,7 @@ def test_q_quits_with_0_and_control_c_with_130(workspace: Path, clock: TestClock
 def test_a_widget_without_its_parts_while_it_closes_is_no_bug(
     workspace: Path, clock: TestClock
 ) -> None:
-    """A detail or a dialog may be on its way when Ctrl-C comes; it then finds no parts of its own."""
+    """A detail or a dialog may be on its way when Ctrl-C comes: it finds none of its parts."""
 
     async def story(app: PickerApp, pilot: Pilot[None]) -> None:
         app.action_interrupt()

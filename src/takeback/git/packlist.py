@@ -6,6 +6,7 @@ Packs come and go meanwhile: a repack by another process writes one and removes 
 from __future__ import annotations
 
 import os
+import time
 
 from takeback import errors
 from takeback.git.idx import PackIndex
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from takeback.git.objects import ObjectId
 
 _MOST_OPEN = 32
+_TICK = 20_000_000
+"""Nanoseconds in which a directory may change and keep its time: kernels' clocks are coarse."""
+_NEVER = -1
 
 
 class ListedPack:
@@ -45,7 +49,7 @@ class PackList:
         self._pack_dir = pack_dir
         self._on_damage = on_damage
         self._packs: list[ListedPack] | None = None
-        self._listed_at = 0
+        self._listed_at = _NEVER
         self._files: dict[str, PackFile] = {}
         self._bases = Bases()
         self.damaged: dict[str, str] = {}
@@ -57,12 +61,12 @@ class PackList:
         return self._packs or []
 
     def is_stale(self) -> bool:
-        """Tells whether the directory has changed since it was listed."""
+        """Tells whether the directory has changed since it was listed, or may have."""
         return self._changed_at() != self._listed_at
 
     def refresh(self) -> None:
         """Lists the packs again and keeps open files of those that have not changed."""
-        changed_at = self._changed_at()
+        began, changed_at = time.time_ns(), self._changed_at()
         known = {pack.name: pack for pack in self._packs or ()}
         listed = []
         for name, stamp in self._scan():
@@ -76,7 +80,7 @@ class PackList:
         for pack in known.values():
             self._forget(pack)
         self._packs = listed
-        self._listed_at = changed_at
+        self._listed_at = changed_at if began - changed_at > _TICK else _NEVER
 
     def close(self) -> None:
         """Closes all descriptors; the next call lists the packs again."""

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
+_LOOKS = 8
+"""How often packs are listed for one object, at most, while they come and go."""
+
 
 class Collision(Exception):
     """Different bytes have the same id: somebody constructed them."""
@@ -30,7 +33,8 @@ class Packs:
     """The objects below one ``objects`` directory.
 
     Packs come and go while it is open (a repack replaces them), so after a miss they are listed
-    again before it counts. Only listing the directory raises OSError.
+    again, until none came or went meanwhile, before it counts. Only listing the directory raises
+    OSError.
     """
 
     def __init__(self, objects_dir: str, on_damage: Callable[[str], None] | None = None) -> None:
@@ -41,13 +45,14 @@ class Packs:
 
     def has(self, oid: ObjectId) -> bool:
         """Tells whether packs that look whole hold an object, according to their indexes."""
-        if self._locate(oid) is not None or self._has_loose(oid):
-            return True
-        # a miss is the usual answer here, so the listing is renewed only if it is stale
-        if not self._list.is_stale():
-            return False
-        self._list.refresh()
-        return self._locate(oid) is not None or self._has_loose(oid)
+        for _ in range(_LOOKS):
+            if self._locate(oid) is not None or self._has_loose(oid):
+                return True
+            # a miss is the usual answer here, so the listing is renewed only if it is stale
+            if not self._list.is_stale():
+                break
+            self._list.refresh()
+        return False
 
     def catch_up(self) -> None:
         """Lists the packs again if some came or went since they were listed."""
@@ -249,8 +254,10 @@ class Packs:
     def _from_any_copy(self, oid: ObjectId, use: Callable[[ListedPack | None, int], T]) -> T:
         """Returns the result of ``use`` on the first copy on which it does not fail."""
         failure = None
-        for again in (False, True):
-            if again:  # a repack may have replaced what was listed
+        for look in range(_LOOKS):
+            if look:  # a repack may have replaced what was listed, and another what was listed then
+                if look > 1 and not self._list.is_stale():
+                    break
                 self._list.refresh()
             for pack, offset in self._copies(oid):
                 try:

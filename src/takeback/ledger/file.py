@@ -99,6 +99,11 @@ class LedgerFile:
             self._db.close()
             raise
 
+    @property
+    def is_replaced(self) -> bool:
+        """True if another process has removed the file and begun to make it anew."""
+        return _identity(self._path) not in (None, self._identity)
+
     def _prepare(self) -> None:
         try:
             if self._path != IN_MEMORY and os.stat(self._path).st_mode & 0o077:
@@ -111,6 +116,7 @@ class LedgerFile:
             self._db.execute("pragma synchronous = normal")
             self._db.execute("pragma foreign_keys = on")
             self._migrate()
+            self._identity = _identity(self._path)
         except sqlite3.DatabaseError as error:
             raise _translated(error) from error
         except OSError as error:
@@ -275,6 +281,15 @@ def original(text: str) -> str:
         return text
     low, high = 0xD800 + _PRIVATE, 0xDFFF + _PRIVATE
     return "".join(chr(ord(c) - _PRIVATE) if low <= ord(c) <= high else c for c in text)
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Returns what tells a file from another of its name; None if there is none."""
+    try:
+        found = os.stat(path, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def is_busy(path: str) -> bool:

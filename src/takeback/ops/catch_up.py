@@ -31,21 +31,35 @@ if TYPE_CHECKING:
     from takeback.ports import Reporter
     from takeback.store.store import Store
 
+_OVERTAKEN = 5
+"""How often a run begins again, at most, because what it could not read may be gone rightly."""
+
 
 def open_ledger(store: Store, reporter: Reporter, *, patience: float | None = None) -> Ledger:
     """Opens the ledger, caught up; one in memory if another writes it for longer than that."""
     try:
         ledger = _caught_up(store, store.path("ledger.db"), reporter, patience)
-        if not reads_now(store, ledger):
-            return ledger
-        reporter.note("What could not be read can be read now; the ledger is made anew.")
-        ledger.close()
-        return anew_or_without(store, reporter)
+        try:
+            read_again(store, ledger, reporter)
+        except BaseException:
+            ledger.close()
+            raise
+        return ledger
     except LedgerDamaged as error:
         reporter.note(f"The ledger was damaged ({error}) and is made anew from the store.")
         return anew_or_without(store, reporter)
     except (LedgerUnwritable, OSError) as error:
         return without(store, reporter, error)
+
+
+def read_again(store: Store, ledger: Ledger, reporter: Reporter) -> None:
+    """Reads everything again if something can be read by now that could not.
+
+    In the same file: others may have it open.
+    """
+    if reads_now(store, ledger):
+        reporter.note("What could not be read can be read now; the ledger is made anew.")
+        _Run(store, ledger, reporter, BATCH, anew=True).until_all_is_there()
 
 
 def keep_ready(store: Store) -> None:
@@ -121,14 +135,8 @@ def catch_up(store: Store, ledger: Ledger, reporter: Reporter, *, batch: int = B
     there = _refs(store, damaged)
     for ref, reason in damaged.items():
         reporter.note(f"{ref} cannot be read ({reason}); what it named is passed over.")
-    if _has_all(ledger, there):
-        return
-    run = _Run(store, ledger, reporter, batch)
-    try:
-        while not run.index_all(there):
-            pass
-    except LedgerRefused as error:  # not because of one checkpoint: those are skipped one by one
-        raise LedgerDamaged(str(error)) from error
+    if not _has_all(ledger, there):
+        _Run(store, ledger, reporter, batch).until_all_is_there(there)
 
 
 class _Refs(Value):
@@ -156,28 +164,43 @@ def _has_all(ledger: Ledger, there: _Refs) -> bool:
 class _Run:
     """One run over all that is new."""
 
-    def __init__(self, store: Store, ledger: Ledger, reporter: Reporter, batch: int) -> None:
+    def __init__(
+        self, store: Store, ledger: Ledger, reporter: Reporter, batch: int, *, anew: bool = False
+    ) -> None:
+        """With ``anew`` nothing that the ledger has is believed."""
         self._store = store
         self._ledger = ledger
         self._reporter = reporter
         self._batch = batch
-        self._is_too_involved = False
+        self._anew = anew
+        self._overtaken = 0
 
-    def index_all(self, there: _Refs) -> bool:
+    def until_all_is_there(self, there: _Refs | None = None) -> None:
+        """Indexes what the refs lead to, whatever others do meanwhile; ``there`` are they now."""
+        try:
+            while not self._index_all(there or _refs(self._store, {})):
+                there = None  # a prune may have written them anew
+        except LedgerRefused as error:  # not because of one point: those are skipped one by one
+            raise LedgerDamaged(str(error)) from error
+
+    def _index_all(self, there: _Refs) -> bool:
         """Indexes the backlog; False, to try again, if somebody changed the ledger meanwhile.
 
-        Also if it turns out that all has to be read again.
+        Also if it turns out that all has to be read again, and if something cannot be read and the
+        refs lead elsewhere by now: then it is gone because nothing leads to it any more.
         """
         store, ledger = self._store, self._ledger
         tips = _chain_tips(ledger)
         before = dict(tips)
         backlog = Backlog(store, there.chains, tips)
         replaced = _replaced(ledger, backlog, before)
+        if backlog.unread and self._is_overtaken(there):
+            return False
         rewritten = Rewritten(store, backlog.rewritten, backlog.prunes())
         backlog.leave_out(rewritten.known(ledger))
         # The fold over the turns needs the order in which things happened. If something came late,
         # or a log was rewritten, everything is read again.
-        anew = self._is_too_involved or any(map(is_log, backlog.rewritten))
+        anew = self._anew or any(map(is_log, backlog.rewritten))
         anew = anew or rewritten.contradicts(ledger) or _is_late(ledger, backlog)
         if anew:
             tips, backlog = {}, Backlog(store, there.chains, {})
@@ -200,6 +223,9 @@ class _Run:
                     return False
                 is_first = anew = False
                 tips.update(indexing.add(backlog.take(self._batch)))
+                if indexing.has_lacking and self._is_overtaken(there):
+                    ledger.rollback()
+                    return False
                 done = not backlog.points
                 if done:
                     _finish(store, ledger, there.tips)
@@ -209,9 +235,10 @@ class _Run:
                     # While the trees that they are compared by are still in memory.
                     indexing.fold_turns(self._batch, ended=True)
                 ledger.commit()
+                self._anew = False  # whoever changes it from here on found it cleared
             except TooInvolved:
                 ledger.rollback()
-                self._is_too_involved = True
+                self._anew = True
                 return False
             except BaseException:
                 ledger.rollback()
@@ -220,6 +247,11 @@ class _Run:
         _fold_turns(ledger, indexing, self._batch)
         indexing.tell_the_rest()
         return True
+
+    def _is_overtaken(self, there: _Refs) -> bool:
+        """Tells whether the refs have moved since they were listed; at some time that is enough."""
+        self._overtaken += 1
+        return self._overtaken <= _OVERTAKEN and _refs(self._store, {}) != there
 
 
 def _clear(ledger: Ledger, backlog: Backlog) -> None:

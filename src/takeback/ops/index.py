@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import time
+
 from takeback.errors import LedgerDamaged, LedgerUnwritable
 from takeback.ledger.file import is_busy
-from takeback.ops.catch_up import anew_or_without, catch_up, open_ledger, rebuild_ledger, without
+from takeback.ops.catch_up import (
+    anew_or_without,
+    catch_up,
+    open_ledger,
+    read_again,
+    rebuild_ledger,
+    without,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +26,9 @@ if TYPE_CHECKING:
     from takeback.store.store import Store
 
     T = TypeVar("T")
+
+_TRIED_EVERY = 1.0
+"""Seconds between two attempts to read what could not be read."""
 
 
 class Index:
@@ -38,6 +50,7 @@ class Index:
         self._patience = patience
         self._ledger = rebuild_ledger(store, reporter) if rebuild else None
         self._is_steady = False
+        self._tried = time.monotonic()
 
     def steady(self, locked: Locked) -> Steady:
         """Returns a context manager for questions that one look at the refs is enough for.
@@ -68,21 +81,33 @@ class Index:
         return question(self._ledger)
 
     def _caught_up(self) -> Ledger:
-        if self._is_stopgap and not is_busy(self._store.path("ledger.db")):
+        if self._is_outdated():
             self.close()
         if self._ledger is None:
             self._ledger = self._opened()
         elif not self._is_steady:
             try:
                 catch_up(self._store, self._ledger, self._reporter)
+                self._try_again()
             except LedgerUnwritable:  # no longer writable: opening it says so and does without
                 self.close()
                 self._ledger = self._opened()
         return self._ledger
 
-    @property
-    def _is_stopgap(self) -> bool:
-        return self._ledger is not None and self._ledger.is_stopgap and not self._is_steady
+    def _is_outdated(self) -> bool:
+        """Tells whether the ledger that is open is no longer the one that others use."""
+        if self._ledger is None or self._is_steady:
+            return False
+        if self._ledger.is_stopgap:
+            return not is_busy(self._store.path("ledger.db"))
+        return self._ledger.is_replaced
+
+    def _try_again(self) -> None:
+        """Looks, now and then, whether what could not be read can be read: we may stay for long."""
+        now = time.monotonic()
+        if self._ledger is not None and now - self._tried >= _TRIED_EVERY:
+            self._tried = now
+            read_again(self._store, self._ledger, self._reporter)
 
     def _opened(self) -> Ledger:
         return open_ledger(self._store, self._reporter, patience=self._patience)

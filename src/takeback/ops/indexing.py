@@ -47,6 +47,11 @@ class Indexing:
         self._written = 0
         self._told = 0
 
+    @property
+    def has_lacking(self) -> bool:
+        """True if something could not be read so far."""
+        return bool(self._lacking)
+
     def add(self, batch: Sequence[Waiting]) -> dict[str, str]:
         """Indexes one batch and returns how far its refs are indexed now."""
         ledger = self._ledger
