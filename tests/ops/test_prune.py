@@ -7,12 +7,14 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from takeback.app.engine import Engine
 from takeback.app.session import AgentSession
 from takeback.errors import Expired, NoSuchCheckpoint, Refused
+from takeback.git.refs import Refs
 from takeback.ledger import file
 from takeback.ledger.ledger import Ledger
 from takeback.model import retention
@@ -22,11 +24,12 @@ from takeback.model.operation import CONVERSATION, Pruned
 from takeback.model.retention import DAY
 from takeback.model.timeline import OUTSIDE, UNKNOWN
 from takeback.ops.catch_up import rebuild_ledger
+from takeback.ops.index import Index
 from takeback.ops.prune import Pruning
 from takeback.ops.sweep import sweep
 from takeback.ports import SilentReporter
 from takeback.store.given_up import has_garbage
-from takeback.store.namespace import LABELS, labelled_by
+from takeback.store.namespace import LABELS, LOCAL, labelled_by
 from tests.support.engine import TestClock, refs_of
 
 
@@ -329,6 +332,37 @@ def test_what_a_label_was_goes_with_the_next_that_is_dropped(tb: Engine, talk: T
     assert tb.verify().problems == ()
     sweep(tb._upkeep())
     assert tb.verify(read_data=True).problems == ()
+
+
+def test_who_listed_the_refs_before_a_prune_misses_nothing_after_the_trash_was_emptied(
+    tb: Engine, talk: Talk, workspace: Path, clock: TestClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that has to wait for its turn brings the ledger up to date by what it saw."""
+    other = Talk(tb, workspace, clock, native="other")
+    other.turn("first", "o1")
+    tb.label("turn:1", "good")
+    tb.label("good", None)
+    tb.checkpoints()
+    talk.turn("turn 6", "f6")
+    listing, swept = Refs.list, []
+
+    def then_swept(refs: Refs, prefix: str, **options: Any) -> dict[str, bytes]:
+        found = listing(refs, prefix, **options)
+        if prefix == LOCAL and not swept:
+            swept.append(prefix)
+            with Engine.open(workspace, clock=clock) as sweeper:
+                pruned(sweeper, session=other.session.id, everything=True)
+                clock.time += 8 * DAY
+                sweep(sweeper._upkeep())
+                assert sweeper.trash() == []
+        return found
+
+    monkeypatch.setattr(Refs, "list", then_swept)
+    with closing(Index(tb._context.store, SilentReporter())) as late:
+        late.ask(lambda ledger: None)
+    assert swept
+    assert tb.verify(read_data=True).problems == ()
+    assert {one.session for one in everything(tb)} == {talk.session.id}
 
 
 def test_undo_snapshots_are_kept_for_their_grace(tb: Engine, talk: Talk, clock: TestClock) -> None:

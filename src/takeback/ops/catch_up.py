@@ -223,7 +223,7 @@ class _Run:
                     return False
                 is_first = anew = False
                 tips.update(indexing.add(backlog.take(self._batch)))
-                if indexing.has_lacking and self._is_overtaken(there):
+                if self._is_outdated(there) or (indexing.has_lacking and self._is_overtaken(there)):
                     ledger.rollback()
                     return False
                 done = not backlog.points
@@ -247,6 +247,14 @@ class _Run:
         _fold_turns(ledger, indexing, self._batch)
         indexing.tell_the_rest()
         return True
+
+    def _is_outdated(self, there: _Refs) -> bool:
+        """Tells whether a ref is gone since they were listed.
+
+        Whoever empties the trash brings the ledger up to date before, so that what was in it is
+        not missed. Nobody may write afterwards what was before that.
+        """
+        return not there.tips.keys() <= _refs(self._store, {}).tips.keys()
 
     def _is_overtaken(self, there: _Refs) -> bool:
         """Tells whether the refs have moved since they were listed; at some time that is enough."""
