@@ -33,6 +33,7 @@ _MAC_RENAME_EXCL = 4
 _NO_SUCH_CALL = (errno.ENOSYS, errno.EPERM)
 """The errors of an old kernel and of a sandbox that forbids the call; syncfs itself has neither."""
 _LITTLE = 64 << 20  # bytes, which take a slow disk as long as 25 flushes: half a second
+_A_FLUSH = _LITTLE // 25
 LINUX = sys.platform.startswith("linux")
 _loaded: ctypes.CDLL | None = None
 _openat2_works = LINUX
@@ -205,12 +206,12 @@ def flush_file_system(fd: int) -> bool:
     raise OSError(number, os.strerror(number))
 
 
-def is_quiet() -> bool:
-    """Tells whether to flush a whole file system rather than several files of it.
+def is_quiet(flushes: int = 2) -> bool:
+    """Tells whether to flush a whole file system rather than so many files of it.
 
     Not while so much of other programs waits to be written that it would take longer.
     """
-    return unwritten_bytes() <= _LITTLE
+    return unwritten_bytes() <= max(_LITTLE, flushes * _A_FLUSH)
 
 
 def unwritten_bytes() -> int:

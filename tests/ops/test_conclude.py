@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from takeback import Takeback, durable, kernel
 from takeback.model.operation import Move
 from tests.support.engine import settle
+from tests.support.journey import write_files
 from tests.support.trees import tree_state
 
 
@@ -168,3 +170,20 @@ def test_while_a_build_writes_each_file_is_flushed_by_itself(
     monkeypatch.setattr(kernel, "flush_file_system", lambda fd: pytest.fail("waits for others"))
     steps = rewind_of_fourteen(workspace, takeback, monkeypatch, unwritten=1 << 30)
     assert steps.count("sync") > 12 + 14
+
+
+def test_many_files_of_one_new_directory_are_flushed_at_once_even_while_a_build_writes(
+    workspace: Path, takeback: Takeback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thousand flushes take longer than what the build has written."""
+    write_files(workspace, {f"crowd/{number}": b"then" for number in range(1000)})
+    then = takeback.checkpoint().checkpoint
+    before = tree_state(workspace)
+    shutil.rmtree(workspace / "crowd")
+    settle()
+    monkeypatch.setattr(kernel, "unwritten_bytes", lambda: 1 << 30)
+    steps = Steps()
+    monkeypatch.setattr(durable, "faults", steps)
+    takeback.rewind(then, scope="files")
+    assert tree_state(workspace) == before
+    assert steps.names.count("sync") < 100

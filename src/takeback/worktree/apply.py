@@ -83,7 +83,8 @@ class Apply:
         self._left: dict[bytes, str] = {}
         self._directories: list[bytes] = []
         self._ours: set[tuple[int, int]] = set()
-        self._is_at_once = len(units) > 1 and kernel.is_quiet()
+        files = sum(1 + len(unit.inside_new) for unit in units)
+        self._is_at_once = files > 1 and kernel.is_quiet(files)
         self.changed_nothing = True
         """Only temporary files have been written so far: the operation can simply be dropped."""
 
@@ -312,7 +313,7 @@ class Apply:
     def _flush(self) -> None:
         # the bits of a directory are its own, not those of the one that has its name
         places = {unit.path if unit.only_mode else unit.parent for unit in self._units}
-        quick = len(places) > 1 and kernel.is_quiet()
+        quick = len(places) > 1 and kernel.is_quiet(len(places))
         if quick and durable.flush_file_system(self._root_fd):
             return
         for place in places:
