@@ -344,7 +344,8 @@ def test_who_listed_the_refs_before_a_prune_misses_nothing_after_the_trash_was_e
     tb.label("good", None)
     tb.checkpoints()
     talk.turn("turn 6", "f6")
-    listing, swept = Refs.list, []
+    listing = Refs.list
+    swept: list[str] = []
 
     def then_swept(refs: Refs, prefix: str, **options: Any) -> dict[str, bytes]:
         found = listing(refs, prefix, **options)
