@@ -49,7 +49,7 @@ from tests.support.trees import Entry, differences, git_state, tree_state
 T = TypeVar("T")
 ROOT_USER = os.geteuid() == 0
 OLD_TIME = 1_500_000_000_123_456_789
-SHARES = 32
+SHARES = 60
 MOST_ENTRIES = 24
 DEEPEST = 3
 
@@ -646,6 +646,6 @@ def test_every_tree_comes_back(machine: type[Workspace], share: int, soak: bool)
     """Each share is a sample of its own: the same each time here, another each time in a soak."""
     if not soak:
         machine = seed(share)(type(machine.__name__, (machine,), {}))
-    examples = settings().max_examples // 42  # more than 400 in all shares of both
+    examples = settings().max_examples // 75  # more than 400 in all shares of both
     limits = settings(stateful_step_count=20, max_examples=examples)
     run_state_machine_as_test(machine, settings=limits)

@@ -82,7 +82,9 @@ SLOW = (
 """Black boxes and campaigns: processes by the hundred, real agents, real terminals."""
 
 
-_LONG = re.compile(rb"\bmark\.long\b|\bshares\(|\bcases\(|^from tests\S*\.test_", re.MULTILINE)
+_LONG = re.compile(
+    rb"\bmark\.long\b|(?<!def )\b(?:shares|cases|clients)\(|^from tests\S*\.test_", re.MULTILINE
+)
 
 
 def has_long(path: Path) -> bool:
@@ -120,3 +122,8 @@ def cases(names: str, *values: Iterable[Any], each: int) -> pytest.MarkDecorator
             for number, case in enumerate(product(*values))
         ],
     )
+
+
+def later(value: object) -> Any:
+    """Returns a parameter that is left to the long lane."""
+    return pytest.param(value, marks=pytest.mark.long)

@@ -315,6 +315,7 @@ def test_text_that_is_not_utf8_and_text_without_an_end(workspace: Path) -> None:
     shows(workspace, entry, play)
 
 
+@pytest.mark.long
 def test_a_huge_diff_is_cut_and_says_so(workspace: Path) -> None:
     with takeback(workspace) as (tb, _):
         with tb.session(agent="mine").turn("write much"):

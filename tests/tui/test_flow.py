@@ -344,6 +344,7 @@ def test_nothing_to_do_has_nothing_to_confirm(story: Path) -> None:
     play(story, keys)
 
 
+@pytest.mark.long
 def test_a_long_plan_is_there_in_whole_and_the_question_stays_in_sight(story: Path) -> None:
     with (
         Takeback.open(story) as tb,
@@ -443,6 +444,7 @@ def test_each_refusal_is_a_question_of_its_own(story: Path) -> None:
     assert files_of(story) == {"a.txt": b"1\n", "b.txt": b"b\n", "c.txt": b"c\n"}
 
 
+@pytest.mark.long
 def test_only_what_the_session_changed_is_taken_back_if_that_is_said(story: Path) -> None:
     crowd(story)
 
@@ -537,6 +539,7 @@ def test_another_branch_and_a_merge(story: Path) -> None:
     assert files_of(story) == BEFORE_TIDYING
 
 
+@pytest.mark.long
 def test_a_running_turn(story: Path) -> None:
     with Takeback.open(story) as tb:
         tb.session(agent="busy", native="b").turn("work and work").__enter__()

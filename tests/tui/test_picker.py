@@ -83,6 +83,7 @@ def test_search_as_you_type_over_prompts_and_paths(workspace: Path, clock: TestC
     play(open_app(workspace, clock), story)
 
 
+@pytest.mark.long
 def test_the_newest_search_wins(workspace: Path, clock: TestClock) -> None:
     async def story(app: PickerApp, pilot: Pilot[None]) -> None:
         await pilot.press("slash")
@@ -180,6 +181,7 @@ def test_a_turn_that_ends_meanwhile_appears_and_the_cursor_stays(
     play(open_app(workspace, clock), story)
 
 
+@pytest.mark.long
 def test_a_label_given_elsewhere_appears(workspace: Path, clock: TestClock) -> None:
     async def story(app: PickerApp, pilot: Pilot[None]) -> None:
         with Engine.open(workspace, clock=clock) as other:

@@ -55,6 +55,7 @@ async def choose(app: PickerApp, pilot: Pilot[Any], *keys: str) -> None:
     await shows(pilot, ActionsScreen)
 
 
+@pytest.mark.long
 def test_actions_plan_and_what_was_done(root: Path, claude: None) -> None:
     async def keys(app: PickerApp, pilot: Pilot[None]) -> None:
         await assert_picture(app, "before")
