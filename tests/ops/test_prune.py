@@ -25,11 +25,13 @@ from takeback.model.retention import DAY
 from takeback.model.timeline import OUTSIDE, UNKNOWN
 from takeback.ops.catch_up import rebuild_ledger
 from takeback.ops.index import Index
-from takeback.ops.prune import Pruning
+from takeback.ops.prune import Prune, Pruning, Selection
 from takeback.ops.sweep import sweep
 from takeback.ports import SilentReporter
 from takeback.store.given_up import has_garbage
+from takeback.store.labels import remove_label
 from takeback.store.namespace import LABELS, LOCAL, labelled_by
+from takeback.store.sink import PackSink
 from tests.support.engine import TestClock, refs_of
 
 
@@ -331,6 +333,23 @@ def test_what_a_label_was_goes_with_the_next_that_is_dropped(tb: Engine, talk: T
     assert {labelled_by(ref) for ref in labels} == {tb.find("on").id, tb.find("again").id}
     assert tb.verify().problems == ()
     sweep(tb._upkeep())
+    assert tb.verify(read_data=True).problems == ()
+
+
+def test_a_label_that_was_taken_off_and_dropped_before_anybody_looked_is_not_missed(
+    tb: Engine, talk: Talk, workspace: Path, clock: TestClock
+) -> None:
+    tb.label("turn:1", "good")
+    assert tb.find("good").label == "good"
+    found = tb.find("good")
+    with tb._context.locked() as locked:
+        assert remove_label(PackSink(locked.lock), found, clock.time)
+    prune = Prune(tb._upkeep(), Selection(checkpoints=(found.id,)))
+    assert prune.carry_out().dropped
+    assert tb.verify().problems == ()
+    clock.time += 8 * DAY
+    sweep(tb._upkeep())
+    assert tb.trash() == []
     assert tb.verify(read_data=True).problems == ()
 
 

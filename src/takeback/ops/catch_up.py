@@ -249,12 +249,19 @@ class _Run:
         return True
 
     def _is_outdated(self, there: _Refs) -> bool:
-        """Tells whether a ref is gone since they were listed.
+        """Tells whether a ref is gone or was written anew since they were listed.
 
         Whoever empties the trash brings the ledger up to date before, so that what was in it is
-        not missed. Nobody may write afterwards what was before that.
+        not missed. Nobody may write afterwards what was before that. New turns do no harm.
         """
-        return not there.tips.keys() <= _refs(self._store, {}).tips.keys()
+        now = _refs(self._store, {}).tips
+        return not all(
+            now.get(ref) == tip or (ref in now and self._leads(now[ref], tip))
+            for ref, tip in there.tips.items()
+        )
+
+    def _leads(self, tip: str, place: str) -> bool:
+        return leads_to(self._store, bytes.fromhex(tip), bytes.fromhex(place))
 
     def _is_overtaken(self, there: _Refs) -> bool:
         """Tells whether the refs have moved since they were listed; at some time that is enough."""
@@ -338,8 +345,13 @@ def _forget_reached(store: Store, ledger: Ledger) -> None:
     kept = [refs, *(trash.tips for trash in all_trash(store))]
     for ref, tip in missing:
         place = bytes.fromhex(tip)
-        if any(ref in tips and leads_to(store, tips[ref], place) for tips in kept):
+        if any(ref in tips and _is_reached(store, ref, tips[ref], place) for tips in kept):
             forget_missing(ledger, ref, tip)
+
+
+def _is_reached(store: Store, ref: str, tip: bytes, place: bytes) -> bool:
+    """Tells whether a ref leads to a place where it was; a new name for a label replaces it."""
+    return ref.startswith(LABELS) or leads_to(store, tip, place)
 
 
 def _finish(store: Store, ledger: Ledger, wanted: dict[str, str]) -> None:
