@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import random
+import time
 import tracemalloc
 import zlib
 from contextlib import AbstractContextManager, nullcontext
@@ -264,10 +265,13 @@ def test_a_reader_whose_packs_are_replaced_while_it_lists_them_looks_again(
     assert packs.damaged == {}
 
 
-def test_a_pack_that_came_within_the_tick_in_which_packs_were_listed_is_seen(git: Git):
+def test_a_pack_that_came_within_the_tick_in_which_packs_were_listed_is_seen(
+    git: Git, monkeypatch: pytest.MonkeyPatch
+):
     """The time of a directory is as coarse as the kernel's clock."""
     packs = reader(git)
     directory = f"{git.git_dir}/objects/pack"
+    monkeypatch.setattr(time, "time_ns", lambda: os.stat(directory).st_mtime_ns + 1_000_000)
     for number in range(20):
         data = b"pack %d" % number
         assert not packs.has(object_id(BLOB, data))
