@@ -22,7 +22,7 @@ from takeback import kernel
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Protocol
 
     class Faults(Protocol):
@@ -255,7 +255,7 @@ def set_attribute(fd: int, name: str, value: bytes) -> None:
 
 def replace_file(
     path: str,
-    data: bytes,
+    data: bytes | Iterable[bytes],
     *,
     flush: bool = True,
     mode: int = 0o600,
@@ -264,6 +264,7 @@ def replace_file(
 ) -> None:
     """Replaces one file of ours whole: readers see the old or the new bytes.
 
+    ``data`` is all of it, or pieces that are made one after the other as they are written.
     With ``flush`` the new bytes are on the disk when it returns; without, a power loss may leave
     the old ones (good enough for what can be rebuilt). ``check`` is called just before the rename,
     and may raise. ``after`` is a directory on the same disk, flushed before the new bytes show.
@@ -277,7 +278,8 @@ def replace_file(
         fd = create(temporary)
     try:
         try:
-            write(fd, data)
+            for piece in (data,) if isinstance(data, bytes) else data:
+                write(fd, piece)
             if mode != 0o600:
                 chmod(fd, mode)
             if after is not None and not (kernel.is_quiet() and flush_file_system(fd)):
