@@ -114,6 +114,8 @@ class Fixture:
             with tb.engine._context.locked() as locked:
                 locked.lock.raise_epoch()  # or there would be no file of that name
             tb.checkpoint("second")
+            write_files(workspace, {"file.txt": b"last\n"})
+            tb.checkpoint()  # what it learns is in the log of the stat cache
             self.store = Path(tb.store_directory)
             (self.store / "config.toml").write_text("size_limit_mb = 99\n")
             Takeback.open(workspace).close()  # so that what the settings say has been read
@@ -165,7 +167,7 @@ class Fixture:
 
 
 KINDS = """
-config.toml settings.compiled epoch format ledger.db lock pending/* sequence stat/manifest stat/*-*
+config.toml settings.compiled epoch format ledger.db lock pending/* sequence stat/table stat/log
 trust workspace.json
 store.git/HEAD store.git/config store.git/packed-refs store.git/objects/pack/*.pack
 store.git/objects/pack/*.idx store.git/objects/??/* store.git/refs/takeback/labels/*

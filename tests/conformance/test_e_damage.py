@@ -229,8 +229,8 @@ def _dump(store: Path) -> list[str]:
     "names",
     [
         ("ledger.db",),
-        ("stat/manifest",),
-        ("stat/*-*",),
+        ("stat/table",),
+        ("stat/log",),
         ("workspace.json",),
         ("trust", "epoch", "lock", "log"),
     ],

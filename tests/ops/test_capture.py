@@ -21,6 +21,7 @@ from takeback.store import trees
 from takeback.store.checkpoints import conversation_tree, read_coverage
 from takeback.store.conversation import Part, read_conversation
 from takeback.store.records import read_record
+from takeback.worktree.statcache import StatCache
 from tests.support.engine import (
     captured,
     checkpoint,
@@ -272,11 +273,41 @@ def test_the_daily_reading_follows_the_settings(workspace: Path, hours: int) -> 
     settle()
     with opened(workspace, policy=Policy(rehash_hours=hours)) as context:
         captured(context)
-        manifest = Path(context.store.path("stat", "manifest"))
-        before = manifest.stat().st_ino
+        table = Path(context.store.path("stat", "table"))
+        before = table.stat().st_ino
         clock_of(context).time = (workspace / "a").stat().st_mtime + 25 * 3600
         captured(context)
-        assert manifest.stat().st_ino == before
+        assert table.stat().st_ino == before
+
+
+@pytest.mark.parametrize("where", [b"sub", b"other", b""])
+def test_a_damaged_record_of_the_cache_that_is_met_in_a_capture_makes_it_begin_anew(
+    workspace: Path, context: Context, where: bytes
+) -> None:
+    """And what was held stays held."""
+    for name in ("sub", "other"):
+        (workspace / name).mkdir()
+        (workspace / name / "held.log").write_text("1")
+    settle()
+    checkpoint(context)
+    (workspace / ".gitignore").write_text("*.log\n")
+    (workspace / "sub" / "held.log").write_text("2")
+    (workspace / "other" / "new").write_text("3")
+    checkpoint(context)
+    expected = captured(context).tree
+    Path(context.store.path("stat", "log")).unlink(missing_ok=True)
+    in_table = StatCache.load(context.store.path("stat")).known.in_table()
+    assert in_table is not None
+    found = in_table[0].find(where)
+    assert found is not None
+    record = in_table[0].record(found[0])
+    table = Path(context.store.path("stat", "table"))
+    sound = table.read_bytes()
+    for at in range(0, len(record), 3):
+        place = sound.index(record) + at
+        table.write_bytes(sound[:place] + bytes([sound[place] ^ 1]) + sound[place + 1 :])
+        assert captured(context).tree == expected
+        assert StatCache.load(context.store.path("stat")).known.file_count() == 4
 
 
 def test_the_empty_directories_of_codex_sandbox_are_nobodys_change(

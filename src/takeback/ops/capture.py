@@ -19,6 +19,7 @@ from takeback.store.sink import PackSink
 from takeback.store.trust import Trust
 from takeback.worktree import project
 from takeback.worktree.ignore import IgnoreRaced, IgnoreRules
+from takeback.worktree.record import CacheDamaged
 from takeback.worktree.rules import Rules
 from takeback.worktree.scan import Scan
 from takeback.worktree.setup import ScanSetup
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from takeback.ports import Brought, ObjectSink
     from takeback.store.conversation import Part
     from takeback.store.store import Store
+    from takeback.worktree.scan import Scanned
 
 _ATTEMPTS = 3
 _HOUR_NS = 3600 * 1_000_000_000
@@ -125,9 +127,8 @@ def capture(
     sink = PackSink(context.lock, disk_floor=context.policy.disk_floor, trust=trust)
     with Translated("the capture", undo=sink.discard):
         for attempt in range(_ATTEMPTS):
-            scan = scan_into(context, sink, allow_large=allow_large, after=after)
             try:
-                scanned = scan.run()
+                scan, scanned = scanned_into(context, sink, allow_large=allow_large, after=after)
                 break
             except IgnoreRaced:  # a directory became a link while git was asked about it
                 after = None if after is None else after.replace(seen=None)  # it is half changed
@@ -144,20 +145,16 @@ def capture(
         )
 
 
-def scan_into(
+def scanned_into(
     context: Context,
     sink: ObjectSink,
     *,
     allow_large: bool = False,
     after: After | None = None,
     may_rehash: bool = True,
-) -> Scan:
-    """Returns a scan of the workspace that has not run yet."""
+) -> tuple[Scan, Scanned]:
+    """Scans the workspace; without the stat cache if that turns out to be damaged."""
     store, workspace = context.store, context.workspace
-    seen = None if after is None else after.seen
-    cache = _loaded(store) if seen is None else seen.scan.cache
-    if cache.header.tree and not sink.has(cache.header.tree):
-        cache.header.epoch = -1  # the store is not the one it was made from
 
     def ignore_rules(excludes_file: bytes | None, exclude_info: bytes) -> IgnoreRules:
         return IgnoreRules(
@@ -167,28 +164,40 @@ def scan_into(
             exclude_info=exclude_info,
         )
 
-    setup = ScanSetup(
-        workspace=workspace,
-        rules=Rules(workspace.root, context.policy, context.environ, ignore_rules),
-        policy=context.policy,
-        reporter=context.reporter,
-        epoch=store.epoch,
-        in_child=store.lock.forget_in_child,
-        brought=None if after is None else after.brought,
-        purged=tombstones.load(store),
-        operation=journal.interrupted(store),
-        rehash=may_rehash and seen is None and _rehash_is_due(context, cache),
-        allow_large=allow_large,
-        within=None if after is None or seen is None else after.within,
-    )
-    return Scan(setup, cache, sink) if seen is None else seen.scan.again(setup, sink)
+    def scanned(cache: StatCache, seen: Captured | None) -> tuple[Scan, Scanned]:
+        if cache.header.tree and not sink.has(cache.header.tree):
+            cache.header.epoch = -1  # the store is not the one it was made from
+        setup = ScanSetup(
+            workspace=workspace,
+            rules=Rules(workspace.root, context.policy, context.environ, ignore_rules),
+            policy=context.policy,
+            reporter=context.reporter,
+            epoch=store.epoch,
+            in_child=store.lock.forget_in_child,
+            brought=None if after is None else after.brought,
+            purged=tombstones.load(store),
+            operation=journal.interrupted(store),
+            rehash=may_rehash and seen is None and _rehash_is_due(context, cache),
+            allow_large=allow_large,
+            within=None if after is None or seen is None else after.within,
+        )
+        scan = Scan(setup, cache, sink) if seen is None else seen.scan.again(setup, sink)
+        return scan, scan.run()
+
+    seen = None if after is None else after.seen
+    try:
+        return scanned(_loaded(store) if seen is None else seen.scan.cache, seen)
+    except CacheDamaged:
+        return scanned(_remembered(store), None)
 
 
 def _loaded(store: Store) -> StatCache:
     """Returns the stat cache, or what the newest snapshot tells of the files if there is none."""
     cache = StatCache.load(store.path("stat"))
-    if b"" in cache.known:
-        return cache
+    return cache if b"" in cache.known else _remembered(store)
+
+
+def _remembered(store: Store) -> StatCache:
     from takeback.ops.predecessor import remembered  # needed once in a store's life
 
     return remembered(store, store.path("stat"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from takeback.model.operation import Move
 from takeback.store.operations import known_operations, operations_back
+from takeback.worktree.record import CacheDamaged
 from takeback.worktree.statcache import StatCache
 
 TYPE_CHECKING = False
@@ -41,10 +42,14 @@ class HandedOut:
 
     def _of_the_cache(self) -> Iterator[bytes]:
         cache = StatCache.load(self._store.path("stat"))
+        try:
+            special = cache.known.special()
+        except CacheDamaged:  # a capture asks the same, and hands out nothing of it either
+            return
         if cache.header.tree:
             yield cache.header.tree
         for *_, oid in cache.header.inside:
             yield oid
-        for directory in cache.known.special():
+        for directory in special:
             for _, _, oid in directory.saved:
                 yield oid

@@ -6,6 +6,7 @@ from takeback.model.coverage import SENSITIVE
 from takeback.model.sensitive import is_sensitive, may_be_sensitive
 from takeback.model.value import Value
 from takeback.worktree.directory import GAPS, NAMES, PATH, SAVED_NAMES, gap_reason
+from takeback.worktree.record import CacheDamaged
 from takeback.worktree.statcache import StatCache
 
 TYPE_CHECKING = False
@@ -22,11 +23,18 @@ class SensitiveFiles(Value):
 
 def sensitive_files(store: Store) -> SensitiveFiles:
     """Returns them as of the last capture: its stat cache knows every name, no tree is read."""
-    cache = StatCache.load(store.path("stat"))
-    if b"" not in cache.known:
-        from takeback.ops.predecessor import remembered  # the cache is lost, or of another version
+    try:
+        cache = StatCache.load(store.path("stat"))
+        if b"" in cache.known:
+            return _of(cache)
+    except CacheDamaged:
+        pass
+    from takeback.ops.predecessor import remembered  # the cache is lost, or of another version
 
-        cache = remembered(store, store.path("stat"))
+    return _of(remembered(store, store.path("stat")))
+
+
+def _of(cache: StatCache) -> SensitiveFiles:
     held = {row[0] for row in cache.header.inside if row[1] and is_sensitive(row[0])}
     left_out: set[bytes] = set()
     for row in cache.known.rows():

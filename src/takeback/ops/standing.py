@@ -6,7 +6,7 @@ from takeback.errors import TakebackError
 from takeback.ledger import sessions as questions
 from takeback.model.coverage import LET_GO
 from takeback.model.value import Value
-from takeback.ops.capture import scan_into
+from takeback.ops.capture import scanned_into
 from takeback.ops.failures import Translated
 from takeback.ops.here import current_place, word_of
 from takeback.store import trees
@@ -65,7 +65,7 @@ def dirty(context: Context, seen: SnapshotId | None) -> Dirty:
     look = Looking(context.store)
     try:
         with Translated("a look at the files"):
-            now = scan_into(context, look, may_rehash=False).run()
+            _, now = scanned_into(context, look, may_rehash=False)
         found = [
             change
             for change in trees.diff(look, bytes.fromhex(seen), now.tree)

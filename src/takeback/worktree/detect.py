@@ -27,29 +27,29 @@ from takeback.worktree.directory import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from takeback.worktree.directory import Row
+    from takeback.worktree.known import Known
 
 _MANY = 4000
 _NUMBERS = SIGNATURE_SIZE // 8
 
 
-def changed_directories(
-    root_fd: int, rows: Sequence[Row], *, in_child: Callable[[], None]
-) -> list[bytes]:
+def changed_directories(root_fd: int, known: Known, *, in_child: Callable[[], None]) -> list[bytes]:
     """Returns the paths of those whose own listing or whose files no longer match the cache.
 
     ``in_child`` runs first in a forked process: it must drop the workspace's lock there.
     """
-    total = sum([len(row[OIDS]) for row in rows]) // 20
+    total = known.file_count()
     if total < _MANY:
-        return _check(root_fd, rows)
+        return _check(root_fd, known.rows())
     from takeback.worktree.look import changed_paths  # with ctypes: 3 ms, only where it gains more
 
-    found = changed_paths(root_fd, rows)
+    found = changed_paths(root_fd, known)
     if found is not None:
         return found
+    rows = list(known.rows())
     if not can_fork():
         return _check(root_fd, rows)
     middle = _middle(rows, total)
@@ -64,7 +64,7 @@ def changed_directories(
     return mine + theirs
 
 
-def moved_directories(root_fd: int, rows: Sequence[Row]) -> list[bytes]:
+def moved_directories(root_fd: int, rows: Iterable[Row]) -> list[bytes]:
     """Returns those whose own listing no longer matches the cache; files are not looked at."""
     return [row[PATH] for row in rows if not _same_listing(root_fd, row)]
 
@@ -92,7 +92,7 @@ def _middle(rows: Sequence[Row], total: int) -> int:
     return len(rows)
 
 
-def _check(root_fd: int, rows: Sequence[Row]) -> list[bytes]:
+def _check(root_fd: int, rows: Iterable[Row]) -> list[bytes]:
     changed = []
     for row in rows:
         path = row[PATH]
@@ -162,7 +162,7 @@ class _Child:
             try:
                 os.close(self._read)
                 in_child()
-                _write_all(write, marshal.dumps(work()))
+                write_all(write, marshal.dumps(work()))
                 status = 0
             finally:
                 os._exit(status)  # never unwind into the parent's frames
@@ -178,7 +178,8 @@ class _Child:
         return list(marshal.loads(data))
 
 
-def _write_all(fd: int, data: bytes) -> None:
+def write_all(fd: int, data: bytes) -> None:
+    """Writes all of ``data`` to a descriptor."""
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]

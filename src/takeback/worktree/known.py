@@ -1,44 +1,79 @@
-"""The directories that the stat cache knows, made into objects only when they are needed."""
+"""The directories that the stat cache knows, made into objects only when they are needed.
+
+        made      looked at or changed by this process
+        logged    written since the table was
+        table     all others, by their numbers
+
+Each supersedes what is below it.
+"""
 
 from __future__ import annotations
 
+from struct import pack
+
 from takeback.worktree.directory import (
-    FLAGS,
-    GAPS,
-    OIDS,
     PATH,
     REPOSITORY,
-    SAVED_NAMES,
     SAVED_SIGNATURES,
     SIGNATURES,
-    TRACKED,
     UNRULED,
     Directory,
     all_doubted,
 )
+from takeback.worktree.record import decode, encode, is_marked, listing
+from takeback.worktree.table import hash_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from takeback.worktree.directory import Row
+    from takeback.worktree.table import Table
+
+    Logged = tuple[int, bytes | None]
+    """The number of the record that it supersedes, and the new one; None if it is gone."""
+
+_NOWHERE = -1
+"""Stands for the number of a directory that is not in the table."""
 
 
 class Known:
-    """A mapping from path to Directory over the rows of the cache."""
+    """A mapping from path to Directory. ``files`` is how many files table and log hold together.
 
-    def __init__(self, rows: Iterable[Row] = ()) -> None:
-        self._rows = {row[PATH]: row for row in rows}
-        self._made: dict[bytes, Directory] = {}
-        self._marked: list[tuple[bytes, Row]] | None = None
+    Whatever asks for a directory that is not made yet raises CacheDamaged if it cannot be used.
+    """
+
+    def __init__(
+        self,
+        table: Table | None = None,
+        logged: dict[bytes, Logged] | None = None,
+        *,
+        files: int = 0,
+    ) -> None:
+        self._table = table
+        self._logged = {} if logged is None else logged
+        self._made: dict[bytes, Directory | None] = {}
+        """None for one that was forgotten."""
+        self._numbers = {path: number for path, (number, _) in self._logged.items()}
+        self._files = files
+        """In directories that are not made."""
+        self._marked_are_made = False
+        self._doubting = False
 
     def get(self, path: bytes) -> Directory | None:
-        made = self._made.get(path)
-        if made is None:
-            row = self._rows.pop(path, None)
-            if row is None:
-                return None
-            made = self._made[path] = Directory.load(row)
+        if path in self._made:
+            return self._made[path]
+        if path in self._logged:
+            number, record = self._logged[path]
+            return None if record is None else self._make(decode(record), number)
+        found = None if self._table is None else self._table.find(path)
+        return None if found is None else self._make(found[1], found[0])
+
+    def _make(self, row: Row, number: int) -> Directory:
+        path = row[PATH]
+        made = self._made[path] = Directory.load(_doubted(row) if self._doubting else row)
+        self._numbers[path] = number
+        self._files -= len(made.files)
         return made
 
     def __getitem__(self, path: bytes) -> Directory:
@@ -48,80 +83,139 @@ class Known:
         return found
 
     def __setitem__(self, path: bytes, directory: Directory) -> None:
-        self._rows.pop(path, None)
+        self.get(path)  # so that the files of what it supersedes do not count any more
         self._made[path] = directory
 
     def __contains__(self, path: bytes) -> bool:
-        return path in self._made or path in self._rows
+        return self.get(path) is not None
 
     def pop(self, path: bytes) -> Directory | None:
         """Forgets a directory and returns it; None if it was not known."""
         found = self.get(path)
         if found is not None:
-            del self._made[path]
+            self._made[path] = None
         return found
 
-    def rows(self) -> list[Row]:
-        """Returns all directories as rows, those that were made into objects last."""
-        return [*self._rows.values(), *(made.dump() for made in self._made.values())]
+    def rows(self) -> Iterator[Row]:
+        """Yields all directories as rows, those that were made into objects last."""
+        return self._read(decode)
 
-    def row(self, path: bytes) -> Row:
-        """Returns one directory as a row."""
-        made = self._made.get(path)
-        return self._rows[path] if made is None else made.dump()
+    def listings(self) -> Iterator[Row]:
+        """Yields the first columns of all directories, up to when each was listed."""
+        return self._read(listing)
 
-    def paths(self) -> Iterator[bytes]:
-        yield from self._rows
-        yield from self._made
+    def _read(self, read: Callable[[bytes], Row]) -> Iterator[Row]:
+        for _, record in self._unmade():
+            yield read(record)
+        yield from (made.dump() for made in self._made.values() if made is not None)
+
+    def paths(self) -> list[bytes]:
+        return [row[PATH] for row in self.listings()]
+
+    def records(self) -> Iterator[tuple[int, bytes]]:
+        """Yields the hash of its path and the record of each directory, for a table of all."""
+        yield from self._unmade()
+        yield from self._made_records()
+
+    def logged(self, paths: Iterable[bytes]) -> dict[bytes, Logged]:
+        """Returns what a log has to say of some directories: those of them that were made."""
+        found: dict[bytes, Logged] = {}
+        for path in paths:
+            if path in self._made:
+                made = self._made[path]
+                record = None if made is None else encode(made.dump())
+                found[path] = (self._numbers.get(path, _NOWHERE), record)
+        return found
+
+    def in_table(self) -> tuple[Table, set[int]] | None:
+        """Returns the table and which numbers of it do not count; None if none of them does."""
+        if self._table is None or self._doubting:
+            return None
+        return self._table, {*self._numbers.values()} - {_NOWHERE}
+
+    def beside_table(self) -> tuple[bytes, bytes]:
+        """Returns the records of what the table has not, and where each begins, as it has them."""
+        rest = self._unmade() if self.in_table() is None else self._unmade_in_log()
+        records = [record for _, record in (*rest, *self._made_records())]
+        ends = [0]
+        for record in records:
+            ends.append(ends[-1] + len(record))
+        return b"".join(records), pack(f"={len(ends)}Q", *ends)
+
+    def _unmade(self) -> Iterator[tuple[int, bytes]]:
+        for part in (self._unmade_in_table(), self._unmade_in_log()):
+            for hashed, record in part:
+                yield hashed, encode(_doubted(decode(record))) if self._doubting else record
+
+    def _unmade_in_table(self) -> Iterator[tuple[int, bytes]]:
+        if self._table is not None:
+            superseded = {*self._numbers.values()}
+            self._table.whole()
+            for number, hashed in enumerate(self._table.hashes()):
+                if number not in superseded:
+                    yield hashed, self._table.record(number)
+
+    def _unmade_in_log(self) -> Iterator[tuple[int, bytes]]:
+        for path, (_, record) in self._logged.items():
+            if record is not None and path not in self._made:
+                yield hash_of(path), record
+
+    def _made_records(self) -> Iterator[tuple[int, bytes]]:
+        for path, made in sorted(self._made.items(), key=lambda item: item[0]):
+            if made is not None:
+                yield hash_of(path), encode(made.dump())
 
     def file_count(self) -> int:
-        rows = sum([len(row[OIDS]) for row in self._rows.values()]) // 20
-        return rows + sum(len(made.files) for made in self._made.values())
+        return self._files + sum([len(made.files) for made in self._made.values() if made])
 
     def is_bare(self) -> bool:
         """Tells whether there is nothing to know: no directory but the top, nothing in that."""
-        is_alone = len(self._rows) + len(self._made) <= 1
-        return is_alone and not self.file_count() and not self.special()
+        if self.file_count() or self.special():
+            return False
+        return sum(1 for _ in self._unmade()) + sum(map(bool, self._made.values())) <= 1
 
     def special(self) -> list[Directory]:
         """Returns those with gaps, saved or tracked-but-ignored files, in no order."""
-        for path, row in self._marked_rows():
-            if row[GAPS] or row[SAVED_NAMES] or row[TRACKED]:
-                self.get(path)
-        return [d for d in self._made.values() if d.gaps or d.saved.names or d.tracked]
+        return [made for made in self._marked() if made.gaps or made.saved.names or made.tracked]
 
     def unruled(self) -> set[bytes]:
         """Returns the paths of directories below which git is not asked."""
-        found = {path for path, row in self._marked_rows() if row[FLAGS] & UNRULED}
-        return found.union(path for path, d in self._made.items() if d.flags & UNRULED)
-
-    def doubted(self) -> Known:
-        """Returns the same directories with no file's cached bytes trusted any more."""
-        return Known(
-            (
-                *row[:SIGNATURES],
-                all_doubted(row[SIGNATURES]),
-                *row[SIGNATURES + 1 : SAVED_SIGNATURES],
-                all_doubted(row[SAVED_SIGNATURES]),
-                *row[SAVED_SIGNATURES + 1 :],
-            )
-            for row in self.rows()
-        )
+        return {made.path for made in self._marked() if made.flags & UNRULED}
 
     def repositories(self) -> list[bytes]:
         """Returns the paths of directories that hold a ``.git``."""
-        found = [path for path, row in self._marked_rows() if row[FLAGS] & REPOSITORY]
-        return found + [path for path, d in self._made.items() if d.flags & REPOSITORY]
+        return [made.path for made in self._marked() if made.flags & REPOSITORY]
 
-    def _marked_rows(self) -> list[tuple[bytes, Row]]:
-        """Returns the rows that are more than files and directories, of which there are few.
+    def _marked(self) -> list[Directory]:
+        """Returns the directories that were made, with all that are more than files."""
+        if not self._marked_are_made:
+            for path, (_, record) in self._logged.items():
+                if record is not None and is_marked(record):
+                    self.get(path)
+            if self._table is not None:
+                superseded = {*self._numbers.values()}
+                for number in self._table.marked:
+                    if number not in superseded:
+                        self._make(self._table.row(number), number)
+            self._marked_are_made = True
+        return [made for made in self._made.values() if made is not None]
 
-        All are gone through only once: a row never changes, it only becomes an object.
-        """
-        if self._marked is None:
-            self._marked = [
-                (path, row)
-                for path, row in self._rows.items()
-                if row[FLAGS] or row[GAPS] or row[SAVED_NAMES] or row[TRACKED]
-            ]
-        return [item for item in self._marked if item[0] in self._rows]
+    def doubted(self) -> Known:
+        """Returns the same directories with no file's cached bytes trusted any more."""
+        doubted = Known(self._table, self._logged, files=self._files)
+        doubted._doubting = True
+        doubted._numbers = dict(self._numbers)
+        doubted._marked_are_made = self._marked_are_made
+        for path, made in self._made.items():
+            doubted._made[path] = None if made is None else Directory.load(_doubted(made.dump()))
+        return doubted
+
+
+def _doubted(row: Row) -> Row:
+    return (
+        *row[:SIGNATURES],
+        all_doubted(row[SIGNATURES]),
+        *row[SIGNATURES + 1 : SAVED_SIGNATURES],
+        all_doubted(row[SAVED_SIGNATURES]),
+        *row[SAVED_SIGNATURES + 1 :],
+    )

@@ -36,11 +36,13 @@ class Movement:
         self.vanished = False
         """A name that was there has vanished, while we were looking."""
 
-    def saw(self, path: bytes, status: os.stat_result, when: int) -> None:
-        """Notes the state of a directory just before it is listed."""
+    def saw(self, path: bytes, status: os.stat_result, when: int) -> bytes:
+        """Notes the state of a directory just before it is listed; returns its signature."""
         step_ends = status.st_ctime_ns + _STEP
         young = when - _STEP < status.st_ctime_ns <= when
-        self._listed[path] = (directory_signature(status), step_ends if young else 0)
+        mark = directory_signature(status)
+        self._listed[path] = (mark, step_ends if young else 0)
+        return mark
 
     def __contains__(self, path: bytes) -> bool:
         return path in self._listed
@@ -64,7 +66,7 @@ class Movement:
                 wait_until = max(wait_until, step_ends)
         if self.vanished and self._everywhere:
             self.vanished = False
-            others = [row for row in known.rows() if row[PATH] not in self._listed]
+            others = (row for row in known.listings() if row[PATH] not in self._listed)
             found += moved_directories(self._root_fd, others)
         left = wait_until - time.time_ns()
         if 0 < left <= _STEP:

@@ -95,7 +95,6 @@ class Scan:
             header.rules = b""
             header.read_at = self._began
         known = self._cache.known
-        self._kept_before = _saved_paths(known).difference(header.unsaved)
         belief = Belief(self._time)
         survey = Survey(
             self._setup,
@@ -112,17 +111,17 @@ class Scan:
             if self._setup.within is not None:
                 survey.look_again(path for path in self._setup.within if path in known)
             elif self._time.distrusted:
-                survey.look_again(list(known.paths()))
+                survey.look_again(known.paths())
             else:
                 survey.look_again(
-                    changed_directories(
-                        self._workspace.fd, known.rows(), in_child=self._setup.in_child
-                    )
+                    changed_directories(self._workspace.fd, known, in_child=self._setup.in_child)
                 )
             if self._index_changed(header.index):
                 survey.look_again(_touched_by_index(known, self._rules))
             if self._setup.brought is not None:
                 survey.look_again(_touched_by_operation(known, self._setup.brought))
+        # Not before detect: it looks at the table as it lies there, and at what is made one by one
+        self._kept_before = _saved_paths(known).difference(header.unsaved)
         dirty = self._look(survey, inside)
         count = self._write_trees(dirty)
         header.rules = fingerprint
