@@ -25,7 +25,7 @@ class Bomb(PackWriter):
     def plant(self, oid: bytes, raw: bytes) -> None:
         start = self._start()
         self._write(raw)
-        self._record(oid, zlib.crc32(raw), start)
+        self._record(oid, zlib.crc32(raw), start, None)
 
 
 @cache

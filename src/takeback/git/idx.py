@@ -9,7 +9,7 @@ where a mapped page would kill the process with SIGBUS.
 from __future__ import annotations
 
 import os
-from struct import Struct, pack
+from struct import Struct
 
 from takeback import errors
 from takeback.git.objects import ObjectId, new_hasher
@@ -17,7 +17,7 @@ from takeback.remembered import Remembered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 # O_NONBLOCK has no effect on a file and keeps a FIFO of that name from blocking us
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -26,6 +26,7 @@ _FAN_OUT = Struct(">256I")
 _NUMBER = Struct(">I")
 _LARGE_NUMBER = Struct(">Q")
 _IDS_AT = len(_MAGIC) + 1024
+_ROW = Struct(">20sII")
 _PER_OBJECT = 28  # id 20, crc 4, offset 4
 _CHECKSUMS = 40
 _LARGE = 1 << 31
@@ -37,12 +38,44 @@ READ_WHOLE = 1 << 16
 be thousands of small packs, and processes have 256 descriptors on macOS."""
 
 
-def encode_index(entries: Sequence[tuple[ObjectId, int, int]], pack_checksum: bytes) -> bytes:
-    """Returns the index of a pack whose entries are (id, crc32, offset below 2 GiB)."""
-    ordered = sorted(entries)
+class IndexEntries:
+    """The objects of a pack that is being written, in flat bytes: there may be a million."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self) -> None:
+        self._rows = bytearray()
+
+    def __len__(self) -> int:
+        return len(self._rows) // _ROW.size
+
+    def add(self, oid: ObjectId, crc: int, offset: int) -> None:
+        """Adds an object at an offset below 2 GiB."""
+        self._rows += _ROW.pack(oid, crc, offset)
+
+    def columns(self) -> tuple[bytes, bytes, bytes]:
+        """Returns the ids, sorted, and the crc32 and the offset of each."""
+        size = _ROW.size
+        rows = [bytes(self._rows[at : at + size]) for at in range(0, len(self._rows), size)]
+        rows.sort()
+        joined = b"".join(rows)
+        return (_column(joined, 0, 20), _column(joined, 20, 4), _column(joined, 24, 4))
+
+
+def _column(rows: bytes, start: int, width: int) -> bytes:
+    """Returns some bytes of each row; made byte by byte, as there are fewer of these than rows."""
+    column = bytearray(len(rows) // _ROW.size * width)
+    for byte in range(width):
+        column[byte::width] = rows[start + byte :: _ROW.size]
+    return bytes(column)
+
+
+def encode_index(entries: IndexEntries, pack_checksum: bytes) -> bytes:
+    """Returns the index of a pack."""
+    ids, checksums, offsets = entries.columns()
     fan_out = [0] * 256
-    for oid, _, _ in ordered:
-        fan_out[oid[0]] += 1
+    for first in ids[::20]:
+        fan_out[first] += 1
     total = 0
     for first, count in enumerate(fan_out):
         total += count
@@ -51,9 +84,9 @@ def encode_index(entries: Sequence[tuple[ObjectId, int, int]], pack_checksum: by
         (
             _MAGIC,
             _FAN_OUT.pack(*fan_out),
-            b"".join([entry[0] for entry in ordered]),
-            pack(f">{total}I", *[entry[1] for entry in ordered]),
-            pack(f">{total}I", *[entry[2] for entry in ordered]),
+            ids,
+            checksums,
+            offsets,
             pack_checksum,
         )
     )

@@ -19,7 +19,7 @@ import zlib
 from struct import pack
 
 from takeback import durable, kernel
-from takeback.git.idx import encode_index
+from takeback.git.idx import IndexEntries, encode_index
 from takeback.git.objects import KIND_NAMES, ObjectId, new_hasher, object_id
 
 TYPE_CHECKING = False
@@ -76,7 +76,8 @@ class PackWriter:
         self._split_at = split_at
         self._zlib: ModuleType = zlib
         self._until_faster = _WORTH_LOADING
-        self._added: set[ObjectId] = set()
+        self._added: dict[ObjectId, int | None] = {}
+        """With Python's own hash of the bytes, unless they came as a stream."""
         self._names: list[str] = []
         self._temporaries: list[str] = []
         self.aborted = False
@@ -84,13 +85,21 @@ class PackWriter:
         self._begin()
 
     def _begin(self) -> None:
-        self._entries: list[tuple[ObjectId, int, int]] = []
+        self._entries = IndexEntries()
         self._buffer = bytearray(_HEADER)
         self._flushed = 0
         self._fd = -1
 
     def __contains__(self, oid: ObjectId) -> bool:
         return oid in self._added
+
+    def may_be(self, oid: ObjectId, data: bytes) -> bool:
+        """Tells whether an object that was added can have these bytes.
+
+        Python's hash of bytes has a secret key in each process: nobody can construct a collision.
+        """
+        hashed = self._added[oid]
+        return hashed is None or hashed == hash(data)
 
     @property
     def count(self) -> int:
@@ -106,7 +115,7 @@ class PackWriter:
         start = self._start()
         raw = entry_header(kind, len(data)) + self._library(len(data)).compress(data, _LEVEL)
         self._write(raw)
-        self._record(oid, zlib.crc32(raw), start)
+        self._record(oid, zlib.crc32(raw), start, hash(data))
         return oid
 
     def add_stream(self, kind: int, fd: int, size: int) -> ObjectId | None:
@@ -143,7 +152,7 @@ class PackWriter:
         if oid in self._added:
             self._take_back(start)
         else:
-            self._record(oid, zlib.crc32(raw, crc), start)
+            self._record(oid, zlib.crc32(raw, crc), start, None)
         return oid
 
     def finish(self, *, at_once: bool = False, names: bool = True) -> list[str]:
@@ -156,6 +165,7 @@ class PackWriter:
         is replaced: it holds the same bytes, or did before it was damaged.
         """
         self._check()
+        self._added.clear()
         self._finish_pack(at_once=at_once and kernel.is_quiet(), names=names)
         self._begin()
         return list(self._names)
@@ -195,9 +205,9 @@ class PackWriter:
                 self._zlib = installed() or zlib
         return self._zlib
 
-    def _record(self, oid: ObjectId, crc: int, start: int) -> None:
-        self._added.add(oid)
-        self._entries.append((oid, crc, start))
+    def _record(self, oid: ObjectId, crc: int, start: int, hashed: int | None) -> None:
+        self._added[oid] = hashed
+        self._entries.add(oid, crc, start)
 
     def _read(self, fd: int, length: int, start: int) -> bytes:
         try:

@@ -41,7 +41,6 @@ class PackSink:
         self._trust = trust
         self._pack_dir = os.path.join(store.git_dir, "objects", "pack")
         self._writer: PackWriter | None = None
-        self._added: dict[bytes, int] = {}
         self._is_caught_up = False
         self._revealed: list[str] = []
         self._is_at_once = False
@@ -86,8 +85,7 @@ class PackSink:
     def holds(self, oid: bytes, data: bytes) -> bool:
         if self._writer is None or oid not in self._writer:
             return self._packs.holds_among(oid, data, self._trust.believes)
-        # Python's hash of bytes has a secret key in each process: nobody can construct a collision.
-        if self._added.get(oid, hash(data)) != hash(data):
+        if not self._writer.may_be(oid, data):
             raise Collision(f"two contents have the id {oid.hex()}")
         return True
 
@@ -97,9 +95,7 @@ class PackSink:
                 f"{KIND_NAMES[kind].decode()} of {len(data) >> 20} MB: it could not be read back",
                 hint=("keep the largest directory out of it: ", Command("config", "exclude")),
             )
-        oid = self._open_writer().add(kind, data, oid)
-        self._added.setdefault(oid, hash(data))
-        return oid
+        return self._open_writer().add(kind, data, oid)
 
     def add_stream(self, kind: int, fd: int, size: int) -> bytes | None:
         """Keeps a long file, unless its very bytes are kept: they are read once more for that."""
@@ -154,7 +150,6 @@ class PackSink:
         if self._writer is None:
             return []
         writer, self._writer = self._writer, None
-        self._added.clear()
         try:
             return writer.finish(at_once=self._is_at_once, names=names)
         except BaseException:  # a time limit that ends a hook must leave no temporary file
@@ -171,7 +166,6 @@ class PackSink:
         if self._writer is not None:
             self._writer.abort()
             self._writer = None
-            self._added.clear()
 
 
 class _ChildSink(PackSink):
