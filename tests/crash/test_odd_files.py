@@ -270,8 +270,8 @@ tb = Takeback.open(".")
 tb.checkpoint()
 for number in range(5):
     open(f"f{number}", "w").write("changed")
-from takeback.worktree import hashing
-real = hashing._read_all
+from takeback.worktree import reader
+real = reader.read_all
 def starved(*args):
     spare = []
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
@@ -286,7 +286,7 @@ def starved(*args):
     finally:
         for fd in spare:
             os.close(fd)
-hashing._read_all = starved
+reader.read_all = starved
 try:
     tb.checkpoint()
 except WriteFailed as error:

@@ -63,7 +63,7 @@ def test_a_draft_begins_with_what_is_known_and_nothing_judged(known: Directory) 
     draft = Draft(b"sub", known, ask_again=True)
     assert (draft.path, draft.result.path, draft.known) == (b"sub", b"sub", known)
     assert draft.marks == marks_of(known)
-    assert (draft.entries, draft.held, draft.saved, draft.questions) == ({}, {}, {}, [])
+    assert (draft.entries, draft.held, draft.saved, draft.questions) == ({}, {}, {}, ())
     assert draft.settled
     assert draft.result is not known
     assert Draft(b"new", None, ask_again=False).marks == {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from takeback.ops.capture import Captured
 from takeback.ops.context import Context
 from takeback.store import trees
 from tests.support.cli import Cli
-from tests.support.engine import captured, opened
+from tests.support.engine import captured, opened, settle, under_lock
 from tests.support.git import git
 from tests.support.unprivileged import unprivileged
 
@@ -51,6 +52,80 @@ def test_every_reason_is_named(workspace: Path) -> None:
         b"fifo": "special",
     }
     assert not made.coverage.complete
+
+
+@pytest.fixture
+def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has files read by twos and threes, as a million are by tens of thousands."""
+    monkeypatch.setattr("takeback.worktree.survey._PORTION", 2)
+    monkeypatch.setattr("takeback.worktree.survey._AT_ONCE", 1)
+
+
+def _grow(workspace: Path) -> None:
+    """Makes files of every kind on three levels."""
+    (workspace / ".gitignore").write_text("*.log\nbuild/\n")
+    for place in ("", "a", "a/b", "a/c", "d", "d/e", "build"):
+        (workspace / place).mkdir(exist_ok=True)
+        for number in range(4):
+            (workspace / place / f"{number}").write_text(f"{place} {number}")
+        (workspace / place / "saved.log").write_text(place)
+        (workspace / place / "large").write_bytes(place.encode() * 30_000)
+        (workspace / place / "link").symlink_to(f"to {place}")
+        os.mkfifo(workspace / place / "fifo")
+    (workspace / "a" / "b" / "secret").write_text("x")
+    (workspace / "a" / "b" / "secret").chmod(0)
+
+
+def test_what_is_read_in_portions_is_what_is_read_at_once(
+    workspace: Path, context: Context, request: pytest.FixtureRequest
+) -> None:
+    _grow(workspace)
+    settle()
+    expected = captured(context)
+    request.getfixturevalue("small_portions")
+    shutil.rmtree(context.store.path("stat"))
+    for _ in range(2):
+        made = captured(context)
+        assert made.tree == expected.tree
+        assert made.saved == expected.saved
+        assert made.files == expected.files
+        assert gaps(made) == gaps(expected)
+        under_lock(context, lambda locked: locked.lock.raise_epoch())  # all is read again
+
+
+def test_in_portions_too_a_heap_of_new_files_keeps_no_known_one_out(
+    workspace: Path, small_portions: None
+) -> None:
+    (workspace / "deep" / "er").mkdir(parents=True)
+    (workspace / "deep" / "er" / "mine").write_text("1")
+    with opened(workspace, policy=Policy(entries_limit=5)) as context:
+        captured(context)
+        (workspace / "heap").mkdir()
+        for number in range(20):
+            (workspace / "heap" / f"{number}").write_text("new")
+        (workspace / "deep" / "er" / "mine").write_text("2")
+        made = captured(context)
+        assert (
+            context.store.blob(dict(trees.walk(context.store, made.tree))[b"deep/er/mine"].oid)
+            == b"2"
+        )
+        left_out = [path for path, reason in gaps(made).items() if reason == "oversized"]
+        assert 15 <= len(left_out) <= 16
+        assert all(path.startswith(b"heap/") for path in left_out)
+
+
+def test_in_portions_too_large_new_files_come_after_small_ones(
+    workspace: Path, small_portions: None
+) -> None:
+    for place in ("a", "b", "b/c"):
+        (workspace / place).mkdir()
+        (workspace / place / "large").write_bytes(bytes(100_000))
+        (workspace / place / "small").write_text("x")
+        (workspace / place / "other").write_text("x")
+    with opened(workspace, policy=Policy(entries_limit=7)) as context:
+        assert (
+            sorted(path.rpartition(b"/")[2] for path in gaps(captured(context))) == [b"large"] * 2
+        )
 
 
 def test_what_is_included_is_held_although_git_ignores_it(workspace: Path) -> None:

@@ -50,7 +50,10 @@ SETTINGS = (
     Setting("exclude", "list", (), "patterns: never captured"),
     Setting("sensitive", "keep|skip", "keep", "whether files such as .env and id_rsa are captured"),
     Setting(
-        "entries_limit", "number", 500_000, "of more new files, the largest are left out and named"
+        "entries_limit",
+        "number",
+        500_000,
+        "of more new files, large and late ones are left out and named",
     ),
     Setting(
         "bytes_limit_mb", "number", 5120, "of more new bytes, the largest are left out and named"

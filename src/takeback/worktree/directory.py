@@ -123,6 +123,8 @@ class FileTable:
     def of(cls, rows: Iterable[tuple[bytes, bytes, bytes]]) -> FileTable:
         """Makes the columns from (name, signature, oid) rows."""
         ordered = sorted(rows)
+        if not ordered:
+            return NO_FILES
         return cls(
             b"/".join(name for name, _, _ in ordered),
             b"".join(mark for _, mark, _ in ordered),
@@ -142,6 +144,9 @@ class FileTable:
     def __len__(self) -> int:
         return len(self.oids) // 20
 
+
+NO_FILES = FileTable()
+"""The table of every directory that has none: a table is replaced, never changed."""
 
 PATH, MODE, LISTED, NAMES, SIGNATURES, OIDS = range(6)
 SAVED_NAMES, SAVED_SIGNATURES, SAVED_OIDS, SUBS, GAPS, TRACKED, RACY, FLAGS, TREE = range(6, 15)
@@ -174,8 +179,7 @@ class Directory:
         self.path = path
         self.mode = 0o40755
         self.listed = b""
-        self.files = FileTable()
-        self.saved = FileTable()
+        self.files = self.saved = NO_FILES
         self.subs: dict[bytes, tuple[int, bytes]] = {}
         self.gaps: dict[bytes, str] = {}
         self.tracked: tuple[bytes, ...] = ()

@@ -10,6 +10,7 @@ from takeback.worktree.directory import (
     NEVER_TRUSTED,
     UNRULED,
     Directory,
+    FileTable,
     signature,
     undoubted,
 )
@@ -19,14 +20,35 @@ from takeback.worktree.reading import GONE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
+    from typing import Any
 
     from takeback.worktree.belief import Belief
 
 IGNORE_FILE = b".gitignore"
+_NOTHING: dict[bytes, Any] = {}
+"""Shared by all that hold nothing any more."""
 
 
 class Draft:
     """A directory that is being listed: every entry with its status, before it is sorted."""
+
+    __slots__ = (
+        "_held_before",
+        "ask_again",
+        "entries",
+        "held",
+        "is_pressed",
+        "known",
+        "lost",
+        "marks",
+        "path",
+        "questions",
+        "result",
+        "saved",
+        "settled",
+        "young",
+    )
 
     def __init__(
         self,
@@ -51,7 +73,8 @@ class Draft:
         self.saved: dict[bytes, tuple[bytes, bytes] | Task] = {}
         self._held_before: frozenset[bytes] | None = None
         self.settled = True
-        self.questions: list[bytes] = []
+        self.questions: Sequence[bytes] = ()
+        self.is_pressed = False
         self.lost = False
         """A file that was listed had vanished when it was about to be read."""
 
@@ -114,7 +137,19 @@ class Draft:
         }
         return (before ^ now | changed) - {b""}
 
-    def rows(
+    def press(self, belief: Belief) -> None:
+        """Puts what was read into columns, once all of it is, and gives back what led there."""
+        if self.is_pressed:
+            return
+        self.is_pressed = True
+        self.result.files = FileTable.of(self._rows(self.held, belief))
+        self.result.saved = FileTable.of(self._rows(self.saved, belief))
+        self.held = self.saved = self.marks = self.entries = _NOTHING
+        self.young = self.young or _NOTHING
+        self.questions = ()
+        self._held_before = None
+
+    def _rows(
         self, held: dict[bytes, tuple[bytes, bytes] | Task], belief: Belief
     ) -> list[tuple[bytes, bytes, bytes]]:
         """Returns (name, signature, oid) of the files that were read; reports the others."""

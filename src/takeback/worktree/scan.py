@@ -23,8 +23,9 @@ from takeback.model.value import Value
 from takeback.worktree.belief import Belief, ScanTime
 from takeback.worktree.detect import changed_directories
 from takeback.worktree.directory import IGNORED_DIRECTORY, gap_reason
-from takeback.worktree.hashing import FileReading, read_files
+from takeback.worktree.hashing import FileReading
 from takeback.worktree.mounts import Mounts
+from takeback.worktree.reader import FileReader
 from takeback.worktree.reading import Intake
 from takeback.worktree.statcache import StatCache
 from takeback.worktree.survey import Survey
@@ -149,8 +150,8 @@ class Scan:
             self._workspace.fd, intake, self._setup.reporter, self._setup.in_child, self._earlier
         )
         for _ in range(_LOOKS):
-            survey.finish()
-            read_files(survey.take_tasks(), reading)
+            with FileReader(reading) as reader:
+                survey.finish(reader)
             dirty |= {directory.path for directory in survey.settle()}
             changed = self._index_changed(self._cache.header.index)
             inside.find(known, index_changed=changed)

@@ -12,7 +12,7 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 from takeback.model.coverage import IGNORED, OVERSIZED, PURGED, SPECIAL
 from takeback.worktree.directory import IGNORED_DIRECTORY, LEFT_OUT, UNRULED, signature
 from takeback.worktree.draft import was_ignored
-from takeback.worktree.hashing import CHANGED, LEFT, UNCHANGED, Task
+from takeback.worktree.hashing import CHANGED, LEFT, NEW, UNCHANGED, Task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ _BLOCK = 512
 _HOLES = 5
 """The share of the bytes that one capture may read that may be holes, not on disk: nobody's work,
 but each costs as much time as any other."""
+_SMALL = 1 << 16
 _LATER = 50
 """The share of what one capture may read that is for what an earlier one left out."""
 
@@ -54,7 +55,9 @@ class Sorting:
         self._left = list(most) if not setup.allow_large else [1 << 62] * len(most)
         """What may still be read: files, bytes on disk, bytes of holes."""
         self._left_later = [number // _LATER for number in self._left]
+        self._left_known = list(self._left)
         self._tasks: list[Task] = []
+        self._late: list[Task] = []
 
     def judge(self, drafts: list[Draft]) -> None:
         """Asks git about all new names on one level and sorts the entries."""
@@ -167,23 +170,52 @@ class Sorting:
         if size > _BLOCK:
             task.blocks = min(size, status.st_blocks * _BLOCK)
 
-    def take_tasks(self) -> list[Task]:
+    @property
+    def found(self) -> int:
+        """How many files were found that are to be read."""
+        return len(self._tasks)
+
+    def waiting(self) -> set[bytes]:
+        """Returns the directories of files that are read last."""
+        return {task.directory for task in self._late}
+
+    def take_tasks(self, *, last: bool) -> list[Task]:
         """Takes out the tasks that fit the limits of one capture; the others are reported.
 
         Known files go first, then small ones: so a heap of new files cannot keep the rest out.
         Unchanged files are never left out, whatever their size. Those left out come in later,
         little by little, so that a heap does not cost every capture as much as the first.
+
+        Until the ``last`` are taken out, new files that are large or were left out have to wait.
         """
-        fitting = []
         tasks, self._tasks = self._tasks, []
-        for task in sorted(tasks, key=lambda task: (task.rank, task.size)):
-            if task.rank != UNCHANGED:
-                if task.rank == LEFT:
-                    self._left = [*map(min, self._left, self._left_later)]
-                costs = (1, task.blocks, task.size - task.blocks)
-                self._left = [left - cost for left, cost in zip(self._left, costs, strict=True)]
-                if min(self._left) < 0:
-                    task.outcome = OVERSIZED + LEFT_OUT
-                    continue
-            fitting.append(task)
-        return fitting
+        if last:
+            tasks, self._late = self._late + tasks, []
+        else:
+            self._late += [task for task in tasks if _may_wait(task)]
+            tasks = [task for task in tasks if not _may_wait(task)]
+        tasks.sort(key=lambda task: (task.rank, task.size))
+        return [task for task in tasks if self._fits(task)]
+
+    def _fits(self, task: Task) -> bool:
+        if task.rank == UNCHANGED:
+            return True
+        if task.rank == LEFT:
+            self._left = [*map(min, self._left, self._left_later)]
+        costs = (1, task.blocks, task.size - task.blocks)
+        self._left = left = _minus(self._left, costs)
+        if task.rank == CHANGED:  # the new ones of earlier portions keep no known one out
+            self._left_known = left = _minus(self._left_known, costs)
+        if min(left) >= 0:
+            return True
+        task.outcome = OVERSIZED + LEFT_OUT
+        return False
+
+
+def _may_wait(task: Task) -> bool:
+    """Tells whether a file is read only if all others fit: it is new, and large or left before."""
+    return task.rank == LEFT or (task.rank == NEW and task.size > _SMALL)
+
+
+def _minus(left: list[int], costs: tuple[int, ...]) -> list[int]:
+    return [number - cost for number, cost in zip(left, costs, strict=True)]

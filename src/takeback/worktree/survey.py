@@ -32,11 +32,9 @@ from takeback.worktree.directory import (
     REPOSITORY,
     UNRULED,
     Directory,
-    FileTable,
     directory_signature,
 )
 from takeback.worktree.draft import IGNORE_FILE, Draft, marks_of
-from takeback.worktree.hashing import Task
 from takeback.worktree.movement import Movement
 from takeback.worktree.project import RULES_LIMIT, git_directory
 from takeback.worktree.reading import is_of_this_process
@@ -47,18 +45,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from takeback.worktree.belief import Belief
+    from takeback.worktree.hashing import Task
     from takeback.worktree.known import Known
+    from takeback.worktree.reader import FileReader
     from takeback.worktree.setup import ScanSetup
 
 _STAYS = frozenset((IGNORED, IGNORED_DIRECTORY, EXCLUDED, SENSITIVE, SPECIAL, PURGED))
 """Gaps that cannot close unless the directory or the rules change."""
 _AT_ONCE = 1000
 """How many directories of one depth are listed before what is in them is sorted."""
+_PORTION = 25_000
+"""How many files are found before they are read: a million at once would take half a gigabyte."""
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 class Survey:
-    """Finds what is there now. The files of ``take_tasks`` are read before ``settle``."""
+    """Finds what is there now. ``finish`` lists and has files read, then ``settle`` is due."""
 
     def __init__(
         self,
@@ -77,15 +79,13 @@ class Survey:
         self._movement = Movement(setup.workspace.fd, everywhere=setup.within is None)
         self._queue: dict[bytes, bool] = {}
         self._drafts: dict[bytes, Draft] = {}
+        self._portion: list[Draft] = []
+        """Those of which files may still have to be read."""
         self._restless: set[bytes] = set()
         self._young: dict[bytes, dict[bytes, Task]] = {}
         self._sorting = Sorting(setup, known, inside)
         self.removed: set[bytes] = set()
         self.removed_from: set[bytes] = set()
-
-    def take_tasks(self) -> list[Task]:
-        """Takes out the files to read, as far as they fit the limits of the capture."""
-        return self._sorting.take_tasks()
 
     def begin_anew(self) -> None:
         """Lists everything; what is known of unchanged files is still used."""
@@ -96,8 +96,12 @@ class Survey:
         for path in paths:
             self._queue.setdefault(path, False)
 
-    def finish(self) -> None:
-        """Lists what is queued and every new directory below it."""
+    def finish(self, reader: FileReader) -> None:
+        """Lists what is queued and every new directory below it, and has the files in them read.
+
+        If there are many they are read in portions, so that little is known of each when its
+        portion is done.
+        """
         while self._queue:
             level = self._next_level()
             for first in range(0, len(level), _AT_ONCE):
@@ -107,7 +111,24 @@ class Survey:
                 for draft in whole:
                     self._descend(draft)
                     self._forget_vanished(draft)
-                    draft.entries.clear()  # a million of them take most of a gigabyte
+                    draft.entries = {}  # a million of them take most of a gigabyte
+                self._portion += whole
+                if self._sorting.found >= _PORTION:
+                    self._read_portion(reader)
+        reader.read(self._sorting.take_tasks(last=True))
+        self._portion = []
+
+    def _read_portion(self, reader: FileReader) -> None:
+        """Has the files read that were found so far, but for those that have to wait."""
+        reader.read(self._sorting.take_tasks(last=False), last=False)
+        waiting = self._sorting.waiting()
+        rest = []
+        for draft in self._portion:
+            if draft.path in waiting:
+                rest.append(draft)
+            else:
+                draft.press(self._belief)
+        self._portion = rest
 
     def _next_level(self) -> list[tuple[bytes, bool]]:
         """Takes the shallowest queued paths: listing a parent may show that a child is gone."""
@@ -132,9 +153,8 @@ class Survey:
             again = path in self._movement
             when = time.time_ns()
             status = os.fstat(fd)
-            self._movement.saw(path, status, when)
             draft.result.mode = status.st_mode
-            draft.result.listed = directory_signature(status)
+            draft.result.listed = self._movement.saw(path, status, when)
             draft.settled = self._belief.time.settled(status.st_mtime_ns, status.st_ctime_ns)
             with os.scandir(fd) as listing:
                 names = [os.fsencode(entry.name) for entry in listing]
@@ -268,7 +288,7 @@ class Survey:
                 stack.extend(prefix + name for name in directory.subs)
 
     def settle(self) -> list[Directory]:
-        """Turns what was listed and read into directories; call it once all tasks are done.
+        """Turns what was listed and read into directories.
 
         Afterwards, ``moved`` tells whether the result is correct; if not, more can be listed.
         """
@@ -278,8 +298,7 @@ class Survey:
                 self._known.pop(path)
                 continue
             result = draft.result
-            result.files = FileTable.of(draft.rows(draft.held, self._belief))
-            result.saved = FileTable.of(draft.rows(draft.saved, self._belief))
+            draft.press(self._belief)
             self._movement.vanished |= draft.lost
             if draft.young:
                 self._young[path] = draft.young

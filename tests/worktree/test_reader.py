@@ -13,7 +13,8 @@ from takeback.git.objects import BLOB, object_id
 from takeback.ops.context import Context
 from takeback.store.trust import Trust
 from takeback.worktree.directory import signature
-from takeback.worktree.hashing import FileReading, Task, read_files
+from takeback.worktree.hashing import FileReading, Task
+from takeback.worktree.reader import FileReader
 from takeback.worktree.reading import GONE, Intake
 from tests.support.engine import Heard, packing, packs_of
 
@@ -21,7 +22,9 @@ from tests.support.engine import Heard, packing, packs_of
 def read(context: Context, tasks: list[Task]) -> dict[bytes, tuple[bytes, bytes] | str]:
     with packing(context) as sink:
         intake = Intake(sink, size_limit=100)
-        read_files(tasks, FileReading(context.workspace.fd, intake, Heard(), in_child=lambda: None))
+        how = FileReading(context.workspace.fd, intake, Heard(), in_child=lambda: None)
+        with FileReader(how) as reader:
+            reader.read(tasks)
         sink.publish()
     return {os.path.join(task.directory, task.name): task.outcome for task in tasks}
 
@@ -60,7 +63,7 @@ from takeback.model.policy import Policy
 from takeback.ops.open import locate, open_store, open_workspace
 from takeback.ports import SilentReporter
 from takeback.store.sink import PackSink
-from takeback.worktree import hashing
+from takeback.worktree import hashing, reader
 from takeback.worktree.reading import Intake
 
 class Full:
@@ -70,6 +73,8 @@ class Full:
 def in_child():
     if sys.argv[2] == "dies":
         os._exit(3)
+    if sys.argv[2] == "dies later":
+        reader._send = lambda *_: os._exit(3)
     if sys.argv[2] == "is full":
         durable.faults = Full()
     store.lock.forget_in_child()
@@ -77,14 +82,18 @@ def in_child():
 place = locate(os.fsencode(sys.argv[1]), os.environ, foreign_owner=False)
 store = open_store(place, os.environ, SilentReporter(), create=True)
 workspace = open_workspace(place)
-hashing._WORTH_A_FORK_FILES = 2
+reader._WORTH_A_FORK_FILES = 2
+portions = int(sys.argv[3])
 tasks = [hashing.Task(b"", b"%d" % number, 1) for number in range(10)]
 with store.locked("a test", wait=0) as locked:
     sink = PackSink(locked)
     try:
         intake = Intake(sink, size_limit=100)
         how = hashing.FileReading(workspace.fd, intake, SilentReporter(), in_child)
-        hashing.read_files(tasks, how)
+        with reader.FileReader(how) as reading:
+            for first in range(0, 10, 10 // portions):
+                last = first + 10 // portions >= 10
+                reading.read(tasks[first : first + 10 // portions], last=last)
     except Exception as error:
         sink.discard()
         print(type(error).__name__, error)
@@ -94,20 +103,24 @@ with store.locked("a test", wait=0) as locked:
 """
 
 
-def in_two_processes(workspace: Path, child: str) -> str:
+def in_two_processes(workspace: Path, child: str, portions: int) -> str:
     for number in range(10):
         (workspace / str(number)).write_bytes(b"number %d" % number)
     done = subprocess.run(
-        [sys.executable, "-c", _TWO, workspace, child], capture_output=True, text=True, check=True
+        [sys.executable, "-c", _TWO, workspace, child, str(portions)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stderr == ""
     return done.stdout.strip()
 
 
+@pytest.mark.parametrize("portions", [1, 2, 5])
 def test_two_processes_read_what_one_reads_and_both_packs_are_believed(
-    workspace: Path, context: Context
+    workspace: Path, context: Context, portions: int
 ) -> None:
-    said = in_two_processes(workspace, "lives")
+    said = in_two_processes(workspace, "lives", portions)
     oids = [object_id(BLOB, b"number %d" % number) for number in range(10)]
     assert said.split() == [oid.hex() for oid in oids]
     assert [context.store.blob(oid) for oid in oids] == [b"number %d" % n for n in range(10)]
@@ -117,13 +130,19 @@ def test_two_processes_read_what_one_reads_and_both_packs_are_believed(
 
 
 @pytest.mark.parametrize(
-    ("child", "said"),
-    [("dies", "WriteFailed the process that read half"), ("is full", "OSError [Errno 28]")],
+    ("child", "portions", "said"),
+    [
+        ("dies", 1, "WriteFailed the process that read half"),
+        ("dies", 5, "WriteFailed the process that read half"),
+        ("dies later", 5, "WriteFailed the process that read half"),
+        ("is full", 1, "OSError [Errno 28]"),
+        ("is full", 5, "OSError [Errno 28]"),
+    ],
 )
 def test_a_second_process_that_fails_fails_the_whole_and_leaves_nothing(
-    workspace: Path, context: Context, child: str, said: str
+    workspace: Path, context: Context, child: str, portions: int, said: str
 ) -> None:
-    assert in_two_processes(workspace, child).startswith(said)
+    assert in_two_processes(workspace, child, portions).startswith(said)
     assert os.listdir(Path(context.store.git_dir, "objects", "pack")) == []
 
 
@@ -132,6 +151,8 @@ def test_progress_is_told_now_and_then(workspace: Path, context: Context) -> Non
     tasks = [Task(b"", b"%d" % number, 1) for number in range(1200)]
     with packing(context) as sink:
         intake = Intake(sink, size_limit=1)
-        read_files(tasks, FileReading(context.workspace.fd, intake, heard, in_child=lambda: None))
+        how = FileReading(context.workspace.fd, intake, heard, in_child=lambda: None)
+        with FileReader(how) as reader:
+            reader.read(tasks)
     assert {what for what, _, _ in heard.steps} == {"reading files"}
     assert all(0 < done <= total == 1200 for _, done, total in heard.steps)
