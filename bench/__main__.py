@@ -41,6 +41,12 @@ def _hooks(options: argparse.Namespace) -> dict[str, Any]:
     return measure_hooks(options.rounds or 40)
 
 
+def _watch(options: argparse.Namespace) -> dict[str, Any]:
+    from bench.watch import measure_watch  # looks at 100,000 files in each round
+
+    return measure_watch(options.rounds or 15, _sizes(options))
+
+
 def _picker(options: argparse.Namespace) -> dict[str, Any]:
     from bench.picker import measure_picker  # opens a pseudo-terminal
 
@@ -87,6 +93,7 @@ def _peers(options: argparse.Namespace) -> dict[str, Any]:
 _PARTS: dict[str, tuple[str, Callable[[argparse.Namespace], dict[str, Any]]]] = {
     "agents": ("what the real agents feel", _agents),
     "hooks": ("the hooks around an edit", _hooks),
+    "watch": ("a round that relies on the watch", _watch),
     "picker": ("how fast the picker opens", _picker),
     "server": ("the server, under load", _server),
     "commands": ("what people type most", _commands),

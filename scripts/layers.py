@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[1]
 
 ABOUT = {
     "standby": "stays in memory and does what hooks hand over, each in a child of its own",
+    "holding": "what the standby holds for its children: watches of the files",
     "doorkeeper": "lets in only who may do just what we may",
     "cli": "the command line",
     "hook": "what agents call at each event",

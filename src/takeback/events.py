@@ -8,7 +8,8 @@
                   its next tool it waits for what is left of that
     afterwards    packs are combined if there are many, and old files are swept out
     told          a failure is a line that ``status`` shows; the person is told the first of a turn
-    later         when a turn has ended, a process that stays brings the ledger up to date
+    later         when a turn has ended, a process that stays brings the ledger up to date; it has
+                  the files watched, so that the next rounds need not look at all of them
 
 ``hear`` never raises: an agent is not stopped because takeback failed.
 """
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from takeback.model.plan import Outcome
     from takeback.ops.receive import Received
     from takeback.ports import Adapter
+    from takeback.worktree.watches import Watches
 
     LetGo = Callable[[AgentEvent, str], None]
 
@@ -51,6 +53,8 @@ _ITIMER_REAL = 0
 _TELLING = (SESSION_START, PROMPT, ROUND_END, TOOL_AFTER, TURN_END)
 """Not before a tool, where the output decides whether the tool runs, nor at a session's end."""
 _ENDS = (TURN_END, SESSION_END)
+_WHOLE_LOOKS = (SESSION_START, PROMPT, TURN_END)
+"""Once or twice in a turn the files may be watched anew: a watch may be void each time."""
 _LONGEST_LATER = 60.0
 """How many seconds the ledger may take; the next turn's end continues from there."""
 _LONGEST_ROUND = 5.0
@@ -67,6 +71,7 @@ class Speaker(Value):
     is where it runs, for input that cannot be understood. One that ``follows`` continues with a new
     session by itself. ``process`` is its own, where this one only stands in for it. ``beside`` says
     that it goes on at the end of a round, and calls before each tool that may change files.
+    ``watches`` are those of the process that stays, if this is one of its spares.
     """
 
     agent: str
@@ -76,6 +81,7 @@ class Speaker(Value):
     follows: bool = False
     process: int = 0
     beside: bool = False
+    watches: Watches | None = None
 
 
 class Heard(Value):
@@ -123,12 +129,12 @@ def hear(speaker: Speaker, read: Callable[[], Any], let_go: LetGo | None = None)
 
 
 def do_later(speaker: Speaker, heard: Heard) -> None:
-    """Does what can wait until the agent has its answer: after a turn, the ledger.
+    """Does what can wait until the agent has its answer: after a turn, the ledger; the watch.
 
     Only for a process that nobody waits for any more.
     """
-    event = heard.event
-    if event is None or not heard.recorded or event.kind not in _ENDS:
+    event, watches = heard.event, speaker.watches
+    if event is None or not heard.recorded or event.kind not in (*_ENDS, *_WHOLE_LOOKS):
         return
     from takeback.app.recording import Recording
 
@@ -139,7 +145,10 @@ def do_later(speaker: Speaker, heard: Heard) -> None:
                 event.directory, create=False, holder=speaker.holder, by_agent=True
             ) as tb,
         ):
-            tb.keep_ready()
+            if watches is not None and event.kind in _WHOLE_LOOKS:
+                tb.keep_watched(watches)
+            if event.kind in _ENDS:
+                tb.keep_ready()
     except TakebackError:  # whoever looks at the timeline does it, and is told
         return
 
@@ -186,7 +195,7 @@ def _followed(speaker: Speaker, adapter: Adapter, event: AgentEvent, let_go: Let
         if not concerns_files:
             return Heard()
         goes_on = speaker.beside and event.kind == ROUND_END
-        return _recorded(tb, adapter, event, let_go if goes_on else None)
+        return _recorded(tb, adapter, event, let_go if goes_on else None, speaker.watches)
 
 
 def _wait_for_rounds(tb: Recording, event: AgentEvent) -> None:
@@ -266,11 +275,17 @@ def _unopened(event: AgentEvent, error: TakebackError) -> Heard:
     return Heard(warning=f"takeback: the files here are not kept: {error.message}")
 
 
-def _recorded(tb: Recording, adapter: Adapter, event: AgentEvent, let_go: LetGo | None) -> Heard:
+def _recorded(
+    tb: Recording,
+    adapter: Adapter,
+    event: AgentEvent,
+    let_go: LetGo | None,
+    watches: Watches | None,
+) -> Heard:
     """Records an event; never fails for lack of time, space or rights."""
     telling = _Telling(tb, adapter, event, let_go)
     try:
-        received = _received(tb, adapter, event, telling)
+        received = _received(tb, adapter, event, telling, watches)
     except TakebackError as error:
         _complain(event.agent, error.message, tb.root)
         what = "before this turn" if event.kind == PROMPT else "at this moment"
@@ -326,10 +341,18 @@ class _Telling:
         return warning
 
 
-def _received(tb: Recording, adapter: Adapter, event: AgentEvent, telling: _Telling) -> Received:
+def _received(
+    tb: Recording,
+    adapter: Adapter,
+    event: AgentEvent,
+    telling: _Telling,
+    watches: Watches | None,
+) -> Received:
     # The round before may still be captured: nobody has waited for that yet.
     patience = min(tb.hook_seconds, _LONGEST_ROUND) if tb.has_waiting else 0.0
-    delivery = tb.delivery(wait=patience + tb.hook_seconds / 2, let_go=telling.letting_go)
+    delivery = tb.delivery(
+        wait=patience + tb.hook_seconds / 2, let_go=telling.letting_go, watches=watches
+    )
     try:
         with _Limit(patience + tb.hook_seconds):
             received = tb.record(event, adapter, delivery=delivery)

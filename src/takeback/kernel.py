@@ -1,4 +1,4 @@
-"""The system calls that Python does not offer: birth times, safe opens, exchange of two names.
+"""The system calls that Python does not offer: birth times, safe opens, exchanges, watches.
 
 ``ctypes`` is imported on first use (5 ms): a capture that only looks at known files does without.
 On a system that lacks a call the functions return None or raise ``Unsupported``, and the caller has
@@ -256,3 +256,40 @@ def give_back_memory() -> None:
     trim = getattr(_libc(), "malloc_trim", None)
     if trim is not None:
         trim(0)
+
+
+def open_queue() -> int:
+    """Opens a queue for what happens in directories, in which nobody waits; raises OSError."""
+    return _checked(_libc().inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
+
+
+def watch_directory(queue: int, fd: int, events: int) -> int:
+    """Has what happens in an open directory put into a queue; returns its number there.
+
+    The same directory has the same number as long as it is watched. Raises OSError.
+    """
+    import ctypes
+
+    path = b"/proc/self/fd/%d" % fd  # this very directory, wherever its path leads by now
+    return _checked(_libc().inotify_add_watch(queue, path, ctypes.c_uint32(events)))
+
+
+def file_system(fd: int) -> int:
+    """Returns the number that the kernel has for the kind of file system a file is on.
+
+    Raises OSError.
+    """
+    import ctypes
+
+    buffer = ctypes.create_string_buffer(256)
+    _checked(_libc().fstatfs(fd, buffer))
+    return int.from_bytes(buffer.raw[: ctypes.sizeof(ctypes.c_long)], sys.byteorder)
+
+
+def _checked(answer: int) -> int:
+    if answer >= 0:
+        return answer
+    import ctypes
+
+    number = ctypes.get_errno()
+    raise OSError(number, os.strerror(number))

@@ -6,9 +6,12 @@
 The spare does what the hook would have done, with the same code and the hook's own descriptors,
 environment and directory. It is used once, so nothing is remembered from one event to the next that
 could be stale, leak or hang; only the code itself is older than the event, and its files are
-checked first. The first hook that finds no standby leaves one behind, only for hooks that can do
-exactly what it can do itself (``doorkeeper.py``); a few kinds have one each. It ends after some
-minutes without events, when takeback's files change, and when its socket is taken away.
+checked first. It inherits watches of the files (``holding.py``), and relies on one only if that is
+in step with what an earlier event has recorded.
+
+The first hook that finds no standby leaves one behind, only for hooks that can do exactly what it
+can do itself (``doorkeeper.py``); a few kinds have one each. It ends after some minutes without
+events, when takeback's files change, and when its socket is taken away.
 
 At the end of a round the hook is let go before the files are captured. Then nobody would know that
 a spare was killed but its parent, which leaves a line; the event itself waits in the store.
@@ -29,9 +32,11 @@ from takeback.c_modules import socket
 from takeback.doorkeeper import Doorkeeper, NotAdmitted, listen_for_names
 from takeback.errors import TakebackError
 from takeback.events import do_later
+from takeback.holding import WATCH, HeldWatches, line, tell
 from takeback.ownership import why_not_private
 from takeback.store import detached
 from takeback.store.log import complain
+from takeback.worktree.watches import Watches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,6 +59,7 @@ _LATER = (
     "takeback.ops.receive",
     "takeback.ops.save",
     "takeback.ops.sweeping",
+    "takeback.ops.watch",
     "takeback.store.told",
 )
 _LOOK_SECONDS = 10.0
@@ -61,8 +67,6 @@ _HEAD_START = 0.05
 _BACKLOG = 64
 _BUSY, _BESIDE, _DONE = b"!", b"+", b"."
 """What a spare says: a hook has come; it was let go, in this directory; all is recorded."""
-_END = b"\0"
-_MESSAGE = 1 << 16
 _KILLED = "the process that captured a round was killed; the next event records it, late"
 _MOST_KINDS = 4
 
@@ -119,11 +123,16 @@ def load() -> None:
 def _keep_a_spare(door: _Door, code: _Code) -> None:
     """Keeps one spare waiting, until nobody has come for a while or nobody can come any more."""
     at_work: list[_Spare] = []
+    held = HeldWatches()
     while (patience := _seconds()) > 0:
-        spare = _Spare(door, code)
+        spare = _Spare(door, code, held)
         end = time.monotonic() + patience
         while spare not in _with_news([spare, *at_work], min(_LOOK_SECONDS, patience)):
             at_work = _still_at_work(at_work)
+            if spare.lacks_something:
+                spare.release()
+                at_work.append(spare)  # a hook may just have come to it
+                spare = _Spare(door, code, held)
             if time.monotonic() > end or not door.is_ours():
                 spare.dismiss()
                 return
@@ -160,39 +169,52 @@ class _Spare:
     third of the time of an event.
     """
 
-    def __init__(self, door: _Door, code: _Code) -> None:
-        self._news, tell = os.pipe()
+    def __init__(self, door: _Door, code: _Code, held: HeldWatches) -> None:
+        self._news, news = line()
         alive, self._alive = os.pipe()
         if os.fork() == 0:
-            os.close(self._news)
+            self._news.close()
             os.close(self._alive)
-            _wait(door, code, alive=alive, tell=tell)
-        os.close(tell)
+            _wait(door, code, held, alive=alive, news=news)
+        news.close()
         os.close(alive)
-
+        self._held, self._had = held, held.changes
         self._last = b""
 
     def fileno(self) -> int:
-        return self._news
+        return self._news.fileno()
+
+    @property
+    def lacks_something(self) -> bool:
+        """Whether something is held since that it has not inherited."""
+        return self._had != self._held.changes
 
     def is_at_work(self) -> bool:
         """Hears what it says; False if it has ended. One that was killed at work is reported."""
-        said = os.read(self._news, _MESSAGE)
+        said = self._held.hear(self._news)
         if said:
-            *_, self._last = said.removesuffix(_END).split(_END)
+            self._last = said
             return True
         if self._last.startswith(_BESIDE):
             complain(_KILLED, self._last.removeprefix(_BESIDE))
         self.dismiss()
         return False
 
+    def release(self) -> None:
+        """Ends it if it is waiting; if it is busy, it finishes its work, and is still heard."""
+        if self._alive >= 0:
+            os.close(self._alive)
+            self._alive = -1
+
     def dismiss(self) -> None:
         """Ends it if it is waiting; if it is busy, it finishes its work."""
-        os.close(self._news)
-        os.close(self._alive)
+        self._news.close()
+        self.release()
 
 
-def _wait(door: _Door, code: _Code, *, alive: int, tell: int) -> NoReturn:
+def _wait(
+    door: _Door, code: _Code, held: HeldWatches, *, alive: int, news: socket.socket
+) -> NoReturn:
     """What a spare does. ``alive`` can be read when the standby has ended or wants no more."""
     status = 1
     try:
@@ -200,23 +222,28 @@ def _wait(door: _Door, code: _Code, *, alive: int, tell: int) -> NoReturn:
         ready, _, _ = select([door.fileno(), alive], [], [])
         if alive not in ready and not code.has_changed():
             visitor = door.accept()
-            _tell(tell, _BUSY)
+            tell(news, _BUSY)
             door.shut()
-            _serve(visitor, door.keeper, tell)
+            _serve(visitor, door.keeper, held, news)
         status = 0
     finally:
         os._exit(status)
 
 
-def _serve(visitor: socket.socket, keeper: Doorkeeper, tell: int) -> None:
+def _serve(
+    visitor: socket.socket, keeper: Doorkeeper, held: HeldWatches, news: socket.socket
+) -> None:
     """Does what one hook hands over, and then what it was not to wait for.
 
-    The agent waits until the hook has ended and its streams are closed, the standby for ``tell``.
+    The agent waits until the hook has ended and its streams are closed, the standby for ``news``.
     """
 
     def let_go(event: AgentEvent) -> None:
-        _tell(tell, _BESIDE + os.fsencode(event.directory))
+        tell(news, _BESIDE + os.fsencode(event.directory))
         _release(visitor)
+
+    def keep(workspace: bytes, watch: tuple[int, int]) -> None:
+        tell(news, WATCH + workspace, watch)
 
     try:
         handed = keeper.admit(visitor)
@@ -225,11 +252,11 @@ def _serve(visitor: socket.socket, keeper: Doorkeeper, tell: int) -> None:
     visitor.settimeout(None)
     _become(handed)
     speaker = hook.speaker_of(handed.words, process=handed.process)
+    speaker = speaker.replace(watches=Watches(held.watches(), keep))
     heard = hook.answer(speaker, let_go)
-    _tell(tell, _DONE)
+    tell(news, _DONE)
     if visitor.fileno() >= 0:
         _release(visitor)
-    os.close(tell)
     do_later(speaker, heard)
 
 
@@ -244,14 +271,6 @@ def _release(visitor: socket.socket) -> None:
     except OSError:  # it was killed: its event is recorded all the same
         pass
     visitor.close()
-
-
-def _tell(pipe: int, message: bytes) -> None:
-    """Says something to the standby, if that is still there."""
-    try:
-        os.write(pipe, message + _END)
-    except OSError:
-        return
 
 
 def _become(handed: Handed) -> None:

@@ -87,6 +87,7 @@ ALLOWED = {
         "ledger/file.py",
         "sqlite3.connect(path, timeout=self._patience, isolation_level=None)",
     ): "SQLite",
+    ("worktree/watch_table.py", "os.pwrite(self.fd, data, at)"): "it is memory, without a name",
     ("ledger/file.py", "sqlite3.connect(path, timeout=0, isolation_level=None)"): "SQLite",
 }
 

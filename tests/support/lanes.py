@@ -62,6 +62,7 @@ SLOW = (
     "test_beside.py",
     "test_client.py",
     "test_doorkeeper.py",
+    "test_holding.py",
     "test_hook.py",
     "test_prompt_command.py",
     "test_remembered.py",

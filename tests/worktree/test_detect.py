@@ -27,7 +27,7 @@ def language(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
         if not os.path.exists(look.LIBRARY):
             pytest.skip("there was no C compiler when takeback was installed")
         monkeypatch.setattr(detect, "_MANY", 0)
-        monkeypatch.setattr(detect, "_check", None)
+        monkeypatch.setattr(detect, "changed_among", None)
     return str(request.param)
 
 

@@ -56,12 +56,24 @@ def listing(place: Path) -> list[str]:
 def test_what_is_saved_loads_with_its_whole_header(tmp_path: Path) -> None:
     place = tmp_path / "stat"
     cache = filled(place)
-    for number, slot in enumerate(CacheHeader.__slots__):
+    slots = [slot for slot in CacheHeader.__slots__ if slot != "token"]
+    for number, slot in enumerate(slots):
         setattr(cache.header, slot, number)
     cache.save(set())
     loaded = StatCache.load(str(place))
     assert content(loaded) == content(cache)
-    assert [getattr(loaded.header, slot) for slot in CacheHeader.__slots__] == list(range(8))
+    assert [getattr(loaded.header, slot) for slot in slots] == list(range(8))
+    assert loaded.header.token == cache.header.token
+
+
+def test_each_save_has_another_token(tmp_path: Path) -> None:
+    """A watch that went with the cache before does not go with what somebody else has saved."""
+    cache = filled(tmp_path / "stat")
+    tokens = set()
+    for _ in range(3):
+        cache.save(set())
+        tokens.add(StatCache.load(str(tmp_path / "stat")).header.token)
+    assert len(tokens - {b""}) == 3
 
 
 def test_without_a_cache_nothing_is_known_and_nothing_is_made(tmp_path: Path) -> None:

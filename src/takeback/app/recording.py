@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from takeback.model.event import AgentEvent
     from takeback.ops.receive import Received
     from takeback.ports import Adapter
+    from takeback.worktree.watches import Watches
 
 
 @guarded
@@ -38,9 +39,15 @@ class Recording(OpenWorkspace):
         told, transcript = self._told(event, adapter)
         return ops.receive.receive(self._context, told, transcript, delivery=delivery)
 
-    def delivery(self, *, wait: float, let_go: Callable[[], None] | None) -> Delivery:
-        """Returns that an event comes now; ``wait`` and ``let_go`` as ``Delivery`` has them."""
-        return Delivery(self.now, wait, let_go)
+    def delivery(
+        self, *, wait: float, let_go: Callable[[], None] | None, watches: Watches | None
+    ) -> Delivery:
+        """Returns that an event comes now; the rest as ``Delivery`` has it."""
+        return Delivery(self.now, wait, let_go, watches)
+
+    def keep_watched(self, watches: Watches) -> None:
+        """Has the files watched from now on, where that is possible."""
+        ops.watch.keep_watched(self._context, watches)
 
     @property
     def has_waiting(self) -> bool:

@@ -67,6 +67,8 @@ class Checkpoint(Value):
     resume: tuple[str, ...] = ()
     noted: str | None = None
     late: bool = False
+    watched: bool = False
+    """Whether only those directories were looked at in which the kernel said something happened."""
     amid: str | None = None
     sequence: int = 0
     machine: MachineId = MachineId("")
@@ -127,6 +129,7 @@ class Checkpoint(Value):
             subagent=None,
             origin=None,
             late=False,
+            watched=False,
             amid=None,
             expired=None,
             tested=None,
@@ -202,6 +205,7 @@ _OPTIONAL = (
     "resume",
     "noted",
     "late",
+    "watched",
     "amid",
     "staged",
     "expired",
@@ -246,6 +250,7 @@ def decode(meta: Mapping[str, Any], *, snapshot: SnapshotId, commit: bytes) -> C
             resume=tuple(_text(word) for word in meta.get("resume", ())),
             noted=text_of("noted"),
             late=meta.get("late") is True,
+            watched=meta.get("watched") is True,
             amid=text_of("amid"),
             sequence=_number(meta.get("sequence")) or 0,
             machine=MachineId(text_of("machine") or ""),

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
         undo,
         upkeep,
         verify,
+        watch,
         whereabouts,
         whose,
     )
@@ -138,6 +139,7 @@ if TYPE_CHECKING:
         "undo",
         "upkeep",
         "verify",
+        "watch",
         "whereabouts",
         "whose",
     ]

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from takeback.store.conversation import Part
     from takeback.store.store import Store
     from takeback.worktree.scan import Scanned
+    from takeback.worktree.watching import WatchedLook
 
 _ATTEMPTS = 3
 _HOUR_NS = 3600 * 1_000_000_000
@@ -58,6 +59,11 @@ class Captured(Value):
     sink: PackSink
     root_mode: int
     goes_on: bool = False
+
+    @property
+    def watched(self) -> bool:
+        """Whether it relied on a watch, and did not look at every file."""
+        return self.scan.is_limited
 
     @property
     def snapshot(self) -> SnapshotId:
@@ -93,16 +99,18 @@ class Captured(Value):
 
 
 class After(Value):
-    """What an operation has just done to the files that are captured.
+    """What is known to have happened to the files before they are captured.
 
-    ``brought`` is what it restored: that is held as it was in its checkpoint. ``seen`` is the
-    capture that it began with, under the same lock: only ``within``, where it wrote since, is
-    looked at then, and the rest is as that one saw it.
+    ``brought`` is what an operation has just restored: that is held as it was in its checkpoint.
+    ``seen`` is the capture that it began with, under the same lock: only ``within``, where it wrote
+    since, is looked at then, and the rest is as that one saw it. ``watching`` is what a process
+    that stays has heard from the kernel.
     """
 
-    brought: Brought
+    brought: Brought | None = None
     seen: Captured | None = None
     within: frozenset[bytes] = frozenset()
+    watching: WatchedLook | None = None
 
 
 def capture(
@@ -180,6 +188,7 @@ def scanned_into(
             rehash=may_rehash and seen is None and _rehash_is_due(context, cache),
             allow_large=allow_large,
             within=None if after is None or seen is None else after.within,
+            watching=None if after is None else after.watching,
         )
         scan = Scan(setup, cache, sink) if seen is None else seen.scan.again(setup, sink)
         return scan, scan.run()
@@ -280,6 +289,7 @@ def record(
                 complete=captured.coverage.complete and amid is None,
                 amid=amid,
                 files=captured.files,
+                watched=captured.watched,
                 saved=tree,
                 branch=head.branch,
                 head=head.commit,

@@ -29,7 +29,7 @@ from takeback.ops.inspection import inspect, inspect_packs
 from takeback.ops.leftovers import Leftovers
 from takeback.ops.room import advice, room_at
 from takeback.paths import takeback_home
-from takeback.store import failures, maintenance
+from takeback.store import failures, maintenance, watch_tally
 from takeback.store.checksum import reads_whole
 from takeback.store.location import read_location
 from takeback.store.lock import Lock
@@ -47,6 +47,11 @@ if TYPE_CHECKING:
 
     Recover = Callable[[LockedContext], Recovered | None]
 
+_UNHEARD = (
+    "a link or a mapping may write unheard; the end of each turn has it all. Without watch: ",
+    Command("config", "standby_minutes", "0"),
+)
+
 
 def doctor(context: Context, known: Witness, recover: Recover, *, fix: bool) -> list[Finding]:
     """Checks the store and its surroundings, and returns what it found."""
@@ -59,6 +64,7 @@ def doctor(context: Context, known: Witness, recover: Recover, *, fix: bool) -> 
         found += [_disk(locked), *_private(locked, fix=fix), _leftovers(locked, fix=fix)]
     found.append(_packs(context, {fault.pack for fault in faults}, fix=fix))
     found += _renamed(context)
+    found += _watch(context)
     found += offers(earlier(context.store.location, context.environ))
     return [*found, *_failures(context)]
 
@@ -136,6 +142,24 @@ def _renamed(context: Context) -> Iterator[Finding]:
         return
     message = f"it is {store.machine} now; what {known.machine} did here before counts as its own"
     yield Finding("machine", OK, message)
+
+
+def _watch(context: Context) -> Iterator[Finding]:
+    """Says what looks at every file have found that rounds relying on the watch had missed."""
+    tally = watch_tally.read(context.store)
+    if not tally.looks:
+        return
+    seen = f"{tally.rounds} rounds relied on it, {tally.looks} looks at every file were held"
+    if not tally.missed:
+        yield Finding("watch", OK, f"{seen} against it: nothing was missed")
+        return
+    times = "1 directory" if tally.missed == 1 else f"{tally.missed} directories"
+    message = f"{seen} against it: {times} had changed unheard, last {_named(tally.last)}"
+    yield Finding("watch", OFFER, message, _UNHEARD)
+
+
+def _named(directory: bytes) -> str:
+    return to_text(directory) if directory else "the top"
 
 
 def _naming_pack(fault: Fault) -> Fault:

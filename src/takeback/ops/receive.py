@@ -13,6 +13,7 @@ from __future__ import annotations
 from takeback.errors import InUse, TimedOut
 from takeback.model import event as events
 from takeback.model.checkpoint import Checkpoint
+from takeback.model.turn import ROUND
 from takeback.model.value import Value
 from takeback.ops.capture import capture
 from takeback.ops.closing import close_gone
@@ -22,24 +23,27 @@ from takeback.store import pending
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from takeback.model.event import AgentEvent
-    from takeback.ops.capture import Captured
+    from takeback.ops.capture import After, Captured
     from takeback.ops.context import Context, LockedContext
     from takeback.store.pending import WaitingEvent
+    from takeback.worktree.watches import Watches
 
 
 class Delivery(Value):
     """When an event came, and how its agent waits for it.
 
     ``wait`` is how many seconds the lock may take. ``let_go`` lets the agent go on before the files
-    are captured; it is not called if the event itself has to wait.
+    are captured; it is not called if the event itself has to wait. ``watches`` are those of a
+    process that stays.
     """
 
     came: float
     wait: float
     let_go: Callable[[], None] | None = None
+    watches: Watches | None = None
 
 
 class Received(Value):
@@ -72,7 +76,7 @@ def receive(
     try:
         with context.locked(wait=delivery.wait) as locked:
             if delivery.let_go is None:
-                received = _record_in_time(locked, event, came, transcript)
+                received = _record_in_time(locked, event, transcript, delivery)
             else:
                 received = _record_beside(locked, event, transcript, delivery)
     except InUse:
@@ -154,13 +158,12 @@ def _record_beside(
 ) -> Received:
     """Lets the agent go on, and then records the end of its round."""
     assert delivery.let_go is not None
-    came = delivery.came
     with Translated("keeping an event"):
-        name = pending.leave(context.store, event, came, transcript.files, flush=False)
+        name = pending.leave(context.store, event, delivery.came, transcript.files, flush=False)
     delivery.let_go()
     received: Received | None = None
     try:
-        received = _record_in_time(context, event, came, transcript, name)
+        received = _record_in_time(context, event, transcript, delivery, name)
         return received
     finally:  # recorded, or failed: then it would fail the next events, too
         if received is None or not received.waiting:
@@ -171,14 +174,14 @@ def _record_beside(
 def _record_in_time(
     context: LockedContext,
     event: AgentEvent,
-    came: float,
     transcript: Transcript,
+    delivery: Delivery,
     own: str = "",
 ) -> Received:
     try:
-        return _record_all(context, event, transcript, own)
+        return _record_all(context, event, transcript, own, delivery.watches)
     except TimedOut as error:
-        pending.leave(context.store, event, came, transcript.files)
+        pending.leave(context.store, event, delivery.came, transcript.files)
         from takeback.store import log
 
         log.append(context.store, f"{event.agent} {event.kind}: {error.message}; the event waits")
@@ -186,7 +189,11 @@ def _record_in_time(
 
 
 def _record_all(
-    context: LockedContext, event: AgentEvent, transcript: Transcript, own: str
+    context: LockedContext,
+    event: AgentEvent,
+    transcript: Transcript,
+    own: str,
+    watches: Watches | None,
 ) -> Received:
     """Records an event, after all that wait; ``own`` is its name among them, if it is one."""
     if event.kind == events.TOOL_BEFORE:
@@ -198,7 +205,7 @@ def _record_all(
     step = EventStep(context, event, transcript)
     if step.moment is None and not late:
         return Received()
-    captured = capture(context)
+    captured = capture(context, after=_heard(context, watches, step, late))
     close_gone(context, captured, besides=step.session)
     for one in late:
         _record_late(context, captured, one)
@@ -209,3 +216,18 @@ def _record_all(
         return Received(step.newest)
     made = step.record(captured, late=bool(own) and pending.is_overtaken(context.store, own))
     return Received(made, step.note(), warning=step.warning(made, captured))
+
+
+def _heard(
+    context: LockedContext,
+    watches: Watches | None,
+    step: EventStep,
+    late: Sequence[WaitingEvent],
+) -> After | None:
+    """Returns what a process that stays has heard of the files; only a round relies on it."""
+    if watches is None:
+        return None
+    from takeback.ops.watch import heard  # only a process that stays has any
+
+    is_round = step.moment is not None and step.moment.kind == ROUND
+    return heard(context, watches, relies=is_round and not late)

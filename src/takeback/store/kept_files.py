@@ -52,6 +52,7 @@ SEARCHED = (
     "log.seen",
     "bisect.json",
     "verdicts.json",
+    "watched",
 )
 """Removed if it quotes the secret."""
 KNOWN = frozenset((*OBJECTS, *DERIVED, *PLAIN, *OF_THE_USER, *SEARCHED))

@@ -43,7 +43,7 @@ def changed_directories(root_fd: int, known: Known, *, in_child: Callable[[], No
     """
     total = known.file_count()
     if total < _MANY:
-        return _check(root_fd, known.rows())
+        return changed_among(root_fd, known.rows())
     from takeback.worktree.look import changed_paths  # with ctypes: 3 ms, only where it gains more
 
     found = changed_paths(root_fd, known)
@@ -51,16 +51,16 @@ def changed_directories(root_fd: int, known: Known, *, in_child: Callable[[], No
         return found
     rows = list(known.rows())
     if not can_fork():
-        return _check(root_fd, rows)
+        return changed_among(root_fd, rows)
     middle = _middle(rows, total)
     try:
-        child = _Child(lambda: _check(root_fd, rows[middle:]), in_child)
+        child = _Child(lambda: changed_among(root_fd, rows[middle:]), in_child)
     except OSError:  # no process or descriptor is left for it
-        return _check(root_fd, rows)
-    mine = _check(root_fd, rows[:middle])
+        return changed_among(root_fd, rows)
+    mine = changed_among(root_fd, rows[:middle])
     theirs = child.answer()
     if theirs is None:  # the child died: do its half here
-        theirs = _check(root_fd, rows[middle:])
+        theirs = changed_among(root_fd, rows[middle:])
     return mine + theirs
 
 
@@ -92,7 +92,8 @@ def _middle(rows: Sequence[Row], total: int) -> int:
     return len(rows)
 
 
-def _check(root_fd: int, rows: Iterable[Row]) -> list[bytes]:
+def changed_among(root_fd: int, rows: Iterable[Row]) -> list[bytes]:
+    """Does the same in this process, for a few directories."""
     changed = []
     for row in rows:
         path = row[PATH]

@@ -38,6 +38,8 @@ DOUBT = 1 << 30
 REPOSITORY = 1
 UNRULED = 2
 """A directory whose ignore file git cannot be asked to read: git is not asked below it."""
+LINKED = 4
+"""A directory with a file that has several links: it may change by a name that is elsewhere."""
 IGNORED_DIRECTORY = "ignored directory"
 """Marks a gap that coverage calls ignored: it may hold tracked files."""
 LEFT_OUT = ", left out"
@@ -227,6 +229,14 @@ class Directory:
         self.files = FileTable(*columns[:3])
         self.saved = FileTable(*columns[3:])
         return self
+
+    @property
+    def is_sure(self) -> bool:
+        """False if it, or a file in it, is looked at again whatever its times are."""
+        if not self.listed:
+            return False
+        modes = memoryview(self.files.signatures + self.saved.signatures).cast("q").tolist()[4::5]
+        return all(mode and not mode & DOUBT for mode in modes)
 
     def file_mode(self, name: bytes, mark: bytes) -> tuple[int, int]:
         """Returns (st_mode, size) of a held or saved file, trusted or not."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from struct import pack
 
 from takeback.worktree.directory import (
+    LINKED,
     PATH,
     REPOSITORY,
     SAVED_SIGNATURES,
@@ -185,6 +186,20 @@ class Known:
     def repositories(self) -> list[bytes]:
         """Returns the paths of directories that hold a ``.git``."""
         return [made.path for made in self._marked() if made.flags & REPOSITORY]
+
+    def linked(self) -> list[bytes]:
+        """Returns the paths of directories with a file that has several links."""
+        return [made.path for made in self._marked() if made.flags & LINKED]
+
+    def below(self, path: bytes) -> Iterator[bytes]:
+        """Yields a directory and all below it, as far as they are known."""
+        stack = [path]
+        while stack:
+            directory = self.get(at := stack.pop())
+            if directory is not None:
+                yield at
+                prefix = at + b"/" if at else b""
+                stack.extend(prefix + name for name in directory.subs)
 
     def _marked(self) -> list[Directory]:
         """Returns the directories that were made, with all that are more than files."""

@@ -5,7 +5,7 @@
 So each directory is checked once more when everything is listed and read: if its times have changed
 since it was listed, it is listed again. A file may also have moved to a directory that was not
 listed at all, because nothing in it had changed by then: if a known name vanished during the
-capture, the times of all directories are compared again.
+capture, the times of all directories are compared again, or a watch tells where something happened.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from takeback.worktree.directory import PATH, directory_signature
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.worktree.known import Known
+    from takeback.worktree.watching import WatchedLook
 
 _STEP = 10_000_000
 """Kernels give out times in steps of up to 10 ms; a change within one step may not show."""
@@ -28,10 +29,13 @@ _STEP = 10_000_000
 class Movement:
     """What the directories were like when this capture listed them."""
 
-    def __init__(self, root_fd: int, *, everywhere: bool = True) -> None:
+    def __init__(
+        self, root_fd: int, *, everywhere: bool = True, watching: WatchedLook | None = None
+    ) -> None:
         self._root_fd = root_fd
         self._everywhere = everywhere
         """False if whatever other directories get meanwhile is left to the next capture."""
+        self._watching = watching
         self._listed: dict[bytes, tuple[bytes, int]] = {}
         self.vanished = False
         """A name that was there has vanished, while we were looking."""
@@ -66,12 +70,19 @@ class Movement:
                 wait_until = max(wait_until, step_ends)
         if self.vanished and self._everywhere:
             self.vanished = False
-            others = (row for row in known.listings() if row[PATH] not in self._listed)
-            found += moved_directories(self._root_fd, others)
+            found += self._elsewhere(known)
         left = wait_until - time.time_ns()
         if 0 < left <= _STEP:
             time.sleep(left / 1_000_000_000)
         return found
+
+    def _elsewhere(self, known: Known) -> list[bytes]:
+        """Returns the directories that were not listed and have changed since the capture began."""
+        heard = None if self._watching is None else self._watching.meanwhile(known)
+        if heard is not None:
+            return [path for path in heard if path not in self._listed]
+        others = (row for row in known.listings() if row[PATH] not in self._listed)
+        return moved_directories(self._root_fd, others)
 
     def _status(self, path: bytes) -> os.stat_result | None:
         try:

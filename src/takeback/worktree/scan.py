@@ -1,6 +1,7 @@
 """The scan: from the stat cache and the disk to a snapshot and what it does not hold.
 
-        detect    which known directories changed          (lstat of every known path)
+        detect    which known directories changed          (lstat of every known path; or a watch
+                                                            knows where something happened)
         survey    list these and new ones, level by level  (asks git only for new names)
         read      the files that are new or changed        (into the sink)
         moved     list again where names came or went meanwhile, a few times at most
@@ -63,6 +64,7 @@ class Scan:
         self._rules = setup.rules
         self._cache = cache
         self._sink = sink
+        self._watching = setup.watching
         self._earlier: Known | None = None
         """What was known of the files, if all are read again although nothing was lost."""
         self._touched: set[bytes] | None = set()
@@ -74,6 +76,8 @@ class Scan:
             now, distrusted=self._mounts.times_distrusted, in_memory=self._mounts.in_memory
         )
         self._began = now
+        self.is_limited = False
+        """Whether it has relied on a watch, and not looked at every file."""
 
     def run(self) -> Scanned:
         """Looks at everything and returns the state, but does not remember it yet."""
@@ -96,6 +100,9 @@ class Scan:
             header.rules = b""
             header.read_at = self._began
         known = self._cache.known
+        if self._watching is not None:
+            begun = self._watching.begin(self._cache, self._workspace, self._mounts)
+            self._watching = self._watching if begun else None
         belief = Belief(self._time)
         survey = Survey(
             self._setup,
@@ -103,20 +110,16 @@ class Scan:
             belief,
             mounts=self._mounts.below,
             inside=[row[0] for row in header.inside if row[1]],
+            watching=self._watching,
         )
         inside = TrackedInside(self._setup, header, self._sink, belief)
         if header.rules != fingerprint or b"" not in known:
             survey.begin_anew()
             self._touched = None
+            if self._watching is not None:
+                self._watching.look_everywhere()
         else:
-            if self._setup.within is not None:
-                survey.look_again(path for path in self._setup.within if path in known)
-            elif self._time.distrusted:
-                survey.look_again(known.paths())
-            else:
-                survey.look_again(
-                    changed_directories(self._workspace.fd, known, in_child=self._setup.in_child)
-                )
+            survey.look_again(self._changed(known))
             if self._index_changed(header.index):
                 survey.look_again(_touched_by_index(known, self._rules))
             if self._setup.brought is not None:
@@ -129,6 +132,9 @@ class Scan:
         header.epoch = self._setup.epoch
         header.index = self._rules.index_signatures(known.repositories())
         header.tree = known[b""].tree
+        if self._watching is not None:
+            self._watching.looked(known, dirty)
+            self.is_limited = self._watching.is_limited
         if self._touched is not None:
             self._touched |= dirty | survey.removed
         return Scanned(
@@ -138,6 +144,20 @@ class Scan:
             files=known.file_count() + len(header.inside),
             changed=count,
         )
+
+    def _changed(self, known: Known) -> list[bytes]:
+        """Returns the known directories in which something may have changed."""
+        root_fd = self._workspace.fd
+        if self._setup.within is not None:
+            return [path for path in self._setup.within if path in known]
+        if self._time.distrusted:
+            return known.paths()
+        if self._watching is not None and self._watching.is_limited:
+            return [*self._watching.changed(root_fd, known)]
+        changed = changed_directories(root_fd, known, in_child=self._setup.in_child)
+        if self._watching is not None:
+            changed += self._watching.compare(changed, known)
+        return changed
 
     def _look(self, survey: Survey, inside: TrackedInside) -> set[bytes]:
         """Lists and reads until nothing moves meanwhile; returns the directories it looked at."""
@@ -246,6 +266,9 @@ class Scan:
         if is_changed and self._cache.is_worth_its_blocks:
             self._cache.save(self._touched)
             self._touched = set()
+        if self._watching is not None:
+            self._watching.done(self._cache.header.token)
+            self._watching = None
 
     @property
     def learnt_much(self) -> bool:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from takeback.model.policy import Policy
     from takeback.ports import Brought, Purged, Reporter
     from takeback.worktree.rules import Rules
+    from takeback.worktree.watching import WatchedLook
     from takeback.worktree.workspace import Workspace
 
 
@@ -23,6 +24,7 @@ class ScanSetup(Value):
     or is under way: its temporary files are ours. With ``rehash`` every file is read, with
     ``allow_large`` the limits of one capture do not apply. ``within`` are the only directories that
     are looked at, if the stat cache is as good as a look at all others (``Scan.again``).
+    ``watching`` may know where alone to look, and is told of every directory that is listed.
     """
 
     workspace: Workspace
@@ -37,3 +39,4 @@ class ScanSetup(Value):
     rehash: bool = False
     allow_large: bool = False
     within: Collection[bytes] | None = None
+    watching: WatchedLook | None = None

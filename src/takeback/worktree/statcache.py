@@ -46,6 +46,7 @@ class CacheHeader:
         "inside",
         "read_at",
         "rules",
+        "token",
         "tree",
         "unsaved",
     )
@@ -53,6 +54,8 @@ class CacheHeader:
     def __init__(self) -> None:
         self.epoch = -1
         self.rules = b""
+        self.token = b""
+        """Another one with each save: a watch knows by it whether it goes with this cache."""
         self.tree = b""
         self.unsaved: list[bytes] = []
         self.read_at = 0
@@ -146,6 +149,7 @@ class StatCache:
     def save(self, changed: set[bytes] | None) -> None:
         """Writes what is known of the ``changed`` paths (None: of all)."""
         durable.make_directories(self.directory)
+        self.header.token = new_token()
         if changed is not None and self._append(changed):
             return
         try:

@@ -29,6 +29,7 @@ from takeback.model.snapshot import entry_mode
 from takeback.worktree.directory import (
     HELD_BELOW,
     IGNORED_DIRECTORY,
+    LINKED,
     REPOSITORY,
     UNRULED,
     Directory,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from takeback.worktree.known import Known
     from takeback.worktree.reader import FileReader
     from takeback.worktree.setup import ScanSetup
+    from takeback.worktree.watching import WatchedLook
 
 _STAYS = frozenset((IGNORED, IGNORED_DIRECTORY, EXCLUDED, SENSITIVE, SPECIAL, PURGED))
 """Gaps that cannot close unless the directory or the rules change."""
@@ -70,13 +72,17 @@ class Survey:
         *,
         mounts: set[bytes],
         inside: Iterable[bytes],
+        watching: WatchedLook | None = None,
     ) -> None:
         self._workspace = setup.workspace
+        self._watching = watching
         self._known = known
         self._belief = belief
         self._mounts = mounts
         self._operation = setup.operation
-        self._movement = Movement(setup.workspace.fd, everywhere=setup.within is None)
+        self._movement = Movement(
+            setup.workspace.fd, everywhere=setup.within is None, watching=watching
+        )
         self._queue: dict[bytes, bool] = {}
         self._drafts: dict[bytes, Draft] = {}
         self._portion: list[Draft] = []
@@ -151,6 +157,8 @@ class Survey:
             return None
         try:
             again = path in self._movement
+            if self._watching is not None:
+                self._watching.lists(path, fd)
             when = time.time_ns()
             status = os.fstat(fd)
             draft.result.mode = status.st_mode
@@ -191,7 +199,9 @@ class Survey:
             draft.settled = False
             return
         try:
-            draft.entries[name] = os.stat(name, dir_fd=fd, follow_symlinks=False)
+            draft.entries[name] = status = os.stat(name, dir_fd=fd, follow_symlinks=False)
+            if status.st_nlink > 1 and S_ISREG(status.st_mode):
+                draft.result.flags |= LINKED
         except FileNotFoundError:
             draft.settled = False
             self._movement.vanished = True
