@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import socket as socket
     from bisect import bisect_left as bisect_left
     from bisect import bisect_right as bisect_right
+    from collections import OrderedDict as OrderedDict
     from collections.abc import Callable
     from operator import eq as eq
     from typing import Any
@@ -37,6 +38,7 @@ _FOUND_IN = {
     "socket": ("_socket", _MODULE, "socket", _MODULE),
     "bisect_left": ("_bisect", "bisect_left", "bisect", "bisect_left"),
     "bisect_right": ("_bisect", "bisect_right", "bisect", "bisect_right"),
+    "OrderedDict": ("_collections", "OrderedDict", "collections", "OrderedDict"),
     "eq": ("_operator", "eq", "operator", "eq"),
     "small_sha1": ("_sha1", "sha1", "hashlib", "sha1"),
     "blake2b": ("_blake2", "blake2b", "hashlib", "blake2b"),

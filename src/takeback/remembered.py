@@ -7,6 +7,8 @@ docs/design/memory.md names each of them with its room.
 
 from __future__ import annotations
 
+from takeback.c_modules import OrderedDict
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Generic, TypeVar
@@ -35,7 +37,8 @@ class Remembered(_Typed[K, V]):
     __slots__ = ("_at_least", "_found", "_room", "_weight")
 
     def __init__(self, room: int, *, at_least: int = 0) -> None:
-        self._found: dict[K, tuple[V, int]] = {}
+        # Of a plain dict the oldest is found only past the places of all that went before it.
+        self._found: OrderedDict[K, tuple[V, int]] = OrderedDict()
         self._room = room
         self._at_least = at_least
         self._weight = 0
@@ -50,10 +53,10 @@ class Remembered(_Typed[K, V]):
 
     def get(self, key: K) -> V | None:
         """Returns what is remembered, and makes it the last to go."""
-        found = self._found.pop(key, None)
+        found = self._found.get(key)
         if found is None:
             return None
-        self._found[key] = found
+        self._found.move_to_end(key)
         return found[0]
 
     def add(self, key: K, value: V, weight: int = 1) -> None:
@@ -66,8 +69,8 @@ class Remembered(_Typed[K, V]):
         self._found[key] = value, weight
         self._weight += weight
         while self._weight > self._room and len(self._found) > self._at_least:
-            oldest = next(iter(self._found))
-            self._weight -= self._found.pop(oldest)[1]
+            _, (_, gone) = self._found.popitem(last=False)
+            self._weight -= gone
 
     def clear(self) -> None:
         """Forgets everything."""

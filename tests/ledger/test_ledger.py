@@ -246,7 +246,7 @@ def test_a_cleared_ledger_has_forgotten_everything(ledger: Ledger) -> None:
     )
     add_turn(ledger, turn)
     set_turn_changes(ledger, turn.id, CHANGES)
-    index_words(ledger, FULL.id, "prompt", "fix it")
+    index_words(ledger, [("fix it", FULL.id, "prompt")])
     gaps.note_uncounted(ledger, [gaps.Uncounted(FULL.id, gaps.TURN, "a" * 40, "b" * 40)])
     gaps.note_unread(ledger, gaps.Unread("c" * 40, "ref", None, gaps.RECORD, "it is damaged"))
     gaps.note_unfolded(ledger, [turn.id])

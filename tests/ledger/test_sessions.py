@@ -303,7 +303,7 @@ def test_a_tool_claims_its_file_from_whoever_was_only_suspected(ledger: Ledger) 
 def index(ledger: Ledger, *texts: str) -> None:
     for number, text in enumerate(texts):
         checkpoint = add(ledger, f"c{number}", "mine-a", PROMPT, number)
-        questions.index_words(ledger, checkpoint.id, "prompt", text)
+        questions.index_words(ledger, [(text, checkpoint.id, "prompt")])
 
 
 def hits(ledger: Ledger, *words: str) -> list[str]:
@@ -335,7 +335,7 @@ def test_capital_letters_of_every_alphabet_are_the_same(ledger: Ledger) -> None:
 
 def test_a_path_and_a_prompt_of_one_checkpoint_are_two_finds(ledger: Ledger) -> None:
     index(ledger, "change login.py")
-    questions.index_words(ledger, CheckpointId("c0"), "path", "src/login.py")
+    questions.index_words(ledger, [("src/login.py", CheckpointId("c0"), "path")])
     assert questions.search(ledger, ["login.py"]) == [
         ("c0", "path", "src/login.py"),
         ("c0", "prompt", "change login.py"),

@@ -18,6 +18,7 @@ HOOK = "from takeback.hook import main; main(['generic'])"
 GOLDEN = [
     "__future__",
     "_bisect",
+    "_collections",
     "_json",
     "_operator",
     "_sha1",

@@ -81,6 +81,27 @@ def test_a_catch_up_goes_through_no_table_that_grows(workspace: Path, context: C
     ledger.close()
 
 
+def test_what_can_be_searched_for_is_written_once_a_batch(
+    workspace: Path, context: Context
+) -> None:
+    """At the end of a part SQLite writes out all new words, and merges them with all others."""
+    ledger = Ledger(":memory:")
+    asked: list[str] = []
+    play(context, workspace, 2)
+    ledger._db.set_trace_callback(asked.append)
+    catch_up(context.store, ledger, context.reporter, batch=1000)
+    ledger._db.set_trace_callback(None)
+    first, last = (
+        max(number for number, said in enumerate(asked) if said.startswith(words))
+        for words in ("insert into checkpoints", "insert into words")
+    )
+    assert "release part" in asked[first:last], "words are written when all parts have ended"
+    parts = [said for said in asked[last:] if said == "savepoint part"]
+    assert len(parts) == len(questions.turns(ledger))  # each turn is folded, and adds no words
+    assert questions.search(ledger, ["do 1"])
+    ledger.close()
+
+
 @pytest.mark.parametrize("machine", [None, "a-machine"])
 def test_open_turns_are_found_without_going_through_all(machine: str | None) -> None:
     ledger = Ledger(":memory:")

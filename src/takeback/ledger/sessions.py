@@ -338,8 +338,13 @@ def turns_since(ledger: Ledger, since: CheckpointId, here: Lineage) -> list[Turn
     )
 
 
-def index_words(ledger: Ledger, checkpoint: CheckpointId, what: str, *texts: str) -> None:
-    ledger.many("insert into words values (?,?,?)", [(text, checkpoint, what) for text in texts])
+def index_words(ledger: Ledger, words: Iterable[tuple[str, CheckpointId, str]]) -> None:
+    """Adds what can be searched for: a text, the checkpoint that has it, and what it is there.
+
+    Many at once, and not within ``all_or_nothing``: at the end of each such part SQLite writes out
+    all words that are new, as a piece of the index that is merged with the others later.
+    """
+    ledger.many("insert into words values (?,?,?)", words)
 
 
 def search(ledger: Ledger, words: Sequence[str]) -> list[tuple[CheckpointId, str, str]]:

@@ -40,7 +40,7 @@ from takeback.ops.beyond import edited
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from takeback.ledger.ledger import Ledger
     from takeback.model.change import CountedChange
@@ -65,12 +65,14 @@ class Fold:
     """Adds checkpoints to the ledger one by one, oldest first, and remembers the turns touched.
 
     Everything it depends on is in the ledger, so that another fold can continue where one ended.
+    ``words`` is what can be searched for of them, yet to be added.
     """
 
     def __init__(self, ledger: Ledger, root: bytes) -> None:
         self._ledger = ledger
         self._root = root
         self.touched: dict[CheckpointId, None] = {}
+        self.words: list[tuple[str, CheckpointId, str]] = []
 
     def add(self, found: Indexed) -> None:
         """Indexes a checkpoint with its changes and advances its session's turn."""
@@ -81,7 +83,6 @@ class Fold:
         self.touched.update({one.turn: None for one in owned if one.turn is not None})
         before = questions.session_by_id(self._ledger, checkpoint.session)
         self._add(checkpoint, found.position, owned)
-        self._index(checkpoint, found.changes)
         turn = self._move(checkpoint, before.newest if before is not None else None)
         if turn is not None and named:
             last = None if before is None else self._ledger.by_id(before.newest)
@@ -90,6 +91,9 @@ class Fold:
                 mine = OwnedChange(path, MODIFIED, None, None, tool, checkpoint.session, turn.id)
                 lost = questions.claim(self._ledger, mine, since=since)
                 self.touched.update(dict.fromkeys(lost))
+        if checkpoint.prompt and checkpoint.kind != UNDO:
+            self.words.append((checkpoint.prompt, checkpoint.id, "prompt"))
+        self.words += path_words(checkpoint, found.changes)
 
     def _reopen(self, checkpoint: Checkpoint) -> None:
         newest = questions.newest_turn(self._ledger, checkpoint.session)
@@ -125,13 +129,6 @@ class Fold:
         if checkpoint.amid is not None:
             return set() if before == checkpoint.amid else {change.path for change in changes}
         return questions.paths_of_the_interrupted(self._ledger, before) if before else set()
-
-    def _index(self, checkpoint: Checkpoint, changes: Sequence[CountedChange]) -> None:
-        if checkpoint.prompt and checkpoint.kind != UNDO:
-            questions.index_words(self._ledger, checkpoint.id, "prompt", checkpoint.prompt)
-        if checkpoint.kind != UNDO:
-            paths = [change.path.decode("utf-8", "replace") for change in changes]
-            questions.index_words(self._ledger, checkpoint.id, "path", *paths)
 
     def _move(self, checkpoint: Checkpoint, previous: CheckpointId | None) -> Turn | None:
         """Begins, advances or ends the turn that a checkpoint belongs to."""
@@ -171,6 +168,15 @@ class Fold:
         if turn is not before:
             questions.move_turn(self._ledger, turn)
             self.touched[turn.id] = None
+
+
+def path_words(
+    checkpoint: Checkpoint, changes: Iterable[CountedChange | OwnedChange]
+) -> list[tuple[str, CheckpointId, str]]:
+    """Returns what can be searched for of a checkpoint's changes; nothing of an undo snapshot."""
+    if checkpoint.kind == UNDO:
+        return []
+    return [(c.path.decode("utf-8", "replace"), checkpoint.id, "path") for c in changes]
 
 
 def heard_in_time(ledger: Ledger, last: Checkpoint) -> CheckpointId | None:

@@ -105,6 +105,7 @@ class Indexing:
             position += 1
             if not is_copy:
                 states[point.machine], expired[point.machine] = point.snapshot, Gap()
+        questions.index_words(ledger, fold.words)
         gaps.note_unfolded(ledger, fold.touched)
         gaps.note_uncounted(ledger, uncounted)
         for lacking in self._lacking[self._written :]:

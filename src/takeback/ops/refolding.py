@@ -14,10 +14,9 @@ from takeback.ledger import gaps, removal
 from takeback.ledger import moments as earlier
 from takeback.ledger import sessions as questions
 from takeback.ledger.expired import gap_before, heirs, position_of
-from takeback.model.checkpoint import UNDO
 from takeback.ops import turn_states
 from takeback.ops.attempt import Spoilt, attempt
-from takeback.ops.attribute import Attribution, Indexed, heard_in_time, named_by
+from takeback.ops.attribute import Attribution, Indexed, heard_in_time, named_by, path_words
 from takeback.ops.compare import found_at
 
 TYPE_CHECKING = False
@@ -85,9 +84,7 @@ class Refolding:
     def _write(self, heir: Checkpoint, owned: list[OwnedChange]) -> None:
         ledger = self._ledger
         removal.set_changes(ledger, heir.id, owned)
-        if heir.kind != UNDO:
-            paths = [change.path.decode("utf-8", "replace") for change in owned]
-            questions.index_words(ledger, heir.id, "path", *paths)
+        questions.index_words(ledger, path_words(heir, owned))
         gaps.note_unfolded(ledger, {one.turn for one in owned if one.turn is not None})
         old = ledger.state_before(heir)
         if owned and old is not None:
