@@ -99,7 +99,6 @@ def test_each_hook_of_a_thread_becomes_its_event() -> None:
         ("SessionStart", events.SESSION_START),
         ("UserPromptSubmit", events.PROMPT),
         ("PreModelRequest", None),
-        ("PreToolUse", None),
         ("PreToolUse", events.TOOL_BEFORE),
         ("PostToolUse", events.ROUND_END),
         ("Stop", events.TURN_END),
@@ -171,6 +170,15 @@ def test_before_a_patch_every_file_that_it_names_is_told() -> None:
     assert event.tools[0].paths == ("src/old.py", "src/new name.py", "gone.py", "/tmp/made.py")
 
 
+@pytest.mark.parametrize("name", ["Bash", "spawn_agent", "mcp__db__query"])
+def test_before_every_tool_that_may_change_files_it_is_told(name: str) -> None:
+    payload = {"hook_event_name": "PreToolUse", "session_id": "s", "cwd": "/p", "tool_name": name}
+    event = adapter.parse(payload, {})
+    assert event is not None
+    assert (event.kind, event.tools[0].paths) == (events.TOOL_BEFORE, ())
+    assert adapter.parse({**payload, "tool_name": "view_image"}, {}) is None
+
+
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
@@ -197,7 +205,8 @@ def test_an_end_after_another_end_continues_the_turn() -> None:
 
 def test_the_task_of_a_subagent_is_no_prompt_and_its_end_is_a_round_of_its_parent() -> None:
     heard = [one.event for one in told("subagent.jsonl") if "agent_id" in one.payload]
-    (end,) = (event for event in heard if event is not None)
+    *before, end = (event for event in heard if event is not None)
+    assert {(event.kind, event.transcript) for event in before} == {(events.TOOL_BEFORE, None)}
     main = told("subagent.jsonl")[0].payload
     assert end.kind == events.ROUND_END
     assert end.session == main["session_id"]

@@ -16,6 +16,7 @@ from tests.agents.flow import (
     take_back_the_second_turn,
     tell_the_model,
 )
+from tests.agents.hook_log import log_hooks, logged
 from tests.agents.script import Script, Step, Tool
 from tests.agents.world import World
 
@@ -99,13 +100,6 @@ def four_turns(claude: Claude, lines: list[str]) -> Script:
     }
 
 
-_LOGGING = """#!/bin/sh
-said=$(cat)
-printf '%s %s\\n' "$*" "$said" >> {log}
-printf '%s' "$said" | {real} "$@"
-"""
-
-
 def test_it_calls_before_each_tool_that_may_change_files_and_goes_on_after_a_batch(
     claude: Claude, tmp_path: Path
 ) -> None:
@@ -115,13 +109,10 @@ def test_it_calls_before_each_tool_that_may_change_files_and_goes_on_after_a_bat
     launcher = Path(
         json.loads(claude.settings.read_text())["hooks"]["Stop"][1]["hooks"][0]["command"]
     )
-    launcher.rename(launcher.with_name("hook.real"))
-    launcher.write_text(_LOGGING.format(log=log, real=launcher.with_name("hook.real")))
-    launcher.chmod(0o755)
+    log_hooks(launcher, log)
     session = claude.begin("TURN-ONE create")
     claude.go_on(claude.resume_line(session), "TURN-TWO edit")
-    calls = [line.partition(" {") for line in log.read_text().splitlines()]
-    heard = [(words, json.loads("{" + rest)) for words, _, rest in calls]
+    heard = logged(log)
     tools = [event["tool_name"] for _, event in heard if event["hook_event_name"] == "PreToolUse"]
     assert tools == ["Write", "Write", "Edit", "Bash"], "and not before Read"
     for words, event in heard:

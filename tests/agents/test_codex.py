@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from tests.agents.flow import (
     take_back_the_second_turn,
     tell_the_model,
 )
+from tests.agents.hook_log import log_hooks, logged
 from tests.agents.terminal import need_tmux
 from tests.agents.world import World
 
@@ -37,6 +39,30 @@ def test_a_turn_is_taken_back_with_its_files_and_its_conversation(codex: Codex) 
 
 def test_green_is_where_the_tests_of_its_shell_passed(codex: Codex) -> None:
     go_back_to_green(codex, shell)
+
+
+def test_it_calls_before_each_tool_that_may_change_files_and_goes_on_after_one(
+    codex: Codex, tmp_path: Path
+) -> None:
+    world, log = codex.world, tmp_path / "hooks.log"
+    world.model.script = codex.script()
+    world.cli.ok("init", "codex", "--yes")
+    hooks = json.loads(codex.settings.read_text())["hooks"]
+    log_hooks(Path(hooks["Stop"][0]["hooks"][0]["command"].split()[0]), log)
+    codex.go_on(codex.resume_line(codex.begin(ONE)), TWO)
+    heard = logged(log)
+    around = [
+        (event["hook_event_name"], event["tool_name"], words)
+        for words, event in heard
+        if "tool_name" in event
+    ]
+    assert around == [
+        (event, tool, "codex --beside")
+        for tool in ("apply_patch", "Bash", "apply_patch", "Bash")
+        for event in ("PreToolUse", "PostToolUse")
+    ]
+    kinds = [one["kind"] for one in world.cli.ok("--json", "log", "--all").json_lines]
+    assert kinds.count("round") == 4
 
 
 def test_hooks_that_nobody_trusts_record_nothing_and_status_says_so(codex: Codex) -> None:

@@ -139,11 +139,10 @@ def _prompt(payload: Mapping[str, Any]) -> AgentEvent | None:
 
 
 def _tool_before(payload: Mapping[str, Any]) -> AgentEvent | None:
-    if fields.required(payload, "tool_name") != _PATCH:
+    tool = _tool(payload)
+    if tool.kind == events.READ:
         return None
-    event = _event(
-        payload, events.TOOL_BEFORE, tools=(_tool(payload),), subagent=_subagent(payload)
-    )
+    event = _event(payload, events.TOOL_BEFORE, tools=(tool,), subagent=_subagent(payload))
     return event if event.subagent is None else event.replace(transcript=None, turn=None)
 
 

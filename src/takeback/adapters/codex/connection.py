@@ -7,6 +7,7 @@ import os
 from takeback.adapters import hook_settings
 from takeback.adapters.finding import config_directory, on_path
 from takeback.adapters.hook_settings import Hook
+from takeback.handover import BESIDE
 from takeback.model.connection import Capabilities, FileEdit
 from takeback.ordinary import ordinary
 
@@ -17,15 +18,18 @@ if TYPE_CHECKING:
 _HOOKS = (
     Hook("SessionStart", 15),
     Hook("UserPromptSubmit", 15),
-    Hook("PreToolUse", 10, "apply_patch"),
-    Hook("PostToolUse", 15),
+    Hook("PreToolUse", 10, None, (BESIDE,), "apply_patch"),
+    Hook("PostToolUse", 15, words=(BESIDE,)),
     Hook("SubagentStop", 15),
     Hook("Stop", 15),
     Hook("PreCompact", 15),
     Hook("Interrupt", 3),
     Hook("SessionEnd", 3),
 )
-"""Codex warns about more than three seconds for the last two."""
+"""Before every tool: at the end of one nobody waits for the capture, and the next waits for it.
+
+Codex warns about more than three seconds for the last two.
+"""
 _RECENT_DAYS = 3
 
 
