@@ -59,7 +59,7 @@ bench-peers: $(INSTALLED) ## measure other tools beside takeback
 
 soak: $(INSTALLED) ## run the long campaigns (hours)
 	@TAKEBACK_SOAK=1 $(PYTEST) -m "" \
-		$(wildcard tests/property tests/crash tests/conformance tests/soak)
+		$(wildcard tests/property tests/crash tests/conformance tests/soak tests/test_beside.py)
 	@$(BIN)/python -m bench --disk --json build/disk.json
 
 docs: $(INSTALLED) ## write the generated parts of the docs again

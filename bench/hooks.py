@@ -3,7 +3,8 @@
 Both clients (the native one, and the one in Python) call a standby of their own, each with and
 without the word for an agent that goes on at the end of a round. Between two calls there is time
 to think, as a model takes it; back to back, where the barrier has something to wait for, is a row
-of its own.
+of its own. Then both find a standby that was killed, one whose spare was, and one that does not
+answer: what an agent waits for at the worst, since the hook does everything itself.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -22,10 +25,11 @@ from typing import Any
 from bench.repositories import repository
 from takeback import handover
 from tests.support.sealed import sealed_environment
-from tests.support.standby import NATIVE, PYTHON, Agent
+from tests.support.standby import NATIVE, PYTHON, Agent, alive, children, spare_of
 
 _FILES = 1_000
 _THINKING = 0.1
+_FALLBACKS = 8
 _EDITED = "edited.txt"
 
 
@@ -78,7 +82,47 @@ def _measure(place: Path, original: Path, rounds: int, spent: dict[str, list[flo
             spent.setdefault(title, []).append(one)
     for agent in agents:
         assert agent.failures() == [], agent.failures()
+        for number in range(_FALLBACKS):
+            for title, harm in _HARMS.items():
+                row = spent.setdefault(f"{agent.client}, {title}", [])
+                row.append(_fallback(agent, number, harm))
         agent.end()
+
+
+def _kill_standby(agent: Agent) -> None:
+    os.kill(agent.standby(), signal.SIGKILL)
+
+
+def _kill_spare(agent: Agent) -> None:
+    os.kill(spare_of(agent.standby()), signal.SIGKILL)
+
+
+def _stop_both(agent: Agent) -> None:
+    standby = agent.standby()
+    for pid in (standby, *children(standby)):
+        os.kill(pid, signal.SIGSTOP)
+
+
+_HARMS = {
+    "end of a round, the standby was killed": _kill_standby,
+    "end of a round, its spare was killed": _kill_spare,
+    "end of a round, it does not answer": _stop_both,
+}
+
+
+def _fallback(agent: Agent, number: int, harm: Callable[[Agent], None]) -> float:
+    """Returns how long the end of a round takes without a standby; it is recorded all the same."""
+    standby = agent.standby()
+    before = [standby, *children(standby)]
+    harm(agent)
+    time.sleep(_THINKING)
+    path = agent.workspace / _EDITED
+    path.write_text(f"{number} {harm.__name__}\n")
+    tool = {"tool_name": "Edit", "tool_input": {"file_path": str(path)}}
+    took = _call(agent, "PostToolBatch", handover.BESIDE, tool_calls=[tool])
+    for pid in filter(alive, before):  # they were only stopped
+        os.kill(pid, signal.SIGKILL)
+    return took
 
 
 def _round(
