@@ -14,6 +14,7 @@ ABOUT = {
     "standby": "stays in memory and does what hooks hand over, each in a child of its own",
     "holding": "what the standby holds for its children: watches of the files",
     "doorkeeper": "lets in only who may do just what we may",
+    "own_code": "whether what runs is still what is installed",
     "cli": "the command line",
     "hook": "what agents call at each event",
     "stdio": "what extensions talk to",

@@ -360,6 +360,8 @@ def _received(
         received = tb.leave(event, adapter, came=delivery.came)
     if received.timed_out:
         tb.finish_detached()
+    if event.kind == TOOL_BEFORE:
+        return received  # the agent waits, and the end of its round comes by here too
     tb.keep_house()
     tb.sweep_if_due(event.kind, received.checkpoint)
     return received

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from takeback.model.json_text import Json
 
 _MOST_INPUT = 64 << 20
-_PIECE = 1 << 20
+_PIECE = 1 << 16
 
 
 def main(words: list[str]) -> int:

@@ -14,6 +14,21 @@ class NotOrdinary(OSError):
     """A pipe, a socket or a device is where a file should be."""
 
 
+_SMALL = 1 << 12
+
+
+def small_content(path: str) -> bytes:
+    """Returns the bytes of an ordinary file of ours that has few; raises OSError.
+
+    With half the system calls of ``open``, for what is read at every event.
+    """
+    fd = ordinary(path, os.O_RDONLY)
+    try:
+        return os.read(fd, _SMALL)
+    finally:
+        os.close(fd)
+
+
 def ordinary(path: str, flags: int) -> int:
     """Opens an ordinary file, for ``open(opener=)``; raises NotOrdinary if it is none."""
     fd = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 import time
 from importlib import import_module
 from select import select
@@ -33,6 +32,8 @@ from takeback.doorkeeper import Doorkeeper, NotAdmitted, listen_for_names
 from takeback.errors import TakebackError
 from takeback.events import do_later
 from takeback.holding import WATCH, HeldWatches, line, tell
+from takeback.model.value import Value
+from takeback.own_code import OwnCode
 from takeback.ownership import why_not_private
 from takeback.store import detached
 from takeback.store.log import complain
@@ -65,8 +66,9 @@ _LATER = (
 _LOOK_SECONDS = 10.0
 _HEAD_START = 0.05
 _BACKLOG = 64
-_BUSY, _BESIDE, _DONE = b"!", b"+", b"."
-"""What a spare says: a hook has come; it was let go, in this directory; all is recorded."""
+_BUSY, _FREED, _DONE = b"!", b"+", b"."
+"""What a spare says: a hook has come; its agent goes on already; all is recorded."""
+_MESSAGE = 1 << 16
 _KILLED = "the process that captured a round was killed; the next event records it, late"
 _MOST_KINDS = 4
 
@@ -95,6 +97,7 @@ def main(directory: str) -> None:
     """What the standby runs; the directory is the current one."""
     load()
     gc.disable()
+    _set_pressing(pressing=False)
     try:
         keeper = Doorkeeper()
         if not keeper.is_comparable:
@@ -105,7 +108,7 @@ def main(directory: str) -> None:
         complain(f"the standby cannot listen in {directory}: {error}; {hint}")
         return
     try:
-        _keep_a_spare(door, _Code())
+        _keep_a_spare(door, OwnCode())
     finally:
         door.close()
 
@@ -120,11 +123,11 @@ def load() -> None:
     kernel.own_memory()  # loads what it needs itself, as the spares call it
 
 
-def _keep_a_spare(door: _Door, code: _Code) -> None:
+def _keep_a_spare(door: _Door, code: OwnCode) -> None:
     """Keeps one spare waiting, until nobody has come for a while or nobody can come any more."""
     at_work: list[_Spare] = []
     held = HeldWatches()
-    while (patience := _seconds()) > 0:
+    while (patience := _seconds()) > 0 and not code.has_changed():
         spare = _Spare(door, code, held)
         end = time.monotonic() + patience
         while spare not in _with_news([spare, *at_work], min(_LOOK_SECONDS, patience)):
@@ -133,7 +136,7 @@ def _keep_a_spare(door: _Door, code: _Code) -> None:
                 spare.release()
                 at_work.append(spare)  # a hook may just have come to it
                 spare = _Spare(door, code, held)
-            if time.monotonic() > end or not door.is_ours():
+            if time.monotonic() > end or not door.is_ours() or code.has_changed():
                 spare.dismiss()
                 return
         if not spare.is_at_work():
@@ -169,17 +172,20 @@ class _Spare:
     third of the time of an event.
     """
 
-    def __init__(self, door: _Door, code: _Code, held: HeldWatches) -> None:
+    def __init__(self, door: _Door, code: OwnCode, held: HeldWatches) -> None:
         self._news, news = line()
+        self._left, leave = os.pipe()
         alive, self._alive = os.pipe()
         if os.fork() == 0:
             self._news.close()
+            os.close(self._left)
             os.close(self._alive)
-            _wait(door, code, held, alive=alive, news=news)
+            _wait(door, code, held, _Lines(alive, news, leave))
         news.close()
         os.close(alive)
+        os.close(leave)
         self._held, self._had = held, held.changes
-        self._last = b""
+        self._is_done = False
 
     def fileno(self) -> int:
         return self._news.fileno()
@@ -193,10 +199,10 @@ class _Spare:
         """Hears what it says; False if it has ended. One that was killed at work is reported."""
         said = self._held.hear(self._news)
         if said:
-            self._last = said
+            self._is_done = self._is_done or said == _DONE
             return True
-        if self._last.startswith(_BESIDE):
-            complain(_KILLED, self._last.removeprefix(_BESIDE))
+        if not self._is_done and (directory := os.read(self._left, _MESSAGE)):
+            complain(_KILLED, directory)
         self.dismiss()
         return False
 
@@ -209,41 +215,66 @@ class _Spare:
     def dismiss(self) -> None:
         """Ends it if it is waiting; if it is busy, it finishes its work."""
         self._news.close()
+        os.close(self._left)
         self.release()
 
 
-def _wait(
-    door: _Door, code: _Code, held: HeldWatches, *, alive: int, news: socket.socket
-) -> NoReturn:
-    """What a spare does. ``alive`` can be read when the standby has ended or wants no more."""
+def _set_pressing(*, pressing: bool) -> None:
+    """Says whether somebody waits for this process: the standby never runs in a spare's place.
+
+    Woken by a spare it would, on the same core, and the next spare in its turn.
+    """
+    try:
+        policy = os.SCHED_OTHER if pressing else os.SCHED_BATCH
+        os.sched_setscheduler(0, policy, os.sched_param(0))
+    except OSError:  # only speed depends on it
+        return
+
+
+class _Lines(Value):
+    """A spare's ends of what leads to the standby.
+
+    ``alive`` can be read when the standby has ended or wants no more. What is said to ``news``
+    wakes the standby, which then runs in the spare's place; nobody reads ``leave``, where it notes
+    the directory of an agent that it lets go, before it was killed.
+    """
+
+    alive: int
+    news: socket.socket
+    leave: int
+
+
+def _wait(door: _Door, code: OwnCode, held: HeldWatches, lines: _Lines) -> NoReturn:
+    """What a spare does."""
     status = 1
     try:
         kernel.own_memory()
-        ready, _, _ = select([door.fileno(), alive], [], [])
-        if alive not in ready and not code.has_changed():
+        _set_pressing(pressing=True)
+        ready, _, _ = select([door.fileno(), lines.alive], [], [])
+        if lines.alive not in ready and not code.may_have_changed():
             visitor = door.accept()
-            tell(news, _BUSY)
+            tell(lines.news, _BUSY)
             door.shut()
-            _serve(visitor, door.keeper, held, news)
+            _serve(visitor, door.keeper, held, lines)
         status = 0
     finally:
         os._exit(status)
 
 
-def _serve(
-    visitor: socket.socket, keeper: Doorkeeper, held: HeldWatches, news: socket.socket
-) -> None:
+def _serve(visitor: socket.socket, keeper: Doorkeeper, held: HeldWatches, lines: _Lines) -> None:
     """Does what one hook hands over, and then what it was not to wait for.
 
-    The agent waits until the hook has ended and its streams are closed, the standby for ``news``.
+    The agent waits until the hook has ended and its streams are closed. The standby is woken after
+    that: it makes the next spare, which takes as long as all that the agent waits for.
     """
 
     def let_go(event: AgentEvent) -> None:
-        tell(news, _BESIDE + os.fsencode(event.directory))
+        _leave(lines.leave, os.fsencode(event.directory))
         _release(visitor)
+        tell(lines.news, _FREED)
 
     def keep(workspace: bytes, watch: tuple[int, int]) -> None:
-        tell(news, WATCH + workspace, watch)
+        tell(lines.news, WATCH + workspace, watch)
 
     try:
         handed = keeper.admit(visitor)
@@ -254,9 +285,9 @@ def _serve(
     speaker = hook.speaker_of(handed.words, process=handed.process)
     speaker = speaker.replace(watches=Watches(held.watches(), keep))
     heard = hook.answer(speaker, let_go)
-    tell(news, _DONE)
     if visitor.fileno() >= 0:
         _release(visitor)
+    tell(lines.news, _DONE)
     do_later(speaker, heard)
 
 
@@ -271,6 +302,14 @@ def _release(visitor: socket.socket) -> None:
     except OSError:  # it was killed: its event is recorded all the same
         pass
     visitor.close()
+
+
+def _leave(pipe: int, directory: bytes) -> None:
+    """Notes for which directory it works beside the agent, if the standby is still there."""
+    try:
+        os.write(pipe, directory)
+    except OSError:
+        return
 
 
 def _become(handed: Handed) -> None:
@@ -340,23 +379,3 @@ class _Door:
         if self.is_ours():
             durable.unlink(self._name)
         self._socket.close()
-
-
-class _Code:
-    """The files that this process was made from."""
-
-    def __init__(self) -> None:
-        modules = [module for name, module in sys.modules.items() if name.startswith("takeback")]
-        files = [module.__file__ for module in modules if module.__file__]
-        self._stamps = {file: _stamp(file) for file in files}
-
-    def has_changed(self) -> bool:
-        return any(_stamp(file) != stamp for file, stamp in self._stamps.items())
-
-
-def _stamp(file: str) -> tuple[int, int] | None:
-    try:
-        status = os.stat(file)
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size

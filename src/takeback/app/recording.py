@@ -122,6 +122,8 @@ class Recording(OpenWorkspace):
         environ = os.environ if environ is None else environ
         settings = config.for_all(environ)
         settings.require_known()
+        if not settings["never"] and not settings["only"]:
+            return True  # nearly always, and then no link has to be followed
         home = os.fsdecode(user_home(environ))
         return config.is_wanted(settings, os.path.realpath(directory), home)
 

@@ -176,9 +176,11 @@ static void name_socket(char *name, size_t room)
     add_text(&said, package);
     add_text(&said, "/takeback/handover.py");
 
-    uint64_t rest = 0; /* all of it, as one number, modulo a prime */
-    for (size_t i = 0; i < said.used; i++)
-        rest = ((unsigned __int128)rest * 256 + (unsigned char)said.data[i]) % PRIME;
+    uint64_t rest = 0; /* all of it, as one number, modulo a prime: 2^61 leaves 1, so no division */
+    for (size_t i = 0; i < said.used; i++) {
+        rest = (rest >> 53) + ((rest << 8) & PRIME) + (unsigned char)said.data[i];
+        rest -= rest >= PRIME ? PRIME : 0;
+    }
     snprintf(name, room, "standby-%llx", (unsigned long long)rest);
     free(said.data);
     free(record.data);

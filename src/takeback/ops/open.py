@@ -27,35 +27,33 @@ _INNER_PATIENCE = 2.0
 
 def locate(start: bytes, environ: Mapping[str, str], *, foreign_owner: bool) -> StoreLocation:
     """Returns the location of the workspace's store, which need not exist. Writes nothing."""
-    home = takeback_home(environ)
-    root = find_root(
-        start,
-        has_store=lambda path: (
-            locations.is_known(home, path) and locations.exists(locations.find(home, path))
-        ),
-        home=user_home(environ),
-    )
-    if not locations.is_known(home, root):
+    home, of_user = takeback_home(environ), user_home(environ)
+    known: dict[bytes, StoreLocation] = {}
+
+    def has_store(path: bytes) -> bool:
+        if not locations.is_known(home, path):
+            return False
+        known[path] = locations.find(home, path)
+        return locations.exists(known[path])
+
+    root = find_root(start, has_store=has_store, home=of_user)
+    if root not in known and not locations.is_known(home, root):
         from takeback.store.succession import moved_root  # not imported for a known directory
 
         root = moved_root(home, os.path.realpath(start)) or root
-    check_root(
-        root,
-        home=user_home(environ),
-        store_home=os.fsencode(home),
-        foreign_owner=foreign_owner,
-    )
-    return locations.find(home, root)
+    check_root(root, home=of_user, store_home=os.fsencode(home), foreign_owner=foreign_owner)
+    return known.get(root) or locations.find(home, root)
 
 
 def open_store(
     location: StoreLocation, environ: Mapping[str, str], reporter: Reporter, *, create: bool
 ) -> Store:
     """Opens the store, taking over that of a moved workspace; creates one if ``create``."""
-    home = takeback_home(environ)
     with Translated("opening the store"):
-        if not locations.exists(location):
-            location = _inherited(home, location, environ, reporter)
+        if locations.exists(location):
+            return _opened(location, environ, reporter)
+        home = takeback_home(environ)
+        location = _inherited(home, location, environ, reporter)
         if locations.exists(location):
             return _opened(location, environ, reporter)
         if not create:

@@ -29,7 +29,7 @@ from takeback.model import json_text
 from takeback.model.ids import new_workspace_id
 from takeback.model.path_text import to_bytes, to_text
 from takeback.model.value import Value
-from takeback.ordinary import ordinary
+from takeback.ordinary import ordinary, small_content
 from takeback.store.machine import machine_of
 from takeback.store.namespace import EVERYTHING
 
@@ -208,8 +208,7 @@ def _seen(root: bytes) -> bytes:
 
 def _read_seen(directory: str) -> bytes:
     try:
-        with open(os.path.join(directory, "seen"), "rb", opener=ordinary) as file:
-            return file.read()
+        return small_content(os.path.join(directory, "seen"))
     except OSError:
         return b""
 

@@ -58,17 +58,12 @@ def leave(
     """
     folder = store.path("pending")
     durable.make_directories(folder)
-    told = events.encode(event)
+    told = json_text.dumps(events.encode(event))  # once: an agent waits for this
     name = f"{_stamp(time)}-{os.getpid():x}-{_mark(told)}"
-    record: dict[str, Any] = {
-        "v": 1,
-        "event": told,
-        "time": time,
-        "transcript": [[part.path, part.size] for part in transcript],
-    }
-    record["check"] = _mark(record)
-    path = os.path.join(folder, name)
-    durable.replace_file(path, json_text.dumps(record).encode(), flush=flush)
+    parts = json_text.dumps([[part.path, part.size] for part in transcript])
+    record = f'{{"v": 1, "event": {told}, "time": {time!r}, "transcript": {parts}}}'
+    checked = f'{record[:-1]}, "check": "{_mark(record)}"}}'
+    durable.replace_file(os.path.join(folder, name), checked.encode(), flush=flush)
     return name
 
 
@@ -76,8 +71,8 @@ def _stamp(time: float) -> str:
     return f"{int(time * 1_000_000):020d}"
 
 
-def _mark(told: dict[str, Any]) -> str:
-    return f"{zlib.crc32(json_text.dumps(told).encode(errors='surrogateescape')):08x}"
+def _mark(told: str) -> str:
+    return f"{zlib.crc32(told.encode(errors='surrogateescape')):08x}"
 
 
 def any_left(store: Store) -> bool:
@@ -104,8 +99,10 @@ def damaged(store: Store) -> list[str]:
 def _is_whole(folder: str, name: str) -> bool:
     try:
         record = _record(folder, name)
-        check, stamp, mark = record.pop("check"), _stamp(record["time"]), _mark(record["event"])
-        return check == _mark(record) and name.startswith(stamp) and name.endswith(mark)
+        check, stamp = record.pop("check"), _stamp(record["time"])
+        mark = _mark(json_text.dumps(record["event"]))
+        is_so = check == _mark(json_text.dumps(record))
+        return is_so and name.startswith(stamp) and name.endswith(mark)
     except FileNotFoundError:  # recorded meanwhile
         return True
     except (OSError, ValueError, LookupError, TypeError, AttributeError):

@@ -17,7 +17,7 @@ from takeback.git.objects import (
 )
 from takeback.git.packs import Packs
 from takeback.git.refs import Refs
-from takeback.ordinary import ordinary
+from takeback.ordinary import ordinary, small_content
 from takeback.paths import check_private
 from takeback.remembered import Remembered
 from takeback.store import location as locations
@@ -72,8 +72,7 @@ class Store:
         check_private(os.path.dirname(location.directory), location.directory)
         path = os.path.join(location.directory, "format")
         try:
-            with open(path, encoding="ascii", opener=ordinary) as file:
-                version = int(file.read().strip())
+            version = int(small_content(path))
         except (OSError, ValueError):
             known = locations.read_location(location.directory)
             if not locations.has_refs(location.directory) or known is None or not known.machine:
