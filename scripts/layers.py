@@ -35,7 +35,7 @@ ABOUT = {
     "git": "objects, packs, refs; the only code that starts git, and only on our store",
     "handover": "a hook gives its event to the standby",
     "durable": "the only code that writes: create write rename exchange unlink sync ...",
-    "kernel": "system calls that Python lacks: statx, openat2, renameat2, madvise",
+    "kernel": "system calls that Python lacks: statx, openat2, renameat2, madvise, inotify",
     "config": "settings with their origin",
     "paths": "XDG places",
     "programs": "git and agents, never from a workspace",
