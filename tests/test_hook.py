@@ -26,6 +26,7 @@ HEAR = "import sys; from takeback.hook import main; sys.exit(main(['generic']))"
 GOLDEN = [
     "__future__",
     "_bisect",
+    "_collections",
     "_json",
     "_operator",
     "_sha1",
