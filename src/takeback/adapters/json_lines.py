@@ -7,6 +7,7 @@ it is read without an error. No hook imports this.
 from __future__ import annotations
 
 import json
+import time
 
 from takeback.model.value import Value
 
@@ -41,6 +42,11 @@ def written(record: Record) -> bytes:
     text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
     # Half of a surrogate pair has no UTF-8; JSON writes it as an escape.
     return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+def timestamp(now: float) -> str:
+    """Returns a time as agents write it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03d}Z"
 
 
 def _record(raw: bytes) -> Record:

@@ -2,22 +2,26 @@
 
 A hook's input names the session, the turn (``prompt_id``) and the transcript. The transcript itself
 is read and cut in ``conversation.py``, which no hook imports.
+
+Other agents speak as Claude Code does: what differs in their names is a ``Manner``, what differs in
+their files is how a line is read (``lines.py``).
 """
 
 from __future__ import annotations
-
-import os
 
 from takeback.adapters import fields
 from takeback.model import event as events
 from takeback.model import json_text
 from takeback.model.event import AgentEvent, ToolCall
 from takeback.model.session import Anchor, NewSession, Resume
+from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
+
+    from takeback.adapters.claude.lines import LineReader
 
 _KINDS: dict[str, events.EventKind] = {
     "SessionStart": events.SESSION_START,
@@ -32,13 +36,12 @@ _KINDS: dict[str, events.EventKind] = {
     "PreCompact": events.COMPACT,
     "SessionEnd": events.SESSION_END,
 }
-_SHELL = "Bash"
 _TOOLS: dict[str, events.ToolKind] = {
     "Write": events.EDIT,
     "Edit": events.EDIT,
     "MultiEdit": events.EDIT,
     "NotebookEdit": events.EDIT,
-    _SHELL: events.SHELL,
+    "Bash": events.SHELL,
     "PowerShell": events.SHELL,
     "Monitor": events.SHELL,
     "Agent": events.SUBAGENT,
@@ -61,33 +64,53 @@ _NOTIFICATION = "<task-notification>"
 """How a prompt begins with which a finished task, not a person, wakes the model."""
 
 
-class Claude:
-    """Claude Code, whose hooks call ``takeback hook claude``."""
+class Manner(Value):
+    """What an agent calls things that Claude Code has too.
 
-    name = "claude"
+    ``name`` is also its program's. ``shell`` is the tool whose commands are noted. ``project`` and
+    ``process`` are variables of a hook: the directory that the agent works in, and its process.
+    """
+
+    name: str
+    tools: Mapping[str, events.ToolKind]
+    shell: str
+    project: str
+    process: str = ""
+
+
+class Claude:
+    """Claude Code, whose hooks call ``takeback hook claude``, or an agent of its manner."""
+
     starts_by_id = False
     mute_on_esc = True
     importer = None
     command = "/takeback"
+
+    def __init__(self, manner: Manner) -> None:
+        self._manner = manner
+
+    @property
+    def name(self) -> str:
+        return self._manner.name
 
     def parse(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> AgentEvent | None:
         said = fields.required(payload, "hook_event_name")
         kind = _KINDS.get(said)
         if kind is None:
             return None
-        tools = _tools(payload)
+        tools = self._tools(payload)
         subagent = fields.text(payload, "agent_id")
         if kind == events.TOOL_BEFORE and tools[0].kind == events.READ:
             return None
         if said in ("PostToolUse", "PostToolUseFailure") and subagent is None:
             return None  # the end of the whole batch is announced too, and once is enough
         prompt = fields.text(payload, "prompt") if kind == events.PROMPT else None
-        process = environ.get("CLAUDE_PID", "")
+        process = environ.get(self._manner.process, "")
         return AgentEvent(
             kind=kind,
             agent=self.name,
             session=fields.required(payload, "session_id"),
-            directory=environ.get("CLAUDE_PROJECT_DIR") or fields.required(payload, "cwd"),
+            directory=environ.get(self._manner.project) or fields.required(payload, "cwd"),
             transcript=fields.text(payload, "transcript_path"),
             turn=fields.text(payload, "prompt_id"),
             prompt=prompt,
@@ -104,14 +127,14 @@ class Claude:
         return (path,)
 
     def sessions_root(self, environ: Mapping[str, str]) -> str | None:
-        from takeback.adapters.claude.connection import config_home
+        from takeback.adapters.claude.connection import connection
 
-        return os.path.join(config_home(environ), "projects")
+        return connection.sessions(environ)
 
     def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
         from takeback.adapters.claude.conversation import cut
 
-        return cut(b"".join(parts), anchor, b"".join(later))
+        return cut(b"".join(parts), anchor, b"".join(later), self._as_line)
 
     def new_session(
         self, history: bytes, *, native: str, transcript: str, title: str, now: float
@@ -124,20 +147,20 @@ class Claude:
         if not fields.is_uuid(native):
             return Resume((), directory)
         inside = None if moved else f"/resume {native}"  # it stays in its present directory
-        return Resume(("claude", f"--resume={native}"), directory, inside)
+        return Resume((self.name, f"--resume={native}"), directory, inside)
 
     def start(self, directory: str) -> Resume:
-        return Resume(("claude",), directory)
+        return Resume((self.name,), directory)
 
     def is_over(self, tail: bytes, turn: str | None) -> bool:
         from takeback.adapters.claude.conversation import is_interrupted
 
-        return is_interrupted(tail, turn)
+        return is_interrupted(tail, turn, self._as_line)
 
     def command_in(self, tail: bytes, turn: str | None) -> str | None:
         from takeback.adapters.claude.conversation import command_in
 
-        return command_in(tail, turn)
+        return command_in(tail, turn, self._as_line)
 
     def status_in(self, tail: bytes, call: str) -> int | None:
         for record in fields.records_with(tail, call):
@@ -153,25 +176,29 @@ class Claude:
         # Bare text would do too, but one that begins with a brace would be read as JSON.
         return fields.told("UserPromptSubmit", text, warning)
 
+    @property
+    def _as_line(self) -> LineReader:
+        from takeback.adapters.claude.lines import as_line
 
-def _tools(payload: Mapping[str, Any]) -> tuple[ToolCall, ...]:
-    """Returns the calls that an event is about: its own, or those of a whole batch."""
-    if "tool_calls" in payload:
-        return tuple(_tool(call) for call in fields.tables(payload, "tool_calls"))
-    if "tool_name" in payload or payload["hook_event_name"] == "PreToolUse":
-        return (_tool(payload),)
-    return ()
+        return as_line
 
+    def _tools(self, payload: Mapping[str, Any]) -> tuple[ToolCall, ...]:
+        """Returns the calls that an event is about: its own, or those of a whole batch."""
+        if "tool_calls" in payload:
+            return tuple(self._tool(call) for call in fields.tables(payload, "tool_calls"))
+        if "tool_name" in payload or payload["hook_event_name"] == "PreToolUse":
+            return (self._tool(payload),)
+        return ()
 
-def _tool(call: Mapping[str, Any]) -> ToolCall:
-    name = fields.required(call, "tool_name")
-    given = fields.table(call, "tool_input")
-    named = (fields.text(given, key) for key in _PATHS)
-    tool = ToolCall(name, _TOOLS.get(name, events.OTHER), tuple(path for path in named if path))
-    if name != _SHELL:
-        return tool
-    command, known = fields.text(given, "command"), fields.text(call, "tool_use_id")
-    return tool.replace(command=command, call=known)
+    def _tool(self, call: Mapping[str, Any]) -> ToolCall:
+        name = fields.required(call, "tool_name")
+        given = fields.table(call, "tool_input")
+        paths = tuple(path for key in _PATHS if (path := fields.text(given, key)))
+        tool = ToolCall(name, self._manner.tools.get(name, events.OTHER), paths)
+        if name != self._manner.shell:
+            return tool
+        command, known = fields.text(given, "command"), fields.text(call, "tool_use_id")
+        return tool.replace(command=command, call=known)
 
 
 def _status(result: Mapping[str, Any], details: Mapping[str, Any]) -> int | None:
@@ -190,4 +217,4 @@ def _status(result: Mapping[str, Any], details: Mapping[str, Any]) -> int | None
     return int(number) if failed is True and is_status and int(number) else None
 
 
-adapter = Claude()
+adapter = Claude(Manner("claude", _TOOLS, "Bash", "CLAUDE_PROJECT_DIR", "CLAUDE_PID"))

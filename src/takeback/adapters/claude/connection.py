@@ -1,4 +1,4 @@
-"""Connects Claude Code: hooks in its settings."""
+"""Connects Claude Code, and agents of its manner: hooks in their settings."""
 
 from __future__ import annotations
 
@@ -10,26 +10,12 @@ from takeback.adapters.finding import config_directory, newest_in, on_path
 from takeback.adapters.hook_settings import Hook, Off
 from takeback.handover import BESIDE
 from takeback.model.connection import Capabilities, FileEdit
+from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_READING = "Read|Glob|Grep|LS|NotebookRead|ToolSearch|WebFetch|WebSearch|TodoWrite"
-_ALL_BUT_READING = f"^(?!({_READING})$).*$"
-"""At the end of a round nobody waits for the capture; whatever may change files waits for it."""
-_HOOKS = (
-    Hook("SessionStart", 15),
-    Hook("UserPromptSubmit", 15),
-    Hook("PreToolUse", 10, _ALL_BUT_READING, (BESIDE,), "Write|Edit|MultiEdit|NotebookEdit"),
-    Hook("PostToolBatch", 15, words=(BESIDE,)),
-    Hook("SubagentStop", 15),
-    Hook("Stop", 15),
-    Hook("StopFailure", 15),
-    Hook("PreCompact", 15),
-    Hook("SessionEnd", 10),
-)
-"""Read-only tools have no hook: a batch is announced once, at its end."""
 _OFF = Off(("disableAllHooks",), True)
 _OURS = b"The hooks of takeback answer this command"
 _COMMAND = (
@@ -44,28 +30,51 @@ Tell the person that takeback is not connected, and that `takeback doctor` says 
 """
     % _OURS
 )
-"""Claude passes on only commands that it knows; the prompt hook answers this one."""
+"""The agent passes on only commands that it knows; a hook answers this one."""
+
+
+class House(Value):
+    """Where an agent has its settings and its sessions, and which hooks they get.
+
+    ``folder`` is its directory at home, unless ``variable`` names another, and in a project, where
+    ``local`` are the settings. Sessions are below it, unless ``runtime`` names another place; those
+    of a project are in ``chats``. ``by_itself`` says that it starts hooks without a shell,
+    ``strict`` that it reads no JSON with comments.
+    """
+
+    name: str
+    title: str
+    variable: str
+    folder: str
+    local: str
+    chats: str
+    hooks: tuple[Hook, ...]
+    capabilities: Capabilities
+    runtime: str = ""
+    by_itself: bool = False
+    strict: bool = False
 
 
 class ClaudeConnection:
-    name = "claude"
-    title = "Claude Code"
-    program = "claude"
-    capabilities = Capabilities(
-        inside="`/takeback`",
-        resumes="`/resume NEW` in the running TUI, or `claude --resume=NEW`",
-        tested="2.1.325",
-    )
+    """Claude Code, or an agent of its manner, by the data of its house."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self.name = self.program = house.name
+        self.title = house.title
+        self.capabilities = house.capabilities
 
     def is_there(self, environ: Mapping[str, str]) -> bool:
-        return on_path("claude", environ) or os.path.isdir(config_home(environ))
+        return on_path(self.program, environ) or os.path.isdir(self.home(environ))
 
     def connect(
         self, environ: Mapping[str, str], home: str, here: str | None
     ) -> tuple[FileEdit, ...]:
-        settings = _settings(environ, here)
-        hooks = hook_settings.connected(settings, _HOOKS, self.name, home, off=_OFF, by_itself=True)
-        path = _command(environ, here)
+        settings, by_itself = self._settings(environ, here), self._house.by_itself
+        hooks = hook_settings.connected(
+            settings, self._house.hooks, self.name, home, off=_OFF, by_itself=by_itself
+        )
+        path = self._command(environ, here)
         found = read(path)
         theirs = found is not None and _OURS not in found
         return (hooks, FileEdit(path, found, found if theirs else _COMMAND))
@@ -73,48 +82,89 @@ class ClaudeConnection:
     def disconnect(
         self, environ: Mapping[str, str], home: str, here: str | None
     ) -> tuple[FileEdit, ...]:
-        hooks = hook_settings.disconnected(_settings(environ, here), self.name, home)
-        path = _command(environ, here)
+        hooks = hook_settings.disconnected(self._settings(environ, here), self.name, home)
+        path = self._command(environ, here)
         found = read(path)
         ours = found is not None and _OURS in found
         return (hooks, FileEdit(path, found, None if ours else found))
 
     def is_connected(self, environ: Mapping[str, str], home: str, here: str | None) -> bool:
-        path = _settings(environ, here)
-        return hook_settings.is_connected(path, _HOOKS, self.name, home, off=_OFF)
+        path = self._settings(environ, here)
+        return hook_settings.is_connected(path, self._house.hooks, self.name, home, off=_OFF)
 
     def advice(self) -> str:
         return "Sessions that are open now hear of it when they are started again."
 
     def hindrance(self, environ: Mapping[str, str], here: str | None) -> str | None:
-        path = _settings(environ, here)
-        line = hook_settings.line_of_no_json(path)
+        path = self._settings(environ, here)
+        line = hook_settings.line_of_no_json(path) if self._house.strict else None
         if line is None:
             return None
         return (
-            f"Claude Code does not read {path}: line {line} is no plain JSON (it takes neither"
+            f"{self.title} does not read {path}: line {line} is no plain JSON (it takes neither"
             " comments nor a comma at the end of a list), and so no hook runs"
         )
 
     def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
-        folder = "".join(c if c.isascii() and c.isalnum() else "-" for c in root)
-        return newest_in(os.path.join(config_home(environ), "projects", folder), ".jsonl")
+        project = "".join(c if c.isascii() and c.isalnum() else "-" for c in root)
+        folder = os.path.join(self.sessions(environ), project, self._house.chats)
+        return newest_in(folder, ".jsonl")
+
+    def home(self, environ: Mapping[str, str]) -> str:
+        """Returns the agent's own directory."""
+        return config_directory(environ, self._house.variable, self._house.folder)
+
+    def sessions(self, environ: Mapping[str, str]) -> str:
+        """Returns the directory of all its sessions."""
+        base = environ.get(self._house.runtime) or self.home(environ)
+        return os.path.join(base, "projects")
+
+    def _settings(self, environ: Mapping[str, str], here: str | None) -> str:
+        if here is not None:
+            return os.path.join(here, self._house.folder, self._house.local)
+        return os.path.join(self.home(environ), "settings.json")
+
+    def _command(self, environ: Mapping[str, str], here: str | None) -> str:
+        folder = self.home(environ) if here is None else os.path.join(here, self._house.folder)
+        return os.path.join(folder, "commands", "takeback.md")
 
 
-def config_home(environ: Mapping[str, str]) -> str:
-    """Returns the agent's own directory."""
-    return config_directory(environ, "CLAUDE_CONFIG_DIR", ".claude")
+def all_but(reading: str) -> str:
+    """Returns the matcher of all tools but those that only read, whose names are given.
+
+    At the end of a round nobody waits for the capture; whatever may change files waits for it.
+    """
+    return f"^(?!({reading})$).*$"
 
 
-def _settings(environ: Mapping[str, str], here: str | None) -> str:
-    if here is not None:
-        return os.path.join(here, ".claude", "settings.local.json")
-    return os.path.join(config_home(environ), "settings.json")
+_MAY_WRITE = all_but("Read|Glob|Grep|LS|NotebookRead|ToolSearch|WebFetch|WebSearch|TodoWrite")
 
-
-def _command(environ: Mapping[str, str], here: str | None) -> str:
-    folder = config_home(environ) if here is None else os.path.join(here, ".claude")
-    return os.path.join(folder, "commands", "takeback.md")
-
-
-connection = ClaudeConnection()
+connection = ClaudeConnection(
+    House(
+        "claude",
+        "Claude Code",
+        variable="CLAUDE_CONFIG_DIR",
+        folder=".claude",
+        local="settings.local.json",
+        chats="",
+        # Read-only tools have no hook: a batch is announced once, at its end.
+        hooks=(
+            Hook("SessionStart", 15),
+            Hook("UserPromptSubmit", 15),
+            Hook("PreToolUse", 10, _MAY_WRITE, (BESIDE,), "Write|Edit|MultiEdit|NotebookEdit"),
+            Hook("PostToolBatch", 15, words=(BESIDE,)),
+            Hook("SubagentStop", 15),
+            Hook("Stop", 15),
+            Hook("StopFailure", 15),
+            Hook("PreCompact", 15),
+            Hook("SessionEnd", 10),
+        ),
+        capabilities=Capabilities(
+            inside="`/takeback`",
+            resumes="`/resume NEW` in the running TUI, or `claude --resume=NEW`",
+            tested="2.1.325",
+        ),
+        by_itself=True,
+        strict=True,
+    )
+)

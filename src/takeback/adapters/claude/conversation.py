@@ -17,7 +17,7 @@ import os
 import uuid
 from collections.abc import Iterator, Sequence
 
-from takeback.adapters.claude.lines import TranscriptLine, read, text, write
+from takeback.adapters.claude.lines import LineReader, TranscriptLine, as_line, read, text, write
 from takeback.model.session import Anchor, NewSession
 
 _CARRIED = frozenset(
@@ -50,16 +50,20 @@ under the old id.
 _POINTERS = ("leafUuid", "messageId", "afterUuid")
 
 
-def cut(held: bytes, anchor: Anchor, later: bytes) -> bytes:
+def cut(held: bytes, anchor: Anchor, later: bytes, as_line: LineReader) -> bytes:
     """Returns the lines of the history up to a place; empty if nothing was said before it.
 
     ``held`` is the transcript at the time of the place, ``later`` what it held afterwards. Raises
     ValueError if the anchor's leaf is in neither.
     """
-    lines = read(held)
+    lines = read(held, as_line)
     known = {line.id for line in lines}
     whole = held.rfind(b"\n") + 1 if later.startswith(held) else 0  # nothing is read twice
-    after = [line for line in read(later[whole:]) if line.id is not None and line.id not in known]
+    after = [
+        line
+        for line in read(later[whole:], as_line)
+        if line.id is not None and line.id not in known
+    ]
     if anchor.leaf is not None:
         lines, kept = _up_to(anchor.leaf, lines + after)
     elif anchor.before:
@@ -77,24 +81,24 @@ def new_session(history: bytes, *, native: str, transcript: str, title: str) -> 
     """Returns a history under a new id, with a title, beside the old transcript."""
     new = str(uuid.uuid4())
     path = os.path.join(os.path.dirname(transcript), f"{new}.jsonl")
-    lines = [_renamed(line, native, new) for line in read(history)]
+    lines = [_renamed(line, native, new) for line in read(history, as_line)]
     if lines and title:
         lines.append(write({"type": "custom-title", "customTitle": title, "sessionId": new}))
     return NewSession(new, path, b"".join(line + b"\n" for line in lines))
 
 
-def is_interrupted(tail: bytes, turn: str | None) -> bool:
+def is_interrupted(tail: bytes, turn: str | None, as_line: LineReader) -> bool:
     """Tells whether the newest message is the mark that Esc leaves, in that turn."""
-    newest = next((line for line in reversed(read(tail)) if line.speaks), None)
+    newest = next((line for line in reversed(read(tail, as_line)) if line.speaks), None)
     if newest is None or not newest.is_interruption:
         return False
     whose = text(newest.record, "promptId")
     return turn is None or whose is None or whose == turn
 
 
-def command_in(tail: bytes, turn: str | None) -> str | None:
+def command_in(tail: bytes, turn: str | None, as_line: LineReader) -> str | None:
     """Returns the words of a turn that was a ``!command``."""
-    for line in reversed(read(tail)):
+    for line in reversed(read(tail, as_line)):
         if line.is_shell and turn is not None and text(line.record, "promptId") == turn:
             return line.shell_words
     return None

@@ -6,7 +6,7 @@ it is read without an error.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from takeback.adapters import json_lines
@@ -127,7 +127,11 @@ class TranscriptLine(Value):
         return [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
 
 
-def read(data: bytes) -> list[TranscriptLine]:
+LineReader = Callable[[bytes, Record], TranscriptLine]
+"""Makes a line of its bytes and what they say; an agent with words of its own translates them."""
+
+
+def read(data: bytes, as_line: LineReader) -> list[TranscriptLine]:
     """Returns the complete lines of a file; only the newline of the last may be missing."""
     *whole, last = json_lines.read_all(data, as_line)
     found = [line for line in whole if line.data.strip()]

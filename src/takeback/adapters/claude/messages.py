@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from takeback.adapters import fields
-from takeback.adapters.claude.lines import TranscriptLine, as_line
+from takeback.adapters.claude.lines import LineReader, TranscriptLine, as_line
 from takeback.adapters.telling import Telling, input_text, left_out, moment, records
 from takeback.model.message import ASSISTANT, SYSTEM, TOOL, USER, Message, ToolUse
 
@@ -21,6 +21,11 @@ _NOTIFIED = "<task-notification>"
 
 def messages(history: bytes) -> Iterator[Message]:
     """Returns the messages of a history, in order; see ``ports.MessageReader``."""
+    return told(history, as_line)
+
+
+def told(history: bytes, as_line: LineReader) -> Iterator[Message]:
+    """Returns the messages of a history whose lines are read in a way of their own."""
     telling = Telling()
     for record in records(history):
         unread = left_out(record)

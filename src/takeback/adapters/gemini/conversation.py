@@ -149,7 +149,7 @@ def new_session(history: bytes, *, transcript: str, title: str, now: float) -> N
     new = str(uuid.uuid4())
     lines = [_renamed(line, new).raw for line in _lines(history)]
     if lines:
-        facts = {"lastUpdated": _iso(now), **({"summary": title} if title else {})}
+        facts = {"lastUpdated": json_lines.timestamp(now), **({"summary": title} if title else {})}
         lines.append(_written({"$set": facts}).raw)
     minute = time.strftime("%Y-%m-%dT%H-%M", time.gmtime(now))
     path = os.path.join(os.path.dirname(transcript), f"session-{minute}-{new[:8]}.jsonl")
@@ -165,10 +165,6 @@ def _renamed(line: ChatLine, new: str) -> ChatLine:
     if "sessionId" in patch:
         line = _written({**line.record, "$set": {**patch, "sessionId": new}})
     return line
-
-
-def _iso(now: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03d}Z"
 
 
 def is_over(tail: bytes) -> bool:

@@ -11,7 +11,6 @@ is at the last line; a label and a name are entries too, and apply wherever they
 from __future__ import annotations
 
 import os
-import time
 import uuid
 
 from takeback.adapters import fields, json_lines
@@ -82,7 +81,7 @@ def cut(held: bytes, anchor: Anchor, later: bytes) -> bytes:
 def new_session(history: bytes, *, transcript: str, title: str, now: float) -> NewSession:
     """Returns a history as a session of its own, beside the old file, with a title."""
     new = str(uuid.uuid4())
-    moment = _iso(now)
+    moment = json_lines.timestamp(now)
     lines = _lines(history)
     last = _last(lines)
     about = {"id": new, "timestamp": moment, "parentSession": transcript}
@@ -146,7 +145,3 @@ def _labels(lines: Sequence[_Line], path: Sequence[_Line]) -> list[_Line]:
 
 def _written(record: Mapping[str, Any]) -> _Line:
     return _Line(json_lines.written(record), record)
-
-
-def _iso(now: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03d}Z"
