@@ -20,7 +20,7 @@ from statistics import median
 from typing import Any
 
 from bench.repositories import repository
-from tests.agents import claude, codex, gemini, opencode, pi
+from tests.agents import claude, codex, gemini, opencode, pi, qwen
 from tests.agents.flow import Driver
 from tests.agents.installed import PACKAGES, NotInstalled, Package, program_of
 from tests.agents.script import Step, Tool
@@ -42,6 +42,7 @@ _DRIVERS: Mapping[str, Callable[..., Driver]] = {
     "gemini": gemini.Gemini,
     "opencode": opencode.OpenCode,
     "pi": pi.Pi,
+    "qwen": qwen.Qwen,
 }
 _SHELLS: Mapping[str, Callable[[str], Tool]] = {
     "claude": claude.shell,
@@ -49,6 +50,7 @@ _SHELLS: Mapping[str, Callable[[str], Tool]] = {
     "gemini": gemini.shell,
     "opencode": opencode.shell,
     "pi": pi.shell,
+    "qwen": qwen.shell,
 }
 _WRITES: Mapping[str, Maker] = {
     "claude": lambda path, text: Tool("Write", {"file_path": path, "content": text}),
@@ -58,6 +60,7 @@ _WRITES: Mapping[str, Maker] = {
     "gemini": lambda path, text: Tool("write_file", {"file_path": path, "content": text}),
     "opencode": lambda path, text: Tool("write", {"filePath": path, "content": text}),
     "pi": lambda path, text: Tool("write", {"path": path, "content": text}),
+    "qwen": lambda path, text: Tool("write_file", {"file_path": path, "content": text}),
 }
 _READS: Mapping[str, Maker] = {
     "claude": lambda path, text: Tool("Read", {"file_path": path}),
@@ -66,6 +69,7 @@ _READS: Mapping[str, Maker] = {
     ),
     "opencode": lambda path, text: Tool("read", {"filePath": path}),
     "pi": lambda path, text: Tool("read", {"path": path}),
+    "qwen": lambda path, text: Tool("read_file", {"file_path": path}),
 }
 _NEW, _EDIT, _SHELL, _READ = "new file", "edit", "shell", "read"
 
@@ -111,7 +115,7 @@ def measure_agents(rounds: int) -> dict[str, Any]:
 
 
 def _programs(agent: str) -> list[Package]:
-    return [PACKAGES[agent], *([PACKAGES["node"]] if agent == "pi" else [])]
+    return [PACKAGES[agent], *([PACKAGES["node"]] if agent in ("pi", "qwen") else [])]
 
 
 def _measure(

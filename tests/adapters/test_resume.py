@@ -42,6 +42,7 @@ OWN = {
     "gemini": "0f1e2d3c-4b5a-4678-9abc-def012345678",
     "opencode": "ses_1d0000000ffetakeback12345",
     "pi": "0f1e2d3c-4b5a-4678-9abc-def012345678",
+    "qwen": "0f1e2d3c-4b5a-4678-9abc-def012345678",
 }
 
 

@@ -69,6 +69,32 @@ def test_codex_has_written_it_when_it_says_that_the_command_ended() -> None:
     ]
 
 
+def test_qwen_says_it_in_the_text_for_the_model() -> None:
+    found = [(t.command, t.status) for row in rows("qwen") for t in shells("qwen", row["payload"])]
+    assert found == [
+        ("true", 0),
+        ("exit 3", 3),
+        ("echo hi; false", 1),
+        ("kill -9 $$", None),
+        ("nosuchcommand", 127),
+        ("printf 'Exit Code: 0\\n'; exit 4", 4),
+    ]
+
+
+def test_what_qwen_says_otherwise_is_not_known_to_have_ended() -> None:
+    payload = rows("qwen")[0]["payload"]
+    for said in (
+        "",
+        "Exit Code: 0",
+        "Exit Code: 0\nSignal: (none)\nx",
+        "Exit Code: 0\nSignal: 9\n",
+    ):
+        answer = {"functionResponse": {"response": {"output": f"{said}Process Group PGID: 1"}}}
+        call = {**payload["tool_calls"][0], "tool_response": {"response_parts": [answer]}}
+        [tool] = shells("qwen", {**payload, "tool_calls": [call]})
+        assert tool.status is None, said
+
+
 def test_gemini_says_it_in_the_text_for_the_model() -> None:
     tools = [tool for row in rows("gemini") for tool in shells("gemini", row["payload"])]
     assert [(tool.command, tool.status, tool.call) for tool in tools] == [

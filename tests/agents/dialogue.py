@@ -17,7 +17,8 @@ _INJECTED = re.compile(
     r"\s*(?:<(?:system-reminder|environment_context|user_instructions|permissions|skills|"
     r"collaboration_mode|INSTRUCTIONS|session_context|local-command|command-|bash-|"
     r"task-notification|user-prompt-submit-hook|apps_instructions|plugins|turn_aborted|"
-    r"state_snapshot|hook_context)|# AGENTS\.md instructions|This is the Gemini CLI|"
+    r"state_snapshot|hook_context|qwen:user-prompt-submit-context)|# AGENTS\.md instructions|"
+    r"This is the Gemini CLI|"
     r"\[Request interrupted|Caveat: The messages below)",
     re.IGNORECASE,
 )

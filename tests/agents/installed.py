@@ -8,6 +8,7 @@ npm says where from. What is installed is what ``locks/AGENT/package-lock.json``
 with its hash and none with a place; scripts of packages are not run. A new version: change
 ``locks/AGENT/package.json``, and there run
 ``npm install --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved``.
+What the registry lacks of other machines' packages is overridden there: npm takes no lock without.
 What cannot be installed is not tested, and says so.
 """
 
@@ -62,8 +63,9 @@ PACKAGES = {
             "1.18.33",
             "opencode-*/bin/opencode",
         ),
+        Package("qwen", "@qwen-code/qwen-code", "0.24.4", ".bin/qwen"),
         Package("pi", "@earendil-works/pi-coding-agent", "0.87.1", ".bin/pi"),
-        # pi wants a newer one than many machines have.
+        # pi and Qwen Code want a newer one than many machines have.
         Package(
             "node",
             f"node-{platform.system().lower()}-{_MACHINE}",

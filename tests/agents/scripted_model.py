@@ -15,13 +15,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
 
-from tests.agents import anthropic_messages, gemini_content, openai_responses
+from tests.agents import anthropic_messages, gemini_content, openai_chat, openai_responses
 from tests.agents.dialogue import Dialogue
 from tests.agents.script import SIDE, Script, choose
 
 _PROTOCOLS = {
     "/messages": anthropic_messages,
     "/responses": openai_responses,
+    "/chat/completions": openai_chat,
     ":streamGenerateContent": gemini_content,
 }
 

@@ -89,6 +89,14 @@ class TestPi(AgentContract):
     transcript = transcript(f"pi/sessions/2026-11-15T13-39-59-693Z_{native}.jsonl")
 
 
+class TestQwen(AgentContract):
+    agent = AGENTS["qwen"]
+    payloads = recorded("qwen/terminal-hooks.jsonl")
+    environ = MappingProxyType({"QWEN_PROJECT_DIR": "/home/dev/project"})
+    transcript = transcript("qwen/terminal.jsonl")
+    native = "75d633c5-08ec-4938-9dec-5d955d449b00"
+
+
 def test_every_agent_that_there_is_has_its_contract_tested() -> None:
     tested: list[Agent] = [contract.agent for contract in AgentContract.__subclasses__()]
     assert {agent.name for agent in tested} >= set(AGENTS)

@@ -55,6 +55,7 @@ BUILT_IN = (
     _own(
         "pi", session_variable="PI_SESSION_ID", entries="takeback.adapters.pi.entries:match_entry"
     ),
+    _own("qwen", session_variable="QWEN_CODE_SESSION_ID", has_hooks=True),
 )
 _BY_NAME = {agent.name: agent for agent in BUILT_IN}
 

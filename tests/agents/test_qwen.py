@@ -1,0 +1,68 @@
+"""The real Qwen Code against a scripted model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.agents.flow import (
+    ONE,
+    TWO,
+    connect_one_project,
+    go_back_to_green,
+    take_back_the_second_turn,
+    tell_the_model,
+)
+from tests.agents.qwen import Qwen, shell
+from tests.agents.terminal import need_tmux
+from tests.agents.world import World
+
+
+@pytest.fixture
+def qwen(world: World, installed: Callable[[str], Path]) -> Qwen:
+    return Qwen(world, installed("qwen"), installed("node"))
+
+
+def test_a_turn_is_taken_back_with_its_files_and_its_conversation(qwen: Qwen) -> None:
+    take_back_the_second_turn(qwen)
+
+
+@pytest.mark.long
+def test_the_model_is_told_that_files_were_taken_back(qwen: Qwen) -> None:
+    tell_the_model(qwen)
+
+
+@pytest.mark.long
+def test_green_is_where_the_tests_of_its_shell_passed(qwen: Qwen) -> None:
+    go_back_to_green(qwen, shell)
+
+
+@pytest.mark.long
+def test_one_project_alone_is_connected(qwen: Qwen) -> None:
+    connect_one_project(qwen)
+
+
+@pytest.mark.long
+def test_takeback_is_answered_without_a_model(qwen: Qwen) -> None:
+    need_tmux()
+    world = qwen.world
+    world.model.script = qwen.script()
+    world.cli.ok("init", "qwen", "--yes")
+    session = qwen.begin(ONE)
+    qwen.go_on(qwen.resume_line(session), TWO)
+    asked = len(world.model.played())
+    with qwen.at_a_terminal(qwen.resume_line(session)) as terminal:
+        terminal.shows("Type your message")
+        for words, answer in (
+            ("/takeback 2", "To do it: /takeback 2 yes"),
+            ("/takeback 2 yes", "Take it back: /takeback undo yes"),
+        ):
+            terminal.settles()
+            terminal.say(words)
+            terminal.shows(answer)
+        terminal.end("C-c")
+    assert not (world.repo / "c.txt").exists()
+    assert len(world.model.played()) == asked
+    assert [turn["prompt"] for turn in world.log()] == [ONE, TWO]
