@@ -20,7 +20,7 @@ from statistics import median
 from typing import Any
 
 from bench.repositories import repository
-from tests.agents import claude, codex, gemini, opencode, pi, qwen
+from tests.agents import claude, codex, gemini, kilo, opencode, pi, qwen
 from tests.agents.flow import Driver
 from tests.agents.installed import PACKAGES, NotInstalled, Package, program_of
 from tests.agents.script import Step, Tool
@@ -40,6 +40,7 @@ _DRIVERS: Mapping[str, Callable[..., Driver]] = {
     "claude": claude.Claude,
     "codex": codex.Codex,
     "gemini": gemini.Gemini,
+    "kilo": kilo.Kilo,
     "opencode": opencode.OpenCode,
     "pi": pi.Pi,
     "qwen": qwen.Qwen,
@@ -48,6 +49,7 @@ _SHELLS: Mapping[str, Callable[[str], Tool]] = {
     "claude": claude.shell,
     "codex": codex.shell,
     "gemini": gemini.shell,
+    "kilo": opencode.shell,
     "opencode": opencode.shell,
     "pi": pi.shell,
     "qwen": qwen.shell,
@@ -58,6 +60,7 @@ _WRITES: Mapping[str, Maker] = {
         "apply_patch", text=f"*** Begin Patch\n*** Add File: {path}\n+{text}\n*** End Patch\n"
     ),
     "gemini": lambda path, text: Tool("write_file", {"file_path": path, "content": text}),
+    "kilo": lambda path, text: Tool("write", {"filePath": path, "content": text}),
     "opencode": lambda path, text: Tool("write", {"filePath": path, "content": text}),
     "pi": lambda path, text: Tool("write", {"path": path, "content": text}),
     "qwen": lambda path, text: Tool("write_file", {"file_path": path, "content": text}),
@@ -67,6 +70,7 @@ _READS: Mapping[str, Maker] = {
     "gemini": lambda path, text: Tool(
         "list_directory", {"dir_path": os.path.dirname(path), "ignore": [text]}
     ),
+    "kilo": lambda path, text: Tool("read", {"filePath": path}),
     "opencode": lambda path, text: Tool("read", {"filePath": path}),
     "pi": lambda path, text: Tool("read", {"path": path}),
     "qwen": lambda path, text: Tool("read_file", {"file_path": path}),

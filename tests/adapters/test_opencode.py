@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from takeback.adapters.opencode import adapter
-from takeback.adapters.opencode.connection import connection, plugin_for
+from takeback.adapters.opencode.connection import connection
 from takeback.model import event as events
 from takeback.model.event import AgentEvent, ToolCall
 from takeback.model.session import Anchor, NewSession
@@ -474,10 +474,10 @@ def test_only_our_own_plugin_is_taken_away(tmp_path: Path) -> None:
     assert not connection.is_connected(environ, "/home/dev/tb", None)
     [theirs] = connection.disconnect(environ, "/home/dev/tb", None)
     assert not theirs.changes
-    path.write_bytes(plugin_for("/home/dev/tb"))
+    path.write_bytes(connection.plugin_for("/home/dev/tb"))
     assert connection.is_connected(environ, "/home/dev/tb", None)
     [ours] = connection.disconnect(environ, "/home/dev/tb", None)
-    assert (ours.before, ours.after) == (plugin_for("/home/dev/tb"), None)
+    assert (ours.before, ours.after) == (connection.plugin_for("/home/dev/tb"), None)
     [again] = connection.connect(environ, "/home/dev/tb", None)
     assert not again.changes
 
@@ -486,5 +486,5 @@ def test_a_plugin_that_starts_another_takeback_is_not_ours_to_count_on(tmp_path:
     environ = {"HOME": str(tmp_path)}
     path = tmp_path / ".config/opencode/plugins/takeback.js"
     path.parent.mkdir(parents=True)
-    path.write_bytes(plugin_for("/home/dev/another"))
+    path.write_bytes(connection.plugin_for("/home/dev/another"))
     assert not connection.is_connected(environ, "/home/dev/tb", None)

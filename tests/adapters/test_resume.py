@@ -40,6 +40,7 @@ OWN = {
     "claude": "0f1e2d3c-4b5a-4678-9abc-def012345678",
     "codex": "0f1e2d3c-4b5a-7678-9abc-def012345678",
     "gemini": "0f1e2d3c-4b5a-4678-9abc-def012345678",
+    "kilo": "ses_1d0000000ffetakeback12345",
     "opencode": "ses_1d0000000ffetakeback12345",
     "pi": "0f1e2d3c-4b5a-4678-9abc-def012345678",
     "qwen": "0f1e2d3c-4b5a-4678-9abc-def012345678",
@@ -59,6 +60,7 @@ MOVED = {
     "claude": ["claude", f"--resume={OWN['claude']}"],
     "codex": ["codex", "resume", "-C", "/new", OWN["codex"]],
     "gemini": ["gemini", "--session-file=/home/dev/.gemini/chat.jsonl"],
+    "kilo": ["kilo", f"--session={OWN['kilo']}"],
     "opencode": ["opencode", f"--session={OWN['opencode']}"],
     "pi": ["pi", "--fork", OWN["pi"]],
 }

@@ -14,12 +14,11 @@ HUMAN, ASSISTANT, RESULT, INJECTED = "H", "a", "r", "i"
 
 # Texts that agents send in the person's name although no person wrote them.
 _INJECTED = re.compile(
-    r"\s*(?:<(?:system-reminder|environment_context|user_instructions|permissions|skills|"
-    r"collaboration_mode|INSTRUCTIONS|session_context|local-command|command-|bash-|"
+    r"\s*(?:<(?:system-reminder|environment_context|environment_details|user_instructions|"
+    r"permissions|skills|collaboration_mode|INSTRUCTIONS|session_context|local-command|command-|bash-|"
     r"task-notification|user-prompt-submit-hook|apps_instructions|plugins|turn_aborted|"
     r"state_snapshot|hook_context|qwen:user-prompt-submit-context)|# AGENTS\.md instructions|"
-    r"This is the Gemini CLI|"
-    r"\[Request interrupted|Caveat: The messages below)",
+    r"This is the Gemini CLI|\[Request interrupted|Caveat: The messages below)",
     re.IGNORECASE,
 )
 

@@ -63,6 +63,12 @@ PACKAGES = {
             "1.18.33",
             "opencode-*/bin/opencode",
         ),
+        Package(
+            "kilo",
+            f"@kilocode/cli-{platform.system().lower()}-{_MACHINE}",
+            "7.7.7",
+            "@kilocode/cli-*/bin/kilo",
+        ),
         Package("qwen", "@qwen-code/qwen-code", "0.24.4", ".bin/qwen"),
         Package("pi", "@earendil-works/pi-coding-agent", "0.87.1", ".bin/pi"),
         # pi and Qwen Code want a newer one than many machines have.

@@ -18,11 +18,12 @@ class OpenCode:
     """opencode in a world, as a person has it who has another plugin already."""
 
     name = "opencode"
+    own_refs: bytes | None = None
 
     def __init__(self, world: World, program: Path) -> None:
         self.world = world
-        (world.bin / "opencode").symlink_to(program)
-        folder = world.home / ".config" / "opencode"
+        (world.bin / self.name).symlink_to(program)
+        folder = world.home / ".config" / self.name
         self.settings = folder / "plugins" / "takeback.js"
         self.settings.parent.mkdir(parents=True)
         (folder / "plugins" / "mine.js").write_text("export const Mine = async () => ({})\n")
@@ -40,21 +41,23 @@ class OpenCode:
             "share": "disabled",
             "permission": {"edit": "allow", "bash": "allow"},
         }
-        (folder / "opencode.json").write_text(json.dumps(config))
+        (folder / f"{self.name}.json").write_text(json.dumps(config))
         self.env = {
-            "OPENCODE_DISABLE_MODELS_FETCH": "1",
-            "OPENCODE_DISABLE_AUTOUPDATE": "1",
-            "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+            **self.variables("DISABLE_MODELS_FETCH", "DISABLE_AUTOUPDATE", "DISABLE_LSP_DOWNLOAD"),
             # It looks for types of plugins at every start and does without them.
             "npm_config_registry": world.model.url,
         }
         # Its first start in a project leaves a file of its own in .git.
-        world.run(["opencode", "session", "list"], self.env)
-        assert (world.repo / ".git" / "opencode").exists()
+        world.run([self.name, "session", "list"], self.env)
+        assert (world.repo / ".git" / self.name).exists()
+
+    def variables(self, *names: str) -> dict[str, str]:
+        """Returns variables of its own that are on."""
+        return {f"{self.name.upper()}_{name}": "1" for name in names}
 
     def begin(self, prompt: str) -> str:
         """Starts a session with a prompt and returns its id."""
-        return self.go_on(["opencode"], prompt)
+        return self.go_on([self.name], prompt)
 
     def go_on(self, argv: Sequence[str], prompt: str) -> str:
         """Sends one prompt to the session of a resume line, which is one for the screen."""
@@ -69,7 +72,7 @@ class OpenCode:
         raise AssertionError(f"no session was named: {done.stdout}\n{done.stderr}")
 
     def resume_line(self, session: str) -> list[str]:
-        return ["opencode", f"--session={session}"]
+        return [self.name, f"--session={session}"]
 
     def transcript(self, session: str) -> Path:
         """Returns what opencode remembers of a session; there is no file, but one reads it so."""
@@ -77,9 +80,9 @@ class OpenCode:
 
     def export(self, session: str) -> dict[str, Any]:
         """Returns a session as ``opencode export`` gives it, without waiting for any plugin."""
-        env = {**self.env, "OPENCODE_PURE": "1", "OPENCODE_DISABLE_PROJECT_CONFIG": "1"}
+        env = {**self.env, **self.variables("PURE", "DISABLE_PROJECT_CONFIG")}
         self.forget_locks()
-        done = self.world.run(["opencode", "export", session], env)
+        done = self.world.run([self.name, "export", session], env)
         found: dict[str, Any] = json.loads(done.stdout)
         return found
 
@@ -88,14 +91,14 @@ class OpenCode:
 
         At each start it installs the types of plugins, in vain here, and may end before that has.
         """
-        locks = self.world.home / ".local" / "state" / "opencode" / "locks"
+        locks = self.world.home / ".local" / "state" / self.name / "locks"
         shutil.rmtree(locks, ignore_errors=True)
 
     def screen(self) -> Terminal:
         """Starts opencode at a terminal of its own."""
         env = self.world.environment(self.env)
         self.forget_locks()
-        return Terminal(["opencode"], cwd=self.world.repo, env=env)
+        return Terminal([self.name], cwd=self.world.repo, env=env)
 
     def script(self) -> Script:
         return {

@@ -1,4 +1,4 @@
-"""The real opencode against a scripted model."""
+"""The real opencode, and Kilo, its fork, against a scripted model."""
 
 from __future__ import annotations
 
@@ -12,21 +12,27 @@ import pytest
 from takeback.adapters.opencode.importer import OpencodeImporter
 from takeback.store.namespace import session_id
 from tests.agents.flow import AGAIN, LATER, ONE, TWO, take_back_the_second_turn
+from tests.agents.kilo import Kilo
 from tests.agents.opencode import OpenCode
 from tests.agents.terminal import Terminal, need_tmux
 from tests.agents.world import World
 from tests.support.trees import differences, tree_state
 
 
-@pytest.fixture
-def opencode(world: World, installed: Callable[[str], Path]) -> OpenCode:
-    driver = OpenCode(world, installed("opencode"))
+@pytest.fixture(
+    params=[OpenCode, pytest.param(Kilo, marks=pytest.mark.long)], ids=lambda agent: agent.name
+)
+def opencode(
+    request: pytest.FixtureRequest, world: World, installed: Callable[[str], Path]
+) -> OpenCode:
+    agent: type[OpenCode] = request.param
+    driver = agent(world, installed(agent.name))
     world.model.script = driver.script()
     return driver
 
 
 def test_a_turn_is_taken_back_with_its_files_and_its_conversation(opencode: OpenCode) -> None:
-    take_back_the_second_turn(opencode)
+    take_back_the_second_turn(opencode, opencode.own_refs)
     assert [path.name for path in opencode.settings.parent.iterdir()] == ["mine.js"]
 
 
@@ -34,7 +40,7 @@ def test_a_turn_is_taken_back_with_its_files_and_its_conversation(opencode: Open
 def test_a_turn_is_taken_back_inside_opencode(opencode: OpenCode) -> None:
     need_tmux()
     world, cli = opencode.world, opencode.world.cli
-    cli.ok("init", "opencode", "--yes")
+    cli.ok("init", opencode.name, "--yes")
     cli.ok("checkpoint")  # the log can be asked from the start
     with opencode.screen() as terminal:
         terminal.shows("commands")
@@ -95,7 +101,7 @@ def turn(world: World, terminal: Terminal, prompt: str) -> None:
 @pytest.mark.long
 def test_the_model_is_told_when_its_files_were_taken_back(opencode: OpenCode) -> None:
     world, cli = opencode.world, opencode.world.cli
-    cli.ok("init", "opencode", "--yes")
+    cli.ok("init", opencode.name, "--yes")
     session = opencode.begin(ONE)
     cli.ok("rewind", "turn:1", "--files", "--yes")
     opencode.go_on(opencode.resume_line(session), AGAIN)
@@ -108,7 +114,7 @@ def test_the_model_is_told_when_its_files_were_taken_back(opencode: OpenCode) ->
 
 @pytest.mark.long
 def test_a_fork_made_in_opencode_goes_on_from_its_parent(opencode: OpenCode) -> None:
-    opencode.world.cli.ok("init", "opencode", "--yes")
+    opencode.world.cli.ok("init", opencode.name, "--yes")
     session = opencode.begin(ONE)
     fork = opencode.go_on([*opencode.resume_line(session), "--fork"], AGAIN)
     assert fork != session
@@ -117,13 +123,13 @@ def test_a_fork_made_in_opencode_goes_on_from_its_parent(opencode: OpenCode) -> 
         (2, AGAIN),
     ]
     [child] = [s for s in opencode.world.cli.ok("--json", "sessions").json_lines if s["parent"]]
-    assert (child["native"], child["parent"]) == (fork, session_id("opencode", session))
+    assert (child["native"], child["parent"]) == (fork, session_id(opencode.name, session))
 
 
 @pytest.mark.long
 def test_opencode_goes_on_when_takeback_is_gone(opencode: OpenCode) -> None:
     world = opencode.world
-    world.cli.ok("init", "opencode", "--yes")
+    world.cli.ok("init", opencode.name, "--yes")
     plugin = opencode.settings.read_bytes()
     opencode.settings.write_bytes(plugin.replace(b"/bin/hook", b"/bin/gone"))
     opencode.begin(ONE)
@@ -135,11 +141,11 @@ def test_taking_a_session_in_runs_no_plugin_of_the_project(
     opencode: OpenCode, tmp_path: Path
 ) -> None:
     world, witness = opencode.world, tmp_path / "witness"
-    folder = world.repo / ".opencode" / "plugins"
+    folder = world.repo / f".{opencode.name}" / "plugins"
     folder.mkdir(parents=True)
     text = f'import {{ writeFileSync }} from "fs"; writeFileSync("{witness}", "x")\n'
     (folder / "evil.js").write_text(f"{text}export const Evil = async () => ({{}})\n")
-    world.run(["opencode", "session", "list"], opencode.env)
+    world.run([opencode.name, "session", "list"], opencode.env)
     assert witness.exists(), "opencode itself loads it"
     witness.unlink()
     new = "ses_1d0000000ffetakeback12345"
@@ -154,7 +160,7 @@ def test_taking_a_session_in_runs_no_plugin_of_the_project(
     parcel = tmp_path / "parcel.json"
     parcel.write_text(json.dumps({"info": info, "messages": []}))
     environ = world.environment(opencode.env)
-    OpencodeImporter().take_in(
+    OpencodeImporter(opencode.name).take_in(
         str(parcel), str(world.repo), environ, lambda path: path == str(world.repo)
     )
     assert not witness.exists()

@@ -75,6 +75,15 @@ class TestGemini(AgentContract):
     native = "d5eff84b-a7ac-4867-9bef-7922f7e81395"
 
 
+class TestKilo(AgentContract):
+    """A fork of opencode, with the same plugin: it says what opencode says."""
+
+    agent = AGENTS["kilo"]
+    payloads = recorded("opencode/events.jsonl")
+    transcript = transcript("opencode/lines.jsonl")
+    native = "ses_e209d8a4effevk6RG38eDczRkK"
+
+
 class TestOpencode(AgentContract):
     agent = AGENTS["opencode"]
     payloads = recorded("opencode/events.jsonl")

@@ -31,8 +31,7 @@ def _own(name: str, **more: Any) -> Agent:
         name,
         f"{module}:adapter",
         f"{module}.connection:connection",
-        messages=f"{module}.messages:messages",
-        **more,
+        **{"messages": f"{module}.messages:messages", **more},
     )
 
 
@@ -51,6 +50,7 @@ BUILT_IN = (
         mark_variable="GEMINI_CLI",
         has_hooks=True,
     ),
+    _own("kilo", messages="takeback.adapters.opencode.messages:messages"),
     _own("opencode"),
     _own(
         "pi", session_variable="PI_SESSION_ID", entries="takeback.adapters.pi.entries:match_entry"

@@ -7,6 +7,8 @@ opencode keeps its history in a database of its own and has no transcript. Its p
     {"session": {...}}                  the session, last since it changes with every message
 
 A conversation that was cut becomes a file that opencode imports (importer.py).
+
+Kilo is a fork of opencode: it differs in its name alone.
 """
 
 from __future__ import annotations
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
     from takeback.adapters.opencode.importer import OpencodeImporter
 
-_NAME = "opencode"
 _KINDS: dict[str, events.ToolKind] = {
     **dict.fromkeys(("edit", "write", "multiedit", "apply_patch", "patch"), events.EDIT),
     "bash": events.SHELL,
@@ -51,22 +52,25 @@ _PATCHED = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Mov
 
 
 class OpenCode:
-    """opencode, in the terminal, as ``opencode run`` and as a server."""
+    """opencode or a fork of it, in the terminal, as ``opencode run`` and as a server."""
 
-    name = _NAME
     starts_by_id = False
     mute_on_esc = False
     command = "/takeback"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     @property
     def importer(self) -> OpencodeImporter:
         from takeback.adapters.opencode.importer import OpencodeImporter
 
-        return OpencodeImporter()
+        return OpencodeImporter(self.name)
 
     def parse(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> AgentEvent | None:
         read = _EVENTS.get(fields.required(payload, "event"))
-        return None if read is None else read(payload)
+        event = None if read is None else read(payload)
+        return None if event is None else event.replace(agent=self.name)
 
     def transcript_files(self, path: str) -> tuple[str, ...]:
         return (path,)
@@ -92,10 +96,10 @@ class OpenCode:
 
     def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
         known = fields.is_prefixed(native, "ses_")
-        return Resume((_NAME, f"--session={native}") if known else (), directory)
+        return Resume((self.name, f"--session={native}") if known else (), directory)
 
     def start(self, directory: str) -> Resume:
-        return Resume((_NAME,), directory)
+        return Resume((self.name,), directory)
 
     def is_over(self, tail: bytes, turn: str | None) -> bool:
         """Returns False: the plugin announces every end, even by Esc."""
@@ -120,7 +124,7 @@ def _event(payload: Mapping[str, Any], kind: events.EventKind, **more: Any) -> A
     conversation = fields.text(payload, "conversation")
     return AgentEvent(
         kind=kind,
-        agent=_NAME,
+        agent="",  # whose plugin it is, says the adapter
         session=fields.required(payload, "sessionID"),
         directory=fields.required(payload, "directory"),
         messages=None if conversation is None else conversation.encode(errors="replace"),
@@ -237,4 +241,4 @@ def _command_in(conversation: str) -> tuple[str | None, str | None]:
     return fields.text(message, "id"), fields.text(given, "command")
 
 
-adapter = OpenCode()
+adapter = OpenCode("opencode")

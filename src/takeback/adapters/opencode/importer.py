@@ -1,4 +1,4 @@
-"""Has opencode import a session that was made here.
+"""Has opencode, or a fork of it, import a session that was made here.
 
 opencode keeps its sessions in a database of its own, so ``opencode import`` turns a file into one.
 It is run by its absolute path, never from a workspace, with only the variables that say where its
@@ -26,54 +26,64 @@ MARK = "takeback"
 """A mark in the id of every session that was made here."""
 _SECONDS = 120
 _PASSED_ON = ("HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "LANG", "TZ")
-_PREFIXES = ("LC_", "XDG_", "OPENCODE_")
-_OF_A_PROJECT = "OPENCODE_CONFIG"
-_SEALED = {"OPENCODE_DISABLE_PROJECT_CONFIG": "1", "OPENCODE_PURE": "1"}
+_PREFIXES = ("LC_", "XDG_")
+_SEALED = ("DISABLE_PROJECT_CONFIG", "PURE")
 
 
 class OpencodeImporter:
-    """Hands a session's file to opencode."""
+    """Hands a session's file to an agent; ``program`` is its name, in its variables too."""
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+        self._prefix = f"{program.upper()}_"
 
     def parcel(self, native: str) -> str | None:
-        """Returns the name of the file in which a session waits; None for opencode's own."""
+        """Returns the name of the file in which a session waits; None for the agent's own."""
         own = fields.is_prefixed(native, "ses_") and MARK in native
         return f"{native}.json" if own else None
 
     def check(self, environ: Mapping[str, str], is_workspace: IsWorkspace) -> None:
-        """Raises Refused if there is no opencode that could import it."""
-        _program(environ, is_workspace)
+        """Raises Refused if there is no agent that could import it."""
+        self._found(environ, is_workspace)
 
     def take_in(
         self, path: str, directory: str, environ: Mapping[str, str], is_workspace: IsWorkspace
     ) -> None:
-        """Imports a file; raises Refused if opencode did not take it."""
-        argv = [_program(environ, is_workspace), "import", path]
-        kept = {
-            name: value
-            for name, value in environ.items()
-            if (name in _PASSED_ON or name.startswith(_PREFIXES))
-            and not name.startswith(_OF_A_PROJECT)
-        }
-        sealed = {**kept, **_SEALED, "PATH": programs.trusted_path(environ, is_workspace)}
+        """Imports a file; raises Refused if the agent did not take it."""
+        argv = [self._found(environ, is_workspace), "import", path]
+        kept = {name: value for name, value in environ.items() if self._is_passed_on(name)}
+        sealed = {f"{self._prefix}{name}": "1" for name in _SEALED}
+        path_of_programs = programs.trusted_path(environ, is_workspace)
         try:
-            status, last = _run(argv, directory, sealed)
+            status, last = _run(argv, directory, {**kept, **sealed, "PATH": path_of_programs})
         except OSError as error:
-            raise _not_taken(error.strerror or str(error)) from error
+            raise self._not_taken(error.strerror or str(error)) from error
         except subprocess.TimeoutExpired:
-            raise _not_taken(f"it took longer than {_SECONDS} seconds") from None
+            raise self._not_taken(f"it took longer than {_SECONDS} seconds") from None
         if status != 0:
-            raise _not_taken(f"opencode import ended with {status}{last and ': '}{last}")
+            said = f"{self._program} import ended with {status}{last and ': '}{last}"
+            raise self._not_taken(said)
 
+    def _is_passed_on(self, name: str) -> bool:
+        if name.startswith(f"{self._prefix}CONFIG"):  # it may be the project's
+            return False
+        return name in _PASSED_ON or name.startswith((*_PREFIXES, self._prefix))
 
-def _program(environ: Mapping[str, str], is_workspace: IsWorkspace) -> str:
-    found = programs.find("opencode", environ, is_workspace=is_workspace)
-    if found.program is None:
-        reason = found.passed_over or "it is not in PATH"
-        raise Refused(
-            f"there is no opencode to take the conversation in: {reason}",
-            hint=("install it, or take back the files alone: ", FILES_ALONE),
+    def _found(self, environ: Mapping[str, str], is_workspace: IsWorkspace) -> str:
+        found = programs.find(self._program, environ, is_workspace=is_workspace)
+        if found.program is None:
+            reason = found.passed_over or "it is not in PATH"
+            raise Refused(
+                f"there is no {self._program} to take the conversation in: {reason}",
+                hint=("install it, or take back the files alone: ", FILES_ALONE),
+            )
+        return found.program
+
+    def _not_taken(self, reason: str) -> Refused:
+        return Refused(
+            f"{self._program} did not take the conversation in: {reason}; it is kept",
+            hint="try again: run the same rewind",
         )
-    return found.program
 
 
 def _run(argv: list[str], directory: str, environ: Mapping[str, str]) -> tuple[int, str]:
@@ -94,10 +104,3 @@ def _run(argv: list[str], directory: str, environ: Mapping[str, str]) -> tuple[i
             raise
     lines = said.decode(errors="replace").strip().splitlines()
     return process.returncode, lines[-1] if lines else ""
-
-
-def _not_taken(reason: str) -> Refused:
-    return Refused(
-        f"opencode did not take the conversation in: {reason}; it is kept",
-        hint="try again: run the same rewind",
-    )

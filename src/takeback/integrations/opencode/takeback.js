@@ -3,14 +3,17 @@
 //
 //   opencode ── hook ──> this file ── one JSON line ──> takeback hook opencode --stdio
 //
+// Forks of opencode, such as Kilo, load the same file, under their own name.
+//
 // It decides nothing: it forwards what opencode says, with the conversation as opencode has it, and
 // waits until takeback has kept the files. Whatever goes wrong with takeback, opencode goes on.
 
 import { spawn } from "node:child_process"
 import { dirname } from "node:path"
 
-// `takeback init` writes the path of its launcher here.
+// `takeback init` writes here the path of its launcher, and whose plugin this is.
 const LAUNCHER = ""
+const AGENT = "opencode"
 const LIMIT = 15_000 // the longest that opencode waits for one answer, in milliseconds
 const PATIENCE = 120_000 // milliseconds for a request that the person waits for
 const ATTEMPTS = 3 // how many starts of takeback may fail before we give up
@@ -157,7 +160,7 @@ export const Takeback = async ({ client, directory }) => {
     "shell.env": async ({ sessionID }, { env }) => {
       await guarded(async () => {
         if (!sessionID) return
-        env.TAKEBACK_AGENT = "opencode"
+        env.TAKEBACK_AGENT = AGENT
         env.TAKEBACK_SESSION_ID = await rootOf(sessionID)
       })
     },
@@ -256,7 +259,7 @@ class StdioClient {
 
   #start() {
     // In a group of its own: an interrupt from the terminal must not end what keeps the files.
-    const child = spawn(LAUNCHER, ["opencode", "--stdio"], {
+    const child = spawn(LAUNCHER, [AGENT, "--stdio"], {
       cwd: this.#directory,
       // takeback has opencode import a new session: it finds this very one if PATH has none.
       env: { ...process.env, PATH: `${process.env.PATH}:${dirname(process.execPath)}` },
