@@ -20,7 +20,7 @@ from statistics import median
 from typing import Any
 
 from bench.repositories import repository
-from tests.agents import claude, codex, gemini, kilo, opencode, pi, qwen
+from tests.agents import claude, codex, copilot, gemini, kilo, opencode, pi, qwen
 from tests.agents.flow import Driver
 from tests.agents.installed import PACKAGES, NotInstalled, Package, program_of
 from tests.agents.script import Step, Tool
@@ -39,6 +39,7 @@ Maker = Callable[[str, str], Tool]
 _DRIVERS: Mapping[str, Callable[..., Driver]] = {
     "claude": claude.Claude,
     "codex": codex.Codex,
+    "copilot": copilot.Copilot,
     "gemini": gemini.Gemini,
     "kilo": kilo.Kilo,
     "opencode": opencode.OpenCode,
@@ -48,6 +49,7 @@ _DRIVERS: Mapping[str, Callable[..., Driver]] = {
 _SHELLS: Mapping[str, Callable[[str], Tool]] = {
     "claude": claude.shell,
     "codex": codex.shell,
+    "copilot": copilot.shell,
     "gemini": gemini.shell,
     "kilo": opencode.shell,
     "opencode": opencode.shell,
@@ -59,6 +61,7 @@ _WRITES: Mapping[str, Maker] = {
     "codex": lambda path, text: Tool(
         "apply_patch", text=f"*** Begin Patch\n*** Add File: {path}\n+{text}\n*** End Patch\n"
     ),
+    "copilot": lambda path, text: Tool("create", {"path": path, "file_text": text}),
     "gemini": lambda path, text: Tool("write_file", {"file_path": path, "content": text}),
     "kilo": lambda path, text: Tool("write", {"filePath": path, "content": text}),
     "opencode": lambda path, text: Tool("write", {"filePath": path, "content": text}),
@@ -67,6 +70,7 @@ _WRITES: Mapping[str, Maker] = {
 }
 _READS: Mapping[str, Maker] = {
     "claude": lambda path, text: Tool("Read", {"file_path": path}),
+    "copilot": lambda path, text: Tool("view", {"path": path}),
     "gemini": lambda path, text: Tool(
         "list_directory", {"dir_path": os.path.dirname(path), "ignore": [text]}
     ),
@@ -91,7 +95,8 @@ def _tools(agent: str, what: str, repo: Path, number: Iterator[int]) -> list[Too
 
 
 def _whats(agent: str) -> list[str]:
-    return [_NO_CALL, _SHELL, _NEW, _EDIT, *([_READ] if agent in _READS else [])]
+    edits = [] if agent == "copilot" else [_EDIT]  # its tool that writes makes new files only
+    return [_NO_CALL, _SHELL, _NEW, *edits, *([_READ] if agent in _READS else [])]
 
 
 def measure_agents(rounds: int) -> dict[str, Any]:

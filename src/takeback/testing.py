@@ -54,6 +54,8 @@ class AgentContract:
     """A conversation of at least one turn in the agent's own format, if it has one."""
     native: str = ""
     """The id of the transcript's session."""
+    file: str = "{native}.jsonl"
+    """Where the transcript lies, in the directory of all sessions."""
 
     # -- the record
 
@@ -159,7 +161,7 @@ class AgentContract:
     def test_a_new_session_lies_beside_the_old_one_and_is_not_written(self, tmp_path: Path) -> None:
         folder = tmp_path / "sessions"
         folder.mkdir()
-        old = folder / f"{self.native or 'old'}.jsonl"
+        old = folder / self.file.format(native=self.native or "old")
         history = self._adapter.cut([self.transcript], _END, [])
         made = [self._new(history, str(old), title) for title in ("", "a \u00e9 \ud83d\ude00 \n")]
         assert list(folder.iterdir()) == []
@@ -168,8 +170,9 @@ class AgentContract:
             assert isinstance(one.data, bytes)
             assert bool(one.data) == bool(history)
             if self._adapter.importer is None:
-                assert os.path.dirname(one.path) == str(folder)
-                assert one.path != str(old)
+                assert one.path == str(folder / self.file.format(native=one.native)) or (
+                    os.path.dirname(one.path) == str(folder) and one.path != str(old)
+                )
                 assert self._adapter.cut([one.data], _END, []) != b"" or not history
 
     def test_no_id_is_obeyed_by_a_command_line(self) -> None:

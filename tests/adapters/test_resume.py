@@ -39,6 +39,7 @@ def test_no_other_text_is_put_on_a_command_line(agent: str, native: str) -> None
 OWN = {
     "claude": "0f1e2d3c-4b5a-4678-9abc-def012345678",
     "codex": "0f1e2d3c-4b5a-7678-9abc-def012345678",
+    "copilot": "0f1e2d3c-4b5a-4678-9abc-def012345678",
     "gemini": "0f1e2d3c-4b5a-4678-9abc-def012345678",
     "kilo": "ses_1d0000000ffetakeback12345",
     "opencode": "ses_1d0000000ffetakeback12345",
@@ -59,6 +60,7 @@ def test_a_line_starts_the_agent_itself_and_nothing_is_read_by_a_shell(agent: st
 MOVED = {
     "claude": ["claude", f"--resume={OWN['claude']}"],
     "codex": ["codex", "resume", "-C", "/new", OWN["codex"]],
+    "copilot": ["copilot", f"--resume={OWN['copilot']}"],
     "gemini": ["gemini", "--session-file=/home/dev/.gemini/chat.jsonl"],
     "kilo": ["kilo", f"--session={OWN['kilo']}"],
     "opencode": ["opencode", f"--session={OWN['opencode']}"],

@@ -21,6 +21,11 @@ _INJECTED = re.compile(
     r"This is the Gemini CLI|\[Request interrupted|Caveat: The messages below)",
     re.IGNORECASE,
 )
+# What an agent puts around a person's words, in the same text.
+_PUT_AROUND = re.compile(
+    r"<current_datetime>[^<]*</current_datetime>\s*|\s*<system_reminder>.*?</system_reminder>",
+    re.DOTALL,
+)
 
 
 @dataclass
@@ -37,7 +42,8 @@ class Dialogue:
 
     def add_human(self, texts: Iterable[str]) -> None:
         """Adds what a person wrote; what the agent put in beside it is left out."""
-        written = [text for text in texts if text.strip() and not _INJECTED.match(text)]
+        given = [_PUT_AROUND.sub("", text) for text in texts]
+        written = [text for text in given if text.strip() and not _INJECTED.match(text)]
         self.add(HUMAN if written else INJECTED, "\n".join(written))
 
     @property

@@ -64,6 +64,12 @@ PACKAGES = {
             "opencode-*/bin/opencode",
         ),
         Package(
+            "copilot",
+            f"@github/copilot-{platform.system().lower()}-{_MACHINE}",
+            "1.0.102",
+            "@github/copilot-*/copilot",
+        ),
+        Package(
             "kilo",
             f"@kilocode/cli-{platform.system().lower()}-{_MACHINE}",
             "7.7.7",

@@ -68,6 +68,15 @@ class TestCodex(AgentContract):
     transcript = transcript(f"codex/sessions/2026/11/15/rollout-2026-11-15T12-25-00-{native}.jsonl")
 
 
+class TestCopilot(AgentContract):
+    agent = AGENTS["copilot"]
+    payloads = recorded("copilot/hooks.jsonl")
+    environ = MappingProxyType({"COPILOT_PROJECT_DIR": "/home/dev/project"})
+    transcript = transcript("copilot/events.jsonl")
+    native = "1c96c38d-54ad-4b26-b947-22ddff9f6e4f"
+    file = "{native}/events.jsonl"
+
+
 class TestGemini(AgentContract):
     agent = AGENTS["gemini"]
     payloads = recorded("gemini/terminal.jsonl")

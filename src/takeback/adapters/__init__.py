@@ -44,6 +44,7 @@ BUILT_IN = (
     ),
     _own("claude", session_variable="CLAUDE_CODE_SESSION_ID", has_hooks=True),
     _own("codex", session_variable="CODEX_THREAD_ID", has_hooks=True),
+    _own("copilot", session_variable="COPILOT_AGENT_SESSION_ID", has_hooks=True),
     _own(
         "gemini",
         session_variable="GEMINI_SESSION_ID",

@@ -36,7 +36,7 @@ _KINDS: dict[str, events.EventKind] = {
     "PreCompact": events.COMPACT,
     "SessionEnd": events.SESSION_END,
 }
-_TOOLS: dict[str, events.ToolKind] = {
+TOOLS: dict[str, events.ToolKind] = {
     "Write": events.EDIT,
     "Edit": events.EDIT,
     "MultiEdit": events.EDIT,
@@ -55,7 +55,6 @@ _TOOLS: dict[str, events.ToolKind] = {
     "WebFetch": events.READ,
     "WebSearch": events.READ,
 }
-_PATHS = ("file_path", "notebook_path")
 _REASONS = {"SessionStart": "source", "SessionEnd": "reason", "PreCompact": "trigger"}
 _EXIT = "Exit code "
 _NO_END = frozenset(("backgroundTaskId", "timedOutAfterMs", "returnCodeInterpretation"))
@@ -69,6 +68,8 @@ class Manner(Value):
 
     ``name`` is also its program's. ``shell`` is the tool whose commands are noted. ``project`` and
     ``process`` are variables of a hook: the directory that the agent works in, and its process.
+    ``paths`` are the fields of a tool's input that name files. ``batches`` says that calls made
+    side by side are announced once more, when all have ended.
     """
 
     name: str
@@ -76,6 +77,8 @@ class Manner(Value):
     shell: str
     project: str
     process: str = ""
+    paths: tuple[str, ...] = ("file_path", "notebook_path")
+    batches: bool = True
 
 
 class Claude:
@@ -102,7 +105,9 @@ class Claude:
         subagent = fields.text(payload, "agent_id")
         if kind == events.TOOL_BEFORE and tools[0].kind == events.READ:
             return None
-        if said in ("PostToolUse", "PostToolUseFailure") and subagent is None:
+        only_read = bool(tools) and tools[0].kind == events.READ
+        is_end = said in ("PostToolUse", "PostToolUseFailure") and subagent is None
+        if is_end and (self._manner.batches or only_read):
             return None  # the end of the whole batch is announced too, and once is enough
         prompt = fields.text(payload, "prompt") if kind == events.PROMPT else None
         process = environ.get(self._manner.process, "")
@@ -193,7 +198,7 @@ class Claude:
     def _tool(self, call: Mapping[str, Any]) -> ToolCall:
         name = fields.required(call, "tool_name")
         given = fields.table(call, "tool_input")
-        paths = tuple(path for key in _PATHS if (path := fields.text(given, key)))
+        paths = tuple(path for key in self._manner.paths if (path := fields.text(given, key)))
         tool = ToolCall(name, self._manner.tools.get(name, events.OTHER), paths)
         if name != self._manner.shell:
             return tool
@@ -217,4 +222,4 @@ def _status(result: Mapping[str, Any], details: Mapping[str, Any]) -> int | None
     return int(number) if failed is True and is_status and int(number) else None
 
 
-adapter = Claude(Manner("claude", _TOOLS, "Bash", "CLAUDE_PROJECT_DIR", "CLAUDE_PID"))
+adapter = Claude(Manner("claude", TOOLS, "Bash", "CLAUDE_PROJECT_DIR", "CLAUDE_PID"))

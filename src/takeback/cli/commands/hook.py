@@ -19,8 +19,9 @@ def command(call: Call, agent: str, stdio: bool) -> int:
 
     Called by agents, not by people. It prints nothing but what the model or the person has to
     be told, ends with status 0 whatever happens, and leaves its failures for `takeback status`.
-    AGENT is generic, claude, codex, gemini, kilo, opencode, pi, qwen, an agent of another package,
-    or plugin for what Claude Code's plugin tells; docs/agents/generic.md describes the JSON.
+    AGENT is generic, claude, codex, copilot, gemini, kilo, opencode, pi, qwen, an agent of another
+    package, or plugin for what Claude Code's plugin tells; docs/agents/generic.md describes the
+    JSON.
     """
     # The way in without click is takeback/__main__.py; this one is for options before the verb.
     words = ["hook", agent, *(["--stdio"] if stdio else [])]

@@ -26,8 +26,8 @@ def command(call: Call, agents: tuple[str, ...], here: bool) -> int:
 
     Their settings get hooks that call takeback; the edits are shown and asked about first, what
     else stands in the settings stays, and a second time changes nothing. AGENT is claude, codex,
-    gemini, kilo, opencode, pi, qwen, or one of another package (docs/agents/your-own.md); without
-    one it is all that are installed.
+    copilot, gemini, kilo, opencode, pi, qwen, or one of another package
+    (docs/agents/your-own.md); without one it is all that are installed.
     """
     from takeback.app import connect
 
