@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.agents.opencode import OpenCode
 
+_OFF = ("DISABLE_SESSION_INGEST", "DISABLE_SHARE", "DISABLE_CODEBASE_INDEXING")
+
 
 class Kilo(OpenCode):
     """Kilo CLI in a world, as a person has it who has another plugin already."""
@@ -20,4 +22,4 @@ class Kilo(OpenCode):
             "KILO_TELEMETRY_LEVEL": "off",
             "GIT_OPTIONAL_LOCKS": "0",  # its looks at the project write no index
         }
-        return own | super().variables("DISABLE_SESSION_INGEST", "DISABLE_SHARE", *names)
+        return own | super().variables(*_OFF, *names)

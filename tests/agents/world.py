@@ -13,7 +13,7 @@ from tests.agents.scripted_model import ScriptedModel
 from tests.support.cli import Cli
 from tests.support.git import git, new_repository
 
-_SECONDS = 120
+_SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True)
