@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.agents.script import Script, Step, Tool
+from tests.agents.script import Script, Tool, story
 from tests.agents.terminal import Terminal
 from tests.agents.world import World
 
@@ -74,24 +74,8 @@ class Claude:
         return found
 
     def script(self) -> Script:
-        repo = self.world.repo
-        return {
-            "TURN-ONE": [
-                Step("Creating.", [self.write("a.txt", "alpha\n"), self.write("b.txt", "beta\n")]),
-                Step("Created a.txt and b.txt."),
-            ],
-            "TURN-TWO": [
-                Step("Reading.", [Tool("Read", {"file_path": f"{repo}/a.txt"})]),
-                Step("Editing.", [self.edit("a.txt", "alpha", "ALPHA")]),
-                Step("Shell.", [shell("rm doomed.bin b.txt && printf made > c.txt")]),
-                Step("Edited one, deleted two, made one."),
-            ],
-            "TURN-THREE": [
-                Step("", [shell("mkdir sub && mv c.txt sub/d.txt && chmod 600 run.sh")]),
-                Step("Moved one."),
-            ],
-            "TURN-FOUR": [Step("Nothing to do.")],
-        }
+        read = Tool("Read", {"file_path": f"{self.world.repo}/a.txt"})
+        return story(self.write, read, self.edit("a.txt", "alpha", "ALPHA"), shell)
 
     def tool(self, name: str, **args: str) -> Tool:
         return Tool(name, args)

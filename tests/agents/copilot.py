@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.agents.script import Script, Step, Tool
+from tests.agents.script import Script, Tool, story
 from tests.agents.world import World
 
 
@@ -60,25 +60,9 @@ class Copilot:
         return self.folder / "session-state" / session / "events.jsonl"
 
     def script(self) -> Script:
-        path = f"{self.world.repo}/a.txt"
-        change = {"old_str": "alpha", "new_str": "ALPHA"}
-        return {
-            "TURN-ONE": [
-                Step("Creating.", [self.write("a.txt", "alpha\n"), self.write("b.txt", "beta\n")]),
-                Step("Created a.txt and b.txt."),
-            ],
-            "TURN-TWO": [
-                Step("Reading.", [Tool("view", {"path": path})]),
-                Step("Editing.", [Tool("edit", {"path": path, **change})]),
-                Step("Shell.", [shell("rm doomed.bin b.txt && printf made > c.txt")]),
-                Step("Edited one, deleted two, made one."),
-            ],
-            "TURN-THREE": [
-                Step("", [shell("mkdir sub && mv c.txt sub/d.txt && chmod 600 run.sh")]),
-                Step("Moved one."),
-            ],
-            "TURN-FOUR": [Step("Nothing to do.")],
-        }
+        path = {"path": f"{self.world.repo}/a.txt"}
+        edit = Tool("edit", {**path, "old_str": "alpha", "new_str": "ALPHA"})
+        return story(self.write, Tool("view", path), edit, shell)
 
     def write(self, name: str, content: str) -> Tool:
         return Tool("create", {"path": f"{self.world.repo}/{name}", "file_text": content})

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from tests.agents.script import Script, Step, Tool
+from tests.agents.script import Script, Tool, story
 from tests.agents.terminal import Terminal
 from tests.agents.world import World
 
@@ -101,23 +101,8 @@ class OpenCode:
         return Terminal([self.name], cwd=self.world.repo, env=env)
 
     def script(self) -> Script:
-        return {
-            "TURN-ONE": [
-                Step("Creating.", [self.write("a.txt", "alpha\n"), self.write("b.txt", "beta\n")]),
-                Step("Created a.txt and b.txt."),
-            ],
-            "TURN-TWO": [
-                Step("Reading.", [Tool("read", {"filePath": f"{self.world.repo}/a.txt"})]),
-                Step("Editing.", [self.edit("a.txt", "alpha", "ALPHA")]),
-                Step("Shell.", [shell("rm doomed.bin b.txt && printf made > c.txt")]),
-                Step("Edited one, deleted two, made one."),
-            ],
-            "TURN-THREE": [
-                Step("", [shell("mkdir sub && mv c.txt sub/d.txt && chmod 600 run.sh")]),
-                Step("Moved one."),
-            ],
-            "TURN-FOUR": [Step("Nothing to do.")],
-        }
+        read = Tool("read", {"filePath": f"{self.world.repo}/a.txt"})
+        return story(self.write, read, self.edit("a.txt", "alpha", "ALPHA"), shell)
 
     def write(self, name: str, content: str) -> Tool:
         return Tool("write", {"filePath": f"{self.world.repo}/{name}", "content": content})

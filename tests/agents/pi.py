@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.agents.script import Script, Step, Tool
+from tests.agents.script import Script, Tool, story
 from tests.agents.world import World
 
 _MODEL = ("--provider", "scripted", "--model", "scripted-model")
@@ -59,23 +59,8 @@ class Pi:
         return found
 
     def script(self) -> Script:
-        return {
-            "TURN-ONE": [
-                Step("Creating.", [write("a.txt", "alpha\n"), write("b.txt", "beta\n")]),
-                Step("Created a.txt and b.txt."),
-            ],
-            "TURN-TWO": [
-                Step("Reading.", [Tool("read", {"path": "a.txt"})]),
-                Step("Editing.", [edit("a.txt", "alpha", "ALPHA")]),
-                Step("Shell.", [shell("rm doomed.bin b.txt && printf made > c.txt")]),
-                Step("Edited one, deleted two, made one."),
-            ],
-            "TURN-THREE": [
-                Step("", [shell("mkdir sub && mv c.txt sub/d.txt && chmod 600 run.sh")]),
-                Step("Moved one."),
-            ],
-            "TURN-FOUR": [Step("Nothing to do.")],
-        }
+        read = Tool("read", {"path": "a.txt"})
+        return story(write, read, edit("a.txt", "alpha", "ALPHA"), shell)
 
 
 def write(path: str, content: str) -> Tool:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.agents.script import Script, Step, Tool
+from tests.agents.script import Script, Tool, story
 from tests.agents.terminal import Terminal
 from tests.agents.world import World
 
@@ -68,25 +68,9 @@ class Qwen:
         return found
 
     def script(self) -> Script:
-        repo = self.world.repo
-        change = {"old_string": "alpha", "new_string": "ALPHA"}
-        return {
-            "TURN-ONE": [
-                Step("Creating.", [self.write("a.txt", "alpha\n"), self.write("b.txt", "beta\n")]),
-                Step("Created a.txt and b.txt."),
-            ],
-            "TURN-TWO": [
-                Step("Reading.", [Tool("read_file", {"file_path": f"{repo}/a.txt"})]),
-                Step("Editing.", [Tool("edit", {"file_path": f"{repo}/a.txt", **change})]),
-                Step("Shell.", [shell("rm doomed.bin b.txt && printf made > c.txt")]),
-                Step("Edited one, deleted two, made one."),
-            ],
-            "TURN-THREE": [
-                Step("", [shell("mkdir sub && mv c.txt sub/d.txt && chmod 600 run.sh")]),
-                Step("Moved one."),
-            ],
-            "TURN-FOUR": [Step("Nothing to do.")],
-        }
+        path = {"file_path": f"{self.world.repo}/a.txt"}
+        edit = Tool("edit", {**path, "old_string": "alpha", "new_string": "ALPHA"})
+        return story(self.write, Tool("read_file", path), edit, shell)
 
     def write(self, name: str, content: str) -> Tool:
         path = f"{self.world.repo}/{name}"

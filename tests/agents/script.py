@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,6 +39,32 @@ class Step:
 
 Script = Mapping[str, Sequence[Step]]
 """The steps of a turn by a mark that its prompt holds, such as ``TURN-ONE``."""
+
+
+def story(
+    write: Callable[[str, str], Tool], read: Tool, edit: Tool, shell: Callable[[str], Tool]
+) -> Script:
+    """Returns the turns that most agents are driven through, by their own tools.
+
+    ``read`` and ``edit`` are of a.txt, whose word becomes one in capitals.
+    """
+    return {
+        "TURN-ONE": [
+            Step("Creating.", [write("a.txt", "alpha\n"), write("b.txt", "beta\n")]),
+            Step("Created a.txt and b.txt."),
+        ],
+        "TURN-TWO": [
+            Step("Reading.", [read]),
+            Step("Editing.", [edit]),
+            Step("Shell.", [shell("rm doomed.bin b.txt && printf made > c.txt")]),
+            Step("Edited one, deleted two, made one."),
+        ],
+        "TURN-THREE": [
+            Step("", [shell("mkdir sub && mv c.txt sub/d.txt && chmod 600 run.sh")]),
+            Step("Moved one."),
+        ],
+        "TURN-FOUR": [Step("Nothing to do.")],
+    }
 
 
 def choose(script: Script, dialogue: Dialogue) -> tuple[str, Step]:
