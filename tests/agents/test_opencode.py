@@ -19,21 +19,30 @@ from tests.agents.world import World
 from tests.support.trees import differences, tree_state
 
 
-@pytest.fixture(
-    params=[OpenCode, pytest.param(Kilo, marks=pytest.mark.long)], ids=lambda agent: agent.name
-)
-def opencode(
-    request: pytest.FixtureRequest, world: World, installed: Callable[[str], Path]
-) -> OpenCode:
-    agent: type[OpenCode] = request.param
+def driven(agent: type[OpenCode], world: World, installed: Callable[[str], Path]) -> OpenCode:
     driver = agent(world, installed(agent.name))
     world.model.script = driver.script()
     return driver
 
 
-def test_a_turn_is_taken_back_with_its_files_and_its_conversation(opencode: OpenCode) -> None:
-    take_back_the_second_turn(opencode, opencode.own_refs)
-    assert [path.name for path in opencode.settings.parent.iterdir()] == ["mine.js"]
+@pytest.fixture
+def opencode(world: World, installed: Callable[[str], Path]) -> OpenCode:
+    return driven(OpenCode, world, installed)
+
+
+@pytest.fixture(
+    params=[OpenCode, pytest.param(Kilo, marks=pytest.mark.long)], ids=lambda agent: agent.name
+)
+def either(
+    request: pytest.FixtureRequest, world: World, installed: Callable[[str], Path]
+) -> OpenCode:
+    """opencode, or Kilo, its fork."""
+    return driven(request.param, world, installed)
+
+
+def test_a_turn_is_taken_back_with_its_files_and_its_conversation(either: OpenCode) -> None:
+    take_back_the_second_turn(either, either.own_refs)
+    assert [path.name for path in either.settings.parent.iterdir()] == ["mine.js"]
 
 
 @pytest.mark.long
@@ -138,15 +147,15 @@ def test_opencode_goes_on_when_takeback_is_gone(opencode: OpenCode) -> None:
 
 
 def test_taking_a_session_in_runs_no_plugin_of_the_project(
-    opencode: OpenCode, tmp_path: Path
+    either: OpenCode, tmp_path: Path
 ) -> None:
-    world, witness = opencode.world, tmp_path / "witness"
-    folder = world.repo / f".{opencode.name}" / "plugins"
+    world, witness = either.world, tmp_path / "witness"
+    folder = world.repo / f".{either.name}" / "plugins"
     folder.mkdir(parents=True)
     text = f'import {{ writeFileSync }} from "fs"; writeFileSync("{witness}", "x")\n'
     (folder / "evil.js").write_text(f"{text}export const Evil = async () => ({{}})\n")
-    world.run([opencode.name, "session", "list"], opencode.env)
-    assert witness.exists(), "opencode itself loads it"
+    world.run([either.name, "session", "list"], either.env)
+    assert witness.exists(), "the agent itself loads it"
     witness.unlink()
     new = "ses_1d0000000ffetakeback12345"
     info: dict[str, Any] = {
@@ -159,10 +168,10 @@ def test_taking_a_session_in_runs_no_plugin_of_the_project(
     info |= {"directory": str(world.repo), "time": {"created": 1, "updated": 1}}
     parcel = tmp_path / "parcel.json"
     parcel.write_text(json.dumps({"info": info, "messages": []}))
-    environ = world.environment(opencode.env)
-    OpencodeImporter(opencode.name).take_in(
+    environ = world.environment(either.env)
+    OpencodeImporter(either.name).take_in(
         str(parcel), str(world.repo), environ, lambda path: path == str(world.repo)
     )
     assert not witness.exists()
     (folder / "evil.js").unlink()
-    assert opencode.export(new)["info"]["id"] == new
+    assert either.export(new)["info"]["id"] == new
