@@ -43,10 +43,10 @@ def held_at(hook: str, number: int) -> bytes:
 def test_its_hooks_are_told_what_claude_code_tells() -> None:
     kinds = [(event.kind, event.prompt) for event in heard()]
     assert kinds[:4] == [
-        (events.SESSION_START, None),
         (events.PROMPT, "TURN-ONE create"),
         (events.TOOL_BEFORE, None),
         (events.TOOL_BEFORE, None),
+        (events.ROUND_END, None),
     ]
     assert [kind for kind, _ in kinds].count(events.TURN_END) == 2
     assert {event.session for event in heard()} == {heard()[0].session}
@@ -57,10 +57,10 @@ def test_every_event_names_the_transcript() -> None:
     assert {event.transcript for event in heard()} == {
         f"/home/dev/.copilot/session-state/{session}/events.jsonl"
     }
-    elsewhere = adapter.parse(ROWS[0]["payload"], {"COPILOT_HOME": "/else"})
+    elsewhere = adapter.parse(ROWS[1]["payload"], {"COPILOT_HOME": "/else"})
     assert elsewhere is not None
     assert elsewhere.transcript == f"/else/session-state/{session}/events.jsonl"
-    hostile = adapter.parse({**ROWS[0]["payload"], "session_id": "../../x"}, {})
+    hostile = adapter.parse({**ROWS[1]["payload"], "session_id": "../../x"}, {})
     assert hostile is not None
     assert hostile.transcript is None
 
@@ -74,6 +74,13 @@ def test_each_call_that_may_change_files_ends_a_round() -> None:
         ("Bash", (), "rm doomed.bin b.txt && printf made > c.txt", 0),
         ("Bash", (), "exit 3", 3),
     ]
+
+
+def test_a_start_that_is_told_after_the_first_prompt_ends_no_turn() -> None:
+    start = next(r["payload"] for r in ROWS if r["payload"]["hook_event_name"] == "SessionStart")
+    assert adapter.parse(start, {}) is None
+    [edit] = connection.connect({"HOME": "/home/dev"}, "/home/dev/tb", None)
+    assert b"SessionStart" not in (edit.after or b"")
 
 
 @pytest.mark.parametrize(

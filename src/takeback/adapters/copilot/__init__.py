@@ -11,6 +11,7 @@ import os
 
 from takeback.adapters import fields
 from takeback.adapters.claude import TOOLS, Claude, Manner
+from takeback.model import event as events
 from takeback.model import json_text
 from takeback.model.session import Anchor, NewSession, Resume
 
@@ -34,6 +35,8 @@ class Copilot(Claude):
 
     def parse(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> AgentEvent | None:
         event = super().parse(payload, environ)
+        if event is not None and event.kind == events.SESSION_START:
+            return None  # told beside the first prompt, in no order: that one begins the session
         if event is None or event.transcript is not None or not fields.is_uuid(event.session):
             return event
         root = self.sessions_root(environ)

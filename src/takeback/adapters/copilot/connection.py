@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 _HOOKS: dict[str, tuple[str, ...]] = {
-    "SessionStart": (),
     "UserPromptSubmit": (),
     "PreToolUse": (BESIDE,),
     "PostToolUse": (BESIDE,),
@@ -27,7 +26,8 @@ _HOOKS: dict[str, tuple[str, ...]] = {
     "PreCompact": (),
     "SessionEnd": (),
 }
-"""By these names hooks are told what Claude Code tells its own."""
+"""By these names hooks are told what Claude Code tells its own. The start of a session is not one:
+it is told beside the first prompt, in no order, and would end the turn that has just begun."""
 _SECONDS = 15
 
 
