@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -376,3 +379,24 @@ def _lives(pid: int) -> bool:
             return False
         time.sleep(0.05)
     return True
+
+
+def test_an_interrupt_while_the_command_is_started_ends_it_too(
+    project: Project, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine the command may run before its start has returned."""
+    many_turns(workspace, 3, 2)
+    pid = tmp_path / "pid"
+
+    class Interrupted(subprocess.Popen[bytes]):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            while not pid.exists() or not pid.read_text():
+                time.sleep(0.01)
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        project.sh("turn:1", "@", f"echo $$ > {pid}; exec sleep 1000")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 import time
 
 from takeback.errors import BrokenOff, Command, Option, UsageError
@@ -14,13 +15,14 @@ from takeback.visible import shown
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import IO
+    from typing import IO, Any
 
     from takeback.model.bisection import Inquiry
     from takeback.ops.copies import Removal
 
 _PATIENCE = 3.0
 """Seconds that a command has to end by itself after it was told to."""
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ELSEWHERE = frozenset(("OLDPWD", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"))
 """Variables that only say where somebody was: they are left out."""
 
@@ -70,16 +72,20 @@ class Trial:
         its end says nothing; on Ctrl-C it is ended first.
         """
         begun = time.monotonic()
-        process = self._started(directory)
-        if process is None:
-            return SKIPPED, 0.0
+        process = None
         try:
+            with _Unbroken():
+                process = self._started(directory)
+            if process is None:
+                return SKIPPED, 0.0
             status = process.wait(self._timeout)
         except subprocess.TimeoutExpired:
+            assert process is not None
             status = TOO_LONG
             _end(process)
         except BaseException:
-            _end(process)
+            if process is not None:
+                _end(process)
             raise
         _kill_group(process, signal.SIGKILL)  # what it left running in the background
         if not says_anything(status):
@@ -114,6 +120,28 @@ class Trial:
                     Option("--with", ".venv"),
                 ),
             ) from None
+
+
+class _Unbroken:
+    """Puts off what ends this process until a command is started, and can be ended with it.
+
+    They are not blocked: the command would inherit that.
+    """
+
+    def __enter__(self) -> None:
+        self._came: list[int] = []
+        self._before: dict[int, Any] = {}
+        if threading.current_thread() is threading.main_thread():  # only there they are heard
+            self._before = {one: signal.signal(one, self._note) for one in _ENDING}
+
+    def __exit__(self, *exc: object) -> None:
+        for one, before in self._before.items():
+            signal.signal(one, before)
+        for one in self._came:
+            signal.raise_signal(one)
+
+    def _note(self, number: int, frame: object) -> None:
+        self._came.append(number)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
