@@ -94,8 +94,12 @@ def draw(chart: Chart) -> str:
 
 
 def _linear(values: Sequence[float], room: float) -> _Axis:
-    most = max(values) * room
-    return _Axis(lambda value: value / most, [most * tick / _TICKS for tick in range(_TICKS + 1)])
+    """Returns an axis from 0 to somewhat above the largest, with round numbers at its lines."""
+    most = max(values, default=1.0) * room or 1.0
+    power = 10.0 ** math.floor(math.log10(most / _TICKS))
+    step = next(n * power for n in (1, 2, 5, 10) if n * power >= most / _TICKS)
+    lines = math.ceil(most / step)
+    return _Axis(lambda value: value / (lines * step), [step * n for n in range(lines + 1)])
 
 
 def _logarithmic(values: Sequence[float], room: float) -> _Axis:
