@@ -14,7 +14,6 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ctypes
-    from collections.abc import Iterable
 
 _AT_FDCWD = -100
 _AT_SYMLINK_NOFOLLOW = 0x100
@@ -31,8 +30,9 @@ _RENAME_EXCHANGE = 2
 _MADV_POPULATE_WRITE = 23
 _MAC_RENAME_SWAP = 2
 _MAC_RENAME_EXCL = 4
-_WATCHED = 0xFC6 | 0x01000000
-"""inotify: written, other attributes, came, went, renamed; itself too; nothing but directories."""
+_WATCHED = 0xFCE | 0x01000000 | 0x04000000
+"""inotify: written, other attributes, closed, came, went, renamed; itself too; nothing but
+directories, and nothing of files that have no name any more."""
 _NO_SUCH_CALL = (errno.ENOSYS, errno.EPERM)
 """The errors of an old kernel and of a sandbox that forbids the call; syncfs itself has neither."""
 _LITTLE = 64 << 20  # bytes, which take a slow disk as long as 25 flushes: half a second
@@ -251,28 +251,6 @@ def own_memory() -> None:
             advise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), _MADV_POPULATE_WRITE)
 
 
-def watched_directories(directories: Iterable[str]) -> int | None:
-    """Returns a descriptor that can be read once something in one of the directories was touched.
-
-    It never blocks. None if the kernel does not watch, or not that many. What others do to a
-    directory through a network is not told.
-    """
-    begin = getattr(_libc(), "inotify_init1", None) if LINUX else None
-    if begin is None:
-        return None
-    import ctypes
-
-    fd = int(begin(ctypes.c_int(os.O_NONBLOCK | os.O_CLOEXEC)))
-    if fd < 0:
-        return None
-    for directory in directories:
-        path = ctypes.c_char_p(os.fsencode(directory))
-        if _libc().inotify_add_watch(ctypes.c_int(fd), path, ctypes.c_uint32(_WATCHED)) < 0:
-            os.close(fd)
-            return None
-    return fd
-
-
 def give_back_memory() -> None:
     """Gives the system back what was freed; a C library that cannot be asked to keeps it.
 
@@ -288,15 +266,15 @@ def open_queue() -> int:
     return _checked(_libc().inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
 
 
-def watch_directory(queue: int, fd: int, events: int) -> int:
-    """Has what happens in an open directory put into a queue; returns its number there.
+def watch_directory(queue: int, fd: int) -> int:
+    """Has whatever happens in an open directory put into a queue; returns its number there.
 
     The same directory has the same number as long as it is watched. Raises OSError.
     """
     import ctypes
 
     path = b"/proc/self/fd/%d" % fd  # this very directory, wherever its path leads by now
-    return _checked(_libc().inotify_add_watch(queue, path, ctypes.c_uint32(events)))
+    return _checked(_libc().inotify_add_watch(queue, path, ctypes.c_uint32(_WATCHED)))
 
 
 def file_system(fd: int) -> int:

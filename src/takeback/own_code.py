@@ -14,6 +14,10 @@ import sys
 
 from takeback import kernel
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 _PIECE = 1 << 16
 
 
@@ -23,7 +27,7 @@ class OwnCode:
     def __init__(self) -> None:
         modules = [module for name, module in sys.modules.items() if name.startswith("takeback")]
         files = [module.__file__ for module in modules if module.__file__]
-        self._watch = kernel.watched_directories({os.path.dirname(file) for file in files})
+        self._watch = _watched({os.path.dirname(file) for file in files})
         self._place = os.path.dirname(__file__)
         self._identity = _identity(self._place)
         self._stamps = {file: _stamp(file) for file in files}
@@ -51,6 +55,26 @@ class OwnCode:
             return bool(os.read(self._watch, _PIECE))
         except BlockingIOError:
             return False
+
+
+def _watched(directories: Iterable[str]) -> int | None:
+    """Returns a queue that hears of them; None if the kernel has none, or not for so many."""
+    if not kernel.LINUX:
+        return None
+    queue = None
+    try:
+        queue = kernel.open_queue()
+        for directory in directories:
+            fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                kernel.watch_directory(queue, fd)
+            finally:
+                os.close(fd)
+    except OSError:
+        if queue is not None:
+            os.close(queue)
+        return None
+    return queue
 
 
 def _identity(place: str) -> tuple[int, int] | None:

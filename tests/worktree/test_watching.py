@@ -588,7 +588,7 @@ def test_what_others_have_counts(root: Path, context: Context, tmp_path: Path) -
 def test_a_system_that_allows_no_more_has_no_watch(
     root: Path, context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(queue: int, fd: int, events: int) -> int:
+    def full(queue: int, fd: int) -> int:
         raise OSError(28, "No space left on device")
 
     captured(context)
@@ -601,7 +601,7 @@ def test_a_system_that_allows_no_more_has_no_watch(
 def test_a_directory_that_can_be_watched_no_more_is_seen_all_the_same(
     watched: Watched, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(queue: int, fd: int, events: int) -> int:
+    def full(queue: int, fd: int) -> int:
         raise OSError(28, "No space left on device")
 
     (root / "new").mkdir()

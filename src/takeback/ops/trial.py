@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _PATIENCE = 3.0
 """Seconds that a command has to end by itself after it was told to."""
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_PUT_OFF = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ELSEWHERE = frozenset(("OLDPWD", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"))
 """Variables that only say where somebody was: they are left out."""
 
@@ -132,7 +132,7 @@ class _Unbroken:
         self._came: list[int] = []
         self._before: dict[int, Any] = {}
         if threading.current_thread() is threading.main_thread():  # only there they are heard
-            self._before = {one: signal.signal(one, self._note) for one in _ENDING}
+            self._before = {one: signal.signal(one, self._note) for one in _PUT_OFF}
 
     def __exit__(self, *exc: object) -> None:
         for one, before in self._before.items():

@@ -22,13 +22,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_MODIFY, _ATTRIB, _CLOSE_WRITE = 0x2, 0x4, 0x8
 _ENTRY = 0x40 | 0x80 | 0x100 | 0x200  # moved from, moved to, created, deleted
 _DELETE_SELF, _MOVE_SELF = 0x400, 0x800
 _UNMOUNT, _OVERFLOW, _IGNORED = 0x2000, 0x4000, 0x8000
-_ONLY_DIRECTORIES, _NOT_UNLINKED, _IS_DIRECTORY = 0x1000000, 0x4000000, 0x40000000
-_EVENTS = _MODIFY | _ATTRIB | _CLOSE_WRITE | _ENTRY | _DELETE_SELF | _MOVE_SELF
-_ASKED = _EVENTS | _ONLY_DIRECTORIES | _NOT_UNLINKED
+_IS_DIRECTORY = 0x40000000
 _HEAD = Struct("=iIII")
 _AT_ONCE = 1 << 18
 
@@ -91,7 +88,7 @@ class Watch:
         if not self.is_sound:
             return
         try:
-            self.table.put(kernel.watch_directory(self.queue, fd, _ASKED), path)
+            self.table.put(kernel.watch_directory(self.queue, fd), path)
             fits = self.table.watches <= self._most and not self.table.is_full
         except OSError:  # the system allows no more of them
             fits = False
