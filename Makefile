@@ -24,7 +24,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test test-long lint types bench bench-peers soak docs constraints clean
+.PHONY: help demo quick test test-long lint types bench bench-peers soak docs constraints locks clean
 
 help: ## say what each target does
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -91,6 +91,16 @@ constraints: ## pin every dependency again, with hashes
 	     --generate-hashes --no-header --no-emit-index-url --group dev pyproject.toml; \
 	 } > build/constraints.txt
 	@mv build/constraints.txt constraints.txt
+	@rm -rf build/pin
+
+locks: ## pin what single tests install, with hashes (tests/locks/*.in)
+	@$(PYTHON) -m venv --clear build/pin
+	@build/pin/bin/python -m pip --disable-pip-version-check --quiet install \
+	  --no-deps --only-binary :all: --require-hashes -r scripts/uv.txt
+	@cd tests/locks && for name in *.in; do \
+	   ../../build/pin/bin/uv pip compile --quiet --universal --python-version 3.11 --no-build \
+	     --generate-hashes --no-header --no-annotate --no-emit-index-url "$$name" -o "$${name%.in}.txt" \
+	     || exit; done
 	@rm -rf build/pin
 
 clean: ## remove the environment, caches and builds

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.agents.installed import NotInstalled
 from tests.support.cli import Cli
 from tests.support.git import new_repository
 from tests.support.lanes import SLOW, has_long
+from tests.support.pypi import packages
 from tests.support.sealed import end_standby, sealed_environment
 
 # Examples run git and fsync: how long one takes says nothing about the code.
@@ -68,6 +71,27 @@ def sealed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     end_standby(Path(environment["TAKEBACK_HOME"]))
     monkeypatch.undo()
     time.tzset()
+
+
+@pytest.fixture(scope="session")
+def from_pypi() -> Callable[[str], Path]:
+    """Returns the directory with the packages of a lock; what cannot be had skips, loudly."""
+    environ = dict(os.environ)  # taken before a test's environment is sealed
+
+    @cache
+    def found(name: str) -> Path | NotInstalled:
+        try:
+            return packages(name, environ)
+        except NotInstalled as error:
+            return error
+
+    def wanted(name: str) -> Path:
+        place = found(name)
+        if isinstance(place, NotInstalled):
+            pytest.skip(f"NOT TESTED: what tests/locks/{name}.txt pins: {place}")
+        return place
+
+    return wanted
 
 
 @pytest.fixture

@@ -95,23 +95,24 @@ def program_of(package: Package, environ: Mapping[str, str]) -> Path:
 
     ``environ`` is the machine's own, not a test's: it says where the cache is, and npm needs it.
     """
-    cache = _cache(environ)
+    places = cache(environ)
     try:
-        cache.mkdir(parents=True, exist_ok=True)
-        with (cache / f"{package.folder}.lock").open("w") as lock:
+        places.mkdir(parents=True, exist_ok=True)
+        with (places / f"{package.folder}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # other test processes want the same
-            place = cache / package.folder
+            place = places / package.folder
             if not place.exists():
                 _install(package, place, environ)
     except OSError as error:
-        raise NotInstalled(f"{cache}: {error.strerror}") from error
+        raise NotInstalled(f"{places}: {error.strerror}") from error
     found = sorted(place.glob(f"node_modules/{package.program}"))
     if not found:
         raise NotInstalled(f"{place} has no {package.program}; remove it to install it again")
     return found[0]
 
 
-def _cache(environ: Mapping[str, str]) -> Path:
+def cache(environ: Mapping[str, str]) -> Path:
+    """Returns where what tests install is kept."""
     named = environ.get("TAKEBACK_AGENTS_CACHE")
     if named:
         return Path(named)
