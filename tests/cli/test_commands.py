@@ -50,6 +50,23 @@ def test_checkpoint_names_what_it_could_not_capture(cli: Cli, workspace: Path) -
     assert "incomplete" in cli.ok("log").stdout
 
 
+def test_checkpoint_names_the_first_of_many_that_it_could_not_capture(
+    cli: Cli, workspace: Path
+) -> None:
+    cli.ok("config", "size_limit_mb", "0.001")
+    for number in range(1022):
+        (workspace / f"big{number:04}").write_bytes(b"x" * 2000)
+    told = cli.ok("checkpoint", "-m", "many").stderr.splitlines()
+    assert told[:2] == [
+        "Not captured: big0000 (oversized).",
+        "Not captured: big0001 (oversized).",
+    ]
+    made = cli.ok("--json", "show", "many").json["id"]
+    assert told[20:] == [f"Not captured: 1,002 more; all of them: takeback show {made}"]
+    assert cli.ok("show", "many").stdout.count("oversized") == 1022
+    assert len(cli.ok("--json", "checkpoint").json["skipped"]) == 1022
+
+
 def test_log(story: Story) -> None:
     text = story.cli.ok("log").stdout
     assert settled(text, first=story.first, second=story.second) == snapshot("""\

@@ -90,7 +90,16 @@ class Coverage:
     @property
     def skipped(self) -> tuple[NotHeld, ...]:
         """What we wanted but could not get: unreadable, oversized, unstable, a mount."""
-        return tuple(item for item in self.not_held if item.reason not in _BY_CHOICE)
+        wanted = sorted(item for item in self._reasons.items() if item[1] not in _BY_CHOICE)
+        return tuple(NotHeld(path, reason) for path, reason in wanted)
+
+    def __len__(self) -> int:
+        """Returns how many paths it names."""
+        return len(self._reasons)
+
+    def __contains__(self, item: NotHeld) -> bool:
+        """Tells whether it names this very path, for this reason."""
+        return self._reasons.get(item.path) == item.reason
 
     @property
     def complete(self) -> bool:
@@ -120,23 +129,26 @@ class Coverage:
 
     def encode(self) -> bytes:
         """Returns the bytes kept beside a snapshot; equal coverages give equal bytes."""
-        return b"".join(
-            b"%s\t%s\0" % (reason.encode(), path) for path, reason in sorted(self._reasons.items())
-        )
+        encoded = bytearray()
+        for path in sorted(self._reasons):  # half a million of them, at times: no second list
+            encoded += b"%s\t%s\0" % (self._reasons[path].encode(), path)
+        return bytes(encoded)
 
     @classmethod
     def decode(cls, data: bytes) -> Coverage:
         """Reads ``encode``'s bytes; raises ValueError on anything else."""
-        items = []
         if data and not data.endswith(b"\0"):
             raise ValueError("a coverage record is cut off")
+        words: dict[bytes, Any] = {}  # each once; a later version may know more reasons
+        decoded = cls()
         for record in data.split(b"\0")[:-1]:
             reason, tab, path = record.partition(b"\t")
             if not tab:
                 raise ValueError("not a coverage record")
-            word: Any = reason.decode()  # a later version may know more reasons
-            items.append(NotHeld(path, word))
-        return cls(items)
+            if reason not in words:
+                words[reason] = reason.decode()
+            decoded._reasons[path] = words[reason]
+        return decoded
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Coverage) and other._reasons == self._reasons

@@ -25,12 +25,13 @@ def new_gaps(store: Store, before: Checkpoint | None, coverage: Coverage) -> str
 
     ``before`` is the session's checkpoint before this one, None at its first.
     """
-    known = set(_coverage_of(store, before).not_held)
+    known = _coverage_of(store, before)
     lacking = [item for item in coverage.skipped if item not in known]
-    let_go = [item for item in coverage.not_held if item.reason in LET_GO and item not in known]
-    if before is None:
-        let_go = []
-    elif let_go:  # by the user's own rule; what no snapshot had is not news
+    let_go: list[NotHeld] = []
+    if before is not None and coverage.names(LET_GO):
+        named = (item for item in coverage.not_held if item.reason in LET_GO)
+        let_go = [item for item in named if item not in known]
+    if before is not None and let_go:  # by the user's own rule; what no snapshot had is not news
         held = Held.of(store, before)
         let_go = [item for item in let_go if item.path in held]
     said = []

@@ -71,7 +71,7 @@ def write_checkpoint(
     else:
         if checkpoint.tree == EMPTY_TREE:
             sink.add(TREE, b"")
-        meta["not_held"] = len(coverage.not_held)
+        meta["not_held"] = len(coverage)
         entries = [
             (DIRECTORY, FILES, checkpoint.tree),
             (0o100644, COVERAGE, sink.add(BLOB, coverage.encode())),

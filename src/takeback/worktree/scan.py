@@ -34,6 +34,8 @@ from takeback.worktree.tracked_in_ignored import TrackedInside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from takeback.ports import Brought, ObjectSink
     from takeback.worktree.directory import Directory
     from takeback.worktree.known import Known
@@ -140,7 +142,7 @@ class Scan:
         return Scanned(
             tree=known[b""].tree,
             saved=self._saved(),
-            coverage=self._coverage(inside.gaps),
+            coverage=Coverage(self._not_held(inside.gaps)),
             files=known.file_count() + len(header.inside),
             changed=count,
         )
@@ -247,15 +249,16 @@ class Scan:
         self._cache.header.unsaved = [file[0] for file in found if file[0] not in saved]
         return saved
 
-    def _coverage(self, inside: list[NotHeld]) -> Coverage:
-        items = [*inside, *(NotHeld(path, UNREADABLE) for path in self._rules.unread)]
+    def _not_held(self, inside: list[NotHeld]) -> Iterator[NotHeld]:
+        yield from inside
+        for path in self._rules.unread:
+            yield NotHeld(path, UNREADABLE)
         for directory in self._cache.known.special():
             prefix = directory.path + b"/" if directory.path else b""
             for name, gap in directory.gaps.items():
-                items.append(NotHeld(prefix + name if name else directory.path, gap_reason(gap)))
+                yield NotHeld(prefix + name if name else directory.path, gap_reason(gap))
             for name, _, _ in directory.saved:
-                items.append(NotHeld(prefix + name, IGNORED))
-        return Coverage(items)
+                yield NotHeld(prefix + name, IGNORED)
 
     def remember(self) -> None:
         """Saves the stat cache for the next scan; call it once all objects are durable.

@@ -30,6 +30,7 @@ but each costs as much time as any other."""
 _SMALL = 1 << 16
 _LATER = 50
 """The share of what one capture may read that is for what an earlier one left out."""
+_DID_NOT_FIT = OVERSIZED + LEFT_OUT  # one string for all of them: there may be half a million
 
 
 class Sorting:
@@ -208,7 +209,7 @@ class Sorting:
             self._left_known = left = _minus(self._left_known, costs)
         if min(left) >= 0:
             return True
-        task.outcome = OVERSIZED + LEFT_OUT
+        task.outcome = _DID_NOT_FIT
         return False
 
 

@@ -12,6 +12,15 @@ from takeback.cli.options import name_text, session_option, verb
 from takeback.words import documents
 from takeback.words.text import count, shown_file
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from takeback.ops.checkpoint import Made
+
+_NAMED = 20
+"""Of what was not captured. A project with more new files than fit would fill the screen."""
+
 
 @verb("checkpoint")
 @click.option(
@@ -48,15 +57,23 @@ def command(call: Call, label: str | None, session: str | None, allow_large: boo
         "complete": checkpoint.complete,
         "files": checkpoint.files,
         "changed": len(changes),
-        "skipped": documents.reasons(made.skipped),
+        "skipped": documents.reasons(made.skipped) if call.json else [],
         "ms": took,
     }
     output.document("checkpoint", fields)
     if not call.json:
-        output.aside(f"Not captured: {shown_file(i.path)} ({i.reason})." for i in made.skipped)
+        output.aside(_left_out(made))
     if call.quiet:
         output.line(checkpoint.id)
         return 0
     files = count(checkpoint.files, "file")
     output.line(f"Made a checkpoint of {files}, {len(changes):,} changed: {checkpoint.id}")
     return 0
+
+
+def _left_out(made: Made) -> Iterator[str]:
+    for item in made.skipped[:_NAMED]:
+        yield f"Not captured: {shown_file(item.path)} ({item.reason})."
+    more = len(made.skipped) - _NAMED
+    if more > 0:
+        yield f"Not captured: {more:,} more; all of them: takeback show {made.checkpoint.id}"
