@@ -20,6 +20,7 @@ from bench.contestants import (
     InProcess,
     RawWalk,
     ShadowIndex,
+    WalkInC,
     WholeProcess,
 )
 from bench.repositories import Turns, repository
@@ -182,6 +183,7 @@ def capture_rounds(place: Path, scratch: Path, rounds: int) -> dict[str, Any]:
         EmptyIndex(place, scratch),
         ShadowIndex(place, scratch),
         RawWalk(place),
+        WalkInC(place, scratch),
         BarePython(place),
         WholeProcess(place, homes["whole"]),
         InProcess(place, homes["inside"]),
