@@ -135,7 +135,7 @@ def _measure(
     number = count()
     with ExitStack() as stack:
         drivers = {
-            joined: stack.enter_context(_machine(agent, programs, original, joined=joined))
+            joined: stack.enter_context(machine(agent, programs, original, joined=joined))
             for joined in (False, True)
         }
         for one in range(rounds + 1):
@@ -149,7 +149,7 @@ def _measure(
 
 
 @contextmanager
-def _machine(
+def machine(
     agent: str, programs: Sequence[Path], original: Path, *, joined: bool
 ) -> Iterator[Driver]:
     """Makes a machine with one agent, connected or not, in an environment of its own."""

@@ -3,7 +3,8 @@
 Each peer runs the commands that its source runs at a checkpoint and at a restore (opencode's
 ``snapshot``, Gemini CLI's ``gitService``, Cline's ``CheckpointTracker``, as of autumn 2026),
 without the program around them. First what comes back of a turn that touched a bit of everything,
-then how long it takes to capture 14 edits and to take them back.
+with these and with the real programs (``real_peers.py``), then how long it takes to capture 14
+edits and to take them back.
 """
 
 from __future__ import annotations
@@ -174,7 +175,7 @@ PEERS: dict[str, Callable[[Path, Path], Peer]] = {
     one.name: one for one in (OpenCode, Gemini, Cline, Takebacks)
 }
 
-_EVERYTHING = {
+EVERYTHING = {
     "an edit by the shell": "src/edited.py",
     "a file deleted by the shell": "src/deleted.py",
     "a file that git does not track": "notes.txt",
@@ -189,13 +190,19 @@ _EVERYTHING = {
 
 def measure_peers(rounds: int, sizes: tuple[int, ...]) -> dict[str, Any]:
     """Prints what comes back with each, and what each takes."""
+    from bench.real_peers import measure_real  # needs the tests' drivers, and npm
+
     found = {name: what_comes_back(make) for name, make in PEERS.items()}
     print("\n## What comes back of one turn\n")
     print(f"| | {' | '.join(found)} |\n|---{'|---' * len(found)}|")
-    for what in (*_EVERYTHING, "what you typed meanwhile is not lost"):
+    for what in (*EVERYTHING, "what you typed meanwhile is not lost"):
         marks = ["yes" if one[what] else "**no**" for one in found.values()]
         print(f"| {what} | {' | '.join(marks)} |", flush=True)
-    return {"comes_back": found, "times": {size: _times(size, rounds) for size in sizes}}
+    return {
+        "comes_back": found,
+        "real": measure_real(),
+        "times": {size: _times(size, rounds) for size in sizes},
+    }
 
 
 def what_comes_back(make: Callable[[Path, Path], Peer]) -> dict[str, bool]:
@@ -203,15 +210,15 @@ def what_comes_back(make: Callable[[Path, Path], Peer]) -> dict[str, bool]:
     with tempfile.TemporaryDirectory(prefix="takeback-bench-") as name:
         place, scratch = Path(name) / "project", Path(name) / "scratch"
         scratch.mkdir()
-        _project(place)
-        before = {what: _state(place / path) for what, path in _EVERYTHING.items()}
+        project(place)
+        before = {what: state_of(place / path) for what, path in EVERYTHING.items()}
         peer = make(place, scratch)
         snapshot = peer.capture()
         _turn(place)
         mine = place / "mine.txt"
         mine.write_text("typed by a person since\n")
         peer.restore(snapshot)
-        found = {what: _state(place / _EVERYTHING[what]) == was for what, was in before.items()}
+        found = {what: state_of(place / EVERYTHING[what]) == was for what, was in before.items()}
         found["what you typed meanwhile is not lost"] = mine.exists() or _undone(peer, mine)
         peer.close()
     return found
@@ -224,7 +231,8 @@ def _undone(peer: Peer, mine: Path) -> bool:
     return mine.exists()
 
 
-def _project(place: Path) -> None:
+def project(place: Path) -> None:
+    """Fills a project with one of each of the things that are easily lost."""
     for path in ("src/edited.py", "src/deleted.py", "tracked.log"):
         (place / path).parent.mkdir(parents=True, exist_ok=True)
         (place / path).write_text(f"{path} as it was\n")
@@ -256,7 +264,8 @@ def _turn(place: Path) -> None:
     (place / "empty").rmdir()
 
 
-def _state(path: Path) -> tuple[int, bytes] | None:
+def state_of(path: Path) -> tuple[int, bytes] | None:
+    """Returns the mode and the bytes of what is there; None for nothing."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
