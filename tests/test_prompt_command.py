@@ -49,9 +49,10 @@ def test_alone_it_lists_the_newest_turns(played: Cli) -> None:
     lines = ask(played, "/takeback").splitlines()
     assert 'turn 2  "make it 2"  a.txt  +1 -1  <- here' in lines[0]
     assert 'turn 1  "make it 1"' in lines[1]
-    assert lines[-1] == (
-        "Go back to before one: /takeback N; take back only one: /takeback revert N"
-    )
+    assert lines[2:] == [
+        "Go back to before one: /takeback N; take back only one: /takeback revert N",
+        "All that can be typed: /takeback help",
+    ]
 
 
 def test_a_number_shows_the_plan_and_changes_nothing(played: Cli, workspace: Path) -> None:
@@ -195,6 +196,57 @@ def test_the_way_back_is_what_can_be_typed_here(long_prompt: Engine) -> None:
     assert inside(long_prompt, "undo yes")[-1] == "Take it back: /takeback redo yes"
 
 
+def test_a_fork_is_shown_first_and_leaves_files_and_session_as_they_are(
+    long_prompt: Engine, workspace: Path, tmp_path: Path
+) -> None:
+    old = (tmp_path / "s1.jsonl").read_bytes()
+    shown = inside(long_prompt, "fork 3")
+    assert shown[0].startswith("Fork the conversation from ")
+    assert shown[-1] == "To do it: /takeback fork 3 yes"
+    assert long_prompt.operations() == []
+    done = inside(long_prompt, "fork 3 yes")
+    assert done[0].startswith("Forked from ")
+    [line] = [line for line in done if line.startswith("Go on with it: ")]
+    assert f"cd {workspace} && mine --resume " in line
+    assert not any(line.startswith("Take it back") for line in done), "nothing was taken away"
+    assert (workspace / "a.txt").read_bytes() == b"3\n"
+    assert (tmp_path / "s1.jsonl").read_bytes() == old
+
+
+def test_a_fork_with_its_files_can_be_taken_back(long_prompt: Engine, workspace: Path) -> None:
+    assert "  write a.txt  +1 -1" in inside(long_prompt, "fork 3 files")
+    assert inside(long_prompt, "fork 3 --files yes")[-1] == "Take it back: /takeback undo yes"
+    assert (workspace / "a.txt").read_bytes() == b"2\n"
+    assert inside(long_prompt, "undo yes")[0].startswith("Undid the fork")
+    assert (workspace / "a.txt").read_bytes() == b"3\n"
+
+
+def test_status_says_what_it_says_outside(long_prompt: Engine) -> None:
+    assert any(line.startswith("◆ ") for line in inside(long_prompt, "status"))
+
+
+def test_all_that_the_usage_names_can_be_typed(long_prompt: Engine) -> None:
+    """Each form of the usage, without its yes, is an answer and no usage again."""
+    usage = inside(long_prompt, "help")
+    for line in usage:
+        form = line.split("  ")[0].removeprefix("/takeback").replace("--FLAG", "--during-turn")
+        looked = inside(long_prompt, form.replace("yes", "").replace("3", "2"))
+        assert looked != usage, form
+        assert looked
+    assert long_prompt.operations() == []
+
+
+def test_a_plan_that_is_cut_names_the_word_that_shows_all_of_it(
+    long_prompt: Engine, workspace: Path
+) -> None:
+    with long_prompt.session(agent="mine", native="s1").turn("many"):
+        write_files(workspace, {f"{number:03}.txt": b"x" for number in range(50)})
+    assert "  +30 more (-v lists all)" in inside(long_prompt, "4 files")
+    whole = inside(long_prompt, "4 files -v")
+    assert sum(line.startswith("  delete ") for line in whole) == 50
+    assert whole[-1].endswith("/takeback 4 files -v yes --allow-mass-delete")
+
+
 def test_a_session_that_a_rewind_made_lists_its_parents_turns_too(
     long_prompt: Engine, workspace: Path
 ) -> None:
@@ -207,7 +259,7 @@ def test_a_session_that_a_rewind_made_lists_its_parents_turns_too(
     rows = inside(tb, "", child)
     expected = ("turn 3", "turn 2", "turn 1")
     assert all(name in row for name, row in zip(expected, rows, strict=False))
-    assert len(rows) == 4
+    assert len(rows) == 5
     assert not any("first line" in row for row in rows), "it was taken back"
 
 
@@ -324,12 +376,16 @@ def test_a_plan_that_takes_back_own_edits_names_the_line_that_keeps_them(
 
 @pytest.mark.parametrize(
     "words",
-    ["revert", "revert 1 keep-edits", "revert 1 conversation", "undo keep-edits", "undo 2"],
+    [
+        *("revert", "revert 1 keep-edits", "revert 1 conversation", "revert 1 --nonsense"),
+        *("undo keep-edits", "undo 2", "undo files", "redo 2", "status 2"),
+        *("fork", "fork 1 2", "fork 1 mine", "fork 1 --conflicts=ours"),
+    ],
 )
 def test_what_cannot_be_meant_shows_how_it_is_called(text_of_three: Engine, words: str) -> None:
     usage = inside(text_of_three, f"{words} yes")
-    assert "/takeback revert 3 yes     take back turn 3 only, and keep what came later" in usage
-    assert "/takeback 3 keep-edits yes do it, and keep what you typed yourself since" in usage
+    assert "/takeback revert 3 yes      take back turn 3 only, and keep what came later" in usage
+    assert "/takeback 3 keep-edits yes  do it, and keep what you typed yourself since" in usage
     assert text_of_three.operations() == []
 
 

@@ -45,16 +45,21 @@ def test_programs_read_what_to_do_as_data() -> None:
 
 
 def test_inside_an_agent_it_is_said_as_it_can_be_typed_there() -> None:
+    forms = {"log": "", "undo": "undo"}
     alone = UsageError("no conversation", hint=("take back the files alone: ", FILES_ALONE))
-    assert errors.inside(alone, "/takeback 3") == "take back the files alone: /takeback 3 files"
+    assert (
+        errors.inside(alone, "/takeback 3", forms) == "take back the files alone: /takeback 3 files"
+    )
     expired = Expired("they are gone", hint=("go on without: ", CONVERSATION_ALONE))
-    assert errors.inside(expired, "/takeback 3") == "go on without: /takeback 3 conversation"
+    assert errors.inside(expired, "/takeback 3", forms) == "go on without: /takeback 3 conversation"
     assert errors.in_picker(expired) == "go on without: The conversation only"
     again = UsageError("it changed", hint=("run it again: ", Command("undo")))
-    assert errors.inside(again, "/takeback undo yes") == "run it again: /takeback undo"
-    said = errors.inside(refused(TURN, OTHERS), "/takeback 3 yes")
+    assert errors.inside(again, "/takeback undo yes", forms) == "run it again: /takeback undo"
+    missing = UsageError("no such turn", hint=("the turns: ", Command("log")))
+    assert errors.inside(missing, "/takeback 9", forms) == "the turns: /takeback"
+    said = errors.inside(refused(TURN, OTHERS), "/takeback 3 yes", forms)
     assert said == "To do it all the same: /takeback 3 yes --during-turn --overwrite-others"
-    damaged = errors.inside(LedgerDamaged("it is torn"), "/takeback")
+    damaged = errors.inside(LedgerDamaged("it is torn"), "/takeback", forms)
     assert damaged == "make it anew: takeback doctor --rebuild"
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from takeback.errors import CONVERSATION_ALONE, FILES_ALONE, Command, Option, Refused
-from takeback.model.operation import REDO, UNDO
 from takeback.model.value import Value
 from takeback.visible import shown
 from takeback.words import waivers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from takeback.errors import Hint, TakebackError
@@ -79,15 +78,20 @@ def in_picker(error: TakebackError) -> str:
     return _worded(error, lambda part: titles.get(part) or str(part))
 
 
-def inside(error: TakebackError, line: str) -> str:
-    """Returns what to do about an error, for somebody who typed ``line`` inside an agent."""
+def inside(error: TakebackError, line: str, forms: Mapping[str, str]) -> str:
+    """Returns what to do about an error, for somebody who typed ``line`` inside an agent.
+
+    ``forms`` are the commands that can be typed there, too, each with the word for it.
+    """
     command = line.partition(" ")[0]
 
     def say(part: Command) -> str:
         if part in (FILES_ALONE, CONVERSATION_ALONE):
             return f"{line} {part.words[0].removeprefix('--')}"
-        own = not isinstance(part, Option) and part.words[0] in (UNDO, REDO, "status")
-        return f"{command} {part.words[0]}" if own else str(part)
+        first, *more = part.words
+        if isinstance(part, Option) or more or first not in forms:
+            return str(part)
+        return f"{command} {forms[first]}".rstrip()
 
     if isinstance(error, Refused) and error.refusals:
         flags = " ".join(waivers.flags(error.refusals))

@@ -1,0 +1,61 @@
+"""Answers: lines that the person is shown; a plan, or what was done if they agreed to it."""
+
+from __future__ import annotations
+
+from takeback.model.value import Value
+from takeback.prompt_command.typed import WAYS, YES
+from takeback.visible import shown
+from takeback.words import conflicts, plans, refusals, render, waivers
+from takeback.words.paint import Paint
+from takeback.words.waivers import Ways
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.app.engine import Engine
+    from takeback.app.proposal import Proposal
+    from takeback.model.plan import Outcome, Plan
+    from takeback.prompt_command.typed import Typed
+
+_CHOOSE = "What to do where both changed the same:"
+_PLAIN = Paint(on=False)
+
+
+class Answered(Value):
+    """What the person is shown, and what was done if they agreed to something."""
+
+    text: str
+    outcome: Outcome | None = None
+
+
+def shown_lines(*lines: str) -> Answered:
+    """Returns lines as an answer; some echo what was typed."""
+    return Answered("\n".join(shown(line) for line in lines if line))
+
+
+def proposed(tb: Engine, proposal: Proposal, typed: Typed) -> Answered:
+    """Shows the plan of a proposal, or carries it out if that was agreed to."""
+    if typed.agreed:
+        done = proposal.carry_out(tb, typed.overrides)
+        told = done.replace(resume=None, session=None) if typed.follows else done
+        lines = render.outcome_lines(told, proposal.of, command=typed.command, agreed=YES)
+        return shown_lines(*lines).replace(outcome=done)
+    plan = proposal.plan(tb, typed.overrides)
+    title = render.question(proposal.kind, plan, proposal.of).rstrip("?")
+    ways = {what: f"{typed.line} {WAYS[what]}" for what in proposal.ways_to_keep(plan)}
+    lines = plans.plan_lines(plan, _PLAIN, whole=typed.whole, ways=Ways(ways))
+    return shown_lines(*_planned(plan, [f"{title}:", *lines], typed))
+
+
+def _planned(plan: Plan, lines: list[str], typed: Typed) -> list[str]:
+    if plan.conflicts:
+        others = waivers.flags(refusals.objections(plan))
+        choices = conflicts.all_alike(plan.conflicts, typed.with_flags(others))
+        return [*lines, *conflicts.disputed_lines(plan, _PLAIN), _CHOOSE, *choices]
+    if plan.refused:
+        flags = waivers.flags(plan.refused)
+        all_the_same = f"To do it all the same: {typed.with_flags(flags)}"
+        return [*lines, *([all_the_same] if flags else [])]
+    if plan.does_nothing:
+        left = render.left_alone_lines(plan.left_alone, "Left alone")
+        return [render.nothing_to_do(plan), *left]
+    return [*lines, f"To do it: {typed.line} {YES}"]
