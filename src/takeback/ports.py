@@ -164,6 +164,13 @@ if TYPE_CHECKING:
             ``native`` and ``transcript`` are the old session's id and file. Writes nothing.
             """
 
+        def moved_to(self, new: NewSession, directory: str) -> NewSession:
+            """Returns a new session as one of a different directory, with the same id.
+
+            Only an agent that finds sessions by their directory changes anything: the file goes
+            where it looks in that one.
+            """
+
         def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
             """Returns how a person continues a session.
 

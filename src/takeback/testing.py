@@ -175,6 +175,24 @@ class AgentContract:
                 )
                 assert self._adapter.cut([one.data], _END, []) != b"" or not history
 
+    def test_a_session_of_another_directory_is_the_same_one(self, tmp_path: Path) -> None:
+        folder = tmp_path / "sessions"
+        folder.mkdir()
+        old = folder / "here" / self.file.format(native=self.native or "old")
+        history = self._adapter.cut([self.transcript], _END, [])
+        new = self._new(history, str(old), "")
+        moved = self._adapter.moved_to(new, str(tmp_path / "elsewhere"))
+        assert isinstance(moved, NewSession)
+        assert list(folder.iterdir()) == []
+        assert (moved.native, os.path.basename(moved.path)) == (
+            new.native,
+            os.path.basename(new.path),
+        )
+        if self._adapter.importer is None:
+            assert self._adapter.cut([moved.data], _END, []) != b"" or not history
+        else:
+            assert bool(moved.data) == bool(history)
+
     def test_no_id_is_obeyed_by_a_command_line(self) -> None:
         for native in (*_HOSTILE, self.native):
             resume = self._adapter.resume(native, "/somewhere")

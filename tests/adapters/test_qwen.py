@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -184,7 +185,38 @@ def entry(id: str, parent: str | None, kind: str, words: str, **more: Any) -> by
     return json.dumps(record).encode() + b"\n"
 
 
-def test_a_moved_session_is_not_found_by_its_id() -> None:
-    native = "0f1e2d3c-4b5a-4678-9abc-def012345678"
-    assert adapter.resume(native, "/w").argv == ("qwen", f"--resume={native}")
-    assert adapter.resume(native, "/w", "/x.jsonl").argv == ()
+def test_a_session_moved_to_another_directory_is_where_that_ones_are_and_names_it() -> None:
+    history = entry("1", None, "user", "one", cwd="/old") + entry("2", "1", "assistant", "done")
+    new = adapter.new_session(
+        history, native="s", transcript=f"{CHATS}/s.jsonl", title="back", now=0.0
+    )
+    moved = adapter.moved_to(new, "/home/dev/some project-2")
+    folder = CHATS.replace("-home-dev-project", "-home-dev-some-project-2")
+    assert (moved.native, moved.path) == (new.native, f"{folder}/{new.native}.jsonl")
+    assert {record["cwd"] for record in records(moved.data)} == {"/home/dev/some project-2"}
+    assert [one["uuid"] for one in records(moved.data)] == [
+        one["uuid"] for one in records(new.data)
+    ]
+    assert said(moved.data) == ["one", "done"]
+
+
+@pytest.mark.parametrize(
+    ("directory", "folder", "named"),
+    [
+        ("/w/caf\u00e9", "-w-caf-", "/w/caf\u00e9"),
+        ("/w/\N{SNAKE}", "-w---", "/w/\N{SNAKE}"),  # two units of UTF-16
+        (os.fsdecode(b"/w/\xff"), "-w--", "/w/\ufffd"),
+    ],
+)
+def test_a_directory_is_called_as_the_agent_calls_it(
+    directory: str, folder: str, named: str
+) -> None:
+    new = NewSession("n", f"{CHATS}/n.jsonl", entry("1", None, "user", "one"))
+    moved = adapter.moved_to(new, directory)
+    assert moved.path.split("/")[-3] == folder
+    [record] = records(moved.data)
+    assert record["cwd"] == named
+
+
+def records(data: bytes) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in data.splitlines()]

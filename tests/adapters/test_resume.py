@@ -65,6 +65,7 @@ MOVED = {
     "kilo": ["kilo", f"--session={OWN['kilo']}"],
     "opencode": ["opencode", f"--session={OWN['opencode']}"],
     "pi": ["pi", "--fork", OWN["pi"]],
+    "qwen": ["qwen", f"--resume={OWN['qwen']}"],
 }
 
 

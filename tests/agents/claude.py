@@ -23,6 +23,7 @@ class Claude:
     """Claude Code in a world, with settings that a person has written."""
 
     name = "claude"
+    options = ("--permission-mode", "acceptEdits")
 
     def __init__(self, world: World, program: Path) -> None:
         self.world = world
@@ -30,6 +31,18 @@ class Claude:
         self.settings = world.home / ".claude" / "settings.json"
         self.settings.parent.mkdir()
         self.settings.write_bytes(SETTINGS)
+        # What a person has answered at a terminal: the repository is trusted, and the folder that
+        # it is in, with all that is in no repository.
+        answered = {
+            "hasCompletedOnboarding": True,
+            "theme": "dark",
+            "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
+            "projects": {
+                str(folder): {"hasTrustDialogAccepted": True}
+                for folder in (world.repo, world.repo.parent)
+            },
+        }
+        (world.home / ".claude.json").write_text(json.dumps(answered))
         self.env = {
             "ANTHROPIC_BASE_URL": world.model.url,
             "ANTHROPIC_API_KEY": KEY,
@@ -43,24 +56,15 @@ class Claude:
 
     def go_on(self, argv: Sequence[str], prompt: str) -> str:
         """Sends one prompt to the session of a resume line."""
-        mode = ["-p", "--output-format", "json", "--permission-mode", "acceptEdits"]
-        done = self.world.run([*argv, *mode, prompt], self.env)
+        mode = ["-p", "--output-format", "json"]
+        done = self.world.run([*argv, *self.options, *mode, prompt], self.env)
         session = json.loads(done.stdout)["session_id"]
         assert isinstance(session, str)
         return session
 
     def at_a_terminal(self, argv: Sequence[str] = ("claude",)) -> Terminal:
-        """Starts it as a person does, with its first questions answered."""
-        answered = {
-            "hasCompletedOnboarding": True,
-            "theme": "dark",
-            "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
-            "projects": {str(self.world.repo): {"hasTrustDialogAccepted": True}},
-        }
-        known = self.world.home / ".claude.json"
-        if not known.exists():
-            known.write_text(json.dumps(answered))
-        words = [*argv, "--permission-mode", "acceptEdits"]
+        """Starts it as a person does."""
+        words = [*argv, *self.options]
         env = self.world.environment(self.env)
         terminal = Terminal(words, cwd=self.world.repo, env=env)
         terminal.shows("accept edits on")

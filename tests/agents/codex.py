@@ -59,6 +59,7 @@ class Codex:
         self.config.write_text(_CONFIG.format(url=world.model.url, repo=world.repo))
         self.env = {"SCRIPTED_KEY": "x"}
         self.trusting = ["--dangerously-bypass-hook-trust"]
+        self.options = (*self.trusting, "--disable", "daemon_auto_start")  # leaves none behind
 
     def begin(self, prompt: str) -> str:
         """Starts a thread with a prompt and returns its id."""
@@ -76,11 +77,10 @@ class Codex:
         raise AssertionError(f"no thread was named: {done.stdout}")
 
     def at_a_terminal(self, argv: Sequence[str] = ("codex",)) -> Terminal:
-        """Starts it as a person does; no daemon is left behind."""
+        """Starts it as a person does."""
         program, *words = argv
-        options = [*self.trusting, "--disable", "daemon_auto_start"]
         env = self.world.environment(self.env)
-        return Terminal([program, *options, *words], cwd=self.world.repo, env=env)
+        return Terminal([program, *self.options, *words], cwd=self.world.repo, env=env)
 
     def resume_line(self, session: str) -> list[str]:
         return ["codex", "resume", session]

@@ -14,6 +14,7 @@ class Copilot:
     """Copilot CLI in a world, as a person has it who has hooks already."""
 
     name = "copilot"
+    options = ()
 
     def __init__(self, world: World, program: Path) -> None:
         self.world = world

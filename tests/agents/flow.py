@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,11 +15,19 @@ AGAIN, LATER = "TURN-FOUR another way", "TURN-FOUR go on"
 
 
 class Driver(Protocol):
-    """How a test works one agent."""
+    """How a test works one agent.
+
+    ``settings`` is what ``init`` writes, or has the first of. ``options`` are those that a person
+    would always give at a terminal, where no setting does it.
+    """
 
     name: str
     world: World
     settings: Path
+    env: dict[str, str]
+
+    @property
+    def options(self) -> Sequence[str]: ...
 
     def begin(self, prompt: str) -> str: ...
 
@@ -130,24 +137,6 @@ def changed(turn: dict[str, Any]) -> dict[str, str]:
 def who(turn: dict[str, Any], path: str) -> str:
     [found] = [change["who"] for change in turn["changed"] if change["path"] == path]
     return str(found)
-
-
-def go_on_elsewhere(driver: Driver) -> None:
-    """Forks into a directory of its own: the line that is printed goes on there, unasked."""
-    world, model = driver.world, driver.world.model
-    model.script = driver.script()
-    world.cli.ok("init", driver.name, "--yes")
-    session = driver.begin(ONE)
-    driver.go_on(driver.resume_line(session), TWO)
-    there = world.repo.parent / f"{world.repo.name}-2"
-    done = world.cli.ok("--json", "fork", "turn:2", "--worktree", str(there)).json
-    assert done["resume"]["cwd"] == str(there)
-    assert done["resume"]["in_tui"] is None
-    driver.world = replace(world, repo=there)
-    driver.go_on(done["resume"]["argv"], AGAIN)
-    assert model.first_of(AGAIN).humans == (ONE, AGAIN)
-    assert [turn["prompt"] for turn in world.log()] == [ONE, TWO]
-    assert [turn["prompt"] for turn in driver.world.log()] == [AGAIN]
 
 
 def go_back_to_green(driver: Driver, shell: Callable[[str], Tool]) -> None:

@@ -22,13 +22,12 @@ SETTINGS = b"""{
 }
 """
 
-_MODEL = ("--model", "gemini-2.5-pro", "--approval-mode", "yolo")
-
 
 class Gemini:
     """Gemini CLI in a world, with settings that a person has written."""
 
     name = "gemini"
+    options = ("--model", "gemini-2.5-pro", "--approval-mode", "yolo")
 
     def __init__(self, world: World, program: Path) -> None:
         self.world = world
@@ -49,7 +48,9 @@ class Gemini:
 
     def go_on(self, argv: Sequence[str], prompt: str) -> str:
         """Sends one prompt to the session of a resume line."""
-        done = self.world.run([*argv, *_MODEL, "--output-format", "json", "-p", prompt], self.env)
+        done = self.world.run(
+            [*argv, *self.options, "--output-format", "json", "-p", prompt], self.env
+        )
         session = json.loads(done.stdout[done.stdout.index("{") :])["session_id"]
         assert isinstance(session, str)
         return session
@@ -57,7 +58,7 @@ class Gemini:
     def at_a_terminal(self, argv: Sequence[str] = ("gemini",)) -> Terminal:
         """Starts it as a person does."""
         env = self.world.environment(self.env)
-        return Terminal([*argv, *_MODEL], cwd=self.world.repo, env=env)
+        return Terminal([*argv, *self.options], cwd=self.world.repo, env=env)
 
     def resume_line(self, session: str) -> list[str]:
         return ["gemini", "--resume", session]

@@ -18,6 +18,7 @@ class OpenCode:
     """opencode in a world, as a person has it who has another plugin already."""
 
     name = "opencode"
+    options = ()
     own_refs: bytes | None = None
 
     def __init__(self, world: World, program: Path) -> None:

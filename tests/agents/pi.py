@@ -9,13 +9,12 @@ from pathlib import Path
 from tests.agents.script import Script, Tool, story
 from tests.agents.world import World
 
-_MODEL = ("--provider", "scripted", "--model", "scripted-model")
-
 
 class Pi:
     """pi in a world, as a person has it who has another extension already."""
 
     name = "pi"
+    options = ("--provider", "scripted", "--model", "scripted-model")
 
     def __init__(self, world: World, program: Path, node: Path) -> None:
         self.world = world
@@ -42,7 +41,7 @@ class Pi:
 
     def go_on(self, argv: Sequence[str], prompt: str) -> str:
         """Sends one prompt to the session of a resume line."""
-        done = self.world.run([*argv, *_MODEL, "--mode", "json", "-p", prompt], self.env)
+        done = self.world.run([*argv, *self.options, "--mode", "json", "-p", prompt], self.env)
         header = json.loads(done.stdout.splitlines()[0])
         assert header["type"] == "session"
         return str(header["id"])
@@ -52,7 +51,7 @@ class Pi:
 
     def command(self, *more: str) -> list[str]:
         """Returns the command line of pi with the scripted model."""
-        return ["pi", *_MODEL, *more]
+        return ["pi", *self.options, *more]
 
     def transcript(self, session: str) -> Path:
         [found] = (self.folder / "sessions").glob(f"*/*_{session}.jsonl")

@@ -21,13 +21,13 @@ SETTINGS = b"""{
   "$version": 4
 }
 """
-_MODE = ("--auth-type", "openai", "--approval-mode", "yolo")
 
 
 class Qwen:
     """Qwen Code in a world, with settings that a person has written."""
 
     name = "qwen"
+    options = ("--auth-type", "openai", "--approval-mode", "yolo")
 
     def __init__(self, world: World, program: Path, node: Path) -> None:
         self.world = world
@@ -50,7 +50,9 @@ class Qwen:
 
     def go_on(self, argv: Sequence[str], prompt: str) -> str:
         """Sends one prompt to the session of a resume line."""
-        done = self.world.run([*argv, *_MODE, "--output-format", "json", "-p", prompt], self.env)
+        done = self.world.run(
+            [*argv, *self.options, "--output-format", "json", "-p", prompt], self.env
+        )
         session = json.loads(done.stdout)[0]["session_id"]
         assert isinstance(session, str)
         return session
@@ -58,7 +60,7 @@ class Qwen:
     def at_a_terminal(self, argv: Sequence[str] = ("qwen",)) -> Terminal:
         """Starts it as a person does."""
         env = self.world.environment(self.env)
-        return Terminal([*argv, *_MODE], cwd=self.world.repo, env=env)
+        return Terminal([*argv, *self.options], cwd=self.world.repo, env=env)
 
     def resume_line(self, session: str) -> list[str]:
         return ["qwen", "--resume", session]

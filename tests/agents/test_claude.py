@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.agents.claude import Claude, shell
+from tests.agents.elsewhere import go_on_elsewhere
 from tests.agents.flow import (
     connect_one_project,
     go_back_to_green,
-    go_on_elsewhere,
     take_back_the_second_turn,
     tell_the_model,
 )
@@ -39,7 +39,7 @@ def test_one_project_alone_is_connected(claude: Claude) -> None:
 
 
 def test_the_line_of_a_fork_goes_on_in_its_directory(claude: Claude) -> None:
-    go_on_elsewhere(claude)
+    go_on_elsewhere(claude, shell)
 
 
 @pytest.mark.long

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.agents.codex import Codex, shell
+from tests.agents.elsewhere import go_on_elsewhere
 from tests.agents.flow import (
     AGAIN,
     ONE,
@@ -108,18 +108,4 @@ def test_a_terminal_takes_the_printed_line_and_answers_takeback(codex: Codex) ->
 
 @pytest.mark.long
 def test_the_line_of_a_fork_goes_on_in_its_directory(codex: Codex) -> None:
-    need_tmux()
-    world = codex.world
-    world.model.script = codex.script()
-    world.cli.ok("init", "codex", "--yes")
-    codex.go_on(codex.resume_line(codex.begin(ONE)), TWO)
-    there = world.repo.parent / f"{world.repo.name}-2"
-    done = world.cli.ok("--json", "fork", "turn:2", "--worktree", str(there)).json
-    codex.world = replace(world, repo=there)
-    with codex.at_a_terminal(done["resume"]["argv"]) as terminal:
-        terminal.shows("Created a.txt and b.txt.")
-        terminal.say(AGAIN)
-        terminal.until(lambda: terminal.screen.count("Worked for") == 2, "see the end")
-        terminal.end("C-c")
-    assert world.model.first_of(AGAIN).humans == (ONE, AGAIN)
-    assert [turn["prompt"] for turn in codex.world.log()] == [AGAIN]
+    go_on_elsewhere(codex, shell)

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.agents.copilot import Copilot, shell
+from tests.agents.elsewhere import go_on_elsewhere
 from tests.agents.flow import (
     ONE,
     connect_one_project,
     go_back_to_green,
-    go_on_elsewhere,
     take_back_the_second_turn,
     tell_the_model,
 )
@@ -46,7 +46,7 @@ def test_one_project_alone_is_connected(copilot: Copilot) -> None:
 
 @pytest.mark.long
 def test_the_line_of_a_fork_goes_on_in_its_directory(copilot: Copilot) -> None:
-    go_on_elsewhere(copilot)
+    go_on_elsewhere(copilot, shell)
 
 
 @pytest.mark.long

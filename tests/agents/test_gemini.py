@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.elsewhere import go_on_elsewhere
 from tests.agents.flow import (
     ONE,
     TWO,
     connect_one_project,
     go_back_to_green,
-    go_on_elsewhere,
     take_back_the_second_turn,
     tell_the_model,
 )
@@ -47,7 +47,7 @@ def test_one_project_alone_is_connected(gemini: Gemini) -> None:
 
 @pytest.mark.long
 def test_the_line_of_a_fork_goes_on_in_its_directory(gemini: Gemini) -> None:
-    go_on_elsewhere(gemini)
+    go_on_elsewhere(gemini, shell)
 
 
 @pytest.mark.long

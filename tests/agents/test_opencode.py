@@ -11,9 +11,10 @@ import pytest
 
 from takeback.adapters.opencode.importer import OpencodeImporter
 from takeback.store.namespace import session_id
+from tests.agents.elsewhere import go_on_elsewhere
 from tests.agents.flow import AGAIN, LATER, ONE, TWO, take_back_the_second_turn
 from tests.agents.kilo import Kilo
-from tests.agents.opencode import OpenCode
+from tests.agents.opencode import OpenCode, shell
 from tests.agents.terminal import Terminal, need_tmux
 from tests.agents.world import World
 from tests.support.trees import differences, tree_state
@@ -43,6 +44,11 @@ def either(
 def test_a_turn_is_taken_back_with_its_files_and_its_conversation(either: OpenCode) -> None:
     take_back_the_second_turn(either, either.own_refs)
     assert [path.name for path in either.settings.parent.iterdir()] == ["mine.js"]
+
+
+@pytest.mark.long
+def test_the_line_of_a_fork_goes_on_in_its_directory(either: OpenCode) -> None:
+    go_on_elsewhere(either, shell)
 
 
 @pytest.mark.long

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 import takeback
+from tests.agents.elsewhere import go_on_elsewhere
 from tests.agents.flow import (
     AGAIN,
     LATER,
     ONE,
     THREE,
     TWO,
-    go_on_elsewhere,
     take_back_the_second_turn,
 )
 from tests.agents.pi import Pi, shell, write
@@ -633,4 +633,4 @@ def desks(pi: Pi) -> list[int]:
 
 @pytest.mark.long
 def test_the_line_of_a_fork_goes_on_in_its_directory(pi: Pi) -> None:
-    go_on_elsewhere(pi)
+    go_on_elsewhere(pi, shell)

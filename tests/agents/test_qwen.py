@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.elsewhere import go_on_elsewhere
 from tests.agents.flow import (
     ONE,
     TWO,
@@ -42,6 +43,11 @@ def test_green_is_where_the_tests_of_its_shell_passed(qwen: Qwen) -> None:
 @pytest.mark.long
 def test_one_project_alone_is_connected(qwen: Qwen) -> None:
     connect_one_project(qwen)
+
+
+@pytest.mark.long
+def test_the_line_of_a_fork_goes_on_in_its_directory(qwen: Qwen) -> None:
+    go_on_elsewhere(qwen, shell)
 
 
 @pytest.mark.long

@@ -113,6 +113,9 @@ class ContainedAdapter(_Contained):
         )
         return made
 
+    def moved_to(self, new: NewSession, directory: str) -> NewSession:
+        return self._ask_or(new, "moved_to", lambda it: it.moved_to(new, directory))
+
     def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
         nothing = Resume((), directory)
         return self._ask_or(nothing, "resume", lambda it: it.resume(native, directory, moved))

@@ -83,6 +83,9 @@ class Generic:
             name = f"{random}{ending}"
         return NewSession(new, os.path.join(folder, name), history)
 
+    def moved_to(self, new: NewSession, directory: str) -> NewSession:
+        return new
+
     def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
         return Resume((), directory)
 

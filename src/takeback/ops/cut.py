@@ -66,6 +66,8 @@ def plan_cut(context: LockedContext, adapter: Adapter, wanted: CutRequest) -> Cu
         title=wanted.title,
         now=context.clock.now(),
     )
+    if worktree is not None:
+        new = adapter.moved_to(new, worktree)
     for other in wanted.unused:
         again = _again(context, adapter, other, new.native, new.data)
         if again is not None and other.native is not None:

@@ -148,6 +148,10 @@ class Claude:
 
         return new_session(history, native=native, transcript=transcript, title=title)
 
+    def moved_to(self, new: NewSession, directory: str) -> NewSession:
+        """Returns it as it is: sessions are found by their id, wherever they are."""
+        return new
+
     def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
         if not fields.is_uuid(native):
             return Resume((), directory)

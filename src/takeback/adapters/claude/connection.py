@@ -106,8 +106,7 @@ class ClaudeConnection:
         )
 
     def newest_transcript(self, environ: Mapping[str, str], root: str) -> float | None:
-        project = "".join(c if c.isascii() and c.isalnum() else "-" for c in root)
-        folder = os.path.join(self.sessions(environ), project, self._house.chats)
+        folder = os.path.join(self.sessions(environ), project_folder(root), self._house.chats)
         return newest_in(folder, ".jsonl")
 
     def home(self, environ: Mapping[str, str]) -> str:
@@ -127,6 +126,17 @@ class ClaudeConnection:
     def _command(self, environ: Mapping[str, str], here: str | None) -> str:
         folder = self.home(environ) if here is None else os.path.join(here, self._house.folder)
         return os.path.join(folder, "commands", "takeback.md")
+
+
+def project_folder(directory: str) -> str:
+    """Returns the name of the folder in which the sessions of a directory are kept.
+
+    The agent counts UTF-16 units, and has another sign for each byte that is no UTF-8.
+    """
+    seen = os.fsencode(directory).decode(errors="replace")
+    return "".join(
+        c if c.isascii() and c.isalnum() else "-" * (len(c.encode("utf-16-le")) // 2) for c in seen
+    )
 
 
 def all_but(reading: str) -> str:

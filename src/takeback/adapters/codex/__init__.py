@@ -80,6 +80,10 @@ class Codex:
 
         return conversation.new_session(history, native=native, transcript=transcript, now=now)
 
+    def moved_to(self, new: NewSession, directory: str) -> NewSession:
+        """Returns it as it is: the line to resume names the directory."""
+        return new
+
     def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
         if not fields.is_uuid(native):
             return Resume((), directory)

@@ -103,6 +103,10 @@ class Gemini:
 
         return conversation.new_session(history, transcript=transcript, title=title, now=now)
 
+    def moved_to(self, new: NewSession, directory: str) -> NewSession:
+        """Returns it as it is: the line to resume names its file."""
+        return new
+
     def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
         if not fields.is_uuid(native):
             return Resume((), directory)

@@ -94,6 +94,10 @@ class OpenCode:
         data = conversation.exported(history, new=new, title=title, now=now)
         return NewSession(new, "", data)
 
+    def moved_to(self, new: NewSession, directory: str) -> NewSession:
+        """Returns it as it is: the agent takes it in, in that directory."""
+        return new
+
     def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
         known = fields.is_prefixed(native, "ses_")
         return Resume((self.name, f"--session={native}") if known else (), directory)

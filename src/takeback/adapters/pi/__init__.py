@@ -102,6 +102,10 @@ class Pi:
 
         return new_session(history, transcript=transcript, title=title, now=now)
 
+    def moved_to(self, new: NewSession, directory: str) -> NewSession:
+        """Returns it as it is: the line to resume makes a copy in that directory."""
+        return new
+
     def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
         how = "--fork" if moved else "--session"  # which asks in another directory
         return Resume(("pi", how, native) if fields.is_uuid(native) else (), directory)

@@ -72,10 +72,14 @@ class Qwen(Claude):
 
         return new_session(history, transcript=transcript, title=title, now=now)
 
+    def moved_to(self, new: NewSession, directory: str) -> NewSession:
+        """See the port; it looks up sessions by their directory, which each entry names too."""
+        from takeback.adapters.qwen.conversation import moved_to
+
+        return moved_to(new, directory)
+
     def resume(self, native: str, directory: str, moved: str | None = None) -> Resume:
-        """See the port; it looks up sessions by their directory, so a moved one is not found."""
-        found = super().resume(native, directory, moved)
-        return Resume(() if moved else found.argv, directory)
+        return Resume(super().resume(native, directory, moved).argv, directory)
 
     def status_in(self, tail: bytes, call: str) -> int | None:
         """Returns None: the event of a command's end has its status."""

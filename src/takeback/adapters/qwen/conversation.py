@@ -6,6 +6,7 @@ import os
 import uuid
 
 from takeback.adapters import json_lines
+from takeback.adapters.claude.connection import project_folder
 from takeback.adapters.json_lines import JsonLine
 from takeback.model.session import NewSession
 
@@ -51,6 +52,20 @@ def new_session(history: bytes, *, transcript: str, title: str, now: float) -> N
             }
         )
     return NewSession(new, path, b"".join(map(json_lines.written, records)))
+
+
+def moved_to(new: NewSession, directory: str) -> NewSession:
+    """Returns a new session as one of another directory: there its file is, and each entry says so.
+
+    The folder is beside that of the old directory:  projects/OLD/chats  and  projects/NEW/chats
+    """
+    chats = os.path.dirname(new.path)
+    projects = os.path.dirname(os.path.dirname(chats))
+    folder = os.path.join(projects, project_folder(directory), os.path.basename(chats))
+    place = os.fsencode(directory).decode(errors="replace")
+    records = (line.record for line in json_lines.read_all(new.data, JsonLine) if line.record)
+    data = b"".join(json_lines.written({**record, "cwd": place}) for record in records)
+    return NewSession(new.native, os.path.join(folder, os.path.basename(new.path)), data)
 
 
 def _linked(history: bytes, new: str) -> Iterator[Mapping[str, Any]]:
