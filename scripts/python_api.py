@@ -6,7 +6,8 @@ import ast
 from pathlib import Path
 
 APP = Path(__file__).parents[1] / "src" / "takeback" / "app"
-PAGE = (APP / "api.py", *(APP / "public" / f"{n}.py" for n in ("looking", "moving", "upkeep")))
+PARTS = [APP / "public" / f"{name}.py" for name in ("keeping", "looking", "moving", "upkeep")]
+PAGE = (APP / "api.py", *PARTS)
 
 
 def table() -> str:

@@ -15,7 +15,7 @@ from takeback.model.keeping import Keeping
 from takeback.model.policy import Overrides
 
 AT_MOST = 55
-PARTS = {"PublicLooking", "PublicMoving", "PublicUpkeep"}
+PARTS = {"PublicKeeping", "PublicLooking", "PublicMoving", "PublicUpkeep"}
 
 
 def public(kind: type) -> dict[str, Any]:

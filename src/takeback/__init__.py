@@ -5,8 +5,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback._version import __version__
     from takeback.app.api import Takeback
+    from takeback.app.async_api import AsyncTakeback
 
-__all__ = ["Takeback", "__version__"]
+__all__ = ["AsyncTakeback", "Takeback", "__version__"]
 
 
 def __getattr__(name: str) -> object:
@@ -15,6 +16,10 @@ def __getattr__(name: str) -> object:
         from takeback.app.api import Takeback
 
         return Takeback
+    if name == "AsyncTakeback":
+        from takeback.app.async_api import AsyncTakeback
+
+        return AsyncTakeback
     if name == "__version__":
         from takeback._version import __version__
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections import OrderedDict as OrderedDict
     from collections.abc import Callable
     from operator import eq as eq
+    from threading import RLock as RLock
     from typing import Any
 
     posix = os
@@ -40,6 +41,7 @@ _FOUND_IN = {
     "bisect_right": ("_bisect", "bisect_right", "bisect", "bisect_right"),
     "OrderedDict": ("_collections", "OrderedDict", "collections", "OrderedDict"),
     "eq": ("_operator", "eq", "operator", "eq"),
+    "RLock": ("_thread", "RLock", "threading", "RLock"),
     "small_sha1": ("_sha1", "sha1", "hashlib", "sha1"),
     "blake2b": ("_blake2", "blake2b", "hashlib", "blake2b"),
     "fast_sha1": ("_hashlib", "openssl_sha1", "hashlib", "sha1"),

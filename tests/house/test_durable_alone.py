@@ -85,7 +85,8 @@ ALLOWED = {
     ("handover.py", "posix.open(proof, posix.O_RDWR | posix.O_CLOEXEC)"): "to prove that it can",
     (
         "ledger/file.py",
-        "sqlite3.connect(path, timeout=self._patience, isolation_level=None)",
+        "sqlite3.connect(path, timeout=self._patience, isolation_level=None, "
+        "check_same_thread=False)",
     ): "SQLite",
     ("worktree/watch_table.py", "os.pwrite(self.fd, data, at)"): "it is memory, without a name",
     ("ledger/file.py", "sqlite3.connect(path, timeout=0, isolation_level=None)"): "SQLite",

@@ -9,13 +9,16 @@ with Takeback.open(".") as tb:
     done = tb.rewind(turn.before)
     tb.undo()
 
-Only errors of ``takeback.errors`` are raised. A path is absolute, or starts where the workspace was
+Only errors of ``takeback.errors`` are raised. ``AsyncTakeback`` is the same for programs with an
+event loop. A path is absolute, or starts where the workspace was
 opened. What only faces need is in ``app/engine.py``.
 """
 
 from __future__ import annotations
 
+from takeback.app.alone import one_at_a_time
 from takeback.app.engine import Engine
+from takeback.app.public.keeping import PublicKeeping
 from takeback.app.public.looking import PublicLooking
 from takeback.app.public.moving import PublicMoving
 from takeback.app.public.upkeep import PublicUpkeep
@@ -27,21 +30,22 @@ if TYPE_CHECKING:
     from typing import Self
 
     from takeback.app.session import AgentSession
-    from takeback.app.workspace import CheckpointLike
-    from takeback.model.checkpoint import Checkpoint
-    from takeback.model.event import AgentEvent
-    from takeback.ops.checkpoint import Made
-    from takeback.ops.receive import Received
+    from takeback.model.plan import Outcome
     from takeback.ports import Clock, Reporter
 
     Where = str | os.PathLike[str]
 
 
-class Takeback(PublicLooking, PublicMoving, PublicUpkeep):
-    """One workspace and everything that can be done with it. Close it, or use ``with``."""
+@one_at_a_time
+class Takeback(PublicKeeping, PublicLooking, PublicMoving, PublicUpkeep):
+    """One workspace and everything that can be done with it. Close it, or use ``with``.
+
+    Threads may share it, with its sessions and turns: one at a time is at it, the others wait.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        self._alone = engine.alone
         """What the faces of takeback use; it may change with any version."""
 
     # -- opening
@@ -66,7 +70,7 @@ class Takeback(PublicLooking, PublicMoving, PublicUpkeep):
 
     def close(self) -> None:
         """Closes files and descriptors."""
-        self.engine.close()
+        self._alone.close(self.engine.close)
 
     def __enter__(self) -> Self:
         return self
@@ -90,23 +94,10 @@ class Takeback(PublicLooking, PublicMoving, PublicUpkeep):
         """Returns a session of your own agent, a new one unless ``native`` names one."""
         return self.engine.session(agent, native)
 
-    def receive(self, event: AgentEvent) -> Received:
-        """Records an agent's event; see ``takeback.model.event``."""
-        return self.engine.receive(event)
+    def resume(self, session: str | Outcome) -> AgentSession:
+        """Returns a session to go on with, and in its ``conversation`` what was said in it.
 
-    def checkpoint(
-        self,
-        label: str | None = None,
-        *,
-        message: str | None = None,
-        session: str | None = None,
-        allow_large: bool = False,
-    ) -> Made:
-        """Makes a checkpoint of the files as they are now, in ``session``."""
-        return self.engine.checkpoint(
-            label, message=message, session=session, allow_large=allow_large
-        )
-
-    def label(self, checkpoint: CheckpointLike, name: str | None) -> Checkpoint:
-        """Gives a checkpoint a name, or removes it (None)."""
-        return self.engine.label(checkpoint, name)
+        It is given by name, or as what an operation returned: the one that it went to. Raises
+        Refused if that left the conversation where it was, and NoSuchCheckpoint.
+        """
+        return self.engine.resume(session)

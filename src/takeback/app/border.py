@@ -25,7 +25,8 @@ def guarded(cls: C) -> C:
             continue
         if isinstance(value, property):
             assert value.fget is not None
-            setattr(cls, name, property(_guarded(value.fget), doc=value.__doc__))
+            setter = None if value.fset is None else _guarded(value.fset)
+            setattr(cls, name, property(_guarded(value.fget), setter, doc=value.__doc__))
         elif isinstance(value, (classmethod, staticmethod)):
             setattr(cls, name, type(value)(_guarded(value.__func__)))
         elif callable(value):

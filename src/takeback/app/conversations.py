@@ -28,6 +28,13 @@ class Conversations(Browsing):
         adapter = adapter_of(found.agent or "")
         return ops.child.history_at(self._context, adapter, found, newest)
 
+    def said_last(self, checkpoint: Checkpoint) -> bytes:
+        """Returns the newest conversation that is kept of a session at a checkpoint or before."""
+        from takeback.ops import messages
+
+        told = self._ask(lambda ledger: messages.last_told(ledger, checkpoint))
+        return b"" if told is None else self.conversation(told)
+
     def messages(
         self, checkpoint: CheckpointLike, *, offset: int = 0, limit: int | None = None
     ) -> MessagePage:

@@ -5,28 +5,43 @@ from __future__ import annotations
 import os
 
 from takeback import ops
+from takeback.app.alone import Alone
 from takeback.app.border import guarded
 from takeback.app.following import Following
 from takeback.app.workspace import location_of
+from takeback.errors import Refused
 from takeback.paths import takeback_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from takeback import config
     from takeback.app.beginning import Unopened
     from takeback.app.session import AgentSession
     from takeback.app.workspace import CheckpointLike
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.earlier import Earlier
+    from takeback.model.ids import SessionId
+    from takeback.model.plan import Outcome
     from takeback.ops.checkpoint import Made
+    from takeback.ops.context import Context
     from takeback.ops.finding import Finding
     from takeback.ops.workspaces import KnownWorkspace
 
 
 @guarded
 class Engine(Following):
-    """One workspace and everything that can be done with it. Close it, or use ``with``."""
+    """One workspace and everything that can be done with it. Close it, or use ``with``.
+
+    For one thread at a time: ``Takeback`` and the sessions made from it hold ``alone``.
+    """
+
+    def __init__(self, context: Context, settings: config.Settings) -> None:
+        super().__init__(context, settings)
+        self.alone = Alone()
+        self.running_turns: dict[SessionId, str] = {}
+        """The turns that are running of sessions made here, by the session."""
 
     def checkpoint(
         self,
@@ -70,6 +85,23 @@ class Engine(Following):
         from takeback.app.session import AgentSession
 
         return AgentSession(self, agent, native)
+
+    def resume(self, session: str | Outcome) -> AgentSession:
+        """Returns a session to go on with, and in its ``conversation`` what was said in it.
+
+        It is given by name, or as what an operation returned: the one that it went to. Raises
+        Refused if that left the conversation where it was, and NoSuchCheckpoint.
+        """
+        from takeback.app.session import AgentSession
+
+        name = session if isinstance(session, str) else session.session
+        newest = None if name is None else self.find(f"{self.session_meant(name)}/@")
+        if newest is None or newest.agent is None or newest.native is None:
+            raise Refused(
+                "there is no conversation to go on with",
+                hint="go on with the session that you have",
+            )
+        return AgentSession(self, newest.agent, newest.native, self.said_last(newest))
 
     # -- keeping house
 

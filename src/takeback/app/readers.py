@@ -67,15 +67,21 @@ class Readers:
     """The readers of one workspace, opened as they are needed."""
 
     def __init__(
-        self, worker: WorkspaceThread, open_workspace: Callable[[], Engine], room: ReadingRoom
+        self,
+        worker: WorkspaceThread,
+        open_workspace: Callable[[], Engine],
+        room: ReadingRoom,
+        *,
+        moment: float | None = _MOMENT,
     ) -> None:
+        """``moment`` is how many seconds they wait for what is new; None until it is there."""
         self._worker = worker
         self._open_workspace = open_workspace
         self._room = room
         self._readers: list[_Reader] = []
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._long = asyncio.Semaphore(max(1, room.each // 2))
-        self._catching_up = _CatchingUp(worker)
+        self._catching_up = _CatchingUp(worker, moment)
         self._pages = ConversationPages(room.kept)
 
     async def ask(self, job: Callable[[Engine], T], *, long: bool = False) -> T:
@@ -148,8 +154,9 @@ class Readers:
 class _CatchingUp:
     """Has the worker catch up, once for all readers that ask for it at the same time."""
 
-    def __init__(self, worker: WorkspaceThread) -> None:
+    def __init__(self, worker: WorkspaceThread, moment: float | None) -> None:
         self._worker = worker
+        self._moment = moment
         self._lock = threading.Lock()
         self._next: Future[None] | None = None
         self._late: Future[None] | None = None
@@ -175,7 +182,7 @@ class _CatchingUp:
                 due = self._start()
             if not long and self._late is not None and not self._late.done():
                 return False
-        if not concurrent.futures.wait([due], None if long else _MOMENT).done:
+        if not concurrent.futures.wait([due], None if long else self._moment).done:
             self._late = due
             return False
         return due.exception() is None

@@ -89,7 +89,10 @@ class LedgerFile:
             if os.path.islink(own):  # SQLite would follow it, and write there
                 raise LedgerDamaged(f"{own} is a link")
         try:
-            self._db = sqlite3.connect(path, timeout=self._patience, isolation_level=None)
+            # Threads may take turns with it, never use it at once: app/alone.py sees to that.
+            self._db = sqlite3.connect(
+                path, timeout=self._patience, isolation_level=None, check_same_thread=False
+            )
         except sqlite3.DatabaseError as error:
             raise _translated(error) from error
         self._db.create_function("casefold", 1, _casefold, deterministic=True)

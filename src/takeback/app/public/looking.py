@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from takeback.app.alone import one_at_a_time
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     Paths = Iterable[str | bytes]
 
 
+@one_at_a_time
 class PublicLooking:
     """Everything that looks at what is kept, and leaves the files as they are."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from takeback.app.alone import one_at_a_time
 from takeback.model.keeping import KEEP_NOTHING
 from takeback.model.merge import NOTHING_CHOSEN
 from takeback.model.policy import NO_OVERRIDES
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     Paths = Iterable[str | bytes]
 
 
+@one_at_a_time
 class PublicMoving:
     """Everything that moves files and conversations, and what looks ahead to it."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from takeback.app.alone import one_at_a_time
 from takeback.app.engine import Engine
 
 TYPE_CHECKING = False
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from takeback.store.expiry import Trash
 
 
+@one_at_a_time
 class PublicUpkeep:
     """Everything that checks what is kept, and drops it."""
 

@@ -1,0 +1,67 @@
+"""One at a time: what lets threads share a ``Takeback``, its sessions and its turns.
+
+    thread 1   checkpoint ────────┐        rewind ──────
+    thread 2        turn begins   └─────┐
+    thread 3            cat             └───┐
+
+Whoever calls while another is at it waits; a call begins on what the one before it has left. The
+lock is the engine's, so that all that was made from one workspace takes turns with all the rest.
+"""
+
+from __future__ import annotations
+
+from takeback.c_modules import RLock
+from takeback.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    C = TypeVar("C", bound=type)
+
+_ALSO = ("__enter__",)
+
+
+class Alone:
+    """Held by one thread at a time, which may take it again; UsageError once it is closed."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._is_closed = False
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        if self._is_closed:
+            self._lock.release()
+            raise UsageError("the workspace was closed", hint="open it again: Takeback.open")
+
+    def __exit__(self, *exc: object) -> None:
+        self._lock.release()
+
+    def close(self, close: Callable[[], None]) -> None:
+        """Waits for who is at it, closes the workspace, and lets nobody in any more."""
+        with self._lock:
+            self._is_closed = True
+            close()
+
+
+def one_at_a_time(cls: C) -> C:
+    """Makes every public method of a class, but ``close``, hold the lock that is its ``_alone``."""
+    for name, value in list(vars(cls).items()):
+        is_method = callable(value) and not isinstance(value, (staticmethod, type))
+        if is_method and name != "close" and (not name.startswith("_") or name in _ALSO):
+            setattr(cls, name, _alone(value))
+    return cls
+
+
+def _alone(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(self: Any, *args: Any, **options: Any) -> Any:
+        with self._alone:
+            return function(self, *args, **options)
+
+    # By hand, as in ``border``: functools is slow to import.
+    for name in ("__name__", "__qualname__", "__doc__", "__module__"):
+        setattr(call, name, getattr(function, name))
+    call.__wrapped__ = function  # type: ignore[attr-defined]
+    return call

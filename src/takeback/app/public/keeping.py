@@ -1,0 +1,42 @@
+"""The part of the Python API that records."""
+
+from __future__ import annotations
+
+from takeback.app.alone import one_at_a_time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from takeback.app.engine import Engine
+    from takeback.app.workspace import CheckpointLike
+    from takeback.model.checkpoint import Checkpoint
+    from takeback.model.event import AgentEvent
+    from takeback.ops.checkpoint import Made
+    from takeback.ops.receive import Received
+
+
+@one_at_a_time
+class PublicKeeping:
+    """Everything that makes checkpoints, and names them."""
+
+    engine: Engine
+
+    def receive(self, event: AgentEvent) -> Received:
+        """Records an agent's event; see ``takeback.model.event``."""
+        return self.engine.receive(event)
+
+    def checkpoint(
+        self,
+        label: str | None = None,
+        *,
+        message: str | None = None,
+        session: str | None = None,
+        allow_large: bool = False,
+    ) -> Made:
+        """Makes a checkpoint of the files as they are now, in ``session``."""
+        return self.engine.checkpoint(
+            label, message=message, session=session, allow_large=allow_large
+        )
+
+    def label(self, checkpoint: CheckpointLike, name: str | None) -> Checkpoint:
+        """Gives a checkpoint a name, or removes it (None)."""
+        return self.engine.label(checkpoint, name)
