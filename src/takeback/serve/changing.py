@@ -7,10 +7,10 @@ import time
 from takeback.app import proposal as proposals
 from takeback.app.agreements import AGAIN, Agreement, PruneAgreement
 from takeback.errors import Refused
+from takeback.model.schemas import NAME, fields
 from takeback.serve import proposing
 from takeback.serve.endpoint import Asked, for_client, for_person
 from takeback.serve.errors import Rejected
-from takeback.serve.schemas import NAME, fields
 from takeback.words import answers
 from takeback.words.text import timestamp
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from takeback.app.engine import Engine
+    from takeback.model.schemas import Schema
     from takeback.ops.peers import Connection
-    from takeback.serve.schemas import Schema
     from takeback.serve.server import Server
 
     Document = dict[str, Any]

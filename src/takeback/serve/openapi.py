@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 
-from takeback.serve.schemas import NAME
+from takeback.model.schemas import NAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from takeback.model.schemas import Schema
     from takeback.serve.endpoint import Endpoint, Parameter
-    from takeback.serve.schemas import Schema
 
     Document = dict[str, Any]
 

@@ -21,7 +21,7 @@ from takeback.model.operation import (
     scope_named,
     step_named,
 )
-from takeback.serve.schemas import NAME, PATH, fields, strings
+from takeback.model.schemas import NAME, PATH, fields, strings
 from takeback.words import reviews, waivers
 
 TYPE_CHECKING = False
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.keeping import Kept
     from takeback.model.policy import Overrides
-    from takeback.serve.schemas import Schema
+    from takeback.model.schemas import Schema
 
     Body = Mapping[str, Any]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from takeback.app.agreements import AGAIN, PruneAgreement
 from takeback.errors import Refused, UsageError
+from takeback.model.schemas import NAME, fields, strings
 from takeback.serve.changing import outdated, shown_with_nonce
 from takeback.serve.endpoint import Asked, for_client, for_person, looking
-from takeback.serve.schemas import NAME, fields, strings
 from takeback.words import documents, pruning
 
 TYPE_CHECKING = False

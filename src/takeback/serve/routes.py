@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from takeback.model.operation import FORK, REDO, REVERT, REWIND, UNDO
+from takeback.model.schemas import NAME, PATH, fields
 from takeback.serve import (
     changing,
     entering,
@@ -16,13 +17,12 @@ from takeback.serve import (
 from takeback.serve.endpoint import Asked, Endpoint, Parameter
 from takeback.serve.openapi import ENTRY
 from takeback.serve.reviewing import NEW, OLD
-from takeback.serve.schemas import NAME, PATH, fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from takeback.serve.schemas import Schema
+    from takeback.model.schemas import Schema
 
     Document = dict[str, Any]
 
