@@ -45,8 +45,8 @@ class Takeback(PublicKeeping, PublicLooking, PublicMoving, PublicUpkeep):
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self._alone = engine.alone
         """What the faces of takeback use; it may change with any version."""
+        self._alone = engine.alone
 
     # -- opening
 
