@@ -102,7 +102,7 @@ locks: ## pin what single tests install, with hashes (tests/locks/*.in)
 	@cd tests/locks && for name in *.in; do \
 	   ../../build/pin/bin/uv pip compile --quiet --universal --python-version 3.11 --no-build \
 	     --generate-hashes --no-header --no-annotate --no-emit-index-url "$$name" -o "$${name%.in}.txt" \
-	     || exit; done
+	     $$(test ! -e "$${name%.in}.without" || echo --excludes "$${name%.in}.without") || exit; done
 	@rm -rf build/pin
 
 clean: ## remove the environment, caches and builds

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from takeback import Takeback
-from takeback.errors import Refused
+from takeback.errors import NoSuchCheckpoint, Refused, UsageError
 from takeback.model.event import EDIT, ToolCall
 from takeback.model.policy import Overrides
 
@@ -79,6 +79,81 @@ def test_a_conversation_of_messages_comes_back(tb: Takeback, workspace: Path) ->
     child = next(entry for entry in tb.sessions() if entry.session.id == done.session)
     assert child.session.parent == session.id
     assert tb.conversation(f"{child.session.id}/@") == kept
+
+
+def test_a_turn_begins_with_what_the_last_one_left(tb: Takeback, workspace: Path) -> None:
+    session = tb.session(agent="mine")
+    for text in ("one", "two"):
+        with session.turn(text) as turn:
+            turn.messages = [*turn.messages, {"said": text}]
+    assert turn.messages == [{"said": "one"}, {"said": "two"}]
+    assert tb.conversation(turn.before) == b'{"said": "one"}\n'
+
+    def fail() -> None:
+        with session.turn("three") as failing:
+            assert failing.messages == turn.messages
+            raise RuntimeError("the agent broke")
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert session.conversation == turn.conversation
+    with session.turn("four") as fourth:
+        assert fourth.messages == turn.messages
+        fourth.conversation = b"\xffopaque"
+    assert tb.resume("mine").conversation == b"\xffopaque"
+    with pytest.raises(UsageError, match="no list of messages"):
+        fourth.messages  # noqa: B018
+    with pytest.raises(UsageError, match="a message is no JSON"):
+        fourth.messages = [object()]
+    with pytest.raises(UsageError, match="bytes or a list"):
+        session.turn("five", conversation="text")
+
+
+def test_a_session_is_resumed_where_a_rewind_an_undo_and_a_fork_went(
+    tb: Takeback, workspace: Path
+) -> None:
+    session = tb.session(agent="mine")
+    turns = []
+    for number in (1, 2, 3):
+        with session.turn(f"turn {number}") as turn:
+            (workspace / "a.txt").write_text(f"{number}\n")
+            turn.messages = [*turn.messages, number]
+        turns.append(turn)
+    back = tb.resume(tb.rewind(turns[1].before))
+    assert (back.agent, back.conversation) == ("mine", b"1\n")
+    with back.turn("another second") as other:
+        assert (other.messages, other.before.turn) == ([1], 2)
+        (workspace / "a.txt").write_text("other\n")
+        other.messages = [1, "other"]
+    assert tb.resume(back.id).conversation == b'1\n"other"\n'
+    forked = tb.resume(tb.fork(turns[2].before))
+    assert forked.conversation == b"1\n2\n"
+    begun = tb.resume(tb.rewind(turns[0].before, overrides=Overrides(overwrite_others=True)))
+    assert begun.conversation == b""
+    with pytest.raises(Refused, match="no conversation to go on with"):
+        tb.resume(tb.rewind(turns[0].before, scope="files"))
+    with pytest.raises(NoSuchCheckpoint):
+        tb.resume("nobody")
+
+
+def test_the_hooks_of_an_agent_are_heard_in_a_program(
+    tb: Takeback, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_PROJECT_DIR", "/elsewhere")  # of an agent that runs this program
+    said = {"session_id": "s1", "prompt_id": "p1", "cwd": str(workspace)}
+    before = tb.hear("claude", {**said, "hook_event_name": "UserPromptSubmit", "prompt": "go"})
+    (workspace / "a.txt").write_text("1\n")
+    assert tb.hear("claude", {**said, "hook_event_name": "Notification"}).checkpoint is None
+    after = tb.hear("claude", {**said, "hook_event_name": "Stop"})
+    assert before.checkpoint is not None
+    assert after.checkpoint is not None
+    assert (before.checkpoint.prompt, after.checkpoint.turn) == ("go", 1)
+    assert before.checkpoint.directory == str(workspace)
+    tb.rewind(before.checkpoint, scope="files")
+    assert (workspace / "a.txt").read_text() == "0\n"
+    for payload in ({}, {"hook_event_name": 3}, {"hook_event_name": "Stop"}):
+        with pytest.raises(UsageError, match="claude has no such event"):
+            tb.hear("claude", payload)
 
 
 def test_the_conversation_may_be_bytes(tb: Takeback) -> None:

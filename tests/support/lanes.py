@@ -41,6 +41,7 @@ SLOW = (
     "conformance/",
     "contract/test_example.py",
     "crash/",
+    "examples/",
     "git/test_bounds.py",
     "git/test_pack.py",
     "git/test_packs.py",

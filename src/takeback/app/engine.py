@@ -9,12 +9,15 @@ from takeback.app.alone import Alone
 from takeback.app.border import guarded
 from takeback.app.following import Following
 from takeback.app.workspace import location_of
-from takeback.errors import Refused
+from takeback.errors import Refused, UsageError
+from takeback.model.event import cleaned
+from takeback.ops.receive import Delivery, Received
 from takeback.paths import takeback_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from takeback import config
     from takeback.app.beginning import Unopened
@@ -102,6 +105,27 @@ class Engine(Following):
                 hint="go on with the session that you have",
             )
         return AgentSession(self, newest.agent, newest.native, self.said_last(newest))
+
+    def hear(self, agent: str, payload: Mapping[str, Any]) -> Received:
+        """Records what an agent's hook says, for agents whose hooks are called in your program.
+
+        ``payload`` is what it would give to ``takeback hook AGENT``; what takeback has no use for
+        is passed over. Raises UsageError if it cannot be understood.
+        """
+        from takeback.adapters import adapter_of
+
+        adapter = adapter_of(agent)
+        try:
+            # Not by the environment: it says where an agent is that this program may run in.
+            event = adapter.parse(payload, {})
+        except ValueError as error:
+            raise UsageError(
+                f"{agent} has no such event: {error}", hint="give what its hook is given"
+            ) from None
+        if event is None:
+            return Received()
+        event = cleaned(event.replace(process=os.getpid()))
+        return self.record(event, adapter, delivery=Delivery(self.now, self.hook_seconds))
 
     # -- keeping house
 

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from takeback.app.asking import Asking
     from takeback.app.workspace import CheckpointLike
     from takeback.model.checkpoint import Checkpoint
@@ -23,6 +26,14 @@ class AwaitedKeeping:
     async def receive(self, event: AgentEvent) -> Received:
         """Records an agent's event; see ``takeback.model.event``."""
         return await self._asking.work(lambda tb: tb.receive(event))
+
+    async def hear(self, agent: str, payload: Mapping[str, Any]) -> Received:
+        """Records what an agent's hook says, for agents whose hooks are called in your program.
+
+        ``payload`` is what it would give to ``takeback hook AGENT``; what takeback has no use for
+        is passed over. Raises UsageError if it cannot be understood.
+        """
+        return await self._asking.work(lambda tb: tb.hear(agent, payload))
 
     async def checkpoint(
         self,

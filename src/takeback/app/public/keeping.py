@@ -6,6 +6,9 @@ from takeback.app.alone import one_at_a_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from takeback.app.engine import Engine
     from takeback.app.workspace import CheckpointLike
     from takeback.model.checkpoint import Checkpoint
@@ -23,6 +26,14 @@ class PublicKeeping:
     def receive(self, event: AgentEvent) -> Received:
         """Records an agent's event; see ``takeback.model.event``."""
         return self.engine.receive(event)
+
+    def hear(self, agent: str, payload: Mapping[str, Any]) -> Received:
+        """Records what an agent's hook says, for agents whose hooks are called in your program.
+
+        ``payload`` is what it would give to ``takeback hook AGENT``; what takeback has no use for
+        is passed over. Raises UsageError if it cannot be understood.
+        """
+        return self.engine.hear(agent, payload)
 
     def checkpoint(
         self,
