@@ -5,26 +5,20 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import threading
 import time
 
 from takeback.errors import BrokenOff, Command, Option, UsageError
 from takeback.model.bisection import SKIPPED, TOO_LONG, says_anything
+from takeback.ops.process_group import ELSEWHERE, Unbroken, end, kill_group
 from takeback.visible import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import IO, Any
+    from typing import IO
 
     from takeback.model.bisection import Inquiry
     from takeback.ops.copies import Removal
-
-_PATIENCE = 3.0
-"""Seconds that a command has to end by itself after it was told to."""
-_PUT_OFF = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_ELSEWHERE = frozenset(("OLDPWD", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"))
-"""Variables that only say where somebody was: they are left out."""
 
 
 def surroundings(environ: Mapping[str, str], moved: Removal) -> dict[str, str]:
@@ -34,7 +28,7 @@ def surroundings(environ: Mapping[str, str], moved: Removal) -> dict[str, str]:
     repository above that.
     """
     found = {
-        name: _elsewhere(value, moved) for name, value in environ.items() if name not in _ELSEWHERE
+        name: _elsewhere(value, moved) for name, value in environ.items() if name not in ELSEWHERE
     }
     there = os.fsdecode(moved.there)
     return {**found, "PWD": there, "GIT_CEILING_DIRECTORIES": os.path.dirname(there)}
@@ -74,7 +68,7 @@ class Trial:
         begun = time.monotonic()
         process = None
         try:
-            with _Unbroken():
+            with Unbroken():
                 process = self._started(directory)
             if process is None:
                 return SKIPPED, 0.0
@@ -82,12 +76,12 @@ class Trial:
         except subprocess.TimeoutExpired:
             assert process is not None
             status = TOO_LONG
-            _end(process)
+            end(process)
         except BaseException:
             if process is not None:
-                _end(process)
+                end(process)
             raise
-        _kill_group(process, signal.SIGKILL)  # what it left running in the background
+        kill_group(process, signal.SIGKILL)  # what it left running in the background
         if not says_anything(status):
             how = f"was ended by signal {-status}" if status < 0 else f"ended with {status}"
             raise BrokenOff(
@@ -120,44 +114,3 @@ class Trial:
                     Option("--with", ".venv"),
                 ),
             ) from None
-
-
-class _Unbroken:
-    """Puts off what ends this process until a command is started, and can be ended with it.
-
-    They are not blocked: the command would inherit that.
-    """
-
-    def __enter__(self) -> None:
-        self._came: list[int] = []
-        self._before: dict[int, Any] = {}
-        if threading.current_thread() is threading.main_thread():  # only there they are heard
-            self._before = {one: signal.signal(one, self._note) for one in _PUT_OFF}
-
-    def __exit__(self, *exc: object) -> None:
-        for one, before in self._before.items():
-            signal.signal(one, before)
-        for one in self._came:
-            signal.raise_signal(one)
-
-    def _note(self, number: int, frame: object) -> None:
-        self._came.append(number)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends a command with all that it started, by force if it does not end by itself."""
-    _kill_group(process, signal.SIGTERM)
-    try:
-        process.wait(_PATIENCE)
-    except subprocess.TimeoutExpired:
-        pass
-    _kill_group(process, signal.SIGKILL)
-    process.wait()
-
-
-def _kill_group(process: subprocess.Popen[bytes], number: int) -> None:
-    """Sends a signal to the group that the command leads; it may be gone."""
-    try:
-        os.killpg(process.pid, number)
-    except (ProcessLookupError, PermissionError):
-        return
