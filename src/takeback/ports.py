@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from takeback.model.event import AgentEvent
     from takeback.model.message import Message
     from takeback.model.session import Anchor, NewSession, Resume
+    from takeback.model.summary import Headless
 
     class Clock(Protocol):
         """Tells the time, in seconds since the epoch, UTC."""
@@ -270,6 +271,29 @@ if TYPE_CHECKING:
             That is what people and the model wrote, each call of a tool, and summaries of what was
             compacted, as ``system``; not what the model thought. Reads line by line, keeps little,
             and never raises, whatever the bytes are.
+            """
+
+    class Summaries(Protocol):
+        """Puts a summary into a conversation in the place of a part of it, in the agent's format.
+
+        A history is what ``Adapter.cut`` returned, or one of these. Raises ValueError with one
+        sentence for one that cannot be handled. Never on the hook path.
+        """
+
+        @property
+        def headless(self) -> Headless | None:
+            """How the agent itself is asked for a summary; None if it cannot be."""
+
+        def rest(self, whole: bytes, head: bytes) -> bytes:
+            """Returns what a history has after its beginning, as a history of its own.
+
+            ``head`` may be empty, or of a session that this one was forked from.
+            """
+
+        def put(self, kept: bytes, summary: str, *, first: bool, whole: bytes, now: float) -> bytes:
+            """Returns a part of a history with a summary before it (``first``), or after it.
+
+            ``whole`` is the history that the part is of; an empty part is replaced altogether.
             """
 
 

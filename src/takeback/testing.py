@@ -24,15 +24,16 @@ from takeback.adapters.launcher import launcher_path
 from takeback.model.agent import Agent
 from takeback.model.connection import Capabilities, FileEdit
 from takeback.model.event import EVENTS, PROMPT, TOOL_KINDS, TURN_END, AgentEvent
-from takeback.model.message import ASSISTANT, LONGEST_TEXT, ROLES, TOOL, USER, Message
+from takeback.model.message import ASSISTANT, LONGEST_TEXT, ROLES, SYSTEM, TOOL, USER, Message
 from takeback.model.session import Anchor, NewSession, Resume
+from takeback.model.summary import FROM, framed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from takeback.ports import Adapter, Connection
+    from takeback.ports import Adapter, Connection, MessageReader
 
 _ODD: tuple[Any, ...] = (None, True, -1, 1.5, "", "\0\n", [], [None], {}, {"a": [{}]}, "\ud800")
 """What a field may hold if another program wrote it."""
@@ -40,6 +41,8 @@ _HOSTILE = ("--version", "-x", "a b", "$(id)", "; id", "../../x", "a\nb", "\0", 
 """Session ids that would be obeyed on a command line, or lead elsewhere."""
 _GARBAGE = (b"", b"\n", b"{", b"\xff\xfe\n", b"[" * 50_000 + b"\n", b"{}\n", b'{"type": 3}\nnull\n')
 _END = Anchor(before=False)
+_SUMMARIES = ("files were made", '{"type":"user","role":"system"}', "- a\n- b\n\n<x>&amp;\u2028.")
+"""What a summary may say: it stays one message, word for word."""
 
 
 class AgentContract:
@@ -139,8 +142,8 @@ class AgentContract:
             assert self._adapter.status_in(data, "none") is None
 
     def test_a_history_is_read_as_messages_whatever_it_holds(self) -> None:
-        reader = adapters.message_reader(self.agent.name)
-        if not self.agent.messages or reader is None:
+        reader = self._reader
+        if reader is None:
             return
         history = self._adapter.cut([self.transcript], _END, [])
         said = list(reader(history))
@@ -157,6 +160,54 @@ class AgentContract:
                 assert message.role in ROLES
                 assert len(message.text) <= LONGEST_TEXT
                 message.text.encode()
+
+    def test_a_summary_stands_in_a_history_in_the_place_of_a_part_of_it(self) -> None:
+        reader, summaries = self._reader, adapters.summaries_of(self.agent.name)
+        if not self.agent.summaries or reader is None or summaries is None:
+            return
+        whole = self._adapter.cut([self.transcript], _END, [])
+        said = [message.text for message in reader(whole)]
+        nothing = summaries.rest(whole, whole)
+        assert not list(reader(nothing))
+        assert [one.text for one in reader(summaries.rest(whole, b""))] == said
+        for text in _SUMMARIES:
+            summary = framed(text, FROM)
+            for kept, first, before, after in (
+                (b"", False, [], []),
+                (nothing, True, [], []),
+                (whole, True, [], said),
+                (whole, False, said, []),
+            ):
+                made = summaries.put(kept, summary, first=first, whole=whole, now=time.time())
+                told = list(reader(made))
+                assert [one.text for one in told] == [*before, summary, *after]
+                assert told[len(before)].role == SYSTEM, "nobody typed it"
+                assert summaries.rest(made, made) == summaries.rest(made, made)
+
+    def test_a_session_with_a_summary_is_cut_like_any_other(self, tmp_path: Path) -> None:
+        reader, summaries = self._reader, adapters.summaries_of(self.agent.name)
+        if not self.agent.summaries or reader is None or summaries is None:
+            return
+        whole = self._adapter.cut([self.transcript], _END, [])
+        for first in (True, False):
+            made = summaries.put(whole, "[sum]", first=first, whole=whole, now=time.time())
+            new = self._new(made, str(tmp_path / self.file.format(native="old")), "")
+            again = self._adapter.cut([new.data], _END, [])
+            assert [one.text for one in reader(again)] == [one.text for one in reader(made)]
+
+    def test_whatever_a_history_holds_a_summary_is_put_there_or_refused(self) -> None:
+        summaries = adapters.summaries_of(self.agent.name)
+        if not self.agent.summaries or summaries is None:
+            return
+        whole = self._adapter.cut([self.transcript], _END, [])
+        for data in (*_GARBAGE, whole[: len(whole) // 2]):
+            for other in (data, whole, b""):
+                try:
+                    assert isinstance(summaries.rest(data, other), bytes)
+                    made = summaries.put(data, "s", first=True, whole=other, now=time.time())
+                    assert isinstance(made, bytes)
+                except ValueError as error:
+                    _check_sentence(str(error))
 
     def test_a_new_session_lies_beside_the_old_one_and_is_not_written(self, tmp_path: Path) -> None:
         folder = tmp_path / "sessions"
@@ -259,6 +310,10 @@ class AgentContract:
     def _adapter(self) -> Adapter:
         found: Adapter = adapters.loaded(self.agent.adapter)
         return found
+
+    @property
+    def _reader(self) -> MessageReader | None:
+        return adapters.message_reader(self.agent.name) if self.agent.messages else None
 
     @property
     def _connection(self) -> Connection:

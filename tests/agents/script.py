@@ -9,6 +9,8 @@ from typing import Any
 from tests.agents.dialogue import HUMAN, Dialogue
 
 SIDE = "side"
+SUMMARY = "Write a summary that will stand in for it"
+"""What takeback asks for a summary with; in a script, the mark of the answers to that."""
 
 # What agents ask beside the conversation: titles, summaries, suggestions.
 _HOUSEKEEPING = (
@@ -75,6 +77,9 @@ def choose(script: Script, dialogue: Dialogue) -> tuple[str, Step]:
     beside the conversation have no tools, or say what they are, or no mark.
     """
     text = dialogue.humans[-1] if HUMAN in dialogue.kinds else ""
+    if SUMMARY in text:
+        steps, number = script[SUMMARY], dialogue.rounds
+        return SUMMARY, steps[min(number, len(steps) - 1)]
     mark = next((mark for mark in script if mark in text), None)
     asks_aside = any(phrase in text.lower() for phrase in _HOUSEKEEPING)
     if mark is None or asks_aside or not dialogue.tools:

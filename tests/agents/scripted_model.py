@@ -16,8 +16,8 @@ from types import TracebackType
 from typing import Any
 
 from tests.agents import anthropic_messages, gemini_content, openai_chat, openai_responses
-from tests.agents.dialogue import Dialogue
-from tests.agents.script import SIDE, Script, choose
+from tests.agents.dialogue import Dialogue, tables
+from tests.agents.script import SIDE, SUMMARY, Script, choose
 
 _PROTOCOLS = {
     "/messages": anthropic_messages,
@@ -40,6 +40,16 @@ class Request:
     kinds: str
     body: str
     at: float
+
+    @property
+    def tools(self) -> list[str]:
+        """The names of the tools that the model was offered."""
+        found: list[str] = []
+        for tool in tables(json.loads(self.body).get("tools")):
+            several = [one["name"] for one in tables(tool.get("functionDeclarations"))]
+            named = (tool.get("name"), (tool.get("function") or {}).get("name"))
+            found += several or [str(name) for name in named if name is not None]
+        return found
 
 
 class ScriptedModel:
@@ -69,7 +79,11 @@ class ScriptedModel:
 
     def played(self) -> list[Request]:
         """Returns the requests that the script answered, without those beside it."""
-        return [request for request in list(self.requests) if request.label != SIDE]
+        return [r for r in list(self.requests) if r.label not in (SIDE, SUMMARY)]
+
+    def summarised(self) -> list[Request]:
+        """Returns the requests by which a summary was asked for."""
+        return [request for request in list(self.requests) if request.label == SUMMARY]
 
     def first_of(self, prompt: str) -> Request:
         """Returns the request by which an agent sent a prompt for the first time."""

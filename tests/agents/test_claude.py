@@ -18,6 +18,7 @@ from tests.agents.flow import (
 )
 from tests.agents.hook_log import log_hooks, logged
 from tests.agents.script import Script, Step, Tool
+from tests.agents.summaries import summarise_some_turns
 from tests.agents.world import World
 
 
@@ -40,6 +41,10 @@ def test_one_project_alone_is_connected(claude: Claude) -> None:
 
 def test_the_line_of_a_fork_goes_on_in_its_directory(claude: Claude) -> None:
     go_on_elsewhere(claude, shell)
+
+
+def test_turns_become_a_summary_in_a_new_session(claude: Claude) -> None:
+    summarise_some_turns(claude, again=True)
 
 
 @pytest.mark.long

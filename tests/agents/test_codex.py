@@ -20,6 +20,7 @@ from tests.agents.flow import (
     tell_the_model,
 )
 from tests.agents.hook_log import log_hooks, logged
+from tests.agents.summaries import summarise_some_turns
 from tests.agents.terminal import need_tmux
 from tests.agents.world import World
 
@@ -35,6 +36,10 @@ def test_the_model_is_told_that_files_were_taken_back(codex: Codex) -> None:
 
 def test_a_turn_is_taken_back_with_its_files_and_its_conversation(codex: Codex) -> None:
     take_back_the_second_turn(codex)
+
+
+def test_turns_become_a_summary_in_a_new_session(codex: Codex) -> None:
+    summarise_some_turns(codex, offers=("request_user_input", "apply_patch"))
 
 
 def test_green_is_where_the_tests_of_its_shell_passed(codex: Codex) -> None:

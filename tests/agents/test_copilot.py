@@ -16,6 +16,7 @@ from tests.agents.flow import (
     take_back_the_second_turn,
     tell_the_model,
 )
+from tests.agents.summaries import summarise_some_turns
 from tests.agents.world import World
 
 
@@ -27,6 +28,11 @@ def copilot(world: World, installed: Callable[[str], Path]) -> Copilot:
 def test_a_turn_is_taken_back_with_its_files_and_its_conversation(copilot: Copilot) -> None:
     take_back_the_second_turn(copilot)
     assert [path.name for path in copilot.settings.parent.iterdir()] == ["mine.json"]
+
+
+@pytest.mark.long
+def test_turns_become_a_summary_in_a_new_session(copilot: Copilot) -> None:
+    summarise_some_turns(copilot)
 
 
 @pytest.mark.long

@@ -17,6 +17,7 @@ from tests.agents.flow import (
     tell_the_model,
 )
 from tests.agents.gemini import Gemini, shell, typed
+from tests.agents.summaries import summarise_some_turns
 from tests.agents.terminal import need_tmux
 from tests.agents.world import World
 
@@ -33,6 +34,12 @@ def test_the_model_is_told_that_files_were_taken_back(gemini: Gemini) -> None:
 
 def test_a_turn_is_taken_back_with_its_files_and_its_conversation(gemini: Gemini) -> None:
     take_back_the_second_turn(gemini)
+
+
+@pytest.mark.long
+def test_turns_become_a_summary_in_a_new_session(gemini: Gemini) -> None:
+    gemini.env["GEMINI_MODEL"] = "gemini-2.5-pro"  # else it first asks another which to ask
+    summarise_some_turns(gemini)
 
 
 @pytest.mark.long

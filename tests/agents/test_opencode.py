@@ -15,6 +15,7 @@ from tests.agents.elsewhere import go_on_elsewhere
 from tests.agents.flow import AGAIN, LATER, ONE, TWO, take_back_the_second_turn
 from tests.agents.kilo import Kilo
 from tests.agents.opencode import OpenCode, shell
+from tests.agents.summaries import summarise_some_turns
 from tests.agents.terminal import Terminal, need_tmux
 from tests.agents.world import World
 from tests.support.trees import differences, tree_state
@@ -49,6 +50,11 @@ def test_a_turn_is_taken_back_with_its_files_and_its_conversation(either: OpenCo
 @pytest.mark.long
 def test_the_line_of_a_fork_goes_on_in_its_directory(either: OpenCode) -> None:
     go_on_elsewhere(either, shell)
+
+
+@pytest.mark.long
+def test_turns_become_a_summary_in_a_new_session(either: OpenCode) -> None:
+    summarise_some_turns(either)
 
 
 @pytest.mark.long

@@ -25,6 +25,7 @@ from tests.agents.flow import (
 from tests.agents.pi import Pi, shell, write
 from tests.agents.pi_rpc import EXTENSION, Rpc
 from tests.agents.script import Step
+from tests.agents.summaries import summarise_some_turns
 from tests.agents.terminal import Terminal, need_tmux
 from tests.agents.world import World
 from tests.support.processes import wait_for
@@ -38,6 +39,11 @@ def pi(world: World, installed: Callable[[str], Path]) -> Pi:
 
 def test_a_turn_is_taken_back_with_its_files_and_its_conversation(pi: Pi) -> None:
     take_back_the_second_turn(pi)
+
+
+@pytest.mark.long
+def test_turns_become_a_summary_in_a_new_session(pi: Pi) -> None:
+    summarise_some_turns(pi)
 
 
 # Inside pi

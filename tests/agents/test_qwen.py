@@ -17,6 +17,7 @@ from tests.agents.flow import (
     tell_the_model,
 )
 from tests.agents.qwen import Qwen, shell
+from tests.agents.summaries import summarise_some_turns
 from tests.agents.terminal import need_tmux
 from tests.agents.world import World
 
@@ -28,6 +29,11 @@ def qwen(world: World, installed: Callable[[str], Path]) -> Qwen:
 
 def test_a_turn_is_taken_back_with_its_files_and_its_conversation(qwen: Qwen) -> None:
     take_back_the_second_turn(qwen)
+
+
+@pytest.mark.long
+def test_turns_become_a_summary_in_a_new_session(qwen: Qwen) -> None:
+    summarise_some_turns(qwen)
 
 
 @pytest.mark.long

@@ -60,6 +60,7 @@ SLOW = (
     "property/",
     "serve/",
     "soak/",
+    "test_app_summaries.py",
     "test_beside.py",
     "test_client.py",
     "test_doorkeeper.py",

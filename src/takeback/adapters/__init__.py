@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from takeback.model.ids import SessionId
-    from takeback.ports import Adapter, Connection, EntryFinder, MessageReader
+    from takeback.ports import Adapter, Connection, EntryFinder, MessageReader, Summaries
 
 GENERIC = "generic"
 PLUGIN = "plugin"
@@ -31,7 +31,11 @@ def _own(name: str, **more: Any) -> Agent:
         name,
         f"{module}:adapter",
         f"{module}.connection:connection",
-        **{"messages": f"{module}.messages:messages", **more},
+        **{
+            "messages": f"{module}.messages:messages",
+            "summaries": f"{module}.summaries:summaries",
+            **more,
+        },
     )
 
 
@@ -41,6 +45,7 @@ BUILT_IN = (
         "takeback.adapters.generic:adapter",
         has_hooks=True,
         messages="takeback.adapters.generic_messages:messages",
+        summaries="takeback.adapters.generic_summaries:summaries",
     ),
     _own("claude", session_variable="CLAUDE_CODE_SESSION_ID", has_hooks=True),
     _own("codex", session_variable="CODEX_THREAD_ID", has_hooks=True),
@@ -152,6 +157,19 @@ def message_reader(agent: str) -> MessageReader | None:
     from takeback.adapters.third_party import contained_reader
 
     return contained_reader(found)
+
+
+def summaries_of(agent: str) -> Summaries | None:
+    """Returns what puts summaries into an agent's conversations, if anything does."""
+    found = find_agent(agent) or _BY_NAME[GENERIC]
+    if not found.summaries:
+        return None
+    if found.name in _BY_NAME:
+        summaries: Summaries = loaded(found.summaries)
+        return summaries
+    from takeback.adapters.third_party import contained_summaries
+
+    return contained_summaries(found)
 
 
 def loaded(reference: str) -> Any:

@@ -13,6 +13,7 @@ from takeback.model.connection import Capabilities
 from takeback.model.event import AgentEvent
 from takeback.model.message import Message
 from takeback.model.session import NewSession, Resume
+from takeback.model.summary import Headless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -156,6 +157,30 @@ class ContainedReader(_Contained):
             if not isinstance(message, Message):
                 raise self._failure("messages", f"one of them is a {type(message).__name__}")
             yield shortened(message)
+
+
+class ContainedSummaries(_Contained):
+    """Implements ``ports.Summaries``."""
+
+    @property
+    def headless(self) -> Headless | None:
+        try:
+            found: Headless | None = self._ask(
+                "headless", lambda it: it.headless, Headless, type(None)
+            )
+        except (TakebackError, ValueError):
+            return None
+        return found
+
+    def rest(self, whole: bytes, head: bytes) -> bytes:
+        found: bytes = self._ask("rest", lambda it: it.rest(whole, head), bytes)
+        return found
+
+    def put(self, kept: bytes, summary: str, *, first: bool, whole: bytes, now: float) -> bytes:
+        made: bytes = self._ask(
+            "put", lambda it: it.put(kept, summary, first=first, whole=whole, now=now), bytes
+        )
+        return made
 
 
 class ContainedConnection(_Contained):

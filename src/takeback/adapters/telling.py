@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 
 from takeback.model.checkpoint import time_of
 from takeback.model.message import LONGEST_INPUT, LONGEST_TEXT, SYSTEM, USER, Message, ToolUse
+from takeback.model.summary import is_framed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +39,12 @@ class Telling:
         self._given = 0
 
     def say(self, message: Message) -> None:
-        """Adds what somebody said; an empty text is nothing."""
+        """Adds what somebody said; an empty text is nothing.
+
+        A summary that takeback put there stands in the person's name; it is none of their prompts.
+        """
+        if message.role == USER and is_framed(message.text):
+            message = message.replace(role=SYSTEM)
         if message.text.strip():
             self._held.append(shortened(message))
 

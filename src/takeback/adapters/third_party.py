@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from takeback.ports import Adapter, Connection, MessageReader
+    from takeback.ports import Adapter, Connection, MessageReader, Summaries
 
 GROUP = "takeback.agents"
 _MENTIONED = f"[{GROUP}]".encode()
@@ -175,3 +175,10 @@ def contained_reader(agent: Agent) -> MessageReader:
     from takeback.adapters.contained import ContainedReader
 
     return ContainedReader(agent.name, lambda: adapters.loaded(agent.messages))
+
+
+def contained_summaries(agent: Agent) -> Summaries:
+    """Returns what puts summaries into the conversations of another package's agent."""
+    from takeback.adapters.contained import ContainedSummaries
+
+    return ContainedSummaries(agent.name, lambda: adapters.loaded(agent.summaries))

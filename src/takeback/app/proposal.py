@@ -9,7 +9,7 @@ from __future__ import annotations
 from takeback.errors import Refused
 from takeback.model.keeping import ALL_OTHERS, EDITS, KEEP_NOTHING, NOTHING, Keeping
 from takeback.model.merge import NOTHING_CHOSEN
-from takeback.model.operation import APPLY, FORK, REVERT, REWIND, UNDO, Move, step_named
+from takeback.model.operation import APPLY, FORK, REVERT, REWIND, SUMMARISE, UNDO, Move, step_named
 from takeback.model.policy import NO_OVERRIDES, Overrides
 from takeback.model.value import Value
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from takeback.model.merge import ConflictChoices
     from takeback.model.operation import OperationKind, ScopeKind, StepKind
     from takeback.model.plan import Outcome, Plan
+    from takeback.model.summary import SummaryWay
     from takeback.ops.carry import CarriedTurn
     from takeback.ops.recover import Recovered
     from takeback.ops.turn_names import NamedTurn
@@ -36,7 +37,7 @@ _FILES_LIKE: dict[OperationKind, OperationKind] = {FORK: REWIND}
 
 
 class Proposal(Value):
-    """One rewind, revert, fork, undo or redo that somebody is considering.
+    """One rewind, revert, fork, summary, undo or redo that somebody is considering.
 
     ``goal`` is the checkpoint that it goes to or begins at; for an undo or redo ``of`` is the
     operation that it is about. ``directory`` is where a fork would put its files. ``keeping`` is
@@ -226,6 +227,23 @@ def fork(
         ),
         target.id,
         directory=worktree,
+    )
+
+
+def summarise(
+    target: Checkpoint, way: SummaryWay, *, text: str | None = None, session: str | None = None
+) -> Proposal:
+    """Returns the proposal of a new session in which a part of a conversation is a summary.
+
+    ``text`` is that summary, if the person has written it; ``session`` is whose conversation.
+    """
+    return Proposal(
+        SUMMARISE,
+        lambda tb, overrides: tb.plan_summary(target, way, text=text, session=session),
+        lambda tb, overrides, shown: tb.summarise(
+            target, way, text=text, session=session, shown=shown
+        ),
+        target.id,
     )
 
 

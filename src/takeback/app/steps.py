@@ -7,7 +7,7 @@ import os
 from takeback import ops
 from takeback.adapters import adapter_of
 from takeback.app.border import guarded
-from takeback.app.forks import Forks
+from takeback.app.summaries import Summarising
 from takeback.errors import Command, Expired, NoSuchCheckpoint, RecoveredInstead
 from takeback.model.policy import NO_OVERRIDES, Overrides
 
@@ -29,7 +29,7 @@ _REDO: Final = "redo"
 
 
 @guarded
-class Steps(Forks):
+class Steps(Summarising):
     """Everything that goes back or forth over the operation log."""
 
     def next_undo(self) -> Step:

@@ -11,6 +11,7 @@ from takeback.cli.refusals import Refusals
 from takeback.cli.terminal import agrees, ask
 from takeback.errors import PartlyDone, Refused
 from takeback.model.merge import CHOICES
+from takeback.model.operation import SUMMARISE
 from takeback.model.policy import Overrides
 from takeback.words import choices, documents, plans, refusals, render, waivers
 from takeback.words.text import NOTHING_CHANGED
@@ -256,11 +257,15 @@ def require_terminal(call: Call, what: str) -> None:
         )
 
 
+_DOES = {SUMMARISE: "makes a session of what a program says"}
+
+
 def require_yes(call: Call, what: str) -> None:
     """Raises Refused if nobody can be asked and yes was not given."""
     if not call.yes and not call.can_ask:
+        does = _DOES.get(what, "changes files")
         raise Refused(
-            f"{what} changes files, and there is no terminal to ask at",
+            f"{what} {does}, and there is no terminal to ask at",
             hint="look at the plan with --dry-run, then say --yes",
             flag="--yes",
         )

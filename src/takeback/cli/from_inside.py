@@ -34,6 +34,7 @@ FROM_INSIDE = {
     "undo": TOLD_APART,
     "redo": TOLD_APART,
     "fork": TOLD_APART,  # not the files here, nor any directory
+    "summarise": REFUSED,  # it sends the conversation to a program that the person pays for
     "label": TOLD_APART,  # giving a name, not removing one
     "verify": ALLOWED,
     "doctor": TOLD_APART,  # not --adopt, nor --fix

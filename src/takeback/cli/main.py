@@ -38,6 +38,7 @@ COMMANDS = (
     "undo",
     "redo",
     "fork",
+    "summarise",
     "label",
     "verify",
     "doctor",

@@ -90,6 +90,7 @@ SETTINGS = (
     Setting("hook_seconds", "number", 5, "how long an agent ever waits for a checkpoint"),
     Setting("standby_minutes", "number", 15, "how long a process stays for quick hooks; 0: none"),
     Setting("test_commands", "list", (), "how test commands begin, besides the usual ones"),
+    Setting("summariser", "list", (), "a command that makes summaries, instead of the agent"),
     Setting("agent_may_rewind", "yes|no", False, "a model may rewind from its own running turn"),
     Setting("foreign_owner", "yes|no", False, "protect directories of other users"),
 )

@@ -12,13 +12,14 @@ if TYPE_CHECKING:
 class Agent(Value):
     """Everything that takeback has for one agent; none of it is loaded before it is needed.
 
-    ``adapter``, ``connection``, ``entries`` and ``messages`` are written ``package.module:name``;
-    what they name implements ``ports.Adapter``, ``ports.Connection``, ``ports.EntryFinder`` and
-    ``ports.MessageReader``. Without a connection ``takeback init`` leaves the agent alone; without
-    ``entries`` it has no tree of its own; without ``messages`` only the prompts of a conversation
-    are shown. ``session_variable`` tells the agent's tools which session they were started in,
-    ``mark_variable`` only that it was one of this agent's. ``has_hooks`` says that its events come
-    by hooks, so the standby has its adapter loaded.
+    ``adapter``, ``connection``, ``entries``, ``messages`` and ``summaries`` are written
+    ``package.module:name``; what they name implements ``ports.Adapter``, ``ports.Connection``,
+    ``ports.EntryFinder``, ``ports.MessageReader`` and ``ports.Summaries``. Without a connection
+    ``takeback init`` leaves the agent alone; without ``entries`` it has no tree of its own; without
+    ``messages`` only the prompts of a conversation are shown; without ``summaries``, or without
+    ``messages``, none of its turns become a summary. ``session_variable`` tells the agent's tools
+    which session they were started in, ``mark_variable`` only that it was one of this agent's.
+    ``has_hooks`` says that its events come by hooks, so the standby has its adapter loaded.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Agent(Value):
     mark_variable: str = ""
     has_hooks: bool = False
     messages: str = ""
+    summaries: str = ""
 
 
 class EntryMatch(Value):

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
     from takeback.model.ids import Order
 
-    OperationKind = Literal["rewind", "undo", "redo", "fork", "revert", "apply", "prune", "purge"]
+    OperationKind = Literal[
+        "rewind", "undo", "redo", "fork", "summarise", "revert", "apply", "prune", "purge"
+    ]
     StepKind = Literal["undo", "redo"]
     ScopeKind = Literal["files", "conversation", "both"]
 
@@ -25,6 +27,7 @@ REDO: Final = "redo"
 REVERT: Final = "revert"
 APPLY: Final = "apply"
 FORK: Final = "fork"
+SUMMARISE: Final = "summarise"
 PRUNE: Final = "prune"
 PURGE: Final = "purge"
 """Has no more than a head: what was purged is said nowhere, and it is not undone."""
@@ -33,14 +36,21 @@ CONVERSATION: Final = "conversation"
 BOTH: Final = "both"
 STEPS: tuple[StepKind, ...] = (UNDO, REDO)
 SCOPES: tuple[ScopeKind, ...] = (FILES, CONVERSATION, BOTH)
-UNDOABLE = frozenset((REWIND, REVERT, APPLY, FORK))
+BEGINS = frozenset((FORK, SUMMARISE))
+"""The kinds that begin a session beside the others, which goes nowhere by itself."""
+UNDOABLE = frozenset((REWIND, REVERT, APPLY, *BEGINS))
 GOES = frozenset((REWIND, REVERT, APPLY))
 """The kinds that do not count as an operation if there is nothing to do, and so to undo."""
 MOVES = frozenset((*UNDOABLE, UNDO, REDO))
 """The kinds that have what a ``Move`` has."""
 
 
-_WAYS: dict[OperationKind, str] = {FORK: "from", REVERT: "of", APPLY: "of"}
+_WAYS: dict[OperationKind, str] = {
+    FORK: "from",
+    SUMMARISE: "at",
+    REVERT: "of",
+    APPLY: "of",
+}
 
 
 def way(kind: OperationKind) -> str:
@@ -126,7 +136,7 @@ class Move(Operation):
     @property
     def can_be_undone(self) -> bool:
         """A fork that left the files alone removed nothing that could be brought back."""
-        return self.kind != FORK or self.moves_files
+        return self.kind not in BEGINS or self.moves_files
 
     @property
     def where(self) -> str:

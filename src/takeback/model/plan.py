@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from takeback.model.merge import Conflict, ConflictChoice
     from takeback.model.operation import OperationKind, ScopeKind
     from takeback.model.policy import Waiver
+    from takeback.model.summary import Sending
     from takeback.model.timeline import Turn
 
     RefusalCode = Literal[
@@ -83,7 +84,8 @@ class Plan(Value):
     lose, if counted, ``goes_on`` the session that the conversation goes back to by undo and redo.
     ``beyond`` are files outside the workspace that edit tools changed since, by absolute path: they
     are not taken back. ``kind`` is what would be done, ``conflicts`` are the paths about which
-    somebody has to choose first, ``edits`` those of a person's edits that are kept.
+    somebody has to choose first, ``edits`` those of a person's edits that are kept. ``sending`` is
+    what of the conversation would be sent to whom, to become a summary.
     """
 
     goal: Goal
@@ -107,6 +109,7 @@ class Plan(Value):
     kind: OperationKind = REWIND
     conflicts: tuple[Conflict, ...] = ()
     edits: tuple[bytes, ...] = ()
+    sending: Sending | None = None
 
     @property
     def files(self) -> int:

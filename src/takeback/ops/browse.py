@@ -8,7 +8,7 @@ from takeback.ledger import browse as questions
 from takeback.ledger import sessions as session_questions
 from takeback.model.checkpoint import UNDO
 from takeback.model.ids import WORKSPACE_SESSION
-from takeback.model.operation import FORK, moves
+from takeback.model.operation import BEGINS, moves
 from takeback.model.row import LEFT, TAKEN_BACK
 from takeback.model.turn import FOLDED, PROMPT, STEER
 from takeback.model.value import Value
@@ -157,7 +157,7 @@ def gone(
     states: list[tuple[int, dict[str, str]]] = [(-1, {})]
     for operation in log:
         target, end = targets.get(operation.target or ""), positions.get(operation.id)
-        only_beside = operation.kind == FORK and not operation.moves_files
+        only_beside = operation.kind in BEGINS and not operation.moves_files
         if target is None or end is None or operation.paths or only_beside:
             continue
         family = _moved(by_id, operation, target)

@@ -33,6 +33,7 @@ class CutRequest(Value):
     ``newest`` is the newest checkpoint of the session that has its conversation. ``unused`` are
     first checkpoints of children of the same place that were not used since: one whose file still
     has the same history is reused. ``worktree`` is a new directory that the child works in.
+    ``history`` is what the child remembers, if that is not just what was said up to the target.
     """
 
     target: Checkpoint
@@ -40,6 +41,7 @@ class CutRequest(Value):
     title: str
     unused: tuple[Checkpoint, ...] = ()
     worktree: str | None = None
+    history: bytes | None = None
 
 
 def plan_cut(context: LockedContext, adapter: Adapter, wanted: CutRequest) -> Cut:
@@ -54,8 +56,10 @@ def plan_cut(context: LockedContext, adapter: Adapter, wanted: CutRequest) -> Cu
             hint=("take back the files: ", FILES_ALONE),
         )
     where = worktree or target.directory or os.fsdecode(context.workspace.root)
-    history = history_at(context, adapter, target, wanted.newest)
-    prompt = target.prompt if target.kind in (PROMPT, STEER) else None
+    history, prompt = wanted.history, None
+    if history is None:
+        history = history_at(context, adapter, target, wanted.newest)
+        prompt = target.prompt if target.kind in (PROMPT, STEER) else None
     if not history and not adapter.starts_by_id and worktree is None:
         return Cut(None, resume_line(target, adapter.start(where)), prompt)
     transcript = target.transcript[-1].path if target.transcript else ""

@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from takeback.errors import RecoveredInstead, Refused, TakebackError
 from takeback.model.keeping import ALL_OTHERS, EDITS
-from takeback.model.operation import APPLY, CONVERSATION, FILES, FORK, REDO, REVERT, REWIND, UNDO
+from takeback.model.operation import (
+    APPLY,
+    CONVERSATION,
+    FILES,
+    FORK,
+    REDO,
+    REVERT,
+    REWIND,
+    SUMMARISE,
+    UNDO,
+)
 from takeback.visible import shown
 from takeback.words import errors, plans, render
 from takeback.words.text import count, quoted, shown_file
@@ -53,6 +63,7 @@ _DOING = {
     UNDO: "Undoing…",
     REDO: "Redoing…",
     FORK: "Forking…",
+    SUMMARISE: "Waiting for the summary…",
 }
 
 

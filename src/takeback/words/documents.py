@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from takeback.model.merge import Conflict
     from takeback.model.plan import LeftAlone, Outcome, Plan
     from takeback.model.session import Resume
+    from takeback.model.summary import Sending
     from takeback.model.timeline import OwnedChange, Turn
     from takeback.ops.operation_log import Logged
     from takeback.ops.search import Found
@@ -199,6 +200,19 @@ def plan(made: Plan) -> Document:
         "kind": made.kind,
         "conflicts": [_conflict(one) for one in made.conflicts],
         "edits": path_list(made.edits),
+        "sending": None if made.sending is None else sending(made.sending),
+    }
+
+
+def sending(made: Sending) -> Document:
+    """Returns what of a conversation is sent to whom, to become a summary."""
+    return {
+        "way": made.way,
+        "prompts": made.prompts,
+        "characters": made.characters,
+        "kept": made.kept,
+        "by": made.by,
+        "argv": list(made.argv),
     }
 
 

@@ -9,7 +9,7 @@ from takeback.model.sensitive import is_sensitive
 from takeback.visible import shown
 from takeback.words import conflicts, waivers
 from takeback.words.changes import ANOTHER_SESSION, OWN_EDIT
-from takeback.words.render import counts, left_alone_lines, short
+from takeback.words.render import counts, left_alone_lines, sending_lines, short
 from takeback.words.text import count, mark, shown_file, shown_path
 
 TYPE_CHECKING = False
@@ -40,6 +40,8 @@ def plan_lines(
 
     ``ways`` is what a person says or presses here to have it another way.
     """
+    if plan.sending is not None:
+        yield from sending_lines(plan.sending)
     yield from _change_lines(plan, paint, whole=whole)
     yield from _own_lines(plan, ways.keep.get(EDITS, ""))
     yield from _other_lines(plan, ways.keep.get(ALL_OTHERS, ""))

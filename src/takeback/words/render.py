@@ -6,6 +6,7 @@ from takeback.model.ages import ago
 from takeback.model.checkpoint import AMID, EXPIRED
 from takeback.model.operation import (
     APPLY,
+    BEGINS,
     BOTH,
     CONVERSATION,
     FILES,
@@ -13,9 +14,11 @@ from takeback.model.operation import (
     REDO,
     REVERT,
     REWIND,
+    SUMMARISE,
     UNDO,
     way,
 )
+from takeback.model.summary import FROM
 from takeback.model.turn import STEER
 from takeback.visible import shown
 from takeback.words import waivers
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from takeback.model.goal import Goal
     from takeback.model.operation import Move, OperationKind, StepKind
     from takeback.model.plan import LeftAlone, Outcome, Plan
+    from takeback.model.summary import Sending
     from takeback.model.timeline import OwnedChange, Turn
     from takeback.ops.timeline import Shown
     from takeback.words.paint import Paint
@@ -44,6 +48,7 @@ _DONE: dict[OperationKind, str] = {
     UNDO: "Undid",
     REDO: "Redid",
     FORK: "Forked",
+    SUMMARISE: "Summarised",
 }
 
 
@@ -78,10 +83,28 @@ def question(kind: OperationKind, plan: Plan, of: Move | None) -> str:
     files = count(plan.files, "file")
     if of is not None:
         return f"{kind.capitalize()} {_step(of, files)}?"
+    if plan.sending is not None:
+        return f"Summarise {_prompts(plan.sending)}?"
     what = {FILES: files, CONVERSATION: "the conversation"}.get(
         plan.scope, f"{files} and the conversation"
     )
     return f"{kind.capitalize()} {what} {way(kind)} {at(plan.goal)}?"
+
+
+def sending_lines(sending: Sending) -> Iterator[str]:
+    """Yields what of a conversation is sent to whom, and what stays of it."""
+    size = f"{count(sending.prompts, 'prompt')} with all that followed, {sending.characters:,}"
+    if sending.argv:
+        yield f"{size} characters, are sent to the model of: {shown(sending.argv[0])}"
+        yield f"as: {' '.join(quoted(word) for word in sending.argv)}"
+    else:
+        yield f"{size} characters, become {sending.by}; takeback sends nothing"
+    yield f"{count(sending.kept, 'prompt')} with all that followed stay as they are"
+
+
+def _prompts(sending: Sending) -> str:
+    where = "from there on" if sending.way == FROM else "up to there"
+    return f"{count(sending.prompts, 'prompt')} and all that followed, {where}, by {sending.by}"
 
 
 def _step(of: Move, files: str) -> str:
@@ -112,6 +135,8 @@ def outcome_lines(
         yield f"{_DONE[outcome.kind]} {_step(of, files)}."
     elif outcome.kind == FORK:
         yield f"Forked from {at(outcome.goal)}."
+    elif outcome.kind == SUMMARISE:
+        yield "Summarised a part of the conversation, in a new session; the old one stays."
     else:
         what = "the conversation" if outcome.scope == CONVERSATION else files
         what += " and the conversation" if outcome.scope == BOTH else ""
@@ -161,7 +186,7 @@ def way_back(outcome: Outcome) -> StepKind | None:
     """Returns the command that takes an outcome back; None if nothing was removed."""
     if outcome.operation is None:
         return None
-    if outcome.kind == FORK and (outcome.scope != BOTH or outcome.directory):
+    if outcome.kind in BEGINS and (outcome.scope != BOTH or outcome.directory):
         return None
     return REDO if outcome.kind == UNDO else UNDO
 

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-_META = "session_meta"
+META = "session_meta"
 _STARTED = "task_started"
 _ENDED = ("task_complete", "turn_aborted")
-_QUIET_LINES = (_META, "turn_context", "world_state", "token_usage_record")
+_QUIET_LINES = (META, "turn_context", "world_state", "token_usage_record")
 _QUIET_EVENTS = (_STARTED, *_ENDED, "token_count", "thread_settings_applied")
 _ID_FIELDS = ("thread_id", "session_id", "sender_thread_id")
 _ELSEWHERE = ("history_base", "forked_from_id", "forked_from_ordinal_exclusive")
@@ -103,7 +103,7 @@ def _place(lines: Sequence[RolloutLine], anchor: Anchor, later: Sequence[bytes])
         return end
     started = _start(lines, anchor.turn)
     if started is None:
-        if any(_start(_lines(part), anchor.turn) is not None for part in later):
+        if any(_start(lines_of(part), anchor.turn) is not None for part in later):
             return end
         raise ValueError(f"turn {anchor.turn} is not in the transcript")
     prompts = [index for index in range(started, end) if lines[index].is_human]
@@ -129,7 +129,7 @@ def _start(lines: Sequence[RolloutLine], turn: str | None = None) -> int | None:
 
 def _joined(parts: Sequence[bytes]) -> list[RolloutLine]:
     """Returns the lines of a chain of files as those of one file."""
-    newest = _lines(parts[-1]) if parts else []
+    newest = lines_of(parts[-1]) if parts else []
     pieces = [newest]
     older = list(parts[:-1])
     while (base := _base_in(pieces[-1])) is not None:
@@ -138,14 +138,14 @@ def _joined(parts: Sequence[bytes]) -> list[RolloutLine]:
         pieces.append(_beginning(older.pop(), base))
     if len(pieces) == 1:
         return newest
-    lines = [line for piece in reversed(pieces) for line in piece if line.kind != _META]
+    lines = [line for piece in reversed(pieces) for line in piece if line.kind != META]
     meta = {name: value for name, value in newest[0].payload.items() if name not in _ELSEWHERE}
-    return _numbered([_written({**newest[0].record, "payload": meta}), *lines])
+    return numbered([written_line({**newest[0].record, "payload": meta}), *lines])
 
 
 def _base_in(lines: Sequence[RolloutLine]) -> Mapping[str, Any] | None:
     """Returns what a file says of the one that it continues."""
-    if not lines or lines[0].kind != _META:
+    if not lines or lines[0].kind != META:
         return None
     return fields.table(lines[0].payload, "history_base") or None
 
@@ -153,7 +153,7 @@ def _base_in(lines: Sequence[RolloutLine]) -> Mapping[str, Any] | None:
 def _beginning(older: bytes, base: Mapping[str, Any]) -> list[RolloutLine]:
     """Returns the lines of a file up to where another continues it."""
     end = fields.number(base, "end_byte_offset")
-    lines = _lines(older[:end]) if end is not None and 0 < end <= len(older) else []
+    lines = lines_of(older[:end]) if end is not None and 0 < end <= len(older) else []
     whole = sum(len(line.raw) for line in lines)
     last = fields.number(lines[-1].record, "ordinal") if lines else None
     if not lines or whole != end or last is None or last + 1 != base.get("end_ordinal_exclusive"):
@@ -161,7 +161,7 @@ def _beginning(older: bytes, base: Mapping[str, Any]) -> list[RolloutLine]:
     return lines
 
 
-def _numbered(lines: Iterable[RolloutLine]) -> list[RolloutLine]:
+def numbered(lines: Iterable[RolloutLine]) -> list[RolloutLine]:
     """Returns lines with their ordinals from 0; unreadable ones have none."""
     numbered: list[RolloutLine] = []
     ordinal = 0
@@ -170,7 +170,7 @@ def _numbered(lines: Iterable[RolloutLine]) -> list[RolloutLine]:
             numbered.append(line)
             continue
         if line.record.get("ordinal") != ordinal:
-            line = _written({**line.record, "ordinal": ordinal})
+            line = written_line({**line.record, "ordinal": ordinal})
         numbered.append(line)
         ordinal += 1
     return numbered
@@ -182,7 +182,7 @@ def new_session(history: bytes, *, native: str, transcript: str, now: float) -> 
     A fork's lines that come from its parent have the parent's id.
     """
     new = _new_id(now)
-    lines = _lines(history)
+    lines = lines_of(history)
     old = {native}
     for line in lines:
         if line.kind in ("event_msg", "token_usage_record"):
@@ -193,15 +193,15 @@ def new_session(history: bytes, *, native: str, transcript: str, now: float) -> 
 
 
 def _renamed(line: RolloutLine, old: set[str], new: str) -> bytes:
-    if line.kind == _META:
+    if line.kind == META:
         payload = {**line.payload, "id": new, "session_id": new}
-        return _written({**line.record, "payload": payload}).raw
+        return written_line({**line.record, "payload": payload}).raw
     if line.kind == "response_item" or not any(one.encode() in line.raw for one in old):
         return line.raw
     payload = _with_new_id(line.payload, old, new)
     if payload == line.payload:
         return line.raw
-    return _written({**line.record, "payload": payload}).raw
+    return written_line({**line.record, "payload": payload}).raw
 
 
 def _with_new_id(value: Any, old: set[str], new: str) -> Any:
@@ -229,7 +229,7 @@ def _new_id(now: float) -> str:
 
 def is_over(tail: bytes, turn: str | None) -> bool:
     """Tells whether a turn, or the newest one, has ended; see the port."""
-    for line in reversed(_lines(tail)):
+    for line in reversed(lines_of(tail)):
         if line.event in _ENDED and turn in (None, line.turn):
             return True
         if line.event == _STARTED and turn in (None, line.turn):
@@ -237,10 +237,10 @@ def is_over(tail: bytes, turn: str | None) -> bool:
     return False
 
 
-def _lines(data: bytes) -> list[RolloutLine]:
+def lines_of(data: bytes) -> list[RolloutLine]:
     """Returns the complete lines; a last one without its end was being written."""
     return json_lines.read(data, RolloutLine)
 
 
-def _written(record: Mapping[str, Any]) -> RolloutLine:
+def written_line(record: Mapping[str, Any]) -> RolloutLine:
     return RolloutLine(json_lines.written(record), record)

@@ -33,13 +33,13 @@ def cut(held: bytes, anchor: Anchor, later: bytes) -> bytes:
     A call's result is written after its hook: the rest of the round is looked up in what the file
     held ``later``.
     """
-    lines = _lines(held)
+    lines = lines_of(held)
     if not anchor.before and later.startswith(held):
         whole = held.rfind(b"\n") + 1
-        lines += _rest_of_round(_lines(later[whole:]))
-    while lines and _type(lines[-1]) in _ASIDE:
+        lines += _rest_of_round(lines_of(later[whole:]))
+    while lines and type_of(lines[-1]) in _ASIDE:
         lines.pop()
-    if not any(_type(line) == "user.message" for line in lines):
+    if not any(type_of(line) == "user.message" for line in lines):
         return b""
     return b"".join(line.raw for line in lines)
 
@@ -51,31 +51,31 @@ def new_session(history: bytes, *, transcript: str) -> NewSession:
     """
     new = str(uuid.uuid4())
     root = os.path.dirname(os.path.dirname(transcript))
-    data = b"".join(_renamed(line, new) for line in _lines(history))
+    data = b"".join(_renamed(line, new) for line in lines_of(history))
     return NewSession(new, os.path.join(root, new, EVENTS), data)
 
 
 def is_aborted(tail: bytes) -> bool:
     """Tells whether the newest that was said is that the person stopped it (Esc)."""
-    newest = next((line for line in reversed(_lines(tail)) if _type(line) in _SAID), None)
-    return newest is not None and _type(newest) == "abort"
+    newest = next((line for line in reversed(lines_of(tail)) if type_of(line) in _SAID), None)
+    return newest is not None and type_of(newest) == "abort"
 
 
-def _lines(data: bytes) -> list[JsonLine]:
+def lines_of(data: bytes) -> list[JsonLine]:
     return [line for line in json_lines.read(data, JsonLine) if line.record]
 
 
 def _rest_of_round(lines: Sequence[JsonLine]) -> list[JsonLine]:
-    ends = (at for at, line in enumerate(lines) if _type(line) in _BEGINS)
+    ends = (at for at, line in enumerate(lines) if type_of(line) in _BEGINS)
     return list(lines[: next(ends, len(lines))])
 
 
-def _type(line: JsonLine) -> str | None:
+def type_of(line: JsonLine) -> str | None:
     return fields.text(line.record, "type")
 
 
 def _renamed(line: JsonLine, new: str) -> bytes:
     data = fields.table(line.record, "data")
-    if _type(line) != "session.start" or "sessionId" not in data:
+    if type_of(line) != "session.start" or "sessionId" not in data:
         return line.raw
     return json_lines.written({**line.record, "data": {**data, "sessionId": new}})

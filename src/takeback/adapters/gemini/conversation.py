@@ -69,7 +69,7 @@ class ChatLine(JsonLine):
 def cut(parts: Sequence[bytes]) -> bytes:
     """Returns the conversation in the files, the newest first; see the port."""
     for part in reversed(parts):
-        lines = _lines(part)
+        lines = lines_of(part)
         while lines:
             kept = _remembered(lines)
             if any(is_said(message) for line in kept for message in line.messages):
@@ -101,11 +101,11 @@ def _remembered(lines: Sequence[ChatLine]) -> list[ChatLine]:
             forget(list(places))
         for message in line.messages:
             places.setdefault(message["id"], []).append(index)
-    found = (_without(line, forgotten.get(index)) for index, line in enumerate(lines))
+    found = (without(line, forgotten.get(index)) for index, line in enumerate(lines))
     return [line for line in found if line is not None and line.rewinds_to is None]
 
 
-def _without(line: ChatLine, ids: set[str] | None) -> ChatLine | None:
+def without(line: ChatLine, ids: set[str] | None) -> ChatLine | None:
     """Returns a line without some of its messages, None if it had only these."""
     if ids is None:
         return line
@@ -113,8 +113,8 @@ def _without(line: ChatLine, ids: set[str] | None) -> ChatLine | None:
     if line.message is not None or (line.resets and not left):
         return None
     if line.resets:
-        return _written({"$set": {**line.record["$set"], "messages": left}})
-    return _written({**line.record, "messages": left})
+        return written_line({"$set": {**line.record["$set"], "messages": left}})
+    return written_line({**line.record, "messages": left})
 
 
 def is_said(message: Mapping[str, Any]) -> bool:
@@ -147,10 +147,10 @@ def new_session(history: bytes, *, transcript: str, title: str, now: float) -> N
     old session.
     """
     new = str(uuid.uuid4())
-    lines = [_renamed(line, new).raw for line in _lines(history)]
+    lines = [_renamed(line, new).raw for line in lines_of(history)]
     if lines:
         facts = {"lastUpdated": json_lines.timestamp(now), **({"summary": title} if title else {})}
-        lines.append(_written({"$set": facts}).raw)
+        lines.append(written_line({"$set": facts}).raw)
     minute = time.strftime("%Y-%m-%dT%H-%M", time.gmtime(now))
     path = os.path.join(os.path.dirname(transcript), f"session-{minute}-{new[:8]}.jsonl")
     return NewSession(new, path, b"".join(lines))
@@ -160,16 +160,16 @@ def _renamed(line: ChatLine, new: str) -> ChatLine:
     if line.message is not None:
         return line
     if "sessionId" in line.record:
-        line = _written({**line.record, "sessionId": new})
+        line = written_line({**line.record, "sessionId": new})
     patch = fields.table(line.record, "$set")
     if "sessionId" in patch:
-        line = _written({**line.record, "$set": {**patch, "sessionId": new}})
+        line = written_line({**line.record, "$set": {**patch, "sessionId": new}})
     return line
 
 
 def is_over(tail: bytes) -> bool:
     """Tells whether the newest turn was cancelled: Esc while a tool runs has no hook."""
-    for line in reversed(_lines(tail)):
+    for line in reversed(lines_of(tail)):
         if line.record.get("type") == "info" and said_in(line.record) == _CANCELLED:
             return True
         if line.record.get("type") == "user" and said_in(line.record):
@@ -177,10 +177,10 @@ def is_over(tail: bytes) -> bool:
     return False
 
 
-def _lines(data: bytes) -> list[ChatLine]:
+def lines_of(data: bytes) -> list[ChatLine]:
     """Returns the complete lines; a last one without its end was being written."""
     return json_lines.read(data, ChatLine)
 
 
-def _written(record: Mapping[str, Any]) -> ChatLine:
+def written_line(record: Mapping[str, Any]) -> ChatLine:
     return ChatLine(json_lines.written(record), record)

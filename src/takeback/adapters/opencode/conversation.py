@@ -85,12 +85,12 @@ def _as_lines(document: bytes) -> bytes:
     try:
         record = json.loads(document)
         session, messages = record["info"], record["messages"]
-        return b"".join(map(_line, [*messages, {"session": session}]))
+        return b"".join(map(line_of, [*messages, {"session": session}]))
     except (ValueError, KeyError, TypeError, RecursionError):
         return document
 
 
-def _line(record: Mapping[str, Any]) -> bytes:
+def line_of(record: Mapping[str, Any]) -> bytes:
     return json.dumps(record, separators=(",", ":")).encode() + b"\n"
 
 
@@ -100,7 +100,7 @@ def _beginning(line: bytes, message: Mapping[str, Any], part: str | None) -> lis
     ids = [fields.text(one, "id") for one in parts]
     if part is None or ids[:1] == [part]:
         return []
-    return [_line({**message, "parts": parts[: ids.index(part)]}) if part in ids else line]
+    return [line_of({**message, "parts": parts[: ids.index(part)]}) if part in ids else line]
 
 
 def _ended_calls(kept: _Kept) -> dict[str, Mapping[str, Any]]:
@@ -122,7 +122,7 @@ def _with_result(
     if call is None or not any(_is_open(part, call) for part in parts) or call not in ended:
         return line
     filled = [ended[call] if _is_open(part, call) else part for part in parts]
-    return _line({**message, "parts": filled})
+    return line_of({**message, "parts": filled})
 
 
 def _is_open(part: Mapping[str, Any], call: str) -> bool:

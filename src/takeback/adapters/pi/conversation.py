@@ -27,7 +27,7 @@ _SPOKEN = ("user", "assistant", "toolResult", "custom", "bashExecution")
 _OVER = ("stop", "length", "aborted")
 
 
-class _Line(JsonLine):
+class Entry(JsonLine):
     """One line of a session's file: its bytes, and what they say."""
 
     @property
@@ -50,8 +50,8 @@ class _Line(JsonLine):
             return self.message.get("role") in _SPOKEN
         return self.kind in ("compaction", "branch_summary", "custom_message")
 
-    def with_fields(self, **changes: Any) -> _Line:
-        return _written({**self.record, **changes})
+    def with_fields(self, **changes: Any) -> Entry:
+        return written_line({**self.record, **changes})
 
 
 def cut(held: bytes, anchor: Anchor, later: bytes) -> bytes:
@@ -60,13 +60,13 @@ def cut(held: bytes, anchor: Anchor, later: bytes) -> bytes:
     ``held`` is the file at the time of the place, ``later`` what it held afterwards. Raises
     ValueError if the anchor's leaf is in neither.
     """
-    lines = _lines(held)
-    leaf = anchor.leaf or _last(lines)
+    lines = lines_of(held)
+    leaf = anchor.leaf or last_entry(lines)
     if not lines or leaf is None or leaf == ROOT:  # the file is created with the first answer
         return b""
-    if leaf not in _entries(lines):
-        lines = _lines(later)
-    entries = _entries(lines)
+    if leaf not in entries_of(lines):
+        lines = lines_of(later)
+    entries = entries_of(lines)
     if leaf not in entries:
         raise ValueError(f"the transcript has no entry {leaf}")
     path = _ancestors(entries, leaf)
@@ -82,13 +82,13 @@ def new_session(history: bytes, *, transcript: str, title: str, now: float) -> N
     """Returns a history as a session of its own, beside the old file, with a title."""
     new = str(uuid.uuid4())
     moment = json_lines.timestamp(now)
-    lines = _lines(history)
-    last = _last(lines)
+    lines = lines_of(history)
+    last = last_entry(lines)
     about = {"id": new, "timestamp": moment, "parentSession": transcript}
     lines = [line.with_fields(**about) if line.kind == "session" else line for line in lines]
     if lines and title:
         entry = {"id": os.urandom(4).hex(), "parentId": last, "timestamp": moment}
-        lines.append(_written({"type": "session_info", **entry, "name": title}))
+        lines.append(written_line({"type": "session_info", **entry, "name": title}))
     stamp = moment.replace(":", "-").replace(".", "-")
     path = os.path.join(os.path.dirname(transcript), f"{stamp}_{new}.jsonl")
     return NewSession(new, path, b"".join(line.raw for line in lines))
@@ -96,7 +96,7 @@ def new_session(history: bytes, *, transcript: str, title: str, now: float) -> N
 
 def is_over(tail: bytes) -> bool:
     """Tells whether the model has finished, or was stopped in the middle."""
-    for line in reversed(_lines(tail)):
+    for line in reversed(lines_of(tail)):
         if line.message.get("role") in ("user", "toolResult"):
             return False
         if line.message.get("role") == "assistant":
@@ -104,23 +104,23 @@ def is_over(tail: bytes) -> bool:
     return False
 
 
-def _lines(data: bytes) -> list[_Line]:
+def lines_of(data: bytes) -> list[Entry]:
     """Returns the readable lines, as pi does: damaged and torn ones are skipped."""
-    return [line for line in json_lines.read_all(data, _Line) if line.record]
+    return [line for line in json_lines.read_all(data, Entry) if line.record]
 
 
-def _entries(lines: Sequence[_Line]) -> dict[str, _Line]:
+def entries_of(lines: Sequence[Entry]) -> dict[str, Entry]:
     return {line.id: line for line in lines if line.id is not None}
 
 
-def _last(lines: Sequence[_Line]) -> str | None:
+def last_entry(lines: Sequence[Entry]) -> str | None:
     """Returns the entry that pi is at when it opens the file."""
     return next((line.id for line in reversed(lines) if line.id is not None), None)
 
 
-def _ancestors(entries: Mapping[str, _Line], leaf: str) -> list[_Line]:
+def _ancestors(entries: Mapping[str, Entry], leaf: str) -> list[Entry]:
     """Returns an entry and all its ancestors, the oldest first."""
-    found: dict[str, _Line] = {}
+    found: dict[str, Entry] = {}
     at: str | None = leaf
     while at is not None and at in entries and at not in found:
         found[at] = entries[at]
@@ -128,20 +128,20 @@ def _ancestors(entries: Mapping[str, _Line], leaf: str) -> list[_Line]:
     return list(found.values())[::-1]
 
 
-def _labels(lines: Sequence[_Line], path: Sequence[_Line]) -> list[_Line]:
+def _labels(lines: Sequence[Entry], path: Sequence[Entry]) -> list[Entry]:
     """Returns the labels of the path's entries that are not on it, to go to its end as in pi."""
     kept = {line.id for line in path}
-    newest: dict[str, _Line] = {}
+    newest: dict[str, Entry] = {}
     for line in lines:
         target = fields.text(line.record, "targetId") or ""
         if line.kind == "label" and line.id is not None and target in kept:
             newest[target] = line
-    found: list[_Line] = []
+    found: list[Entry] = []
     for line in newest.values():
         if line.id not in kept:
             found.append(line.with_fields(parentId=(found or path)[-1].id))
     return found
 
 
-def _written(record: Mapping[str, Any]) -> _Line:
-    return _Line(json_lines.written(record), record)
+def written_line(record: Mapping[str, Any]) -> Entry:
+    return Entry(json_lines.written(record), record)

@@ -1,0 +1,64 @@
+"""takeback summarise"""
+
+from __future__ import annotations
+
+import click
+
+from takeback.app import proposal
+from takeback.cli.call import Call
+from takeback.cli.dialogue import Dialogue
+from takeback.cli.options import completed_by, name_text, session_option, verb
+from takeback.errors import UsageError
+from takeback.model.naming import needs_session
+from takeback.model.policy import NO_OVERRIDES
+from takeback.model.summary import FROM, LONGEST_SUMMARY, UP_TO
+
+_MOST_BYTES = 4 * LONGEST_SUMMARY
+
+
+@verb("summarise", shows=("--yes", "--dry-run"))
+@click.argument(
+    "checkpoint", metavar="CP", type=name_text, shell_complete=completed_by("checkpoints")
+)
+@click.option("--from", "from_there", is_flag=True, help="What was said from there on.")
+@click.option("--up-to", is_flag=True, help="What was said up to there.")
+@click.option("--text", metavar="FILE", help="Take the summary from a file, - is the input.")
+@session_option
+def command(
+    call: Call,
+    checkpoint: str,
+    from_there: bool,
+    up_to: bool,
+    text: str | None,
+    session: str | None,
+) -> int:
+    """Begin a new session in which some turns are one summary.
+
+    The rest of the conversation is kept, the session it comes from stays as it is, and no file is
+    touched. The summary is asked of your own agent, without a screen and without tools, or of the
+    command in the setting summariser: what is sent to whom is shown and asked about first.
+    With --text you write it yourself, and nothing is sent.
+    """
+    if from_there == up_to:
+        raise UsageError(
+            "say what becomes a summary: --from or --up-to", hint="takeback summarise --help"
+        )
+    own = None if text is None else _read(text)
+    with call.open("summarise", note=call.dry_run) as tb:
+        if needs_session(checkpoint):
+            session = call.session_meant(tb, session)
+        target = tb.find(checkpoint, session=session)
+        going = proposal.summarise(target, FROM if from_there else UP_TO, text=own, session=session)
+        return Dialogue(call, tb, going, NO_OVERRIDES).hold()
+
+
+def _read(name: str) -> str:
+    """Returns the text of a file that the person names; raises UsageError."""
+    try:
+        with click.open_file(name, "rb") as file:
+            data: bytes = file.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"cannot read {name}: {error.strerror or error}") from None
+    if len(data) > _MOST_BYTES:
+        raise UsageError(f"{name} is larger than {_MOST_BYTES:,} bytes, which is no summary")
+    return data.decode(errors="replace")

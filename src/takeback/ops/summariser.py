@@ -1,0 +1,210 @@
+"""Summarisers: who makes a summary of a conversation.
+
+A program is run once, in an empty directory of takeback's own, outside every workspace, with the
+text on its standard input: a command that the person has set, or their own agent without a screen
+and without tools. takeback itself records nothing of it. What it says is data, and bounded.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import subprocess
+import time
+
+from takeback import durable, programs
+from takeback.errors import BrokenOff, Command, Refused, TimedOut
+from takeback.model.summary import LONGEST_SUMMARY
+from takeback.model.value import Value
+from takeback.ops.process_group import ELSEWHERE, Unbroken, end, kill_group
+from takeback.ops.scratch import ScratchDirectory
+from takeback.paths import takeback_home
+from takeback.visible import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from takeback.model.summary import Headless
+    from takeback.ops.context import Context
+
+_SECONDS = 900.0
+_MOST_BYTES = 16 * LONGEST_SUMMARY
+"""What a program may print, with all that is not the summary: it is ended when it prints more."""
+_COMPLAINT = 1 << 14
+_PIECE = 1 << 16
+_HERE = "{here}"
+SETTING = Command("config", "summariser", "COMMAND,WORD")
+
+
+class Summariser(Value):
+    """Makes a summary of a text; ``argv`` is the program that is given it, if one is."""
+
+    by: str
+    make: Callable[[str], str]
+    argv: tuple[str, ...] = ()
+
+
+def by_command(context: Context, words: tuple[str, ...]) -> Summariser:
+    """Returns a command that the person has set; raises Refused if there is no such program."""
+    argv = (_program(context, words[0]), *words[1:])
+    return Summariser(f"the command {words[0]}", lambda text: _run(context, Run(argv), text), argv)
+
+
+def by_agent(context: Context, title: str, headless: Headless | None) -> Summariser:
+    """Returns the agent itself; raises Refused if it cannot be asked without a screen."""
+    if headless is None:
+        raise Refused(
+            f"takeback does not know how {title} makes a summary",
+            hint=("say which command does: ", SETTING),
+        )
+    argv = (_program(context, headless.program), *headless.words)
+    run = Run(argv, headless.environ, headless.files)
+    return Summariser(headless.program, lambda text: headless.said(_run(context, run, text)), argv)
+
+
+class Run(Value):
+    """One run of a program; in its words, variables and files ``{here}`` is its directory."""
+
+    argv: tuple[str, ...]
+    environ: Mapping[str, str] = {}
+    files: Mapping[str, str] = {}
+
+
+def _program(context: Context, name: str) -> str:
+    found = programs.find(name, context.environ, is_workspace=context.store.is_workspace)
+    if found.program is None:
+        reason = found.passed_over or "it is not in PATH"
+        raise Refused(
+            f"there is no {name} to make the summary: {reason}",
+            hint=("say which command does: ", SETTING),
+        )
+    return found.program
+
+
+def _run(context: Context, run: Run, text: str) -> str:
+    """Runs a program to its end and returns what it printed.
+
+    Its directory is removed afterwards; should this process be killed, the next one removes it.
+    """
+    scratch = ScratchDirectory(takeback_home(context.environ), "summary")
+    try:
+        here = scratch.inside("here")
+        durable.mkdir(here)
+        _fill(here, run.files)
+        argv = [word.replace(_HERE, here) for word in run.argv]
+        added = {name: value.replace(_HERE, here) for name, value in run.environ.items()}
+        return _output(argv, here, {**_surroundings(context, here), **added}, text.encode())
+    finally:
+        scratch.remove()
+
+
+def _fill(here: str, files: Mapping[str, str]) -> None:
+    fd = os.open(here, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for name, content in files.items():
+            durable.create_file(name, content.replace(_HERE, here).encode(), dir_fd=fd)
+    finally:
+        os.close(fd)
+
+
+def _surroundings(context: Context, here: str) -> dict[str, str]:
+    """Returns the person's own environment, in which takeback's hooks record nothing."""
+    found = {name: value for name, value in context.environ.items() if name not in ELSEWHERE}
+    path = programs.trusted_path(context.environ, context.store.is_workspace)
+    return {**found, "PATH": path, "PWD": here, "TAKEBACK": "off"}
+
+
+def _output(argv: list[str], here: str, environ: Mapping[str, str], text: bytes) -> str:
+    process = None
+    try:
+        with Unbroken():
+            process = subprocess.Popen(
+                argv,
+                cwd=here,
+                env=environ,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,  # so that it can be ended with its children
+            )
+        said, complaint = _Talk(process, text).hold()
+        status = process.wait()
+    except OSError as error:
+        raise BrokenOff(
+            f"{shown(argv[0])} cannot be run: {error.strerror or error}", hint=_NOTHING
+        ) from None
+    finally:
+        if process is not None:
+            if process.poll() is None:
+                end(process)
+            kill_group(process, _KILL)  # what it left running in the background
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()
+    if status != 0:
+        lines = complaint.decode(errors="replace").strip().splitlines()
+        last = f": {lines[-1]}" if lines else ""
+        how = f"was ended by signal {-status}" if status < 0 else f"ended with {status}"
+        raise BrokenOff(f"{shown(argv[0])} {how}{last}", hint=_NOTHING)
+    return said.decode(errors="replace")
+
+
+_NOTHING = "no session was made; everything is as it was"
+_KILL = 9
+
+
+class _Talk:
+    """Gives a program its text and takes what it says, both at once and within bounds."""
+
+    def __init__(self, process: subprocess.Popen[bytes], text: bytes) -> None:
+        self._process = process
+        self._left = memoryview(text)
+        self._said = bytearray()
+        self._complaint = bytearray()
+        self._until = time.monotonic() + _SECONDS
+
+    def hold(self) -> tuple[bytes, bytes]:
+        """Returns its output and the end of its complaint; raises TimedOut or BrokenOff."""
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        with selectors.DefaultSelector() as selector:
+            os.set_blocking(process.stdin.fileno(), False)
+            selector.register(process.stdin, selectors.EVENT_WRITE, self._give)
+            selector.register(process.stdout, selectors.EVENT_READ, self._hear)
+            selector.register(process.stderr, selectors.EVENT_READ, self._hear_complaint)
+            while selector.get_map():
+                ready = selector.select(max(0.0, self._until - time.monotonic()))
+                if not ready:
+                    raise TimedOut(
+                        f"{shown(str(process.args[0]))} took longer than {_SECONDS:.0f} seconds",  # type: ignore[index]
+                        hint=_NOTHING,
+                    )
+                for key, _ in ready:
+                    if not key.data(key.fd):
+                        selector.unregister(key.fileobj)
+                        key.fileobj.close()  # type: ignore[union-attr]
+        return bytes(self._said), bytes(self._complaint)
+
+    def _give(self, fd: int) -> bool:
+        try:
+            self._left = self._left[os.write(fd, self._left[:_PIECE]) :]
+        except BrokenPipeError:  # it does not read all of it
+            return False
+        return len(self._left) > 0
+
+    def _hear(self, fd: int) -> bool:
+        piece = os.read(fd, _PIECE)
+        self._said += piece
+        if len(self._said) > _MOST_BYTES:
+            raise BrokenOff(
+                f"it printed more than {_MOST_BYTES:,} bytes, which is no summary", hint=_NOTHING
+            )
+        return bool(piece)
+
+    def _hear_complaint(self, fd: int) -> bool:
+        piece = os.read(fd, _PIECE)
+        self._complaint = (self._complaint + piece)[-_COMPLAINT:]
+        return bool(piece)
