@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from takeback.app.asking import Asking
+    from takeback.app.summaries import Maker
     from takeback.app.workspace import CheckpointLike
     from takeback.model.keeping import Keeping
     from takeback.model.merge import ConflictChoices
     from takeback.model.operation import ScopeKind
     from takeback.model.plan import Outcome, Plan
     from takeback.model.policy import Overrides
+    from takeback.model.summary import SummaryWay
     from takeback.ops.carry import CarriedTurn
     from takeback.ops.recover import Recovered
 
@@ -191,6 +193,40 @@ class AwaitedMoving:
                 overrides=overrides,
                 shown=shown,
             )
+        )
+
+    async def plan_summary(
+        self,
+        checkpoint: CheckpointLike,
+        way: SummaryWay,
+        *,
+        by: Maker | None = None,
+        session: str | None = None,
+    ) -> Plan:
+        """Returns what a summary would be made of, and who would be sent it; sends nothing."""
+        return await self._asking.work(
+            lambda tb: tb.plan_summary(checkpoint, way, by=by, session=session)
+        )
+
+    async def summarise(
+        self,
+        checkpoint: CheckpointLike,
+        way: SummaryWay,
+        *,
+        by: Maker | None = None,
+        session: str | None = None,
+        shown: Plan | None = None,
+    ) -> Outcome:
+        """Begins a new session in which what was said from, or up to, a place is a summary.
+
+        The rest of the conversation is kept, the session that it comes from stays, and no file is
+        touched. ``by`` makes the summary of the text that it is given; without it the command of
+        the settings does, else the agent itself: these are sent the conversation. ``session`` says
+        whose conversation, if not that of the checkpoint. Nothing is locked while the summary is
+        made; if the conversation went on meanwhile, it is refused.
+        """
+        return await self._asking.work(
+            lambda tb: tb.summarise(checkpoint, way, by=by, session=session, shown=shown)
         )
 
     async def plan_undo(self, *, overrides: Overrides = NO_OVERRIDES) -> Plan:
