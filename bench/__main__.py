@@ -33,7 +33,11 @@ _CROWD = 50_000
 def _agents(options: argparse.Namespace) -> dict[str, Any]:
     from bench.agents import measure_agents  # needs the tests' drivers, and npm
 
-    return measure_agents(options.rounds or 5)
+    only = tuple(filter(None, options.only.split(",")))
+    try:
+        return measure_agents(options.rounds or 5, only)
+    except ValueError as error:
+        sys.exit(f"bench: {error}")
 
 
 def _hooks(options: argparse.Namespace) -> dict[str, Any]:
@@ -112,6 +116,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=1000, help="of the long session; 0: none")
     for name, (about, _) in _PARTS.items():
         parser.add_argument(f"--{name}", action="store_true", help=f"only {about}")
+    parser.add_argument("--only", default="", help="with --agents: some of them, as qwen,kilo")
     parser.add_argument("--soak", type=int, default=0, help="only so many turns, in months")
     parser.add_argument("--json", type=Path, default=Path("build/bench.json"))
     options = parser.parse_args()

@@ -99,15 +99,21 @@ def _whats(agent: str) -> list[str]:
     return [_NO_CALL, _SHELL, _NEW, *edits, *([_READ] if agent in _READS else [])]
 
 
-def measure_agents(rounds: int) -> dict[str, Any]:
-    """Measures every agent that is available, and prints one table."""
+def measure_agents(rounds: int, only: Sequence[str] = ()) -> dict[str, Any]:
+    """Measures every agent that is available, or ``only`` some, and prints one table.
+
+    Raises ValueError for a name that none has.
+    """
+    for name in only:
+        if name not in _DRIVERS:
+            raise ValueError(f"there is no agent {name!r}; there are: {', '.join(_DRIVERS)}")
     print(f"\n## Real agents in a project of {_FILES:,} files, {rounds} rounds\n", flush=True)
     environ = dict(os.environ)
     original = repository(_FILES)
     print("| agent | what | without, ms | with takeback, ms | added, ms | goal |")
     print("|---|---|---|---|---|---|", flush=True)
     results = {}
-    for agent in _DRIVERS:
+    for agent in only or _DRIVERS:
         package = PACKAGES[agent]
         try:
             programs = [program_of(one, environ) for one in _programs(agent)]
