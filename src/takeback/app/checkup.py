@@ -8,6 +8,7 @@ import time
 
 from takeback.adapters import launcher
 from takeback.adapters.connecting import remembered
+from takeback.app.agent_versions import check_version
 from takeback.app.reading import OFF
 from takeback.app.standbys import check_standbys
 from takeback.errors import Command
@@ -32,7 +33,10 @@ def check_agents(
 ) -> list[Finding]:
     """Returns the findings about the launcher and every installed agent."""
     home = takeback_home(environ)
-    found = [_agent(state, was_connected=bool(remembered(home, state.agent))) for state in states]
+    found = []
+    for state in states:
+        found.append(_agent(state, was_connected=bool(remembered(home, state.agent))))
+        found += check_version(environ, home, state)
     joined = [state for state in states if state.connected]
     if joined:
         found += _mended_launcher(home) if fix else ()

@@ -183,7 +183,7 @@ class AgentState(Value):
     """Whether an agent is connected here, and whether it worked without us.
 
     ``hindrance`` is why it does not run the hooks in its settings; ``advice`` what the person still
-    has to do, if its hooks do not run.
+    has to do, if its hooks do not run. ``tested`` is the version of its ``program`` that was.
     """
 
     agent: str
@@ -193,6 +193,8 @@ class AgentState(Value):
     missed_since: float | None
     hindrance: str | None = None
     advice: str = ""
+    program: str = ""
+    tested: str = ""
 
 
 def agent_states(
@@ -224,6 +226,8 @@ def agent_states(
                 newest if missed else None,
                 hindered[0] if hindered and None not in hindered else None,
                 connection.advice(),
+                connection.program,
+                connection.capabilities.tested,
             )
         )
     return [*states, *_broken()]
