@@ -24,7 +24,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test test-long lint types bench bench-peers soak docs constraints locks clean
+.PHONY: help demo quick test test-long agents agents-latest lint types bench bench-peers soak docs constraints locks clean
 
 help: ## say what each target does
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -40,6 +40,12 @@ test: $(INSTALLED) ## run the tests: every behaviour, every agent, every promise
 
 test-long: $(INSTALLED) ## run the rest of the long campaigns
 	@$(PYTEST) -m "long and not soak" tests
+
+agents: $(INSTALLED) ## run every test of the real agents and write what held of each into docs/agents
+	@$(BIN)/python -m scripts.real_agents --workers $(WORKERS) $(AGENTS)
+
+agents-latest: $(INSTALLED) ## try the newest versions of the real agents, and report; fails nothing
+	@$(BIN)/python -m scripts.real_agents --newest --workers $(WORKERS) $(AGENTS)
 
 lint: $(INSTALLED) types ## check style, layers, types and the generated parts of the docs
 	@$(BIN)/ruff check $(SOURCES) examples

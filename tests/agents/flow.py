@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from scripts.tried import CONVERSATION, FILES, OLD_SESSION, SHELL, TRANSCRIPT, UNDO, UNINSTALL
 from tests.agents.script import Script, Step, Tool
+from tests.agents.tried import Tried
 from tests.agents.world import World
 from tests.support.trees import Entry, differences, git_state, tree_state
 
@@ -49,13 +51,53 @@ def take_back_the_second_turn(driver: Driver, theirs: bytes | None = None) -> No
     model.script = driver.script()
     settings = driver.settings.read_bytes() if driver.settings.exists() else None
     project = without(theirs, git_state(world.repo))
-    cli.ok("init", driver.name, "--yes")
+    with Tried(world.note) as tried:
+        cli.ok("init", driver.name, "--yes")
+        session = driver.begin(ONE)
+        after_one = tree_state(world.repo)
+        driver.go_on(driver.resume_line(session), TWO)
+        driver.go_on(driver.resume_line(session), THREE)
+        after_three = tree_state(world.repo)
+        with tried.that(SHELL):
+            check_the_log(world)
 
-    session = driver.begin(ONE)
-    after_one = tree_state(world.repo)
-    driver.go_on(driver.resume_line(session), TWO)
-    driver.go_on(driver.resume_line(session), THREE)
-    after_three = tree_state(world.repo)
+        transcript = driver.transcript(session)
+        written = transcript.read_bytes()
+        done = cli.ok("--json", "rewind", "turn:2", "--both", "--yes").json
+        with tried.that(FILES):
+            assert differences(after_one, tree_state(world.repo)) == []
+            assert done["verified"]
+        driver.go_on(done["resume"]["argv"], AGAIN)
+        with tried.that(CONVERSATION):
+            assert done["prompt"] == TWO
+            assert done["resume"]["cwd"] == str(world.repo)
+            sent = model.first_of(AGAIN)
+            assert sent.humans == (ONE, AGAIN)
+            assert not [
+                word for word in (TWO, THREE, "Edited one", "Moved one") if word in sent.body
+            ]
+        with tried.that(TRANSCRIPT):
+            assert transcript.read_bytes() == written
+
+        cli.ok("undo", "--yes")
+        with tried.that(UNDO):
+            assert differences(after_three, tree_state(world.repo)) == []
+        driver.go_on(driver.resume_line(session), LATER)
+        with tried.that(OLD_SESSION):
+            assert model.first_of(LATER).humans == (ONE, TWO, THREE, LATER)
+            assert transcript.read_bytes().startswith(written)
+
+        held = [turn["id"] for turn in world.log()]
+        cli.ok("uninstall", "--yes")
+        with tried.that(UNINSTALL):
+            assert (driver.settings.read_bytes() if driver.settings.exists() else None) == settings
+            assert [turn["id"] for turn in world.log()] == held
+            assert differences(project, without(theirs, git_state(world.repo))) == []
+        assert cli.ok("--json", "status").json["failures"] == []
+
+
+def check_the_log(world: World) -> None:
+    """Checks that the log has the three turns of the story: what each changed, and by what."""
     first, second, third = world.log()
     assert [turn["prompt"] for turn in (first, second, third)] == [ONE, TWO, THREE]
     assert changed(first) == {"a.txt": "added", "b.txt": "added"}
@@ -68,33 +110,6 @@ def take_back_the_second_turn(driver: Driver, theirs: bytes | None = None) -> No
     assert changed(third) == {"c.txt": "deleted", "run.sh": "mode", "sub/d.txt": "added"}
     assert who(second, "doomed.bin") == "shell"
     assert who(second, "a.txt").startswith("tool ")
-
-    transcript = driver.transcript(session)
-    written = transcript.read_bytes()
-    done = cli.ok("--json", "rewind", "turn:2", "--both", "--yes").json
-    assert differences(after_one, tree_state(world.repo)) == []
-    assert done["verified"]
-    assert done["prompt"] == TWO
-    assert done["resume"]["cwd"] == str(world.repo)
-
-    driver.go_on(done["resume"]["argv"], AGAIN)
-    sent = model.first_of(AGAIN)
-    assert sent.humans == (ONE, AGAIN)
-    assert not [word for word in (TWO, THREE, "Edited one", "Moved one") if word in sent.body]
-    assert transcript.read_bytes() == written
-
-    cli.ok("undo", "--yes")
-    assert differences(after_three, tree_state(world.repo)) == []
-    driver.go_on(driver.resume_line(session), LATER)
-    assert model.first_of(LATER).humans == (ONE, TWO, THREE, LATER)
-    assert transcript.read_bytes().startswith(written)
-
-    held = [turn["id"] for turn in world.log()]
-    cli.ok("uninstall", "--yes")
-    assert (driver.settings.read_bytes() if driver.settings.exists() else None) == settings
-    assert [turn["id"] for turn in world.log()] == held
-    assert differences(project, without(theirs, git_state(world.repo))) == []
-    assert cli.ok("--json", "status").json["failures"] == []
 
 
 def without(theirs: bytes | None, state: dict[bytes, Entry]) -> dict[bytes, Entry]:

@@ -3,13 +3,17 @@
     $TAKEBACK_AGENTS_CACHE, else $XDG_CACHE_HOME/takeback-agents, else ~/.cache/takeback-agents
         claude-2.1.325/node_modules/...     whole, or not there: it is renamed when it is done
         claude-2.1.325.lock                 held by the one process that installs
+        newest/claude-2.2.0/...             another version, for ``make agents-latest``
 
 npm says where from. What is installed is what ``locks/AGENT/package-lock.json`` says, each package
 with its hash and none with a place; scripts of packages are not run. A new version: change
-``locks/AGENT/package.json``, and there run
+``tested`` in ``takeback/adapters/AGENT/connection.py`` and ``locks/AGENT/package.json``, there run
 ``npm install --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved``.
 What the registry lacks of other machines' packages is overridden there: npm takes no lock without.
 What cannot be installed is not tested, and says so.
+
+``TAKEBACK_AGENTS=claude,pi`` has just these tested; ``claude=2.2.0,pi=0.88.0`` at these versions,
+which no lock pins: npm takes what else they need as it is today.
 """
 
 from __future__ import annotations
@@ -20,11 +24,14 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from takeback.app.connect import connection_named
+
 _SECONDS = 600
+_QUIET = "--loglevel=error"
 LOCKS = Path(__file__).parent / "locks"
 
 
@@ -34,16 +41,27 @@ class NotInstalled(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """One agent as npm has it; ``program`` is a pattern below ``node_modules``."""
+    """One agent as npm has it; ``program`` is a pattern below ``node_modules``.
+
+    ``released`` is the package whose newest version is the agent's, if it is another one: that of
+    one machine's program may lag behind. Without ``pinned`` no lock says what is installed.
+    """
 
     agent: str
     name: str
     version: str
     program: str
+    released: str = ""
+    pinned: bool = True
 
     @property
     def folder(self) -> str:
-        return f"{self.agent}-{self.version}"
+        return f"{'' if self.pinned else 'newest/'}{self.agent}-{self.version}"
+
+
+def _tested(agent: str) -> str:
+    """Returns the version that takeback says it was tested with."""
+    return connection_named(agent).capabilities.tested
 
 
 _MACHINE = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
@@ -51,32 +69,38 @@ PACKAGES = {
     package.agent: package
     for package in (
         Package(
-            "claude", "@anthropic-ai/claude-code", "2.1.325", "@anthropic-ai/claude-code-*/claude"
+            "claude",
+            "@anthropic-ai/claude-code",
+            _tested("claude"),
+            "@anthropic-ai/claude-code-*/claude",
         ),
-        Package("codex", "@openai/codex", "0.166.0", "@openai/codex-*/vendor/*/bin/codex"),
-        Package("gemini", "@google/gemini-cli", "0.61.0", ".bin/gemini"),
+        Package("codex", "@openai/codex", _tested("codex"), "@openai/codex-*/vendor/*/bin/codex"),
+        Package("gemini", "@google/gemini-cli", _tested("gemini"), ".bin/gemini"),
         # The program of this machine itself, not the script that looks for it: npm takes no lock of
         # that one where the registry lacks the program of any other machine.
         Package(
             "opencode",
             f"opencode-{platform.system().lower()}-{_MACHINE}",
-            "1.18.33",
+            _tested("opencode"),
             "opencode-*/bin/opencode",
+            released="opencode-ai",
         ),
         Package(
             "copilot",
             f"@github/copilot-{platform.system().lower()}-{_MACHINE}",
-            "1.0.102",
+            _tested("copilot"),
             "@github/copilot-*/copilot",
+            released="@github/copilot",
         ),
         Package(
             "kilo",
             f"@kilocode/cli-{platform.system().lower()}-{_MACHINE}",
-            "7.7.7",
+            _tested("kilo"),
             "@kilocode/cli-*/bin/kilo",
+            released="@kilocode/cli",
         ),
-        Package("qwen", "@qwen-code/qwen-code", "0.24.4", ".bin/qwen"),
-        Package("pi", "@earendil-works/pi-coding-agent", "0.87.1", ".bin/pi"),
+        Package("qwen", "@qwen-code/qwen-code", _tested("qwen"), ".bin/qwen"),
+        Package("pi", "@earendil-works/pi-coding-agent", _tested("pi"), ".bin/pi"),
         # pi and Qwen Code want a newer one than many machines have.
         Package(
             "node",
@@ -90,6 +114,45 @@ AXE = Package("axe", "axe-core", "4.14.0", "axe-core/axe.min.js")
 """No agent: what the page is examined with, had in the same way."""
 
 
+VARIABLE = "TAKEBACK_AGENTS"
+
+
+def wanted(agent: str, environ: Mapping[str, str]) -> Package | None:
+    """Returns the package of an agent, at another version if one is asked for; None if others are.
+
+    What agents need beside themselves is always wanted.
+    """
+    package = PACKAGES[agent]
+    asked = dict(one.partition("=")[::2] for one in environ.get(VARIABLE, "").split(",") if one)
+    if not asked or agent == "node":
+        return package
+    version = asked.get(agent)
+    if version:
+        return replace(package, version=version, pinned=False)
+    return None if version is None else package
+
+
+def newest(package: Package, environ: Mapping[str, str]) -> Package:
+    """Returns a package at its newest version, as npm calls its latest; raises NotInstalled.
+
+    If that of the agent has no program for this machine, the newest that has one.
+    """
+    version = _latest(package.released or package.name, environ)
+    if package.released:
+        try:
+            version = _latest(f"{package.name}@{version}", environ)
+        except NotInstalled:
+            version = _latest(package.name, environ)
+    return replace(package, version=version, pinned=False)
+
+
+def _latest(name: str, environ: Mapping[str, str]) -> str:
+    version = _npm(["view", name, "version", _QUIET], LOCKS, environ).strip()
+    if not version:
+        raise NotInstalled(f"npm knows no {name}")
+    return version
+
+
 def program_of(package: Package, environ: Mapping[str, str]) -> Path:
     """Returns the program of an agent, installed now if it was not; raises NotInstalled.
 
@@ -97,10 +160,10 @@ def program_of(package: Package, environ: Mapping[str, str]) -> Path:
     """
     places = cache(environ)
     try:
-        places.mkdir(parents=True, exist_ok=True)
-        with (places / f"{package.folder}.lock").open("w") as lock:
+        place = places / package.folder
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with place.with_name(f"{place.name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # other test processes want the same
-            place = places / package.folder
             if not place.exists():
                 _install(package, place, environ)
     except OSError as error:
@@ -121,20 +184,31 @@ def cache(environ: Mapping[str, str]) -> Path:
 
 
 def _install(package: Package, place: Path, environ: Mapping[str, str]) -> None:
+    unfinished = place.with_name(f"{place.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    if package.pinned:
+        lock = _lock(package)
+        unfinished.mkdir()
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(lock / name, unfinished)
+        what = ["ci"]
+    else:
+        unfinished.mkdir()
+        what = ["install", f"{package.name}@{package.version}"]
+    options = ["--no-fund", "--no-audit", "--ignore-scripts", _QUIET]
+    _npm([*what, *options, "--prefix", str(unfinished)], unfinished, environ)
+    unfinished.rename(place)
+
+
+def _npm(words: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> str:
+    """Runs npm and returns what it printed; raises NotInstalled with the reason."""
     npm = shutil.which("npm", path=environ.get("PATH"))
     if npm is None:
         raise NotInstalled("there is no npm")
-    lock = _lock(package)
-    unfinished = place.with_name(f"{place.name}.unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir()
-    for name in ("package.json", "package-lock.json"):
-        shutil.copy(lock / name, unfinished)
-    argv = [npm, "ci", "--no-fund", "--no-audit", "--ignore-scripts", "--loglevel=error"]
     try:
         done = subprocess.run(
-            [*argv, "--prefix", str(unfinished)],
-            cwd=unfinished,
+            [npm, *words],
+            cwd=cwd,
             env=dict(environ),
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -145,9 +219,9 @@ def _install(package: Package, place: Path, environ: Mapping[str, str]) -> None:
     except subprocess.TimeoutExpired as error:
         raise NotInstalled(f"npm took longer than {_SECONDS} s") from error
     if done.returncode != 0:
-        last = [line for line in done.stderr.splitlines() if line.strip()][:1]
-        raise NotInstalled(f"npm ended with {done.returncode}: {' '.join(last)}")
-    unfinished.rename(place)
+        said = [line for line in done.stderr.splitlines() if line.strip()][:2]
+        raise NotInstalled(f"npm ended with {done.returncode}: {'; '.join(said)}")
+    return done.stdout
 
 
 def _lock(package: Package) -> Path:

@@ -11,7 +11,7 @@ class Kilo(OpenCode):
     """Kilo CLI in a world, as a person has it who has another plugin already."""
 
     name = "kilo"
-    own_refs = b".git/refs/kilo"
+    own_refs = b".git/refs/kilo"  # its own snapshots
 
     def variables(self, *names: str) -> dict[str, str]:
         """Returns variables of its own that are on, and keeps it from asking its own servers."""

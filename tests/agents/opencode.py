@@ -19,7 +19,6 @@ class OpenCode:
 
     name = "opencode"
     options = ()
-    own_refs: bytes | None = None
 
     def __init__(self, world: World, program: Path) -> None:
         self.world = world

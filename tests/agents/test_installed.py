@@ -9,9 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from takeback.app.connect import connection_named
 from tests.agents import installed
-from tests.agents.installed import PACKAGES, NotInstalled, Package, program_of
+from tests.agents.installed import (
+    PACKAGES,
+    NotInstalled,
+    Package,
+    newest,
+    program_of,
+    wanted,
+)
 
 PACKAGE = Package("some", "@some/agent", "1.2.3", ".bin/some")
 INSTALLS = """\
@@ -79,6 +85,54 @@ def test_what_is_not_pinned_is_not_installed(environ: dict[str, str]) -> None:
     assert not (Path(environ["HOME"]) / "npm.log").exists()
 
 
+NEWEST = """\
+#!/bin/sh
+echo "$@" >> "$HOME/npm.log"
+case "$1 $2" in
+"view @some/agent"|"view @some/program") echo 2.0.1 ;;
+"view @some/main") echo 2.0.2 ;;
+"view @some/program@2.0.2") echo 'npm error code E404' >&2; exit 1 ;;
+install*) while [ "$1" != --prefix ]; do shift; done
+    mkdir -p "$2/node_modules/.bin" && touch "$2/node_modules/.bin/some" ;;
+esac
+"""
+
+
+def test_the_newest_version_is_installed_beside_the_pinned_one_without_its_lock(
+    environ: dict[str, str],
+) -> None:
+    npm(environ, NEWEST)
+    found = newest(PACKAGE, environ)
+    assert found.version == "2.0.1"
+    place = Path(environ["TAKEBACK_AGENTS_CACHE"]) / "newest" / "some-2.0.1"
+    assert program_of(found, environ) == place / "node_modules" / ".bin" / "some"
+    call = (Path(environ["HOME"]) / "npm.log").read_text().splitlines()[-1]
+    assert call.startswith("install @some/agent@2.0.1 ")
+    assert "--ignore-scripts" in call
+
+
+def test_the_newest_version_is_one_that_has_a_program_for_this_machine(
+    environ: dict[str, str],
+) -> None:
+    npm(environ, NEWEST)
+    package = Package("some", "@some/program", "1.2.3", ".bin/some", released="@some/main")
+    assert newest(package, environ).version == "2.0.1"
+    gone = Package("some", "@some/gone", "1.2.3", ".bin/some")
+    with pytest.raises(NotInstalled, match="npm knows no @some/gone"):
+        newest(gone, environ)
+
+
+def test_some_agents_alone_are_tested_at_other_versions_if_that_is_asked() -> None:
+    asked = {"TAKEBACK_AGENTS": "claude,pi=9.9.9"}
+    assert wanted("codex", {}) == PACKAGES["codex"]
+    assert wanted("codex", asked) is None
+    assert wanted("claude", asked) == PACKAGES["claude"]
+    assert wanted("node", asked) == PACKAGES["node"]
+    other = wanted("pi", asked)
+    assert other is not None
+    assert (other.version, other.pinned) == ("9.9.9", False)
+
+
 @pytest.mark.parametrize("agent", PACKAGES)
 def test_every_package_is_pinned_by_its_hash_and_from_no_place(agent: str) -> None:
     lock = json.loads((installed.LOCKS / agent / "package-lock.json").read_text())
@@ -88,8 +142,3 @@ def test_every_package_is_pinned_by_its_hash_and_from_no_place(agent: str) -> No
     for package in packages:
         assert package["integrity"].startswith("sha512-")
         assert "resolved" not in package
-
-
-@pytest.mark.parametrize("agent", [name for name in PACKAGES if name != "node"])
-def test_what_is_installed_is_what_the_table_says_was_tested(agent: str) -> None:
-    assert connection_named(agent).capabilities.tested == PACKAGES[agent].version

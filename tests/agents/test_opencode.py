@@ -42,14 +42,14 @@ def either(
     return driven(request.param, world, installed)
 
 
-def test_a_turn_is_taken_back_with_its_files_and_its_conversation(either: OpenCode) -> None:
-    take_back_the_second_turn(either, either.own_refs)
-    assert [path.name for path in either.settings.parent.iterdir()] == ["mine.js"]
+def test_a_turn_is_taken_back_with_its_files_and_its_conversation(opencode: OpenCode) -> None:
+    take_back_the_second_turn(opencode)
+    assert [path.name for path in opencode.settings.parent.iterdir()] == ["mine.js"]
 
 
 @pytest.mark.long
-def test_the_line_of_a_fork_goes_on_in_its_directory(either: OpenCode) -> None:
-    go_on_elsewhere(either, shell)
+def test_the_line_of_a_fork_goes_on_in_its_directory(opencode: OpenCode) -> None:
+    go_on_elsewhere(opencode, shell, opencode.forget_locks)
 
 
 @pytest.mark.long

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.agents.scripted_model import ScriptedModel
+from tests.agents.tried import Note, nowhere
 from tests.support.cli import Cli
 from tests.support.git import git, new_repository
 
@@ -18,12 +19,16 @@ _SECONDS = 300
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Where an agent works: its home, the project, the model that it talks to."""
+    """Where an agent works: its home, the project, the model that it talks to.
+
+    ``note`` takes down what was seen, for the report of the run.
+    """
 
     home: Path
     repo: Path
     bin: Path
     model: ScriptedModel
+    note: Note = nowhere
 
     @property
     def cli(self) -> Cli:
