@@ -120,12 +120,12 @@ def turn(world: World, terminal: Terminal, prompt: str) -> None:
 
 
 @pytest.mark.long
-def test_the_model_is_told_when_its_files_were_taken_back(opencode: OpenCode) -> None:
-    world, cli = opencode.world, opencode.world.cli
-    cli.ok("init", opencode.name, "--yes")
-    session = opencode.begin(ONE)
+def test_the_model_is_told_when_its_files_were_taken_back(either: OpenCode) -> None:
+    world, cli = either.world, either.world.cli
+    cli.ok("init", either.name, "--yes")
+    session = either.begin(ONE)
     cli.ok("rewind", "turn:1", "--files", "--yes")
-    opencode.go_on(opencode.resume_line(session), AGAIN)
+    either.go_on(either.resume_line(session), AGAIN)
     told = next(request for request in world.model.played() if AGAIN in request.humans[-1])
     prompt, note = told.humans[-1].split("\n", 1)
     assert prompt == AGAIN

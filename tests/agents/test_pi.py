@@ -20,6 +20,7 @@ from tests.agents.flow import (
     ONE,
     THREE,
     TWO,
+    go_back_to_green,
     take_back_the_second_turn,
 )
 from tests.agents.pi import Pi, shell, write
@@ -44,6 +45,11 @@ def test_a_turn_is_taken_back_with_its_files_and_its_conversation(pi: Pi) -> Non
 @pytest.mark.long
 def test_turns_become_a_summary_in_a_new_session(pi: Pi) -> None:
     summarise_some_turns(pi)
+
+
+@pytest.mark.long
+def test_green_is_where_the_tests_of_its_shell_passed(pi: Pi) -> None:
+    go_back_to_green(pi, shell)
 
 
 # Inside pi
