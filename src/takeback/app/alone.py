@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     C = TypeVar("C", bound=type)
 
-_ALSO = ("__enter__",)
-
 
 class Alone:
     """Held by one thread at a time, which may take it again; UsageError once it is closed."""
@@ -50,7 +48,7 @@ def one_at_a_time(cls: C) -> C:
     """Makes every public method of a class, but ``close``, hold the lock that is its ``_alone``."""
     for name, value in list(vars(cls).items()):
         is_method = callable(value) and not isinstance(value, (staticmethod, type))
-        if is_method and name != "close" and (not name.startswith("_") or name in _ALSO):
+        if is_method and name != "close" and not name.startswith("_"):
             setattr(cls, name, _alone(value))
     return cls
 

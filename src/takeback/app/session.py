@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from takeback.app.alone import one_at_a_time
 from takeback.app.border import guarded
 from takeback.errors import CaptureFailed, Command, TakebackError, UsageError
 from takeback.model import event as events
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
+    from takeback.app.alone import Alone
     from takeback.app.engine import Engine
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SessionId
@@ -30,7 +30,6 @@ _NONE = "there is no checkpoint %s this turn"
 _LATE = ("the turn has not come to it, or the workspace was in use: ", Command("status"))
 
 
-@one_at_a_time
 @guarded
 class AgentSession:
     """One conversation of your agent. Make it with ``Takeback.session``, or ``resume``."""
@@ -43,7 +42,6 @@ class AgentSession:
         conversation: bytes | None = None,
     ) -> None:
         self._takeback = takeback
-        self._alone = takeback.alone
         self.agent = agent
         self.native = native or os.urandom(8).hex()
         self.conversation = conversation
@@ -54,6 +52,11 @@ class AgentSession:
     def id(self) -> SessionId:
         """takeback's own name for it."""
         return session_id(self.agent, self.native)
+
+    @property
+    def alone(self) -> Alone:
+        """Held while it talks to takeback, and by nothing that a loop calls without waiting."""
+        return self._takeback.alone
 
     def turn(
         self, prompt: str, *, id: str | None = None, conversation: Conversation | None = None
@@ -68,10 +71,11 @@ class AgentSession:
 
     def tell(self, kind: events.EventKind, **fields: Any) -> Received:
         """Reports an event to takeback; ``kind`` and the fields are those of ``AgentEvent``."""
-        if not self._started:
-            self._started = True
-            self._send(events.SESSION_START)
-        return self._send(kind, **fields)
+        with self.alone:
+            if not self._started:
+                self._started = True
+                self._send(events.SESSION_START)
+            return self._send(kind, **fields)
 
     def _send(self, kind: events.EventKind, **fields: Any) -> Received:
         event = AgentEvent(
@@ -101,7 +105,6 @@ class AgentSession:
         return self._takeback.running_turns.get(self.id) == turn.id
 
 
-@one_at_a_time
 @guarded
 class AgentTurn:
     """One prompt and what it causes. ``before`` and ``after`` are its checkpoints."""
@@ -110,7 +113,6 @@ class AgentTurn:
         self, session: AgentSession, prompt: str, id: str, conversation: bytes | None
     ) -> None:
         self.session = session
-        self._alone = session._alone
         self.prompt = prompt
         self.id = id
         self._conversation = conversation
@@ -171,8 +173,9 @@ class AgentTurn:
 
     def end(self, *, conversation: Conversation | None = None) -> None:
         """Ends the turn; ``with`` does this by itself, with what ``conversation`` was set to."""
-        if self._after is None:
-            self._after = self._end(events.TURN_END, conversation)
+        with self.session.alone:
+            if self._after is None:
+                self._after = self._end(events.TURN_END, conversation)
 
     def __enter__(self) -> AgentTurn:
         """Makes the checkpoint before the turn; raises TakebackError if none can be made.
@@ -180,14 +183,15 @@ class AgentTurn:
         Then the block is not run: whether to work without protection is the host's decision. Raises
         UsageError if another turn of the session is running.
         """
-        self.session._begin(self)
-        try:
-            received = self.session.tell(
-                events.PROMPT, turn=self.id, prompt=self.prompt, messages=self._conversation
-            )
-        except BaseException:
-            self.session._end(self)
-            raise
+        with self.session.alone:
+            self.session._begin(self)
+            try:
+                received = self.session.tell(
+                    events.PROMPT, turn=self.id, prompt=self.prompt, messages=self._conversation
+                )
+            except BaseException:
+                self.session._end(self)
+                raise
         self._before, self.note = received.checkpoint, received.note
         self.warning = received.warning
         return self
