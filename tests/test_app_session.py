@@ -44,6 +44,19 @@ def test_rounds_say_who_did_it(tb: Takeback, workspace: Path) -> None:
     assert tb.show(turn.before).tools == (("edit", 1),)
 
 
+def test_the_paths_of_tools_are_from_where_the_workspace_was_opened(workspace: Path) -> None:
+    below = workspace / "lib"
+    below.mkdir()
+    (workspace / "a.txt").write_text("0\n")
+    with Takeback.open(below) as tb, tb.session(agent="mine").turn("one") as turn:
+        with tb.session(agent="mine").turn("beside it"):
+            (below / "a.txt").write_text("1\n")
+            turn.round([ToolCall("edit", EDIT, ("a.txt",))])
+        turn.end()
+        changes = [(change.path, change.who) for change in tb.show(turn.before).entry.done]
+        assert changes == [(b"lib/a.txt", "tool edit")]
+
+
 def test_an_agent_that_fails_leaves_an_ended_turn(tb: Takeback, workspace: Path) -> None:
     turn = tb.session(agent="mine").turn("fail")
 
@@ -151,6 +164,9 @@ def test_the_hooks_of_an_agent_are_heard_in_a_program(
     assert before.checkpoint.directory == str(workspace)
     tb.rewind(before.checkpoint, scope="files")
     assert (workspace / "a.txt").read_text() == "0\n"
+    elsewhere = {**said, "cwd": "/", "hook_event_name": "UserPromptSubmit", "prompt": "go"}
+    with pytest.raises(UsageError, match="outside the workspace"):
+        tb.hear("claude", elsewhere)
     for payload in ({}, {"hook_event_name": 3}, {"hook_event_name": "Stop"}):
         with pytest.raises(UsageError, match="claude has no such event"):
             tb.hear("claude", payload)

@@ -10,7 +10,7 @@ from takeback.app.border import guarded
 from takeback.app.following import Following
 from takeback.app.workspace import location_of
 from takeback.errors import Refused, UsageError
-from takeback.model.event import cleaned
+from takeback.model.event import PROMPT, cleaned
 from takeback.ops.receive import Delivery, Received
 from takeback.paths import takeback_home
 
@@ -110,7 +110,7 @@ class Engine(Following):
         """Records what an agent's hook says, for agents whose hooks are called in your program.
 
         ``payload`` is what it would give to ``takeback hook AGENT``; what takeback has no use for
-        is passed over. Raises UsageError if it cannot be understood.
+        is passed over. Raises UsageError if it cannot be understood, or the agent works elsewhere.
         """
         from takeback.adapters import adapter_of
 
@@ -124,7 +124,10 @@ class Engine(Following):
             ) from None
         if event is None:
             return Received()
-        event = cleaned(event.replace(process=os.getpid()))
+        if event.kind == PROMPT:
+            self.path(event.directory)
+        # Its project, whatever directory it has gone to since; this program is its process.
+        event = cleaned(event.replace(directory=self.opened_at, process=os.getpid()))
         return self.record(event, adapter, delivery=Delivery(self.now, self.hook_seconds))
 
     # -- keeping house

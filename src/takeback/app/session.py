@@ -87,6 +87,13 @@ class AgentSession:
         )
         return self._takeback.receive(event.replace(**fields))
 
+    def _located(self, tool: ToolCall) -> ToolCall:
+        """Returns a use of a tool; like all paths its start where the workspace was opened."""
+        base = self._takeback.opened_at
+        if base == os.fsdecode(self._takeback.root):
+            return tool
+        return tool.replace(paths=tuple(os.path.join(base, path) for path in tool.paths))
+
     def _begin(self, turn: AgentTurn) -> None:
         """Notes the turn that runs; raises UsageError if there is one: whose would a file be?"""
         running = self._takeback.running_turns.get(self.id)
@@ -169,7 +176,8 @@ class AgentTurn:
         conversation: Conversation | None = None,
     ) -> Checkpoint | None:
         """Makes a checkpoint within the turn, after the agent's tools have run."""
-        return self._tell(events.ROUND_END, tools=tuple(tools), conversation=conversation)
+        ran = tuple(self.session._located(tool) for tool in tools)
+        return self._tell(events.ROUND_END, tools=ran, conversation=conversation)
 
     def end(self, *, conversation: Conversation | None = None) -> None:
         """Ends the turn; ``with`` does this by itself, with what ``conversation`` was set to."""

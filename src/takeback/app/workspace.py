@@ -147,6 +147,11 @@ class OpenWorkspace:
         return self._context.workspace.root
 
     @property
+    def opened_at(self) -> str:
+        """Where relative paths start: the directory that it was opened with."""
+        return os.fsdecode(self._base)
+
+    @property
     def earlier_stores(self) -> tuple[Earlier, ...]:
         """What was kept for this path before the directory that is there now, newest first."""
         return ops.earlier.earlier(self._context.store.location, self._context.environ)

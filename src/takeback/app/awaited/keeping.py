@@ -31,7 +31,7 @@ class AwaitedKeeping:
         """Records what an agent's hook says, for agents whose hooks are called in your program.
 
         ``payload`` is what it would give to ``takeback hook AGENT``; what takeback has no use for
-        is passed over. Raises UsageError if it cannot be understood.
+        is passed over. Raises UsageError if it cannot be understood, or the agent works elsewhere.
         """
         return await self._asking.work(lambda tb: tb.hear(agent, payload))
 
