@@ -8,6 +8,7 @@ method, as nobody can wait for a property.
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -77,14 +78,14 @@ def _method(source: str, node: ast.FunctionDef) -> list[str]:
     if "staticmethod" in decorators:
         return ["    @staticmethod", *above, f"        return await beside(lambda: {call})"]
     assert call.startswith("self.engine."), f"{node.name} is not that of the engine alone"
-    how = "look" if node.name in LOOKS else "work"
+    how = "look" if node.name in LOOKS else "aside" if "aside" in decorators else "work"
     asked = f"await self._asking.{how}({_LAMBDA}{call.replace('self.engine.', 'tb.')})"
     return [*above, f"        {'return ' if isinstance(last, ast.Return) else ''}{asked}"]
 
 
 def _tidied(source: str) -> str:
     """Returns the source with the imports that it needs, formatted."""
-    source = source.replace("from takeback.app.alone import one_at_a_time\n", "")
+    source = re.sub(r"from takeback\.app\.alone import .*\n", "", source)
     if "beside(" in source:
         first = "from __future__ import annotations\n"
         source = source.replace(first, f"{first}from takeback.app.asking import beside\n")

@@ -378,3 +378,28 @@ def test_a_plan_is_weighed_beside_the_loop(workspace: Path) -> None:
             assert [one.root for one in await tb.workspaces()] == [str(workspace).encode()]
 
     run(work())
+
+
+def test_a_model_of_the_same_loop_makes_a_summary(workspace: Path) -> None:
+    async def work() -> None:
+        async with AsyncTakeback.open(workspace) as tb:
+            loop = asyncio.get_running_loop()
+            session = tb.session("mine", "s1")
+            for number in (1, 2):
+                async with session.turn(f"turn {number}") as turn:
+                    said = {"role": "user", "content": f"words {number}"}
+                    turn.messages = [*turn.messages, said]
+
+            async def model(text: str) -> str:
+                async with tb.session("summariser", "s2").turn("summarise this"):
+                    return f"of words 1: {'words 1' in text}"
+
+            def by(text: str) -> str:
+                return asyncio.run_coroutine_threadsafe(model(text), loop).result(60)
+
+            done = await tb.summarise("s1/turn:2", "from", by=by, session="s1")
+            resumed = await tb.resume(done)
+            assert b"of words 1: False" in (resumed.conversation or b"")
+            assert len(await tb.sessions()) == 3
+
+    run(work())

@@ -13,6 +13,8 @@ from takeback import Takeback
 from takeback.errors import UsageError, WriteFailed
 from takeback.model.event import EDIT, ToolCall
 from takeback.model.policy import Overrides
+from takeback.model.summary import FROM
+from tests.serve.served import until
 
 WORKERS, TURNS = 6, 4
 
@@ -154,3 +156,54 @@ def test_closing_waits_for_what_another_thread_does(tb: Takeback) -> None:
         threads.submit(tb.close).add_done_callback(lambda _: closed.set())
         held.result(20)
     assert closed.is_set()
+
+
+def test_a_function_that_makes_a_summary_may_use_the_workspace_in_another_thread(
+    tb: Takeback, workspace: Path
+) -> None:
+    session = tb.session("mine", "s1")
+    for number in (1, 2, 3):
+        with session.turn(f"turn {number}") as turn:
+            said = {"role": "user", "content": f"words {number}"}
+            turn.messages = [*turn.messages, said]
+
+    def by_another_agent(text: str) -> str:
+        def work() -> str:
+            with tb.session("other", "s2").turn("summarise") as turn:
+                (workspace / "made.txt").write_text("meanwhile\n")
+            return f"{turn.after.turn} turn of another agent"
+
+        with ThreadPoolExecutor(1) as other:
+            return other.submit(work).result(60)
+
+    done = tb.summarise("s1/turn:2", FROM, by=by_another_agent, session="s1")
+    resumed = tb.resume(done)
+    assert b"1 turn of another agent" in (resumed.conversation or b"")
+    assert b"words 3" not in (resumed.conversation or b"")
+    assert {entry.session.native for entry in tb.sessions()} >= {"s1", "s2", resumed.native}
+
+
+def test_a_search_for_what_broke_keeps_no_other_thread_waiting(
+    tb: Takeback, workspace: Path, tmp_path: Path
+) -> None:
+    session = tb.session("mine")
+    turns = []
+    for number in (1, 2):
+        with session.turn(f"turn {number}") as turn:
+            (workspace / "a.txt").write_text(f"{number}\n")
+        turns.append(turn)
+    ready, go = tmp_path / "ready", tmp_path / "go"
+    tries = f"touch {ready}; while [ ! -e {go} ]; do sleep 0.02; done; grep -q 1 a.txt"
+    with ThreadPoolExecutor(1) as other:
+        ends = turns[0].after, turns[1].after
+        found = other.submit(tb.bisect, *ends, ["sh", "-c", tries], timeout=60)
+        try:
+            until(ready.exists)
+            with session.turn("meanwhile") as turn:
+                pass
+            assert not found.done()
+        finally:
+            go.touch()
+        [broken] = found.result(60).broken
+    assert broken.turn is not None
+    assert (broken.turn.turn.number, turn.before.turn) == (2, 3)

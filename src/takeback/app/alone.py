@@ -6,6 +6,9 @@
 
 Whoever calls while another is at it waits; a call begins on what the one before it has left. The
 lock is the engine's, so that all that was made from one workspace takes turns with all the rest.
+
+What waits for a program or a function of somebody else, for minutes perhaps, is done ``aside``: in
+the same workspace, opened once more, as another process would do it.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     C = TypeVar("C", bound=type)
+    F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Alone:
@@ -44,12 +48,23 @@ class Alone:
             close()
 
 
+def aside(function: F) -> F:
+    """Marks a method of a ``one_at_a_time`` class that keeps nobody waiting."""
+    function.is_aside = True  # type: ignore[attr-defined]
+    return function
+
+
 def one_at_a_time(cls: C) -> C:
     """Makes every public method of a class, but ``close``, hold the lock that is its ``_alone``."""
     for name, value in list(vars(cls).items()):
         is_method = callable(value) and not isinstance(value, (staticmethod, type))
         if is_method and name != "close" and not name.startswith("_"):
-            setattr(cls, name, _alone(value))
+            kept = _aside(value) if hasattr(value, "is_aside") else _alone(value)
+            # By hand, as in ``border``: functools is slow to import.
+            for word in ("__name__", "__qualname__", "__doc__", "__module__"):
+                setattr(kept, word, getattr(value, word))
+            kept.__wrapped__ = value  # type: ignore[attr-defined]
+            setattr(cls, name, kept)
     return cls
 
 
@@ -58,8 +73,14 @@ def _alone(function: Callable[..., Any]) -> Callable[..., Any]:
         with self._alone:
             return function(self, *args, **options)
 
-    # By hand, as in ``border``: functools is slow to import.
-    for name in ("__name__", "__qualname__", "__doc__", "__module__"):
-        setattr(call, name, getattr(function, name))
-    call.__wrapped__ = function  # type: ignore[attr-defined]
+    return call
+
+
+def _aside(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(self: Any, *args: Any, **options: Any) -> Any:
+        with self._alone:
+            own = type(self)(self.engine.opened_again())
+        with own:
+            return function(own, *args, **options)
+
     return call

@@ -6,8 +6,9 @@
     reader                        └ cat ┘
 
 One thread works, one thing after the other, in the order in which it is asked; a few others look at
-what is kept, beside it (``workspace_thread.py``, ``readers.py``). What has begun is finished in its
-thread, whether its task still waits or was cancelled.
+what is kept, beside it (``workspace_thread.py``, ``readers.py``). What waits for a program or a
+function of somebody else has a thread of its own. What has begun is finished in its thread, whether
+its task still waits or was cancelled.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class Asking:
     def __init__(
         self, open_to_work: Callable[[], Engine], open_to_look: Callable[[], Engine]
     ) -> None:
+        self._open_to_work = open_to_work
         self._thread = WorkspaceThread(open_to_work)
         room = ReadingRoom(_READERS, _READERS)
         # Who looks after an answer sees what was done: they wait until that is in the ledger.
@@ -52,6 +54,14 @@ class Asking:
     async def look(self, job: Callable[[Engine], T]) -> T:
         """Runs a job that looks only at what is kept, beside others."""
         return await self._counted(lambda: self._readers.ask(job))
+
+    async def aside(self, job: Callable[[Engine], T]) -> T:
+        """Runs a job that waits for others, perhaps for tasks of this loop: nobody waits for it."""
+        return await self._counted(lambda: beside(lambda: self._with_its_own(job)))
+
+    def _with_its_own(self, job: Callable[[Engine], T]) -> T:
+        with self._open_to_work() as tb:
+            return job(tb)
 
     def work_later(self, job: Callable[[Engine], T]) -> None:
         """Has a job run in its turn, for nobody who waits."""

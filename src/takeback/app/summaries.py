@@ -58,11 +58,12 @@ class Summarising(Forks):
         """Begins a new session in which what was said from, or up to, a place is a summary.
 
         The rest of the conversation is kept, the session that it comes from stays, and no file is
-        touched. The summary is ``text``, what ``by`` makes of the text it is given, or that of the
-        command of the settings, else of the agent itself: these are sent the conversation.
-        ``session`` says whose conversation, if not that of the checkpoint. Nothing is locked while
-        the summary is made; if the conversation went on meanwhile, it is refused.
+        touched. ``by`` makes the summary of the text that it is given; without it the command of
+        the settings does, else the agent itself: these are sent the conversation. ``session`` says
+        whose conversation, if not that of the checkpoint. Nothing is locked while the summary is
+        made; if the conversation went on meanwhile, it is refused.
         """
+        # ``text`` is a summary that a person has written: only faces have it.
         self.refuse_inside("a summary")
         target, newest = self._ends(checkpoint, session)
         known = _known(newest)

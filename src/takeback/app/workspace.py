@@ -87,6 +87,20 @@ class OpenWorkspace:
         opened._base = os.path.abspath(os.fsencode(path))
         return opened
 
+    def opened_again(self) -> Self:
+        """Opens the same workspace once more, for the same who asks; close it."""
+        known = self._context
+        opened = self.open(
+            self.opened_at,
+            create=False,
+            environ=known.environ,
+            clock=known.clock,
+            reporter=known.reporter,
+            holder=known.holder,
+        )
+        opened._asker = self._asker
+        return opened
+
     @classmethod
     def _on(
         cls,

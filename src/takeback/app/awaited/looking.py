@@ -85,7 +85,7 @@ class AwaitedLooking:
         that was broken off carries on if it is called again. Raises UsageError if ``good`` is not
         good or ``bad`` not bad, BrokenOff, and Refused if another search is under way.
         """
-        return await self._asking.work(
+        return await self._asking.aside(
             lambda tb: tb.bisect(good, bad, command, copies=copies, timeout=timeout)
         )
 

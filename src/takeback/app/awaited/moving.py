@@ -225,7 +225,7 @@ class AwaitedMoving:
         whose conversation, if not that of the checkpoint. Nothing is locked while the summary is
         made; if the conversation went on meanwhile, it is refused.
         """
-        return await self._asking.work(
+        return await self._asking.aside(
             lambda tb: tb.summarise(checkpoint, way, by=by, session=session, shown=shown)
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.app.alone import one_at_a_time
+from takeback.app.alone import aside, one_at_a_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class PublicLooking:
         """
         return self.engine.compare(a, b, session=session)
 
+    @aside
     def bisect(
         self,
         good: CheckpointLike,

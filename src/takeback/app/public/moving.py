@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.app.alone import one_at_a_time
+from takeback.app.alone import aside, one_at_a_time
 from takeback.model.keeping import KEEP_NOTHING
 from takeback.model.merge import NOTHING_CHOSEN
 from takeback.model.policy import NO_OVERRIDES
@@ -179,6 +179,7 @@ class PublicMoving:
         """Returns what a summary would be made of, and who would be sent it; sends nothing."""
         return self.engine.plan_summary(checkpoint, way, by=by, session=session)
 
+    @aside
     def summarise(
         self,
         checkpoint: CheckpointLike,
