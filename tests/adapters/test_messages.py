@@ -218,6 +218,51 @@ def test_what_is_long_is_cut_and_what_is_too_long_is_named() -> None:
     assert (third.text, third.cut) == ("c", False)
 
 
+def test_what_frameworks_keep_is_read() -> None:
+    """The items of openai-agents, a line each; the messages of pydantic-ai, a list of them."""
+    call = {"type": "function_call", "call_id": "1", "name": "write", "arguments": '{"path": "a"}'}
+    items = [
+        {"role": "user", "content": "write a"},
+        call,
+        {"type": "function_call_output", "call_id": "1", "output": "written"},
+        {"role": "assistant", "content": [{"type": "output_text", "text": "done"}]},
+    ]
+    parts = [
+        {"part_kind": "system-prompt", "content": "Be brief."},
+        {"part_kind": "user-prompt", "content": ["write a", {"kind": "image-url"}, "please"]},
+    ]
+    calls = [
+        {"part_kind": "tool-call", "tool_name": "write", "args": {"path": name}, "tool_call_id": id}
+        for id, name in (("1", "a"), ("2", "b"))
+    ]
+    returns = [
+        {"part_kind": "tool-return", "tool_call_id": "1", "content": "written"},
+        {"part_kind": "retry-prompt", "tool_call_id": "2", "content": "there is no b"},
+    ]
+    listed = [
+        {"kind": "request", "parts": parts},
+        {"kind": "response", "parts": calls},
+        {"kind": "request", "parts": returns},
+        {"kind": "response", "parts": [{"part_kind": "text", "content": "done"}]},
+        {"kind": "response", "parts": [3, {"part_kind": []}, {"part_kind": "text"}, {}]},
+    ]
+    lines = b"".join(json.dumps(item).encode() + b"\n" for item in items)
+    assert [(one.role, one.text, one.tool) for one in read("generic", lines)] == [
+        ("user", "write a", None),
+        ("tool", "", ToolUse("write", "a")),
+        ("assistant", "done", None),
+    ]
+    assert [
+        (one.role, one.text, one.tool) for one in read("generic", json.dumps(listed).encode())
+    ] == [
+        ("system", "Be brief.", None),
+        ("user", "write a\nplease", None),
+        ("tool", "", ToolUse("write", "a")),
+        ("tool", "", ToolUse("write", "b", failed=True)),
+        ("assistant", "done", None),
+    ]
+
+
 def test_calls_without_results_hold_back_a_bounded_number_of_messages() -> None:
     telling = Telling()
     given = 0

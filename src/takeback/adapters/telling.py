@@ -150,10 +150,11 @@ def moment(value: object) -> float | None:
     return None
 
 
-def records(data: bytes) -> Iterator[Mapping[str, Any]]:
+def records(data: bytes, *, lists: bool = False) -> Iterator[Mapping[str, Any]]:
     """Returns the objects of a file of JSON lines; one that is no object is passed over.
 
-    A line that is too long to be read is one that says so.
+    With ``lists`` a line may also be a list of them. A line that is too long to be read is one that
+    says so.
     """
     start = 0
     while start < len(data):
@@ -166,8 +167,8 @@ def records(data: bytes) -> Iterator[Mapping[str, Any]]:
                 record = json.loads(data[start:end])
             except (ValueError, RecursionError):
                 record = None
-            if isinstance(record, dict):
-                yield record
+            found = record if lists and isinstance(record, list) else (record,)
+            yield from (one for one in found if isinstance(one, dict))
         start = end + 1
 
 
