@@ -125,6 +125,26 @@ def test_the_conversation_before_a_prompt(session: str, prompt: str, history: li
     assert at.history() == history
 
 
+def test_a_prompt_that_is_written_before_its_hook_is_no_history() -> None:
+    """So it is behind an editor; words that stand there twice are two prompts."""
+    lines = (RECORDED / "headless.jsonl").read_bytes().splitlines(keepends=True)
+    at = next(n for n, line in enumerate(lines) if b"TURN-TWO change" in line)
+    held, whole, again = b"".join(lines[: at + 1]), b"".join(lines), b"".join(lines[: at + 1])
+    anchor = Anchor(True, "t", None, "TURN-TWO change")
+    for later in (whole, held):
+        assert said(adapter.cut([held], anchor, [later])) == ONE
+    second = {
+        **json.loads(lines[at]),
+        "uuid": "second",
+        "parentUuid": json.loads(lines[at])["uuid"],
+    }
+    again += json.dumps(second).encode() + b"\n"
+    assert said(adapter.cut([held], anchor, [again])) == [*ONE, "TURN-TWO change"]
+    first = next(n for n, line in enumerate(lines) if b"TURN-ONE create" in line)
+    begun = Anchor(True, "t", None, "TURN-ONE create")
+    assert adapter.cut([b"".join(lines[: first + 1])], begun, [whole]) == b""
+
+
 def test_the_answer_that_is_written_after_the_end_of_a_turn_belongs_to_it() -> None:
     end = next(one for one in told("terminal") if one.payload["hook_event_name"] == "Stop")
     assert b"Created a.txt and b.txt." not in end.held.rpartition(b'"parts"')[2]

@@ -1,8 +1,9 @@
 """The adapter for Qwen Code, which speaks as Claude Code does, as version 0.24 works.
 
 What it does otherwise: it announces a prompt also when it only sends results of tools on, with no
-words; a command that it knows is expanded before that, so another hook has what was typed; and the
-event of a command's end has its exit status.
+words; a command that it knows is expanded before that, so another hook has what was typed; the
+event of a command's end has its exit status; and behind an editor a prompt stands in its transcript
+already when it is announced.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from takeback.model.session import NewSession, Resume
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from takeback.adapters.claude.lines import LineReader
     from takeback.model.event import AgentEvent, ToolCall
+    from takeback.model.session import Anchor
 
 _SHELL = "run_shell_command"
 _TOOLS: dict[str, events.ToolKind] = {
@@ -64,6 +66,17 @@ class Qwen(Claude):
         from takeback.adapters.qwen.connection import connection
 
         return connection.sessions(environ)
+
+    def cut(self, parts: Sequence[bytes], anchor: Anchor, later: Sequence[bytes]) -> bytes:
+        from takeback.adapters.qwen.conversation import written_early
+
+        if anchor.before and anchor.leaf is None and anchor.prompt is not None:
+            own = written_early(b"".join(parts), anchor.prompt, b"".join(later))
+            if own is not None:
+                if own.parent is None:
+                    return b""
+                anchor = anchor.replace(before=False, leaf=own.parent)
+        return super().cut(parts, anchor, later)
 
     def new_session(
         self, history: bytes, *, native: str, transcript: str, title: str, now: float

@@ -7,7 +7,9 @@ import uuid
 
 from takeback.adapters import json_lines
 from takeback.adapters.claude.connection import project_folder
+from takeback.adapters.claude.lines import TranscriptLine, read
 from takeback.adapters.json_lines import JsonLine
+from takeback.adapters.qwen.lines import as_line
 from takeback.model.session import NewSession
 
 TYPE_CHECKING = False
@@ -25,6 +27,22 @@ _LEFT_BEHIND = (
 )
 """What is true of the old session only, as with the agent's own /branch: titles, ties, places in
 it, and the agent's own file backups, which are kept under the old id."""
+
+
+def written_early(held: bytes, prompt: str, later: bytes) -> TranscriptLine | None:
+    """Returns a prompt's own entry if it was written before its hook was called.
+
+    So it is behind an editor (``qwen --acp``); in a terminal it comes afterwards, also if the same
+    words stand before it already.
+    """
+    lines = read(held, as_line)
+    last = next((line for line in reversed(lines) if line.speaks), None)
+    if last is None or last.prompt != prompt.strip():
+        return None
+    known = {line.id for line in lines}
+    after = (line for line in read(later, as_line) if line.speaks and line.id not in known)
+    following = next(after, None)
+    return None if following is not None and following.prompt == last.prompt else last
 
 
 def new_session(history: bytes, *, transcript: str, title: str, now: float) -> NewSession:
