@@ -21,6 +21,8 @@ ABOUT = {
     "tui": "the picker: looks and asks; what it does are the operations of the command line",
     "serve": "the page and the HTTP API, likewise",
     "client": "a running server, for editors and shells in Python",
+    "acp": "a proxy between an editor and its agent",
+    "mcp": "what a model may ask: it looks, and makes checkpoints",
     "events": "the one way that every event of an agent takes",
     "prompt_command": "a prompt that takeback answers itself",
     "words": "documents and sentences, the same in every face",

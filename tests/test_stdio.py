@@ -437,3 +437,23 @@ def test_a_revert_that_cannot_be_meant_is_an_error(server: StdioServer, workspac
     for fields in wrong:
         assert ask(server, "revert", session="s1", **fields)["code"] == "usage", fields
     assert (workspace / "a.txt").read_bytes() == b"2\n"
+
+
+def test_a_host_that_sees_prompts_first_has_them_answered(played: Talk, workspace: Path) -> None:
+    asked = {"session": "s1", "command": "/tb"}
+    listed = played.ok("command", words=[], **asked)
+    assert "make it 2" in listed["answer"]
+    assert (listed["outcome"], "/tb revert N" in listed["answer"]) == (None, True)
+    done = played.ok("command", words=["2", "files", "yes"], **asked)
+    assert "Take it back: /tb undo yes" in done["answer"]
+    assert done["outcome"]["kind"] == "rewind"
+    assert (workspace / "a.txt").read_bytes() == b"1\n"
+    for words in (None, "2", [2]):
+        assert played.ask("command", words=words, **asked)["error"]["code"] == "usage"
+
+
+def test_a_host_learns_who_has_recorded_a_session(played: Talk) -> None:
+    played.tell("prompt", agent="mine", prompt="another name")
+    assert played.ok("recorded", session="s1") == {"agents": ["generic", "mine"]}
+    assert played.ok("recorded", session="s2") == {"agents": []}
+    assert played.ask("recorded")["error"]["code"] == "usage"

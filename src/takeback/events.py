@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 
-from takeback.adapters import adapter_speaking, speaks_through_launcher
+from takeback.adapters import adapter_speaking, is_spoken_for
 from takeback.errors import Bug, NotAWorkspace, StoreTooOld, TakebackError, TimedOut, UsageError
 from takeback.model.event import (
     PROMPT,
@@ -166,7 +166,7 @@ def _understood(agent: str, payload: Any) -> tuple[Adapter, AgentEvent | None]:
 
 
 def _followed(speaker: Speaker, adapter: Adapter, event: AgentEvent, let_go: LetGo | None) -> Heard:
-    if not speaker.by_launcher and speaks_through_launcher(event.agent, os.environ):
+    if is_spoken_for(event.agent, os.environ, by_launcher=speaker.by_launcher):
         from takeback.app.caller import refuse_pretence
 
         refuse_pretence(event, os.environ, speaker.process)
@@ -236,11 +236,12 @@ def _concerns_files(event: AgentEvent) -> bool:
 
 def _command(adapter: Adapter, event: AgentEvent) -> list[str] | None:
     """Returns the words of a prompt that is meant for takeback; None for every other event."""
-    prompt = (event.prompt or "").strip()
-    if event.kind != PROMPT or adapter.command is None:
+    command, prompt = adapter.command, event.prompt or ""
+    if event.kind != PROMPT or command is None or command not in prompt:
         return None
-    first, *words = prompt.split() or [""]
-    return words if first == adapter.command and "\n" not in prompt else None
+    from takeback.prompt_command import words_for
+
+    return words_for(command, prompt)
 
 
 def _answered(speaker: Speaker, adapter: Adapter, event: AgentEvent, words: list[str]) -> Heard:

@@ -50,7 +50,7 @@ WORDS = {
     "verify": ("verify",),
 }
 """One call of each command that is about a workspace."""
-OTHERS = {"completion", "demo", "hook", "init", "uninstall", "pick", "serve"}
+OTHERS = {"acp", "completion", "demo", "hook", "init", "mcp", "uninstall", "pick", "serve"}
 """Of no workspace or of all, or tested below, or for a terminal alone."""
 
 

@@ -151,6 +151,7 @@ def destroying(cli: Cli) -> list[list[str]]:
         ["doctor", "--fix"],
         ["status", "--seen"],
         ["serve", "--json"],
+        ["acp", "--", "true"],
         ["config", "--unset", "exclude"],
         ["fork", "turn:1", "--files", "--yes", "--force"],
         ["fork", "turn:1", "--worktree", str(beside / "autostart")],

@@ -12,7 +12,7 @@ from takeback.cli.main import COMMANDS
 from tests.support.source import tree_of
 
 SOURCE = Path(takeback.__file__).parent
-FACES = ("cli/", "tui/", "stdio/", "words/", "prompt_command/", "hook.py")
+FACES = ("cli/", "tui/", "stdio/", "acp/", "mcp/", "words/", "prompt_command/", "hook.py")
 SAYS = re.compile(rf"\btakeback (?:{'|'.join(COMMANDS)})\b|(?:^|[\s(])--[a-z][a-z-]+")
 MADE = re.compile(
     r"(Error|Refused|Refusal|Finding|(?<!Git)Failed|Checkpoint|Damaged|Workspace|InUse)$"

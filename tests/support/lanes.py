@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 
 SLOW = (
+    "acp/test_proxy.py",
     "agents/",
     "cli/test_apply.py",
     "cli/test_bisect.py",

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 GENERIC = "generic"
 PLUGIN = "plugin"
+PROXIED = "acp-"
+"""What the name of an agent begins with that is heard through the proxy of an editor."""
+OWN_AGENT, OWN_SESSION = "TAKEBACK_AGENT", "TAKEBACK_SESSION_ID"
+"""The variables by which a host of its own tells its tools what it is."""
 
 
 def _own(name: str, **more: Any) -> Agent:
@@ -179,6 +183,13 @@ def loaded(reference: str) -> Any:
     return getattr(sys.modules[module], name)
 
 
+def is_spoken_for(agent: str, environ: Mapping[str, str], *, by_launcher: bool) -> bool:
+    """Tells whether another should tell an agent's events than one who was called by hand."""
+    if agent.startswith(PROXIED):
+        return True
+    return not by_launcher and speaks_through_launcher(agent, environ)
+
+
 def speaks_through_launcher(agent: str, environ: Mapping[str, str]) -> bool:
     """Tells whether an agent's settings call takeback, as ``takeback init`` writes them.
 
@@ -195,7 +206,9 @@ def speaks_through_launcher(agent: str, environ: Mapping[str, str]) -> bool:
 
 def calling_agents(environ: Mapping[str, str], among: Sequence[Agent]) -> tuple[str, ...]:
     """Returns the agents that only show that one of their sessions started this process."""
-    return tuple(a.name for a in among if a.mark_variable and environ.get(a.mark_variable))
+    marked = tuple(a.name for a in among if a.mark_variable and environ.get(a.mark_variable))
+    own = environ.get(OWN_AGENT)
+    return (*marked, own) if own and not environ.get(OWN_SESSION) else marked
 
 
 def calling_sessions(environ: Mapping[str, str], among: Sequence[Agent]) -> tuple[SessionId, ...]:
@@ -206,6 +219,6 @@ def calling_sessions(environ: Mapping[str, str], among: Sequence[Agent]) -> tupl
     """
     from takeback.store.namespace import session_id
 
-    own = (environ.get("TAKEBACK_AGENT") or GENERIC, "TAKEBACK_SESSION_ID")
+    own = (environ.get(OWN_AGENT) or GENERIC, OWN_SESSION)
     told = ((agent.name, agent.session_variable) for agent in among)
     return tuple(session_id(name, environ[v]) for name, v in (own, *told) if v and environ.get(v))

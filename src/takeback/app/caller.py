@@ -96,8 +96,9 @@ def refuse_pretence(event: AgentEvent, environ: Mapping[str, str], process: int 
 
     ``process`` is the one that reports it, with these variables; 0 for this one.
 
-    A connected agent calls the launcher. What comes by ``takeback hook`` from below it is its
-    model's claim: for example that the turn is over, after which everything would be allowed.
+    A connected agent calls the launcher, and for one behind a proxy the proxy speaks, which is
+    above it. What comes by ``takeback hook`` from below it is its model's claim: for example that
+    the turn is over, after which everything would be allowed.
     """
     above = processes.ancestors(process or None)
     if process and not above:
@@ -108,7 +109,8 @@ def refuse_pretence(event: AgentEvent, environ: Mapping[str, str], process: int 
     sessions = {session for one in known for session in adapters.calling_sessions(one, among)}
     agents = {agent for one in known for agent in adapters.calling_agents(one, among)}
     mine = session_id(event.agent, event.session) in sessions or event.agent in agents
-    if mine and launcher.recorded(takeback_home(environ)) is not None:
+    is_proxied = event.agent.startswith(adapters.PROXIED)
+    if mine and (is_proxied or launcher.recorded(takeback_home(environ)) is not None):
         raise Refused(
             f"an event of {event.agent} came from inside its own session, not through its settings",
             hint=("if it is your own setting: ", Command("init")),

@@ -107,16 +107,9 @@ def project_environment(environ: Mapping[str, str], start: str) -> str | None:
     An agent that works there could change what every agent's hooks run. ``start`` is the
     directory of the call, whose workspace counts before it has a store.
     """
-    home = takeback_home(environ)
-    try:
-        here = find_root(
-            os.fsencode(start),
-            has_store=lambda path: is_known(home, path),
-            home=user_home(environ),
-        )
-    except NotAWorkspace:
-        here = b""
-    return workspace_around(home, (sys.prefix, launcher.package_directory()), here)
+    here = os.fsencode(_root_around(start, environ) or "")
+    places = (sys.prefix, launcher.package_directory())
+    return workspace_around(takeback_home(environ), places, here)
 
 
 def check_environment(environ: Mapping[str, str], start: str) -> None:
@@ -231,6 +224,31 @@ def agent_states(
             )
         )
     return [*states, *_broken()]
+
+
+def connected_agent(program: str, environ: Mapping[str, str], directory: str) -> str | None:
+    """Returns the agent that a program is, if its own hooks call takeback in a directory."""
+    home = takeback_home(environ)
+    for connection in connections():
+        if connection.program == program:
+            root = _root_around(directory, environ)
+            if any(_is_connected(connection, environ, home, here) for here in (None, root)):
+                return connection.name
+    return None
+
+
+def _root_around(directory: str, environ: Mapping[str, str]) -> str | None:
+    """Returns the root of the workspace that a directory is in; None if there can be none."""
+    home = takeback_home(environ)
+    try:
+        found = find_root(
+            os.fsencode(directory),
+            has_store=lambda path: is_known(home, path),
+            home=user_home(environ),
+        )
+    except NotAWorkspace:
+        return None
+    return os.fsdecode(found)
 
 
 def stale_hooks(home: str) -> list[Finding]:

@@ -46,7 +46,9 @@ FROM_INSIDE = {
     "forget": REFUSED,
     "uninstall": REFUSED,
     "serve": REFUSED,
+    "acp": REFUSED,  # who speaks for the editor speaks for the person
     "demo": TOLD_APART,  # not into a directory of its choice
+    "mcp": ALLOWED,  # its tools look, and make checkpoints
     "hook": TOLD_APART,  # events only add; the requests of an extension are told apart
     "completion": ALLOWED,
 }

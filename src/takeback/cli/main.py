@@ -50,6 +50,8 @@ COMMANDS = (
     "forget",
     "uninstall",
     "serve",
+    "acp",
+    "mcp",
     "demo",
     "hook",
     "completion",

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from takeback.app.engine import Engine
 
 
+def words_for(command: str, prompt: str) -> list[str] | None:
+    """Returns the words after ``command`` in a prompt that is meant for takeback; else None."""
+    first, *words = prompt.split() or [""]
+    return words if first == command and "\n" not in prompt.strip() else None
+
+
 def answer(
     tb: Engine, session: str, words: list[str], *, command: str, follows: bool = False
 ) -> Answered:

@@ -45,6 +45,14 @@ def needed(request: Document, name: str) -> str:
     return value
 
 
+def texts(request: Document, name: str) -> list[str]:
+    """Returns the words of a list; raises UsageError."""
+    value = request.get(name)
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise UsageError(f"{name} is a list of words")
+    return value
+
+
 def scope(request: Document) -> ScopeKind | None:
     """Returns what is to move, if specified; raises UsageError."""
     name = text(request, "scope")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from itertools import count
 
+from takeback import prompt_command
 from takeback.adapters import entry_finder
 from takeback.app import proposal as proposals
 from takeback.app.agreements import Agreement, Agreements
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SessionId
     from takeback.model.operation import StepKind
+    from takeback.model.plan import Outcome
     from takeback.ports import Adapter
 
     Document = dict[str, Any]
@@ -53,6 +55,8 @@ class StdioServer:
         """Sessions that were active, with what their host calls itself."""
         self._calls: dict[str, Callable[[Document], Document]] = {
             "event": self._event,
+            "command": self._command,
+            "recorded": self._recorded,
             "status": self._status,
             "counts": self._counts,
             "log": self._log,
@@ -115,11 +119,27 @@ class StdioServer:
             "waiting": heard.waiting,
             "warning": heard.warning,
             "answer": heard.answer,
-            "outcome": None if heard.outcome is None else answers.done(heard.outcome),
+            "outcome": _done(heard.outcome),
             "heard": heard.recorded,
         }
 
+    def _recorded(self, request: Document) -> Document:
+        """Returns the agents that a session was recorded under: one behind a proxy may be two."""
+        native = requests.needed(request, "session")
+        with self._at(request) as tb:
+            known = tb.known_sessions()
+        return {"agents": sorted({str(one.agent) for one in known if one.native == native})}
+
     # -- what the agent's person asks
+
+    def _command(self, request: Document) -> Document:
+        """Answers a prompt that is meant for takeback, for a host that sees prompts first."""
+        command, words = requests.needed(request, "command"), requests.texts(request, "words")
+        with self._at(request) as tb:
+            said = prompt_command.answer(
+                tb, self._session(request) or "", words, command=command, follows=False
+            )
+        return {"answer": said.text, "outcome": _done(said.outcome)}
 
     def _status(self, request: Document) -> Document:
         with self._at(request) as tb:
@@ -280,6 +300,10 @@ class StdioServer:
             return None
         known = self._agents.get(native) or self._adapter.name
         return session_id(requests.text(request, "agent") or known, native)
+
+
+def _done(outcome: Outcome | None) -> Document | None:
+    return None if outcome is None else answers.done(outcome)
 
 
 def _by_ids(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from takeback.model.session import Resume
     from takeback.model.summary import Sending
     from takeback.model.timeline import OwnedChange, Turn
+    from takeback.ops.checkpoint import Made
     from takeback.ops.operation_log import Logged
     from takeback.ops.search import Found
     from takeback.ops.sessions import Node, SessionEntry
@@ -140,6 +141,23 @@ def shown_checkpoint(shown: Shown) -> Document:
         "beyond": path_list(shown.beyond),
         "steps": [timeline_entry(step) for step in shown.steps],
         "conversation": [{"path": part.path, "bytes": part.size} for part in checkpoint.transcript],
+    }
+
+
+def made(found: Made, *, changed: int, ms: int) -> Document:
+    """Returns a checkpoint that was made by hand, and how long that took."""
+    checkpoint = found.checkpoint
+    return {
+        "id": checkpoint.id,
+        "snapshot": checkpoint.snapshot,
+        "session": checkpoint.session,
+        "turn": checkpoint.turn,
+        "label": checkpoint.label,
+        "complete": checkpoint.complete,
+        "files": checkpoint.files,
+        "changed": changed,
+        "skipped": reasons(found.skipped),
+        "ms": ms,
     }
 
 

@@ -48,20 +48,9 @@ def command(call: Call, label: str | None, session: str | None, allow_large: boo
         changes = tb.show(made.checkpoint).entry.changes
         mention(call, tb)
     checkpoint = made.checkpoint
-    fields = {
-        "id": checkpoint.id,
-        "snapshot": checkpoint.snapshot,
-        "session": checkpoint.session,
-        "turn": checkpoint.turn,
-        "label": checkpoint.label,
-        "complete": checkpoint.complete,
-        "files": checkpoint.files,
-        "changed": len(changes),
-        "skipped": documents.reasons(made.skipped) if call.json else [],
-        "ms": took,
-    }
-    output.document("checkpoint", fields)
-    if not call.json:
+    if call.json:  # half a million of what was not captured take time to put into words
+        output.document("checkpoint", documents.made(made, changed=len(changes), ms=took))
+    else:
         output.aside(_left_out(made))
     if call.quiet:
         output.line(checkpoint.id)
