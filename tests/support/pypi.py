@@ -5,8 +5,9 @@
 What is installed is what ``tests/locks/NAME.txt`` says, each package with its hash: wheels only,
 and nothing of a package is run. It is no environment of its own but a directory to go ahead of the
 others on ``PYTHONPATH``, so that what such a package needs in another version than takeback's own
-tools does not meet them. A new version: change ``tests/locks/NAME.in`` and run ``make locks``.
-What cannot be installed is not tested, and says so.
+tools does not meet them. A new version: change ``tests/locks/NAME.in`` and run ``make locks``; what
+``NAME.without`` lists is left out of it, needed or not. What cannot be installed is not tested, and
+says so.
 """
 
 from __future__ import annotations
