@@ -403,3 +403,54 @@ def test_a_model_of_the_same_loop_makes_a_summary(workspace: Path) -> None:
             assert len(await tb.sessions()) == 3
 
     run(work())
+
+
+TASKS_OF_A_PROCESS = """
+import asyncio, sys
+from takeback import AsyncTakeback
+from takeback.agents import ToolCall
+
+async def work(tb, name):
+    session = tb.session("mine", name)
+    for number in range(int(sys.argv[2])):
+        async with session.turn(f"{name}: {number}") as turn:
+            open(name, "w").write(str(number))
+            await turn.round([ToolCall("write", "edit", (name,))])
+            turn.messages = [*turn.messages, number]
+        print(number, flush=True)
+
+async def main():
+    async with AsyncTakeback.open(".") as tb:
+        await asyncio.gather(*(work(tb, f"{sys.argv[1]}-{task}") for task in range(3)))
+
+asyncio.run(main())
+"""
+
+
+def test_tasks_of_several_processes_lose_nothing_when_one_is_killed(workspace: Path) -> None:
+    def started(name: str, turns: int) -> subprocess.Popen[bytes]:
+        argv = [sys.executable, "-c", TASKS_OF_A_PROCESS, name, str(turns)]
+        return subprocess.Popen(argv, cwd=workspace, stdout=subprocess.PIPE)
+
+    killed, one, other = started("killed", 10_000), started("one", TURNS), started("other", TURNS)
+    for process in (one, other):
+        process.communicate(timeout=120)
+        assert process.returncode == 0
+    assert killed.stdout is not None
+    with killed.stdout as said:
+        for _ in range(3 * TURNS):
+            assert said.readline()
+        killed.kill()
+        killed.wait(60)
+    with Takeback.open(workspace) as tb:
+        for name in ("one", "other"):
+            for task in range(3):
+                said_there = tb.resume(f"{name}-{task}").conversation
+                assert said_there == b"".join(b"%d\n" % number for number in range(TURNS))
+        states = {entry.session.native: entry.newest for entry in tb.sessions()}
+        assert len(states) == 9
+        assert all(turn is not None and turn.state != "running" for turn in states.values())
+        assert tb.verify(read_data=True).problems == ()
+        with tb.session("mine", "killed-0").turn("goes on") as turn:
+            assert turn.before.turn is not None
+            assert turn.before.turn > 1
