@@ -68,6 +68,7 @@ _WRITES: Mapping[str, Maker] = {
     "pi": lambda path, text: Tool("write", {"path": path, "content": text}),
     "qwen": lambda path, text: Tool("write_file", {"file_path": path, "content": text}),
 }
+# Some take a call that is made again and again for a loop, and end: theirs differ.
 _READS: Mapping[str, Maker] = {
     "claude": lambda path, text: Tool("Read", {"file_path": path}),
     "copilot": lambda path, text: Tool("view", {"path": path}),
@@ -77,7 +78,9 @@ _READS: Mapping[str, Maker] = {
     "kilo": lambda path, text: Tool("read", {"filePath": path}),
     "opencode": lambda path, text: Tool("read", {"filePath": path}),
     "pi": lambda path, text: Tool("read", {"path": path}),
-    "qwen": lambda path, text: Tool("read_file", {"file_path": path}),
+    "qwen": lambda path, text: Tool(
+        "list_directory", {"path": os.path.dirname(path), "ignore": [text]}
+    ),
 }
 _NEW, _EDIT, _SHELL, _READ = "new file", "edit", "shell", "read"
 
