@@ -21,7 +21,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from scripts.tried import COLUMNS, RECORD, ROOT
-from tests.agents.installed import PACKAGES, VARIABLE, NotInstalled, newest, program_of
+from tests.agents.installed import PACKAGES, VARIABLE, NotInstalled, Package, newest, program_of
 from tests.agents.tried import AGENT
 
 _BUILD = ROOT / "build"
@@ -94,16 +94,15 @@ def write_record(found: Mapping[str, Outcome]) -> None:
 
 def try_newest(agents: Sequence[str], workers: int, environ: Mapping[str, str]) -> str:
     """Installs the newest versions, runs their tests, and returns the report as Markdown."""
-    versions: dict[str, str] = {}
+    packages: dict[str, Package] = {}
     missing: dict[str, str] = {}
     for agent in agents:
         try:
-            package = newest(PACKAGES[agent], environ)
-            versions[agent] = package.version
-            program_of(package, environ)
+            packages[agent] = newest(PACKAGES[agent], environ)
+            program_of(packages[agent], environ)
         except NotInstalled as error:
             missing[agent] = str(error)
-    had = {agent: version for agent, version in versions.items() if agent not in missing}
+    had = {agent: one.version for agent, one in packages.items() if agent not in missing}
     status, found = 0, dict[str, Outcome]()
     if had:
         asked = ",".join(f"{agent}={version}" for agent, version in had.items())
@@ -120,7 +119,7 @@ def try_newest(agents: Sequence[str], workers: int, environ: Mapping[str, str]) 
         cells = (
             agent,
             PACKAGES[agent].version,
-            versions.get(agent, "?"),
+            _version(packages.get(agent)),
             str(outcome.passed),
             str(outcome.failed),
             said.replace("|", "\\|")[:_LONGEST],
@@ -129,12 +128,22 @@ def try_newest(agents: Sequence[str], workers: int, environ: Mapping[str, str]) 
     return "\n".join(rows)
 
 
+def _version(package: Package | None) -> str:
+    if package is None:
+        return "?"
+    more = f" ({package.behind} has no program for this machine)" if package.behind else ""
+    return f"{package.version}{more}"
+
+
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="real_agents")
     parser.add_argument("--newest", action="store_true", help="at their newest versions")
     parser.add_argument("--workers", type=int, default=2, help="tests at once")
-    parser.add_argument("agents", nargs="*", metavar="AGENT", choices=[[], *AGENTS])
+    parser.add_argument("agents", nargs="*", metavar="AGENT", help="all of them, if none is named")
     options = parser.parse_args(words)
+    unknown = [name for name in options.agents if name not in AGENTS]
+    if unknown:
+        parser.error(f"there is no agent {unknown[0]!r}; there are: {', '.join(AGENTS)}")
     agents = options.agents or list(AGENTS)
     if options.newest:
         report = try_newest(agents, options.workers, os.environ)

@@ -44,7 +44,8 @@ class Package:
     """One agent as npm has it; ``program`` is a pattern below ``node_modules``.
 
     ``released`` is the package whose newest version is the agent's, if it is another one: that of
-    one machine's program may lag behind. Without ``pinned`` no lock says what is installed.
+    one machine's program may lag behind, and then ``behind`` is the version that lacks it. Without
+    ``pinned`` no lock says what is installed.
     """
 
     agent: str
@@ -53,6 +54,7 @@ class Package:
     program: str
     released: str = ""
     pinned: bool = True
+    behind: str = ""
 
     @property
     def folder(self) -> str:
@@ -140,9 +142,10 @@ def newest(package: Package, environ: Mapping[str, str]) -> Package:
     version = _latest(package.released or package.name, environ)
     if package.released:
         try:
-            version = _latest(f"{package.name}@{version}", environ)
+            _latest(f"{package.name}@{version}", environ)
         except NotInstalled:
-            version = _latest(package.name, environ)
+            had = _latest(package.name, environ)
+            return replace(package, version=had, pinned=False, behind=version)
     return replace(package, version=version, pinned=False)
 
 

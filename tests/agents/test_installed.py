@@ -116,7 +116,8 @@ def test_the_newest_version_is_one_that_has_a_program_for_this_machine(
 ) -> None:
     npm(environ, NEWEST)
     package = Package("some", "@some/program", "1.2.3", ".bin/some", released="@some/main")
-    assert newest(package, environ).version == "2.0.1"
+    found = newest(package, environ)
+    assert (found.version, found.behind) == ("2.0.1", "2.0.2")
     gone = Package("some", "@some/gone", "1.2.3", ".bin/some")
     with pytest.raises(NotInstalled, match="npm knows no @some/gone"):
         newest(gone, environ)
