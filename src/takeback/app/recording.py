@@ -15,10 +15,11 @@ from takeback.store.namespace import session_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.event import AgentEvent
+    from takeback.ops.listening import Listening
     from takeback.ops.receive import Received
     from takeback.ports import Adapter
     from takeback.worktree.watches import Watches
@@ -38,6 +39,24 @@ class Recording(OpenWorkspace):
         """Records a cleaned event that came through an adapter, by default its agent's own."""
         told, transcript = self._told(event, adapter)
         return ops.receive.receive(self._context, told, transcript, delivery=delivery)
+
+    def record_belated(
+        self,
+        told: Sequence[AgentEvent],
+        *,
+        always: bool,
+        besides: tuple[bytes, ...],
+        wait: float,
+    ) -> tuple[Checkpoint, ...]:
+        """Records events of a program that reports nothing; see ``ops.belated``."""
+        cleanly = [self._told(cleaned(event), None)[0] for event in told]
+        return ops.belated.record_belated(
+            self._context, cleanly, always=always, besides=besides, wait=wait
+        )
+
+    def listening(self) -> Listening:
+        """Returns what hears of changes to the files, from now on."""
+        return ops.listening.Listening(self._context)
 
     def delivery(
         self, *, wait: float, let_go: Callable[[], None] | None, watches: Watches | None

@@ -78,6 +78,10 @@ class AgentSession:
             return self._send(kind, **fields)
 
     def _send(self, kind: events.EventKind, **fields: Any) -> Received:
+        return self._takeback.receive(self.event(kind, **fields))
+
+    def event(self, kind: events.EventKind, **fields: Any) -> AgentEvent:
+        """Returns an event of this session, to be recorded."""
         event = AgentEvent(
             kind=kind,
             agent=self.agent,
@@ -85,7 +89,7 @@ class AgentSession:
             directory=os.fsdecode(self._takeback.root),
             process=os.getpid(),
         )
-        return self._takeback.receive(event.replace(**fields))
+        return event.replace(**fields)
 
     def _located(self, tool: ToolCall) -> ToolCall:
         """Returns a use of a tool; like all paths its start where the workspace was opened."""

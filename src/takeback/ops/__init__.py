@@ -11,6 +11,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.ops import (
+        belated,
         bisect,
         blame,
         branches,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         kept,
         label,
         lagging,
+        listening,
         names,
         news,
         open,
@@ -80,6 +82,7 @@ if TYPE_CHECKING:
     )
 
     __all__ = [
+        "belated",
         "bisect",
         "blame",
         "branches",
@@ -111,6 +114,7 @@ if TYPE_CHECKING:
         "kept",
         "label",
         "lagging",
+        "listening",
         "names",
         "news",
         "open",

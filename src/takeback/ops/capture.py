@@ -13,7 +13,7 @@ from takeback.model.path_text import to_text
 from takeback.model.value import Value
 from takeback.ops.failures import Translated
 from takeback.store import journal, tombstones, trees
-from takeback.store.checkpoints import newest_checkpoint, write_checkpoint
+from takeback.store.checkpoints import newest_checkpoint, read_coverage, write_checkpoint
 from takeback.store.conversation import write_conversation
 from takeback.store.sink import PackSink
 from takeback.store.trust import Trust
@@ -303,3 +303,32 @@ def record(
         if not captured.goes_on:
             captured.scan.remember()
     return checkpoint
+
+
+def record_again(
+    context: LockedContext,
+    last: Checkpoint,
+    drafted: Checkpoint,
+    *,
+    conversation: Sequence[Part] = (),
+) -> Checkpoint:
+    """Makes a checkpoint of files that are kept: those of ``last``; durable when it returns."""
+    sink = PackSink(context.lock, disk_floor=context.policy.disk_floor)
+    with Translated("the checkpoint", undo=sink.discard):
+        return write_checkpoint(
+            sink,
+            drafted.replace(
+                snapshot=last.snapshot,
+                complete=last.complete,
+                amid=last.amid,
+                files=last.files,
+                watched=last.watched,
+                saved=last.saved,
+                branch=last.branch,
+                head=last.head,
+                root_mode=last.root_mode,
+                staged=last.staged,
+            ),
+            read_coverage(context.store, last.commit),
+            conversation=write_conversation(sink, conversation) if conversation else None,
+        )

@@ -9,7 +9,7 @@ from takeback.model.event import READ
 from takeback.model.session import Origin
 from takeback.model.turn import FORK, IDLE, PROMPT, ROUND, SESSION_START, STEER, follow, forked_from
 from takeback.model.value import Value
-from takeback.ops.capture import draft_after, record
+from takeback.ops.capture import draft_after, record, record_again
 from takeback.ops.processes import seen
 from takeback.ops.said import said_in, said_now
 from takeback.store import open_turns
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from takeback.ops.capture import Captured
     from takeback.ops.context import Context, LockedContext
     from takeback.ops.said import SaidPart
+    from takeback.store.conversation import Part
 
 
 class Transcript(Value):
@@ -87,6 +88,21 @@ class EventStep:
         return known and newest.time >= since and not newest.late
 
     def record(self, captured: Captured, *, late: bool = False) -> Checkpoint:
+        drafted, kept = self._drafted(late=late)
+        made = record(self._context, captured, drafted, conversation=kept, base=self._base)
+        return self._noted_as_open(made)
+
+    def record_as_kept(self, last: Checkpoint) -> Checkpoint:
+        """Makes the checkpoint with the files of ``last``, not with those of now."""
+        drafted, kept = self._drafted(late=False)
+        return self._noted_as_open(record_again(self._context, last, drafted, conversation=kept))
+
+    def _noted_as_open(self, made: Checkpoint) -> Checkpoint:
+        open_turns.note(self._context.lock, self.session, is_open=made.phase != IDLE)
+        return made
+
+    def _drafted(self, *, late: bool) -> tuple[Checkpoint, list[Part]]:
+        """Returns the checkpoint but for its files, and the conversation that it keeps."""
         event, moment, base = self._event, self.moment, self._base
         assert moment is not None
         # Since it was read nobody else could write to this session: the lock is held.
@@ -118,10 +134,7 @@ class EventStep:
         said = self._said(whole=late or moment.kind != ROUND)
         parts = tuple(one.part for one in said)
         drafted = self._with_tests(drafted.replace(transcript=parts), said)
-        kept = [one.kept for one in said]
-        made = record(self._context, captured, drafted, conversation=kept, base=base)
-        open_turns.note(self._context.lock, self.session, is_open=made.phase != IDLE)
-        return made
+        return drafted, [one.kept for one in said]
 
     def _with_tests(self, drafted: Checkpoint, said: list[SaidPart]) -> Checkpoint:
         """Returns a checkpoint with what is known of tests; what comes late ran on other files."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def remembered(store: Store, place: str) -> StatCache:
     """Returns a stat cache that knows the paths of the newest snapshot; empty without one."""
     cache = StatCache(place)
-    newest = _newest(store)
+    newest = newest_kept(store)
     if newest is None:
         return cache
     try:
@@ -56,7 +56,7 @@ def remembered(store: Store, place: str) -> StatCache:
     return cache
 
 
-def _newest(store: Store) -> Checkpoint | None:
+def newest_kept(store: Store) -> Checkpoint | None:
     """Returns the newest checkpoint of all sessions that can be read and has its files."""
     tips = store.refs.list(SESSIONS, damaged={}).values()
     lines = (checkpoints_back(store, tip) for tip in tips)

@@ -172,11 +172,14 @@ class WatchedLook:
         self._happened = None
 
 
-def arm(workspace: Workspace, cache: StatCache, mounts: Mounts, *, most: int) -> Watch | None:
+def arm(
+    workspace: Workspace, cache: StatCache, mounts: Mounts, *, most: int, unlisted: bool = False
+) -> Watch | None:
     """Returns a new watch of every directory that the stat cache knows; None if there can be none.
 
-    Nothing may have taken the place of a directory since it was listed: it would be watched
-    instead. Raises OSError.
+    Those that the next look has to list are left to it, unless ``unlisted`` says that nobody looks
+    with this watch, and it has to tell of them, too. Nothing may have taken the place of a
+    directory since it was listed: it would be watched instead. Raises OSError.
     """
     if not is_reliable(workspace.fd) or not cache.header.token:
         return None
@@ -185,7 +188,8 @@ def arm(workspace: Workspace, cache: StatCache, mounts: Mounts, *, most: int) ->
         note = Note(ARMED, cache.header.token, identity(workspace), _mounted(mounts))
         watch.table.write_note(note)
         for row in cache.known.rows():
-            _add(watch, workspace.fd, row[PATH], row[LISTED])
+            if row[LISTED] or unlisted:  # else the next look watches it when it lists it
+                _add(watch, workspace.fd, row[PATH], row[LISTED])
             if not watch.is_sound:
                 break
     except (OSError, CacheDamaged):
@@ -197,12 +201,11 @@ def arm(workspace: Workspace, cache: StatCache, mounts: Mounts, *, most: int) ->
 
 
 def _add(watch: Watch, root_fd: int, path: bytes, listed: bytes) -> None:
-    if not listed:  # the next look lists it, and watches it then
-        return
     fd = kernel.open_directory_beneath(root_fd, path)
     try:
         watch.add(path, fd)
-        watch.is_sound &= directory_signature(os.fstat(fd))[_INODE] == listed[_INODE]
+        if listed:
+            watch.is_sound &= directory_signature(os.fstat(fd))[_INODE] == listed[_INODE]
     finally:
         os.close(fd)
 
