@@ -74,14 +74,15 @@ def create(name: Name, *, dir_fd: int | None = None, mode: int = 0o600) -> int:
     return os.open(name, flags, mode, dir_fd=dir_fd)
 
 
-def unmask_owner() -> None:
-    """Removes the owner's own bits from this process's umask.
+def unmask_owner() -> int:
+    """Removes the owner's own bits from this process's umask; returns what that was.
 
     For the faces, at their start: under ``umask 0177`` a directory that was just made could not be
     entered, and neither git nor SQLite can be told otherwise. The bits for others stay.
     """
     mask = os.umask(0o077)
     os.umask(mask & 0o077)
+    return mask
 
 
 def write(fd: int, data: bytes | memoryview) -> None:

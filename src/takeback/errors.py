@@ -22,6 +22,8 @@
     │   └── LedgerUnwritable          1   the index of the store; commands do without
     ├── TimedOut                      1   a time limit of ours ran out
     ├── BrokenOff                     1   a command that takeback runs for the person was killed
+    ├── CannotRun                   126   a command cannot be started
+    │   └── NoSuchCommand           127   there is none
     └── Bug                          70   any exception that is not in this tree
 
 The last is made at the borders: the Python API and the faces. Exit status 130 (interrupted) has no
@@ -289,6 +291,18 @@ class BrokenOff(TakebackError):
     """The command was killed, or says (128 and above) that nothing is to be concluded from it."""
 
     code = "broken_off"
+
+
+class CannotRun(TakebackError):
+    """The command of a person cannot be started; the statuses are those that shells have for it."""
+
+    code = "cannot_run"
+    exit_status = 126
+
+
+class NoSuchCommand(CannotRun):
+    code = "no_such_command"
+    exit_status = 127
 
 
 class Bug(TakebackError):

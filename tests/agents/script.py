@@ -69,12 +69,13 @@ def story(
     }
 
 
-def choose(script: Script, dialogue: Dialogue) -> tuple[str, Step]:
+def choose(script: Script, dialogue: Dialogue, *, needs_tools: bool = True) -> tuple[str, Step]:
     """Returns a label and the answer to a request.
 
     Nothing is remembered: agents send their history with every request, so the turn is that of
     the newest human text, and the step is how often the model has answered since. Requests
-    beside the conversation have no tools, or say what they are, or no mark.
+    beside the conversation have no tools, unless the agent has none, or say what they are, or no
+    mark.
     """
     text = dialogue.humans[-1] if HUMAN in dialogue.kinds else ""
     if SUMMARY in text:
@@ -82,7 +83,7 @@ def choose(script: Script, dialogue: Dialogue) -> tuple[str, Step]:
         return SUMMARY, steps[min(number, len(steps) - 1)]
     mark = next((mark for mark in script if mark in text), None)
     asks_aside = any(phrase in text.lower() for phrase in _HOUSEKEEPING)
-    if mark is None or asks_aside or not dialogue.tools:
+    if mark is None or asks_aside or (needs_tools and not dialogue.tools):
         return SIDE, Step("ok")
     steps, number = script[mark], dialogue.rounds
     label = f"{mark}.{number}"

@@ -57,6 +57,8 @@ class ScriptedModel:
 
     def __init__(self, script: Script) -> None:
         self.script = script
+        self.needs_tools = True
+        """False for an agent that has none: then its requests without any are played, too."""
         self.requests: list[Request] = []
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.model = self
@@ -124,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
             dialogue.stream = "alt=sse" in self.path
             dialogue.model = path.rpartition("/")[2].partition(":")[0]
         model = self.server.model
-        label, step = choose(model.script, dialogue)
+        label, step = choose(model.script, dialogue, needs_tools=model.needs_tools)
         model.requests.append(_request(label, dialogue, body))
         time.sleep(step.delay)
         message = protocol.answer(step, dialogue)

@@ -24,7 +24,9 @@ INTERRUPTED = "An operation was interrupted here; the next changing command fini
 class Call:
     """One call of takeback: the options of every command, the printer, the way to the app."""
 
-    def __init__(self, *, json: bool = False) -> None:
+    def __init__(self, *, json: bool = False, umask: int = -1) -> None:
+        self.umask = umask
+        """What the caller's was, for programs that are run for the person; -1 for no other."""
         self.directory: str | None = None
         self.json = json
         self.yes = False

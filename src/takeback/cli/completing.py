@@ -143,6 +143,11 @@ def paths(context: click.Context, parameter: click.Parameter, incomplete: str) -
     return _offered(context, incomplete, found)
 
 
+def files(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
+    """Leaves it to the shell: the words of another command, mostly files."""
+    return [CompletionItem(incomplete, type="file")]
+
+
 def settings(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
     """Offers the names of the settings."""
     from takeback.config import SETTINGS

@@ -18,6 +18,7 @@ FROM_INSIDE = {
     "pick": TOLD_APART,
     "status": TOLD_APART,  # not --seen
     "checkpoint": ALLOWED,
+    "run": ALLOWED,  # it adds checkpoints to what a model may run anyway
     "log": ALLOWED,
     "sessions": ALLOWED,
     "tree": ALLOWED,

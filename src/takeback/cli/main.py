@@ -22,6 +22,7 @@ COMMANDS = (
     "pick",
     "status",
     "checkpoint",
+    "run",
     "log",
     "sessions",
     "tree",

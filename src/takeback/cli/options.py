@@ -21,6 +21,9 @@ AFTER_DASHES = "takeback.after_dashes"
 """The key in a context's ``meta`` that says that paths may follow: true once ``--`` was typed."""
 
 
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
 def completed_by(name: str) -> Completer:
     """Returns the function of ``cli.completing`` with that name, imported when a shell asks."""
 
@@ -50,6 +53,14 @@ def name_text(value: str) -> str:
     except UnicodeEncodeError:
         raise click.BadParameter(f"{shown(value)} is not UTF-8 text") from None
     return value
+
+
+def seconds(text: str) -> float:
+    """Accepts a length of time: ``90``, ``90s``, ``10m`` or ``2h``."""
+    number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
+    if not (number.isascii() and number.isdigit() and int(number)):
+        raise click.BadParameter("a time is written 90s, 10m or 2h")
+    return float(int(number) * _UNITS[unit])
 
 
 class Verb(click.Command):
@@ -127,8 +138,15 @@ def verb(
     paths: bool = False,
     words: bool = False,
     too_many: str = "",
+    options_first: bool = False,
 ) -> Callable[[Callable[..., int]], Verb]:
-    """Makes a command from a function that takes the call and returns an exit status."""
+    """Makes a command from a function that takes the call and returns an exit status.
+
+    With ``options_first`` nothing after the first argument is an option of ours.
+    """
+    settings: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
+    if options_first:
+        settings["allow_interspersed_args"] = False
 
     def made(function: Callable[..., int]) -> Verb:
         command = click.command(
@@ -138,7 +156,7 @@ def verb(
             paths=paths,
             words=words,
             too_many=too_many,
-            context_settings={"help_option_names": ["-h", "--help"]},
+            context_settings=settings,
         )
         return command(click.pass_obj(function))
 

@@ -22,11 +22,11 @@ COMPLETE = "_TAKEBACK_COMPLETE"
 
 def guarded(answer: Callable[[Call], int], words: Sequence[str]) -> int:
     """Runs one call and returns its exit status; no exception leaves it."""
-    durable.unmask_owner()
+    umask = durable.unmask_owner()
     prepare_streams()
     before_paths = words[: words.index("--")] if "--" in words else words
     # Determined before parsing, which may fail and has to say so in the right form.
-    call = Call(json="--json" in before_paths)
+    call = Call(json="--json" in before_paths, umask=umask)
     try:
         try:
             status = answer(call)

@@ -10,7 +10,7 @@ import click
 from takeback.app import proposal
 from takeback.cli.call import Call
 from takeback.cli.dialogue import Dialogue
-from takeback.cli.options import completed_by, name_text, session_option, verb
+from takeback.cli.options import completed_by, name_text, seconds, session_option, verb
 from takeback.cli.terminal import agrees
 from takeback.errors import Command, TakebackError, UsageError
 from takeback.model.policy import NO_OVERRIDES
@@ -35,15 +35,6 @@ if TYPE_CHECKING:
 
 _NOT_TOLD = 1
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
-_UNITS = {"s": 1, "m": 60, "h": 3600}
-
-
-def seconds(text: str) -> float:
-    """Accepts a length of time: ``90``, ``90s``, ``10m`` or ``2h``."""
-    number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
-    if not (number.isascii() and number.isdigit() and int(number)):
-        raise click.BadParameter("a time is written 90s, 10m or 2h")
-    return float(int(number) * _UNITS[unit])
 
 
 @verb("bisect", words=True)
