@@ -62,6 +62,8 @@ CASES = [
     ("cat start src/", ["src/gone.py"]),
     ("rewind start -- s", ["src/"]),
     ("diff start -- src/g", ["src/gone.py"]),
+    ("run --ev", ["--every"]),
+    ("run -- make x/", ["x/"]),  # left to the shell, which knows the files
     ("cat nonsense s", []),
     ("show nobody/", []),
     ("-C missing rewind ", []),

@@ -91,6 +91,18 @@ def test_while_another_agent_is_at_work_only_the_files_are_kept(
     assert (only.checkpoint.agent, [c.path for c in only.done]) == ("other", [b"a"])
 
 
+def test_an_open_turn_goes_on_beside_another_agents(
+    tb: Engine, run: AgentSession, workspace: Path
+) -> None:
+    begun = [run.event(events.PROMPT, turn="t", prompt="words")]
+    tb.record_belated(begun, always=True, besides=(), wait=0.0)
+    with tb.session("other").turn("mine"):
+        (workspace / "a").write_text("1\n")
+        rounds = [run.event(events.ROUND_END, turn="t")]
+        [kept] = tb.record_belated(rounds, always=False, besides=(), wait=0.0)
+        assert (kept.kind, kept.phase) == ("round", "running")
+
+
 def test_a_workspace_in_use_is_left_for_later(
     tb: Engine, run: AgentSession, workspace: Path
 ) -> None:

@@ -49,8 +49,9 @@ class Program:
 
     def __enter__(self) -> Program:
         """Starts it; raises CannotRun."""
-        self._awake, awaken = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        self._ends = (self._awake, awaken)
+        self._ends = self._awake, awaken = os.pipe()
+        for end in self._ends:
+            os.set_blocking(end, False)
         self._wakeup = signal.set_wakeup_fd(awaken, warn_on_full_buffer=False)
         for one in (*_HANDED_ON, *_OF_KEYS, signal.SIGCHLD):
             # What is ignored here, as under nohup, is ignored by the program, too. What has a

@@ -62,7 +62,7 @@ def record_belated(
             captured.keep()
             return ()
         others = [one for one in open_turns.sessions(locked.store) if one != session]
-        if others and not always:
+        if others and not always and first.kind == events.PROMPT:
             told = (first.replace(kind=events.SESSION_START, turn=None, prompt=None),)
         made = []
         for event in told:
