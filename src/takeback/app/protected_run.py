@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import time
 
-from takeback.adapters import aider, find_agent
+from takeback.adapters import OWN_AGENT, OWN_SESSION, aider, find_agent
 from takeback.app.border import guarded
 from takeback.errors import InUse, TakebackError
 from takeback.model import event as events
@@ -97,7 +97,7 @@ class ProtectedRun:
         """
         if self.agent.startswith(_KNOWN):
             return {}
-        return {"TAKEBACK_SESSION_ID": self.session.native, "TAKEBACK_AGENT": self.agent}
+        return {OWN_SESSION: self.session.native, OWN_AGENT: self.agent}
 
     @property
     def queue(self) -> int | None:
