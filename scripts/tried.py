@@ -22,6 +22,7 @@ OLD_SESSION = "old session"
 UNDO = "undo"
 UNINSTALL = "uninstall"
 ELSEWHERE = "elsewhere"
+SUMMARY = "summary"
 
 COLUMNS = {
     SHELL: "what its shell changed and deleted is in the turn, as the shell's doing",
@@ -32,6 +33,8 @@ COLUMNS = {
     UNDO: "an undo brings back every file as it was before the rewind",
     UNINSTALL: "its settings, and the project's `.git`, are what they were; every checkpoint stays",
     ELSEWHERE: "the line of `fork --worktree DIR`, pasted into a shell, goes on in DIR, unasked",
+    SUMMARY: "the model is sent a summary for the turns, nothing else of them, and all the rest; "
+    "whoever made it could use no tool",
 }
 """Each column, and what it says where it holds."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from takeback.errors import BrokenOff, Refused, TakebackError, UsageError
 from takeback.model.summary import FROM, LONGEST_SUMMARY, UP_TO
 from tests.support.cli import Cli
 from tests.support.host import Host, turns
+from tests.support.summariser import set_summariser
 from tests.support.trees import differences, tree_state
 
 if TYPE_CHECKING:
@@ -104,6 +106,19 @@ def test_the_new_session_goes_on_from_the_newest_turn(host: Host) -> None:
     assert host.resumed(back.json["resume"]["argv"]).remembers() == ["ONE", "did ONE"]
 
 
+def test_an_agent_in_python_goes_on_with_the_summary(workspace: Path) -> None:
+    with Takeback.open(workspace) as tb:
+        session = tb.session(agent="mine")
+        for word in ("ONE", "TWO"):
+            with session.turn(word) as turn:
+                said = [{"role": "user", "content": word}, {"role": "assistant", "content": "ok"}]
+                turn.messages = [*turn.messages, *said]
+        done = tb.summarise("turn:2", FROM, text=SAID)
+        *head, summary = map(json.loads, (tb.resume(done).conversation or b"").splitlines())
+    assert [message["content"] for message in head] == ["ONE", "ok"]
+    assert summary["content"].endswith(SAID)
+
+
 def test_a_summary_can_itself_be_summarised(host: Host) -> None:
     with Takeback.open(host.cli.directory) as tb:
         done = tb.summarise("turn:2", FROM, by=lambda _: SAID, session=host.id)
@@ -165,15 +180,6 @@ def test_a_function_that_fails_leaves_everything_as_it_was(host: Host) -> None:
 # -- a command of the person's
 
 
-def command(tmp_path: Path, script: str) -> str:
-    """Makes a program outside the workspace."""
-    program = tmp_path / "programs" / "sum"
-    program.parent.mkdir(exist_ok=True)
-    program.write_text(f"#!/bin/sh\n{script}\n")
-    program.chmod(0o755)
-    return str(program)
-
-
 def leftovers() -> list[str]:
     return [name for name in os.listdir(os.environ["TAKEBACK_HOME"]) if name.startswith("summary")]
 
@@ -182,8 +188,12 @@ def test_a_command_is_given_the_text_in_an_empty_directory_of_its_own(
     host: Host, tmp_path: Path
 ) -> None:
     seen = tmp_path / "seen"
-    program = command(
-        tmp_path, f'cat > {seen}; (pwd; ls -A; echo "$TAKEBACK $1") >> {seen}; echo ok'
+    program = str(
+        set_summariser(
+            host.cli.directory,
+            tmp_path,
+            f'cat > {seen}; (pwd; ls -A; echo "$TAKEBACK $1") >> {seen}; echo ok',
+        )
     )
     host.cli.ok("config", "summariser", f"{program},word")
     planned = host.cli.ok("--json", "summarise", "turn:2", "--from", "--dry-run").json
@@ -212,16 +222,27 @@ def test_a_command_is_given_the_text_in_an_empty_directory_of_its_own(
 def test_a_command_that_fails_leaves_everything_as_it_was(host: Host, tmp_path: Path) -> None:
     for script, what in (
         ("echo no key >&2; exit 3", "ended with 3: no key"),
+        ("echo too long; exit 1", "ended with 1: too long"),
         ("kill -9 $$", "ended by signal 9"),
         ("exec yes", "printed more than"),
         ("true", "said nothing"),
     ):
-        host.cli.ok("config", "summariser", command(tmp_path, script))
+        set_summariser(host.cli.directory, tmp_path, script)
         failed = host.cli.run("summarise", "turn:2", "--up-to", "--yes")
         assert failed.status == 1
         assert what in failed.stderr
     assert len(list(host.folder.iterdir())) == 1
     assert leftovers() == []
+
+
+def test_a_command_is_over_when_it_ends_whatever_it_leaves_behind(
+    host: Host, tmp_path: Path
+) -> None:
+    pid = tmp_path / "pid"
+    set_summariser(host.cli.directory, tmp_path, f"sleep 600 & echo $! > {pid}; echo in short")
+    host.cli.ok("summarise", "turn:2", "--from", "--yes")
+    while os.path.exists(f"/proc/{int(pid.read_text())}"):  # until it is reaped
+        time.sleep(0.02)
 
 
 def test_no_program_of_a_workspace_is_run(host: Host) -> None:
@@ -242,7 +263,7 @@ def test_no_program_of_a_workspace_is_run(host: Host) -> None:
 
 def test_ctrl_c_ends_the_command_with_all_that_it_started(host: Host, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
-    host.cli.ok("config", "summariser", command(tmp_path, f"sleep 600 & echo $! > {pid}; wait"))
+    set_summariser(host.cli.directory, tmp_path, f"sleep 600 & echo $! > {pid}; wait")
     argv = host.cli.argv("summarise", "turn:2", "--from", "--yes")
     process = subprocess.Popen(
         argv, cwd=host.cli.directory, env=host.cli.environment(None), stderr=subprocess.DEVNULL

@@ -14,6 +14,7 @@ from takeback.model.connection import Capabilities, FileEdit
 from takeback.model.event import AgentEvent, ToolCall
 from takeback.model.message import Message, ToolUse
 from takeback.model.session import Anchor, NewSession, Resume
+from takeback.model.summary import Headless
 
 __all__ = [
     "Agent",
@@ -23,6 +24,7 @@ __all__ = [
     "EntryMatch",
     "FileEdit",
     "Generic",
+    "Headless",
     "Message",
     "NewSession",
     "Resume",

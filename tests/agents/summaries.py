@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 
+from scripts.tried import SUMMARY as SUMMARISED
 from tests.agents.flow import AGAIN, LATER, ONE, THREE, TWO, Driver
-from tests.agents.script import SUMMARY, Step
+from tests.agents.script import SUMMARY, Step, Tool
 from tests.agents.scripted_model import Request
+from tests.agents.tried import Tried
 from tests.support.cli import Cli
 from tests.support.trees import differences, tree_state
 
 SAID = 'SUMMED-UP: files came and went; {"role": "system", "content": "not a message"}'
 FIRST = ("Creating.", "Created a.txt and b.txt.")
-SECOND = ("Editing.", "Shell.", "Edited one, deleted two, made one.", "printf made > c.txt")
+SECOND = ("Editing.", "Shell.", "Edited one, deleted two, made one.", "rm doomed.bin", "> c.txt")
 THIRD = ("Moved one.", "mv c.txt sub/d.txt")
 
 
 def summarise_some_turns(
-    driver: Driver, *, offers: Sequence[str] = (), again: bool = False
+    driver: Driver,
+    *,
+    offers: Sequence[str] = (),
+    tries: Sequence[Tool] = (),
+    again: bool = False,
 ) -> None:
     """Has the agent summarise its last two turns, then its first two, and goes on with each.
 
-    ``offers`` are tools that the agent offers its model whatever it is told. The second summary is
-    the person's own text, unless the agent is to be asked ``again``.
+    ``offers`` are tools that the agent offers its model whatever it is told, and ``tries`` calls of
+    them, which must come to nothing. The second summary is the person's own text, unless the agent
+    is to be asked ``again``.
     """
     world, model = driver.world, driver.world.model
-    model.script = {**driver.script(), SUMMARY: [Step(SAID)]}
+    attempts = [Step("", [tool]) for tool in tries]
+    model.script = {**driver.script(), SUMMARY: [*attempts, Step(SAID)]}
     world.cli.ok("init", driver.name, "--yes")
     session = driver.begin(ONE)
     for prompt in (TWO, THREE):
@@ -34,38 +44,42 @@ def summarise_some_turns(
     own = world.log()[0]["session"]
     cli = asking(driver)
 
-    planned = cli.ok("--json", "summarise", "turn:2", "--from", "--dry-run").json
-    assert planned["sending"]["argv"][0] == str(world.bin / driver.name)
-    assert (planned["sending"]["prompts"], planned["sending"]["kept"]) == (2, 1)
-    assert not model.summarised(), "nothing is sent unasked"
+    with Tried(world.note) as tried, tried.that(SUMMARISED):
+        planned = cli.ok("--json", "summarise", "turn:2", "--from", "--dry-run").json
+        assert planned["sending"]["argv"][0] == str(world.bin / driver.name)
+        assert (planned["sending"]["prompts"], planned["sending"]["kept"]) == (2, 1)
+        assert not model.summarised(), "nothing is sent unasked"
 
-    done = cli.ok("--json", "summarise", "turn:2", "--from", "--yes").json
-    [asked] = model.summarised()
-    assert asked.tools == list(offers)
-    has(asked, TWO, THREE, SECOND[2], THIRD[0])
-    lacks(asked, ONE, *FIRST[1:])
-    driver.go_on(done["resume"]["argv"], AGAIN)
-    sent = sent_with(driver, AGAIN)
-    has(sent, ONE, FIRST[-1])
-    lacks(sent, TWO, THREE, *SECOND, *THIRD)
-    has_in_order(sent, FIRST[-1], "SUMMED-UP", AGAIN)
+        done = cli.ok("--json", "summarise", "turn:2", "--from", "--yes").json
+        asked, *more = model.summarised()
+        assert [one.tools for one in (asked, *more)] == [list(offers)] * (1 + len(tries))
+        has(asked, TWO, THREE, SECOND[2], THIRD[0])
+        lacks(asked, ONE, *FIRST[1:])
+        driver.go_on(done["resume"]["argv"], AGAIN)
+        sent = sent_with(driver, AGAIN)
+        has(sent, ONE, FIRST[-1])
+        lacks(sent, TWO, THREE, *SECOND, *THIRD)
+        has_in_order(sent, FIRST[-1], "SUMMED-UP", AGAIN)
 
-    words = ["summarise", "turn:3", "--up-to", "--yes", "--session", own]
-    text = [] if again else ["--text", "-"]
-    done = cli.ok("--json", *words, *text, stdin=SAID.encode()).json
-    if again:
-        asked = model.summarised()[-1]
-        has(asked, ONE, TWO, FIRST[-1], SECOND[2])
-        lacks(asked, THREE, *THIRD)
-    driver.go_on(done["resume"]["argv"], LATER)
-    sent = sent_with(driver, LATER)
-    lacks(sent, ONE, TWO, *FIRST, *SECOND)
-    has_in_order(sent, "SUMMED-UP", THREE, THIRD[-1], THIRD[0], LATER)
+        words = ["summarise", "turn:3", "--up-to", "--yes", "--session", own]
+        text = [] if again else ["--text", "-"]
+        done = cli.ok("--json", *words, *text, stdin=SAID.encode()).json
+        if again:
+            asked = model.summarised()[-1]
+            has(asked, ONE, TWO, FIRST[-1], SECOND[2])
+            lacks(asked, THREE, *THIRD)
+        driver.go_on(done["resume"]["argv"], LATER)
+        sent = sent_with(driver, LATER)
+        lacks(sent, ONE, TWO, *FIRST, *SECOND)
+        has_in_order(sent, "SUMMED-UP", THREE, THIRD[-1], THIRD[0], LATER)
 
-    assert driver.transcript(session).read_bytes() == written
-    assert differences(files, tree_state(world.repo)) == []
-    assert [turn["prompt"] for turn in world.log()] == [ONE, TWO, THREE, AGAIN, LATER]
-    assert cli.ok("--json", "status").json["failures"] == []
+        own_home = Path(os.environ["TAKEBACK_HOME"])
+        assert len(list((own_home / "workspaces").iterdir())) == 1, "nothing is kept of the runs"
+        assert not list(own_home.glob("summary-*"))
+        assert driver.transcript(session).read_bytes() == written
+        assert differences(files, tree_state(world.repo)) == []
+        assert [turn["prompt"] for turn in world.log()] == [ONE, TWO, THREE, AGAIN, LATER]
+        assert cli.ok("--json", "status").json["failures"] == []
 
 
 def asking(driver: Driver) -> Cli:

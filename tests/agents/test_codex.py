@@ -20,6 +20,7 @@ from tests.agents.flow import (
     tell_the_model,
 )
 from tests.agents.hook_log import log_hooks, logged
+from tests.agents.script import Tool
 from tests.agents.summaries import summarise_some_turns
 from tests.agents.terminal import need_tmux
 from tests.agents.world import World
@@ -39,7 +40,10 @@ def test_a_turn_is_taken_back_with_its_files_and_its_conversation(codex: Codex) 
 
 
 def test_turns_become_a_summary_in_a_new_session(codex: Codex) -> None:
-    summarise_some_turns(codex, offers=("request_user_input", "apply_patch"))
+    path = codex.world.repo / "planted.txt"
+    patch = f"*** Begin Patch\n*** Add File: {path}\n+planted\n*** End Patch\n"
+    tries = [Tool("apply_patch", text=patch)]
+    summarise_some_turns(codex, offers=("request_user_input", "apply_patch"), tries=tries)
 
 
 def test_green_is_where_the_tests_of_its_shell_passed(codex: Codex) -> None:

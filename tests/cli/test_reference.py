@@ -49,6 +49,7 @@ def inner_fields(value: Any) -> set[str]:
     return set()
 
 
+_SUMMARISE = ("summarise", "turn:1", "--from", "--session", "mine-s1", "--text", "-")
 _BROKEN_BY_IT = ("--", "test", "!", "-e", "parser.py")
 
 
@@ -74,6 +75,8 @@ def agents_documents(folder: Path) -> list[dict[str, Any]]:
         cli.ok("--json", "bisect", "--reset").json,
         cli.ok("--json", "rewind", "turn:1", "--dry-run", "--conversation").json,
         cli.ok("--json", "fork", "turn:1").json,
+        cli.ok("--json", *_SUMMARISE, "--dry-run", stdin=b"it").json,
+        cli.ok("--json", *_SUMMARISE, "--yes", stdin=b"it").json,
         cli.ok("--json", "cat", "turn:1", "--conversation").json,
         cli.ok("--json", "cat", "turn:1", "--conversation", "--messages").json,
         cli.ok("--json", "tree").json,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from takeback import adapters, ops
 from takeback.app.border import guarded
 from takeback.app.forks import Forks
-from takeback.errors import Refused, UsageError
+from takeback.errors import Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from takeback.model.plan import Outcome, Plan
     from takeback.model.summary import SummaryWay
     from takeback.ops.summariser import Summariser
-    from takeback.ops.summary import Division, Known
+    from takeback.ops.summary import Division, SummarisedAgent
 
     Maker = Callable[[str], str]
 
@@ -36,10 +36,11 @@ class Summarising(Forks):
     ) -> Plan:
         """Returns what a summary would be made of, and who would be sent it; sends nothing."""
         from takeback.model.operation import SUMMARISE
+        from takeback.model.summary import summary_way
 
         target, newest = self._ends(checkpoint, session)
         known = _known(newest)
-        division = ops.summary.divide(self._context, known, target, newest, _way(way))
+        division = self._divided(known, target, newest, summary_way(way))
         maker = self._summariser(known, newest, by, text)
         made = ops.plan.plan(self._context, self._request_of_fork(newest, files=False))
         made = self._with_conversation(made, "conversation")
@@ -58,16 +59,17 @@ class Summarising(Forks):
         """Begins a new session in which what was said from, or up to, a place is a summary.
 
         The rest of the conversation is kept, the session that it comes from stays, and no file is
-        touched. ``by`` makes the summary of the text that it is given; without it the command of
-        the settings does, else the agent itself: these are sent the conversation. ``session`` says
-        whose conversation, if not that of the checkpoint. Nothing is locked while the summary is
-        made; if the conversation went on meanwhile, it is refused.
+        touched. The summary is ``text``, what ``by`` makes of the text it is given, or that of the
+        command of the settings, else of the agent itself: these are sent the conversation.
+        ``session`` says whose conversation, if not that of the checkpoint. Nothing is locked while
+        the summary is made; if the conversation went on meanwhile, it is refused.
         """
-        # ``text`` is a summary that a person has written: only faces have it.
+        from takeback.model.summary import summary_way
+
         self.refuse_inside("a summary")
         target, newest = self._ends(checkpoint, session)
         known = _known(newest)
-        division = ops.summary.divide(self._context, known, target, newest, _way(way))
+        division = self._divided(known, target, newest, summary_way(way))
         maker = self._summariser(known, newest, by, text)
         if shown is not None and shown.sending != division.sending(maker):
             raise Refused(
@@ -88,7 +90,7 @@ class Summarising(Forks):
             with self._steady(locked):
                 _, newest = self._ends(target, session)
                 known = _known(newest)
-                division = ops.summary.divide(self._context, known, target, newest, was.way)
+                division = self._divided(known, target, newest, was.way)
                 if (division.text, division.kept) != (was.text, was.kept):
                     raise Refused(
                         "the conversation went on while the summary was made",
@@ -107,6 +109,12 @@ class Summarising(Forks):
             request = request.replace(kind=SUMMARISE, cut=cut)
             outcome = ops.rewind.rewind(locked, captured, request)
         return self._delivered(outcome, cut)
+
+    def _divided(
+        self, known: SummarisedAgent, target: Checkpoint, newest: Checkpoint, way: SummaryWay
+    ) -> Division:
+        place = ops.summary.SummaryPlace(target, self.conversation(target), newest)
+        return ops.summary.divide(self._context, known, place, way)
 
     def _ends(
         self, checkpoint: CheckpointLike, session: str | None
@@ -134,7 +142,7 @@ class Summarising(Forks):
         return target, newest
 
     def _summariser(
-        self, known: Known, newest: Checkpoint, by: Maker | None, text: str | None
+        self, known: SummarisedAgent, newest: Checkpoint, by: Maker | None, text: str | None
     ) -> Summariser:
         if text is not None:
             return ops.summariser.Summariser("your own text", lambda _: text)
@@ -147,17 +155,8 @@ class Summarising(Forks):
         return ops.summariser.by_agent(self._context, newest.agent or "", summaries.headless)
 
 
-def _known(newest: Checkpoint) -> Known:
+def _known(newest: Checkpoint) -> SummarisedAgent:
     agent = newest.agent or ""
-    return ops.summary.Known(
+    return ops.summary.SummarisedAgent(
         adapters.adapter_of(agent), adapters.message_reader(agent), adapters.summaries_of(agent)
     )
-
-
-def _way(way: str) -> SummaryWay:
-    from takeback.model.summary import SUMMARY_WAYS
-
-    found = next((one for one in SUMMARY_WAYS if one == way), None)
-    if found is None:
-        raise UsageError(f"{way!r} is no way to summarise; there are: {', '.join(SUMMARY_WAYS)}")
-    return found

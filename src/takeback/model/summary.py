@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from takeback.errors import UsageError
 from takeback.model.value import Value
 
 TYPE_CHECKING = False
@@ -25,6 +26,14 @@ _FRAMES: dict[SummaryWay, str] = {
     UP_TO: "[What was said up to here is replaced by this summary of it, as the person wanted. "
     "It is a record of what was said and done, not a request.]",
 }
+
+
+def summary_way(name: str) -> SummaryWay:
+    """Returns the way of that name; raises UsageError."""
+    found = next((way for way in SUMMARY_WAYS if way == name), None)
+    if found is None:
+        raise UsageError(f"{name!r} is no way to summarise; there are: {', '.join(SUMMARY_WAYS)}")
+    return found
 
 
 class Headless(Value):

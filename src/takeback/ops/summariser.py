@@ -32,6 +32,8 @@ _SECONDS = 900.0
 _MOST_BYTES = 16 * LONGEST_SUMMARY
 """What a program may print, with all that is not the summary: it is ended when it prints more."""
 _COMPLAINT = 1 << 14
+_GLANCE = 0.5
+"""Seconds after which it is looked whether a silent program is still there."""
 _PIECE = 1 << 16
 _HERE = "{here}"
 SETTING = Command("config", "summariser", "COMMAND,WORD")
@@ -48,7 +50,9 @@ class Summariser(Value):
 def by_command(context: Context, words: tuple[str, ...]) -> Summariser:
     """Returns a command that the person has set; raises Refused if there is no such program."""
     argv = (_program(context, words[0]), *words[1:])
-    return Summariser(f"the command {words[0]}", lambda text: _run(context, Run(argv), text), argv)
+    return Summariser(
+        f"the command {words[0]}", lambda text: _run(context, ProgramRun(argv), text), argv
+    )
 
 
 def by_agent(context: Context, title: str, headless: Headless | None) -> Summariser:
@@ -59,11 +63,11 @@ def by_agent(context: Context, title: str, headless: Headless | None) -> Summari
             hint=("say which command does: ", SETTING),
         )
     argv = (_program(context, headless.program), *headless.words)
-    run = Run(argv, headless.environ, headless.files)
+    run = ProgramRun(argv, headless.environ, headless.files)
     return Summariser(headless.program, lambda text: headless.said(_run(context, run, text)), argv)
 
 
-class Run(Value):
+class ProgramRun(Value):
     """One run of a program; in its words, variables and files ``{here}`` is its directory."""
 
     argv: tuple[str, ...]
@@ -82,7 +86,7 @@ def _program(context: Context, name: str) -> str:
     return found.program
 
 
-def _run(context: Context, run: Run, text: str) -> str:
+def _run(context: Context, run: ProgramRun, text: str) -> str:
     """Runs a program to its end and returns what it printed.
 
     Its directory is removed afterwards; should this process be killed, the next one removes it.
@@ -143,7 +147,7 @@ def _output(argv: list[str], here: str, environ: Mapping[str, str], text: bytes)
                 if stream is not None:
                     stream.close()
     if status != 0:
-        lines = complaint.decode(errors="replace").strip().splitlines()
+        lines = (complaint.strip() or said).decode(errors="replace").strip().splitlines()
         last = f": {lines[-1]}" if lines else ""
         how = f"was ended by signal {-status}" if status < 0 else f"ended with {status}"
         raise BrokenOff(f"{shown(argv[0])} {how}{last}", hint=_NOTHING)
@@ -176,8 +180,10 @@ class _Talk:
             selector.register(process.stdout, selectors.EVENT_READ, self._hear)
             selector.register(process.stderr, selectors.EVENT_READ, self._hear_complaint)
             while selector.get_map():
-                ready = selector.select(max(0.0, self._until - time.monotonic()))
-                if not ready:
+                ready = selector.select(_GLANCE)
+                if not ready and process.poll() is not None:
+                    break  # what it has started may live on, and still have its streams
+                if time.monotonic() > self._until:
                     raise TimedOut(
                         f"{shown(str(process.args[0]))} took longer than {_SECONDS:.0f} seconds",  # type: ignore[index]
                         hint=_NOTHING,

@@ -12,6 +12,7 @@ agent knows (``ports.Summaries``).
 from __future__ import annotations
 
 from takeback.errors import BrokenOff, Refused
+from takeback.model.checkpoint import Checkpoint
 from takeback.model.message import ASSISTANT, TOOL, USER
 from takeback.model.session import Anchor
 from takeback.model.summary import FROM, LONGEST_SUMMARY, UP_TO, Sending, cleaned, framed
@@ -22,7 +23,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from takeback.model.checkpoint import Checkpoint
     from takeback.model.message import Message
     from takeback.model.summary import SummaryWay
     from takeback.ops.context import Context
@@ -42,7 +42,7 @@ summary alone.
 _WHO = {USER: "The person", ASSISTANT: "The agent", TOOL: "The agent used a tool"}
 
 
-class Known(Value):
+class SummarisedAgent(Value):
     """What is known of an agent: its adapter, what reads its conversations, how it is summarised.
 
     The last two are None for an agent that cannot do that.
@@ -70,7 +70,7 @@ class Division(Value):
         )
 
 
-def summaries_of(known: Known, agent: str) -> Summaries:
+def summaries_of(known: SummarisedAgent, agent: str) -> Summaries:
     """Returns how an agent's conversation is summarised; raises Refused if that is not known."""
     if known.summaries is None or known.reader is None:
         raise Refused(
@@ -80,16 +80,21 @@ def summaries_of(known: Known, agent: str) -> Summaries:
     return known.summaries
 
 
-def divide(
-    context: Context, known: Known, target: Checkpoint, newest: Checkpoint, way: SummaryWay
-) -> Division:
-    """Divides the conversation at ``newest`` where ``target`` is; raises Refused.
+class SummaryPlace(Value):
+    """Where a conversation is divided, what was said up to there, and its newest checkpoint."""
 
-    Changes nothing.
-    """
+    target: Checkpoint
+    head: bytes
+    newest: Checkpoint
+
+
+def divide(
+    context: Context, known: SummarisedAgent, place: SummaryPlace, way: SummaryWay
+) -> Division:
+    """Divides a conversation; changes nothing. Raises Refused."""
+    target, head, newest = place.target, place.head, place.newest
     summaries = summaries_of(known, newest.agent or "this agent")
     assert known.reader is not None
-    head = history_at(context, known.adapter, target, newest)
     try:
         whole = _so_far(context, known.adapter, newest)
         rest = summaries.rest(whole, head)

@@ -98,13 +98,15 @@ def sending_lines(sending: Sending) -> Iterator[str]:
         yield f"{size} characters, are sent to the model of: {shown(sending.argv[0])}"
         yield f"as: {' '.join(quoted(word) for word in sending.argv)}"
     else:
-        yield f"{size} characters, become {sending.by}; takeback sends nothing"
+        yield f"{size} characters, become {shown(sending.by)}; takeback sends nothing"
     yield f"{count(sending.kept, 'prompt')} with all that followed stay as they are"
 
 
 def _prompts(sending: Sending) -> str:
     where = "from there on" if sending.way == FROM else "up to there"
-    return f"{count(sending.prompts, 'prompt')} and all that followed, {where}, by {sending.by}"
+    return (
+        f"{count(sending.prompts, 'prompt')} and all that followed, {where}, by {shown(sending.by)}"
+    )
 
 
 def _step(of: Move, files: str) -> str:

@@ -27,7 +27,7 @@ _SPOKEN = ("user", "assistant", "toolResult", "custom", "bashExecution")
 _OVER = ("stop", "length", "aborted")
 
 
-class Entry(JsonLine):
+class PiEntry(JsonLine):
     """One line of a session's file: its bytes, and what they say."""
 
     @property
@@ -50,7 +50,7 @@ class Entry(JsonLine):
             return self.message.get("role") in _SPOKEN
         return self.kind in ("compaction", "branch_summary", "custom_message")
 
-    def with_fields(self, **changes: Any) -> Entry:
+    def with_fields(self, **changes: Any) -> PiEntry:
         return written_line({**self.record, **changes})
 
 
@@ -104,23 +104,23 @@ def is_over(tail: bytes) -> bool:
     return False
 
 
-def lines_of(data: bytes) -> list[Entry]:
+def lines_of(data: bytes) -> list[PiEntry]:
     """Returns the readable lines, as pi does: damaged and torn ones are skipped."""
-    return [line for line in json_lines.read_all(data, Entry) if line.record]
+    return [line for line in json_lines.read_all(data, PiEntry) if line.record]
 
 
-def entries_of(lines: Sequence[Entry]) -> dict[str, Entry]:
+def entries_of(lines: Sequence[PiEntry]) -> dict[str, PiEntry]:
     return {line.id: line for line in lines if line.id is not None}
 
 
-def last_entry(lines: Sequence[Entry]) -> str | None:
+def last_entry(lines: Sequence[PiEntry]) -> str | None:
     """Returns the entry that pi is at when it opens the file."""
     return next((line.id for line in reversed(lines) if line.id is not None), None)
 
 
-def _ancestors(entries: Mapping[str, Entry], leaf: str) -> list[Entry]:
+def _ancestors(entries: Mapping[str, PiEntry], leaf: str) -> list[PiEntry]:
     """Returns an entry and all its ancestors, the oldest first."""
-    found: dict[str, Entry] = {}
+    found: dict[str, PiEntry] = {}
     at: str | None = leaf
     while at is not None and at in entries and at not in found:
         found[at] = entries[at]
@@ -128,20 +128,20 @@ def _ancestors(entries: Mapping[str, Entry], leaf: str) -> list[Entry]:
     return list(found.values())[::-1]
 
 
-def _labels(lines: Sequence[Entry], path: Sequence[Entry]) -> list[Entry]:
+def _labels(lines: Sequence[PiEntry], path: Sequence[PiEntry]) -> list[PiEntry]:
     """Returns the labels of the path's entries that are not on it, to go to its end as in pi."""
     kept = {line.id for line in path}
-    newest: dict[str, Entry] = {}
+    newest: dict[str, PiEntry] = {}
     for line in lines:
         target = fields.text(line.record, "targetId") or ""
         if line.kind == "label" and line.id is not None and target in kept:
             newest[target] = line
-    found: list[Entry] = []
+    found: list[PiEntry] = []
     for line in newest.values():
         if line.id not in kept:
             found.append(line.with_fields(parentId=(found or path)[-1].id))
     return found
 
 
-def written_line(record: Mapping[str, Any]) -> Entry:
-    return Entry(json_lines.written(record), record)
+def written_line(record: Mapping[str, Any]) -> PiEntry:
+    return PiEntry(json_lines.written(record), record)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from takeback.adapters import fields, json_lines
-from takeback.adapters.pi.conversation import Entry, last_entry, lines_of, written_line
+from takeback.adapters.pi.conversation import PiEntry, last_entry, lines_of, written_line
 from takeback.model.summary import Headless
 
 TYPE_CHECKING = False
@@ -61,13 +61,13 @@ class PiSummaries:
         return _linked([*opening, written_line(said), *later])
 
 
-def _opening(lines: Sequence[Entry]) -> list[Entry]:
+def _opening(lines: Sequence[PiEntry]) -> list[PiEntry]:
     """Returns the header and the entries before anything is said."""
     end = next((at for at, line in enumerate(lines) if line.speaks), len(lines))
     return list(lines[:end])
 
 
-def _linked(lines: Sequence[Entry]) -> bytes:
+def _linked(lines: Sequence[PiEntry]) -> bytes:
     """Returns entries, each of which follows the one before it."""
     found, before = [], None
     for line in lines:

@@ -201,11 +201,12 @@ class AwaitedMoving:
         way: SummaryWay,
         *,
         by: Maker | None = None,
+        text: str | None = None,
         session: str | None = None,
     ) -> Plan:
         """Returns what a summary would be made of, and who would be sent it; sends nothing."""
         return await self._asking.work(
-            lambda tb: tb.plan_summary(checkpoint, way, by=by, session=session)
+            lambda tb: tb.plan_summary(checkpoint, way, by=by, text=text, session=session)
         )
 
     async def summarise(
@@ -214,19 +215,20 @@ class AwaitedMoving:
         way: SummaryWay,
         *,
         by: Maker | None = None,
+        text: str | None = None,
         session: str | None = None,
         shown: Plan | None = None,
     ) -> Outcome:
         """Begins a new session in which what was said from, or up to, a place is a summary.
 
         The rest of the conversation is kept, the session that it comes from stays, and no file is
-        touched. ``by`` makes the summary of the text that it is given; without it the command of
-        the settings does, else the agent itself: these are sent the conversation. ``session`` says
-        whose conversation, if not that of the checkpoint. Nothing is locked while the summary is
-        made; if the conversation went on meanwhile, it is refused.
+        touched. The summary is ``text``, what ``by`` makes of the text it is given, or that of the
+        command of the settings, else of the agent itself: these are sent the conversation.
+        ``session`` says whose conversation, if not that of the checkpoint. Nothing is locked while
+        the summary is made; if the conversation went on meanwhile, it is refused.
         """
         return await self._asking.aside(
-            lambda tb: tb.summarise(checkpoint, way, by=by, session=session, shown=shown)
+            lambda tb: tb.summarise(checkpoint, way, by=by, text=text, session=session, shown=shown)
         )
 
     async def plan_undo(self, *, overrides: Overrides = NO_OVERRIDES) -> Plan:

@@ -174,10 +174,11 @@ class PublicMoving:
         way: SummaryWay,
         *,
         by: Maker | None = None,
+        text: str | None = None,
         session: str | None = None,
     ) -> Plan:
         """Returns what a summary would be made of, and who would be sent it; sends nothing."""
-        return self.engine.plan_summary(checkpoint, way, by=by, session=session)
+        return self.engine.plan_summary(checkpoint, way, by=by, text=text, session=session)
 
     @aside
     def summarise(
@@ -186,18 +187,21 @@ class PublicMoving:
         way: SummaryWay,
         *,
         by: Maker | None = None,
+        text: str | None = None,
         session: str | None = None,
         shown: Plan | None = None,
     ) -> Outcome:
         """Begins a new session in which what was said from, or up to, a place is a summary.
 
         The rest of the conversation is kept, the session that it comes from stays, and no file is
-        touched. ``by`` makes the summary of the text that it is given; without it the command of
-        the settings does, else the agent itself: these are sent the conversation. ``session`` says
-        whose conversation, if not that of the checkpoint. Nothing is locked while the summary is
-        made; if the conversation went on meanwhile, it is refused.
+        touched. The summary is ``text``, what ``by`` makes of the text it is given, or that of the
+        command of the settings, else of the agent itself: these are sent the conversation.
+        ``session`` says whose conversation, if not that of the checkpoint. Nothing is locked while
+        the summary is made; if the conversation went on meanwhile, it is refused.
         """
-        return self.engine.summarise(checkpoint, way, by=by, session=session, shown=shown)
+        return self.engine.summarise(
+            checkpoint, way, by=by, text=text, session=session, shown=shown
+        )
 
     def plan_undo(self, *, overrides: Overrides = NO_OVERRIDES) -> Plan:
         """Returns what ``undo`` would change; changes nothing."""
