@@ -12,7 +12,9 @@ from takeback.app.engine import Engine
 from takeback.prompt_command import answer
 from tests.support.cli import Cli
 from tests.support.faults import Faults, run
+from tests.support.host import Host
 from tests.support.journey import write_files
+from tests.support.summariser import set_summariser
 
 SESSION = "3f88220e-0ae1-467c-a979-6dc8bae2a4ff"
 
@@ -43,6 +45,13 @@ def played(cli: Cli, workspace: Path) -> Cli:
         write_files(workspace, {"a.txt": b"%d\n" % number})
         tell(cli, "claude", "Stop", prompt_id=turn)
     return cli
+
+
+@pytest.fixture
+def host(cli: Cli, tmp_path: Path) -> Host:
+    folder = tmp_path / "sessions"
+    folder.mkdir()
+    return Host(cli, folder)
 
 
 def test_alone_it_lists_the_newest_turns(played: Cli) -> None:
@@ -396,3 +405,21 @@ def test_a_choice_about_conflicts_that_there_cannot_be_is_refused(text_of_three:
         "to keep what you typed since: --keep-edits",
     ]
     assert text_of_three.operations() == []
+
+
+def test_a_summary_is_planned_inside_and_made_outside(host: Host, tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    program = set_summariser(host.cli.directory, tmp_path, f"cat > {seen}; echo in short")
+    for word in ("ONE", "TWO"):
+        host.prompt(word)
+        host.end()
+    with Engine.open(host.cli.directory) as tb:
+        told = answer(tb, host.id, ["summarise", "2", "from", "yes"], command="/takeback").text
+        wrong = answer(tb, host.id, ["summarise", "2", "off"], command="/takeback").text
+    assert f"are sent to the model of: {program}" in told
+    assert not seen.exists(), "no model is asked while the person waits for a prompt"
+    line = told.splitlines()[-1].removeprefix("To do it, in a terminal: ")
+    assert line.startswith(f"cd {host.cli.directory} && takeback summarise ")
+    host.cli.ok(*line.partition(" takeback ")[2].split(), "--yes")
+    assert "TWO" in seen.read_text()
+    assert "'off' is no way to summarise" in wrong

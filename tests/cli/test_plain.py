@@ -16,6 +16,7 @@ from tests.support.cli import Answer, Cli
 from tests.support.faults import Faults, run
 from tests.support.host import Host
 from tests.support.journey import write_files
+from tests.support.summariser import set_summariser
 
 NOW = {"a.txt": b"2\n", "b.txt": b"b\n"}
 BEFORE_TIDYING = {"a.txt": b"1\n", "b.txt": b"b\n", "c.txt": b"c\n"}
@@ -59,11 +60,13 @@ Go back to before turn 3: tidy up
    6  Fork: a new session with this conversation
    7  Fork, and the files here go back too
    8  Fork into a new directory, with its files
-   9  Label it
-  10  Copy its id
-  11  Undo the last rewind  (not possible: nothing to undo)
-  12  Redo what was undone  (not possible: nothing to redo)
-  13  Cancel
+   9  Summarise what was said from here on
+  10  Summarise what was said up to here
+  11  Label it
+  12  Copy its id
+  13  Undo the last rewind  (not possible: nothing to undo)
+  14  Redo what was undone  (not possible: nothing to redo)
+  15  Cancel
   write a.txt  +1 -1
   create c.txt  +1 -0
 The conversation goes on as a new session; the one that it comes from stays.
@@ -81,7 +84,7 @@ Written:
         "Rewind 2 files and the conversation to ID (before turn 3: tidy up)? [y/N] "
     )
     assert files_of(workspace) == BEFORE_TIDYING
-    answer = pick(host.cli, "2", "11", "y")
+    answer = pick(host.cli, "2", "13", "y")
     assert "Undid the rewind to before turn 3: tidy up (2 files)." in answer.stdout
     assert files_of(workspace) == NOW
 
@@ -98,8 +101,8 @@ Written:
         (("1", "1", "b", "b", "q"), 0),
         (("1", "5", "1", "n", "b", ""), 0),
         (("1", "8"), 1),
-        (("1", "9"), 1),
-        (("1", "11", "q"), 1),
+        (("1", "11"), 1),
+        (("1", "13", "q"), 1),
     ],
 )
 def test_the_end_of_the_input_changes_nothing(
@@ -122,7 +125,7 @@ def test_at_a_dumb_terminal(host: Host, workspace: Path) -> None:
 
 
 def test_an_impossible_action_says_why_and_asks_again(host: Host) -> None:
-    answer = pick(host.cli, "1", "11", "b", "q")
+    answer = pick(host.cli, "1", "13", "b", "q")
     assert "Undo the last rewind: nothing to undo." in answer.stdout
 
 
@@ -139,13 +142,22 @@ def test_a_fork_into_a_directory(host: Host, workspace: Path, tmp_path: Path) ->
     assert files_of(workspace) == NOW
 
 
+def test_a_summary_says_what_is_sent_before_it_is(host: Host, tmp_path: Path) -> None:
+    program = set_summariser(host.cli.directory, tmp_path)
+    answer = pick(host.cli, "1", "9", "y")
+    said = answer.stdout + answer.stderr
+    assert f"are sent to the model of: {program}" in said
+    assert "Summarised a part of the conversation, in a new session; the old one stays." in said
+    assert len(list(host.folder.glob("*.jsonl"))) == 2
+
+
 def test_labels_and_ids(host: Host) -> None:
-    answer = pick(host.cli, "2", "9", "turn:1", "good")
+    answer = pick(host.cli, "2", "11", "turn:1", "good")
     assert "Labelled good:" in answer.stdout
     [entry] = [e for e in host.cli.ok("--json", "log").json_lines if e["label"] == "good"]
     assert entry["prompt"] == "add a page"
-    assert entry["id"] in pick(host.cli, "2", "10").stdout.splitlines()
-    assert "Took the label good off" in pick(host.cli, "2", "9", "-").stdout
+    assert entry["id"] in pick(host.cli, "2", "12").stdout.splitlines()
+    assert "Took the label good off" in pick(host.cli, "2", "11", "-").stdout
 
 
 def test_refusals_are_answered_one_by_one(host: Host, workspace: Path, tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
 from tests.page.stage import Stage, leave, living_in
 from tests.page.world import running
+from tests.support.summariser import set_summariser
 from tests.tui.world import LOGIN, SIGNED
 
 LOGIN_BUG = "fix the login bug"
@@ -142,6 +144,18 @@ def test_a_fork_gives_a_line_to_copy_and_starts_nothing(shop: Stage) -> None:
         confirm(page, "Fork")
         expect(page.locator("#outcome strong")).to_have_text("Forked")
         expect(page.locator(".resume code")).to_contain_text("claude")
+
+
+def test_a_summary_says_what_is_sent_before_it_is(shop: Stage, tmp_path: Path) -> None:
+    program = set_summariser(shop.root, tmp_path, env=shop.environ)
+    with shop.opened() as (page, _):
+        choose(page, WORDS)
+        page.keyboard.press("a")
+        dialog(page, "Summarise a part of the conversation")
+        expect(page.locator("dialog")).to_contain_text(f"are sent to the model of: {program}.")
+        confirm(page, "Send it, and summarise")
+        expect(page.locator("#outcome strong")).to_have_text("Summarised")
+        expect(page.locator("#undo")).to_have_count(0)
 
 
 def test_a_running_turn_is_a_question_of_its_own(shop: Stage) -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.serve.served import InProcess
 from tests.support.cli import Cli
 from tests.support.host import Host
+from tests.support.summariser import set_summariser
 
 
 def carry_out(served: InProcess, kind: str, **fields: object) -> dict[str, object]:
@@ -122,6 +123,20 @@ def test_fork_makes_a_directory_beside_the_workspace_and_nowhere_else(
         reply = served.post(f"{one}/plan", {"kind": "fork", "target": "@", "directory": name})
         assert reply.status == 400, name
     assert carry_out(served, "fork", target="turn:2")["session"] != host.id
+
+
+def test_a_summary_is_sent_only_once_its_plan_is_agreed_to(
+    host: Host, served: InProcess, cli: Cli, tmp_path: Path
+) -> None:
+    seen = tmp_path / "seen"
+    program = set_summariser(cli.directory, tmp_path, f"cat > {seen}; echo in short")
+    wanted = {"kind": "summarise", "target": "turn:2", "way": "up-to"}
+    planned = served.post(f"{served.workspace}/plan", wanted).json
+    assert planned["sending"]["argv"] == [str(program)]
+    assert not seen.exists()
+    done = served.post(f"{served.workspace}/summarise", {"nonce": planned["nonce"]}).json
+    assert seen.exists()
+    assert "in short" in host.resumed(done["resume"]["argv"]).remembers()[0]
 
 
 def test_edits_are_kept_and_refusals_answered(host: Host, served: InProcess, cli: Cli) -> None:

@@ -22,6 +22,7 @@ from takeback.tui.text_prompt import TextPrompt
 from tests.support.claude_session import NATIVE, play_claude_turn
 from tests.support.git import git
 from tests.support.journey import write_files
+from tests.support.summariser import set_summariser
 from tests.tui.stage import (
     Stage,
     change,
@@ -123,6 +124,23 @@ def test_what_a_key_does(
     play(story, keys)
     assert operations(story) == [done]
     assert files_of(story) == files
+
+
+def test_a_summary_says_what_is_sent_before_it_is(story: Path, tmp_path: Path) -> None:
+    program = set_summariser(story, tmp_path)
+
+    async def keys(stage: Stage, pilot: Pilot[None]) -> None:
+        plan = await to_plan(stage, pilot, "s")
+        assert "characters, are sent to the model of:" in plan
+        assert program.name in plan
+        await pilot.press("y")
+        after = said(await shows(pilot, AfterScreen))
+        assert "Summarised a part of the conversation, in a new session" in after
+        assert "Take it back" not in after
+
+    play(story, keys)
+    assert operations(story) == [("summarise", "conversation")]
+    assert files_of(story) == NOW
 
 
 def test_only_the_ticked_files(story: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from takeback.app import proposal as proposals
 from takeback.model.operation import BOTH, CONVERSATION, FILES, FORK, REDO, REVERT, UNDO, Move
 from takeback.model.path_text import FromRoot
+from takeback.model.summary import FROM, UP_TO
 from takeback.model.value import Value
 
 TYPE_CHECKING = False
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
         "fork",
         "fork files",
         "fork directory",
+        "summarise from",
+        "summarise up to",
         "undo",
         "redo",
     ]
@@ -53,6 +56,8 @@ END: Final = "end"
 BEFORE: Final = "before"
 FORK_FILES: Final = "fork files"
 FORK_DIRECTORY: Final = "fork directory"
+SUMMARISE_FROM: Final = "summarise from"
+SUMMARISE_UP_TO: Final = "summarise up to"
 LABEL: Final = "label"
 COPY: Final = "copy"
 CANCEL: Final = "cancel"
@@ -68,7 +73,7 @@ NOTHING_TO_REDO: Final = "nothing_to_redo"
 
 GROUPS: tuple[tuple[ActionName, ...], ...] = (
     (BOTH, CONVERSATION, FILES, TICKED, REVERT),
-    (END, BEFORE, FORK, FORK_FILES, FORK_DIRECTORY),
+    (END, BEFORE, FORK, FORK_FILES, FORK_DIRECTORY, SUMMARISE_FROM, SUMMARISE_UP_TO),
     (LABEL, COPY, UNDO, REDO, CANCEL),
 )
 """What is grouped together in a list."""
@@ -131,7 +136,7 @@ def actions(
         made.append(Action(BEFORE, way) if destination.at_end else Action(END, way))
     return (
         *made,
-        *(_talk(name, found) for name in (FORK, FORK_FILES, FORK_DIRECTORY)),
+        *(_talk(name, found) for name in _NEW_SESSIONS),
         Action(LABEL),
         Action(COPY),
         Action(UNDO, NOTHING_TO_UNDO if found.undo is None else None, of=found.undo),
@@ -147,6 +152,13 @@ def _talk(name: ActionName, found: Choices) -> Action:
     return _files(name, found) if name in _WITH_FILES else Action(name)
 
 
+_NEW_SESSIONS: tuple[ActionName, ...] = (
+    FORK,
+    FORK_FILES,
+    FORK_DIRECTORY,
+    SUMMARISE_FROM,
+    SUMMARISE_UP_TO,
+)
 _WITH_FILES = (BOTH, FILES, TICKED, FORK_FILES, FORK_DIRECTORY)
 
 
@@ -191,6 +203,10 @@ def proposal_of(
         return proposals.fork(target, files=True)
     if name == FORK_DIRECTORY:
         return proposals.fork(target, worktree=directory)
+    if name == SUMMARISE_FROM:
+        return proposals.summarise(target, FROM)
+    if name == SUMMARISE_UP_TO:
+        return proposals.summarise(target, UP_TO)
     if name == REVERT:
         assert found.turn is not None, "impossible actions cannot be chosen"
         return proposals.revert([found.turn])

@@ -36,7 +36,7 @@ from takeback.client.wire import (
 
 __all__ = ["ApiError", "Client", "Document", "ProposedPlan", "ServerEvent"]
 
-Kind = Literal["rewind", "revert", "fork", "undo", "redo"]
+Kind = Literal["rewind", "revert", "fork", "summarise", "undo", "redo"]
 _PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 

@@ -7,12 +7,16 @@ import time
 from takeback.app import proposal as proposals
 from takeback.model.keeping import NOTHING, keeping_of
 from takeback.model.merge import ConflictChoices
-from takeback.model.operation import BOTH, FILES, FORK, REDO, REVERT, SCOPES, UNDO
+from takeback.model.operation import BOTH, FILES, FORK, REDO, REVERT, SCOPES, SUMMARISE, UNDO
+from takeback.model.path_text import to_text
+from takeback.model.summary import summary_way
 from takeback.model.value import Value
 from takeback.prompt_command.answering import Answered, proposed, shown_lines
 from takeback.words.listing import Columns
 from takeback.words.paint import Paint
+from takeback.words.plans import plan_lines
 from takeback.words.status import status_lines
+from takeback.words.text import quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,6 +109,19 @@ def _fork(tb: Engine, session: str, typed: Typed) -> Answered:
     return proposed(tb, proposals.fork(target, files=typed.scope in (FILES, BOTH)), typed)
 
 
+def _summarise(tb: Engine, session: str, typed: Typed) -> Answered:
+    """Shows what would be sent; a model takes longer than a person waits for a prompt."""
+    _, place, way = typed.wanted
+    target = tb.find(_turn(place), session=session)
+    going = proposals.summarise(target, summary_way(way), session=session)
+    words = ("takeback", "summarise", target.id, f"--{way}", "--session", session)
+    line = " ".join(quoted(word) for word in words)
+    return shown_lines(
+        *plan_lines(going.plan(tb), _PLAIN, whole=typed.whole),
+        f"To do it, in a terminal: cd {quoted(to_text(tb.root))} && {line}",
+    )
+
+
 def _step(kind: StepKind) -> Callable[[Engine, str, Typed], Answered]:
     def answer(tb: Engine, session: str, typed: Typed) -> Answered:
         if typed.agreed:
@@ -157,6 +174,17 @@ _WORDS: dict[str, Word] = {
         least=1,
         most=1,
         scopes=SCOPES,
+    ),
+    SUMMARISE: Word(
+        (
+            (
+                "summarise 3 from",
+                "what a summary from there on would take, and its line (or: up-to)",
+            ),
+        ),
+        _summarise,
+        least=2,
+        most=2,
     ),
     UNDO: Word((("undo yes", "take the last rewind, revert or fork back"),), _step(UNDO)),
     REDO: Word((("redo yes", "take the last undo back"),), _step(REDO)),

@@ -17,11 +17,13 @@ from takeback.model.operation import (
     REDO,
     REVERT,
     REWIND,
+    SUMMARISE,
     UNDO,
     scope_named,
     step_named,
 )
 from takeback.model.schemas import NAME, PATH, fields, strings
+from takeback.model.summary import FROM, SUMMARY_WAYS, summary_way
 from takeback.words import reviews, waivers
 
 TYPE_CHECKING = False
@@ -47,7 +49,7 @@ _CHOICE: Schema = {"type": "string", "enum": list(CHOICES)}
 
 BODY = fields(
     (),
-    kind={"type": "string", "enum": [REWIND, REVERT, FORK, UNDO, REDO]},
+    kind={"type": "string", "enum": [REWIND, REVERT, FORK, SUMMARISE, UNDO, REDO]},
     target=NAME,
     turns=strings(NAME, 100),
     session=NAME,
@@ -70,6 +72,7 @@ BODY = fields(
     ignored={"type": "boolean"},
     directory={"type": "string", "pattern": "^[A-Za-z0-9._-]{1,100}$"},
     files={"type": "boolean"},
+    way={"type": "string", "enum": list(SUMMARY_WAYS)},
 )
 """The body of a request for a plan."""
 
@@ -89,6 +92,9 @@ def proposal(tb: Engine, body: Body) -> Proposal:
         return _revert(tb, body)
     if kind == FORK:
         return _fork(tb, body)
+    if kind == SUMMARISE:
+        way = summary_way(body.get("way", FROM))
+        return proposals.summarise(_target(tb, body), way, session=body.get("session"))
     return _rewind(tb, body)
 
 

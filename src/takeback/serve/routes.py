@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.model.operation import FORK, REDO, REVERT, REWIND, UNDO
+from takeback.model.operation import FORK, REDO, REVERT, REWIND, SUMMARISE, UNDO
 from takeback.model.schemas import NAME, PATH, fields
 from takeback.serve import (
     changing,
@@ -228,6 +228,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             (REWIND, "Goes to a checkpoint, as planned."),
             (REVERT, "Takes some turns out of the files, as planned."),
             (FORK, "Begins a new session, as planned."),
+            (SUMMARISE, "Begins a new session with a summary in it, as planned."),
             (UNDO, "Takes back the last operation, as planned."),
             (REDO, "Goes forward again, as planned."),
         )

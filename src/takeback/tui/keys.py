@@ -105,6 +105,8 @@ ACTIONS: dict[ActionName, str] = {
     FORK: "n",
     actions.FORK_FILES: "w",
     actions.FORK_DIRECTORY: "d",
+    actions.SUMMARISE_FROM: "s",
+    actions.SUMMARISE_UP_TO: "p",
     actions.LABEL: "l",
     actions.COPY: "y",
     UNDO: "u",

@@ -21,6 +21,8 @@ _TITLES: dict[ActionName, str] = {
     "fork": "Fork: a new session with this conversation",
     "fork files": "Fork, and the files here go back too",
     "fork directory": "Fork into a new directory, with its files",
+    "summarise from": "Summarise what was said from here on",
+    "summarise up to": "Summarise what was said up to here",
     "label": "Label it",
     "copy": "Copy its id",
     "undo": "Undo the last rewind",

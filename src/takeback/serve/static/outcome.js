@@ -6,7 +6,7 @@ import { know, watch } from "./store.js";
 import { stepBack } from "./actions.js";
 import { count } from "./words.js";
 
-const DONE = { rewind: "Taken back", revert: "Reverted", fork: "Forked", undo: "Undone", redo: "Redone" };
+const DONE = { rewind: "Taken back", revert: "Reverted", fork: "Forked", summarise: "Summarised", undo: "Undone", redo: "Redone" };
 
 export function startOutcome(bar) {
   watch(["done"], ({ done }) => {
@@ -25,10 +25,16 @@ function content(done) {
       done.directory && el("code", {}, done.directory)),
     done.resume?.argv?.length ? copyable("Go on with", `cd ${quoted(done.resume.cwd)} && ${done.resume.argv.map(quoted).join(" ")}`) : null,
     done.prompt ? copyButton("Copy the prompt", done.prompt) : null,
-    done.operation && el("button", { type: "button", class: "primary", id: "undo",
+    hasWayBack(done) && el("button", { type: "button", class: "primary", id: "undo",
       onclick: () => stepBack(wayBack) }, wayBack === "undo" ? "Undo" : "Redo"),
     el("button", { type: "button", class: "ghost", "aria-label": "Dismiss", onclick: () => know({ done: null }) }, "✕"),
   ];
+}
+
+/** A session that was begun beside the others took nothing away. */
+function hasWayBack(done) {
+  const begins = done.kind === "fork" || done.kind === "summarise";
+  return done.operation && !(begins && (done.scope !== "both" || done.directory));
 }
 
 function summary(done) {
@@ -36,7 +42,8 @@ function summary(done) {
     done.written.length && `${count(done.written.length, "file")} written`,
     done.deleted.length && `${done.deleted.length} deleted`,
     done.left_alone.length && `${done.left_alone.length} left alone`,
-    done.scope !== "files" && !done.conversation_error && "the conversation moved",
+    done.scope !== "files" && !done.conversation_error
+      && (done.kind === "summarise" ? "a new session, the old one stays" : "the conversation moved"),
     done.recovered && "an interrupted operation was finished first",
   ].filter(Boolean);
   return parts.join(" · ") || "there was nothing to do";

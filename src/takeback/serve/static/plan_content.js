@@ -11,6 +11,7 @@ const TITLES = {
     files: "Take back the files" },
   revert: "Revert only this turn",
   fork: "Fork from here",
+  summarise: "Summarise a part of the conversation",
   undo: "Undo the last operation",
   redo: "Redo what was undone",
 };
@@ -23,6 +24,7 @@ export function planTitle(asked, plan) {
 export function confirmWords(plan) {
   const files = plan.written.length + plan.deleted.length;
   if (plan.kind === "fork") return "Fork";
+  if (plan.kind === "summarise") return plan.sending?.argv.length ? "Send it, and summarise" : "Summarise";
   if (plan.kind === "undo" || plan.kind === "redo") return `${capital(plan.kind)} it`;
   if (plan.scope === "conversation" || !files) return "Take back the conversation";
   if (plan.kind === "revert") return `Revert in ${count(files, "file")}`;
@@ -34,6 +36,7 @@ export function planContent(plan, asked, again) {
   return [
     el("p", { class: "plan-about" }, plan.question),
     el("p", { class: "plan-counts" }, ...counts(plan)),
+    plan.sending && el("p", { class: "callout warn" }, sent(plan.sending)),
     asked.hunks && el("p", { class: "quiet" }, "Only what is ticked is taken back."),
     ...plan.warnings.map((words) => el("p", { class: "callout warn" }, capital(words))),
     mine(plan, asked, again),
@@ -49,10 +52,17 @@ export function planContent(plan, asked, again) {
   ];
 }
 
+/** Says what of a conversation is sent to whom, to become a summary. */
+function sent({ prompts, characters, kept, by, argv }) {
+  const part = `${count(prompts, "prompt")} with all that followed, ${characters.toLocaleString("en")} characters`;
+  const goes = argv.length ? `are sent to the model of: ${argv[0]}` : `become ${by}; takeback sends nothing`;
+  return `${part}, ${goes}. ${count(kept, "prompt")} with all that followed stay as they are.`;
+}
+
 function counts(plan) {
   const moves = plan.scope !== "files" && plan.kind !== "undo" && plan.kind !== "redo";
   const parts = [
-    moves && "the conversation is cut here, the old one stays",
+    moves && (plan.kind === "summarise" ? "a new session, the old one stays" : "the conversation is cut here, the old one stays"),
     plan.written.length && `${count(plan.written.length, "file")} written`,
     plan.deleted.length && `${count(plan.deleted.length, "file")} deleted`,
     plan.left_alone.length && `${count(plan.left_alone.length, "file")} left alone`,
