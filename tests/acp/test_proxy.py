@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -342,6 +343,24 @@ def test_no_program_of_a_workspace_is_run(cli: Cli, workspace: Path) -> None:
         assert "there is no program" in answer.stderr
     assert not (workspace / "witness").exists()
     assert cli.run("acp").status == 2
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-"])
+def test_an_editor_that_was_never_there_keeps_nothing_waiting(closed: str, cli: Cli) -> None:
+    words = [sys.executable, "-m", "takeback", "acp", "--", "cat"]
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", *words],
+        cwd=cli.directory,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize(("command", "status"), [("exit 7", 7), ("kill -9 $$", 137)])
+def test_the_exit_status_of_the_agent_is_passed_on(command: str, status: int, cli: Cli) -> None:
+    assert cli.cold("acp", "--", "sh", "-c", command).status == status
 
 
 def test_a_model_behind_the_proxy_may_look_and_goes_nowhere(

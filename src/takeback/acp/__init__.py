@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 
 from takeback import programs
 from takeback.acp.proxy import Proxy
@@ -39,6 +40,8 @@ def serve(argv: Sequence[str], environ: Mapping[str, str]) -> int:
 
     Raises UsageError if there is no such program.
     """
+    if sys.stdin is None or sys.stdout is None:  # closed by the caller: there is no editor
+        return 0
     home = takeback_home(environ)
     found = programs.find(
         argv[0], environ, is_workspace=lambda path: is_known(home, os.fsencode(path))
