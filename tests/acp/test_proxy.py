@@ -150,6 +150,7 @@ def test_a_line_of_100_mb_passes_within_a_bound_of_memory(editor: Editor, worksp
         assert grown < 160 << 10, f"{grown} KB more"
 
 
+@pytest.mark.long
 def test_an_editor_may_take_its_time_after_the_agent_has_ended(
     editor: Editor, workspace: Path
 ) -> None:
