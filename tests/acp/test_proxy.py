@@ -30,8 +30,8 @@ OWN = f"acp-{Path(sys.executable).name}"
 class Editor:
     """The editor's side of the pipes."""
 
-    def __init__(self, cli: Cli, heard: Path) -> None:
-        self.process = cli.start("acp", "--", sys.executable, str(AGENT), str(heard))
+    def __init__(self, cli: Cli, heard: Path, program: str = sys.executable) -> None:
+        self.process = cli.start("acp", "--", program, str(AGENT), str(heard))
         self._heard = heard
         self._number = 0
 
@@ -320,6 +320,40 @@ def recorder_of(proxy: int) -> int:
         if parent == proxy and b"--stdio" in words:
             return int(folder.name)
     raise AssertionError("nobody records")
+
+
+def test_an_agent_that_is_seen_to_record_itself_is_left_to_it(
+    editor: Editor, cli: Cli, workspace: Path
+) -> None:
+    own = {"event": "prompt", "agent": "self", "session": "s1", "prompt": "told"}
+    told = json.dumps({**own, "cwd": str(workspace)})
+    editor.start(workspace)
+    editor.prompt(f"run echo '{told}' | {sys.executable} -m takeback hook generic")
+    editor.prompt("write a.txt 2")
+    assert {one["agent"] for one in cli.log()} == {OWN, "self"}
+    assert "write a.txt 2" not in [prompt for prompt, _ in turns(cli)]
+    assert "told" in editor.prompt("/takeback")[1], "its own session is meant"
+
+
+def test_hooks_that_are_set_up_and_silent_are_found_out(
+    cli: Cli, workspace: Path, heard: Path, tmp_path: Path
+) -> None:
+    program = tmp_path / "bin" / "gemini"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    program.chmod(0o755)
+    cli.ok("init", "gemini", "--yes")
+    cli.ok("checkpoint")
+    editor = Editor(cli, heard, str(program))
+    with editor.process:
+        editor.start(workspace)
+        editor.prompt("write a.txt 1")
+        editor.prompt("write a.txt 2")
+        assert editor.end() == 0
+    [turn] = cli.log("--session", "acp-gemini")
+    assert (turn["agent"], turn["prompt"]) == ("acp-gemini", "write a.txt 2")
+    [failure] = cli.ok("--json", "status").json["failures"]
+    assert "its own hooks did not tell its turns" in failure
 
 
 def test_turned_off_it_only_passes(cli: Cli, workspace: Path, heard: Path) -> None:

@@ -12,7 +12,7 @@ import os
 
 from takeback.acp import messages
 from takeback.acp.recorder import EVENT
-from takeback.acp.sessions import EditorSession
+from takeback.acp.sessions import EditorSession, nothing
 from takeback.adapters import fields
 from takeback.model import event as events
 from takeback.model.value import Value
@@ -83,6 +83,9 @@ class LineListener:
         if method != messages.PROMPT or session is None:
             self._asked[_key(asked.request)] = asked
             let_go(line)
+            return
+        if session.is_asked_about:
+            session.then = lambda: self.from_editor(line, let_go)
             return
         text = messages.prompt_text(params.get("prompt"))
         words = words_for(COMMAND, text)
@@ -215,7 +218,11 @@ class LineListener:
         def then(result: Document | None) -> None:
             if result is not None and not session.settle(list(fields.texts(result, "agents"))):
                 complain(f"acp {self._agent.program}: {_UNHEARD}", session.directory)
+            session.is_asked_about = False
+            go_on, session.then = session.then, nothing
+            go_on()
 
+        session.is_asked_about = True
         self._recorder.ask(session.request("recorded"), then)
 
     # -- the end

@@ -13,7 +13,7 @@ from takeback.remembered import Remembered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     Document = dict[str, Any]
@@ -37,7 +37,7 @@ class EditorSession:
     """One session: the agent's own id, its directory, and what it is doing.
 
     ``recorded_by`` is the agent that its turns are recorded as; ``is_settled`` says that who
-    records it is known by now.
+    records it is known by now. While that is asked about, its next prompt waits: ``then``.
     """
 
     def __init__(
@@ -46,6 +46,8 @@ class EditorSession:
         self.native = native
         self.directory = directory
         self.is_settled = False
+        self.is_asked_about = False
+        self.then: Callable[[], None] = nothing
         self._agent = agent
         self._calls: Remembered[str, Document] = Remembered(_TOOLS_KEPT)
         self.recorded_by = connected_agent(agent.program, environ, directory) or agent.name
@@ -90,3 +92,7 @@ class EditorSession:
         """Returns a request about it, as ``takeback hook generic --stdio`` takes it."""
         about = {"agent": self.recorded_by, "session": self.native, "cwd": self.directory}
         return {"call": call, **about, **more}
+
+
+def nothing() -> None:
+    """Does nothing."""
