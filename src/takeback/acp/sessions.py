@@ -6,7 +6,7 @@ conversation: then the proxy records nothing. Whether they do is seen after the 
 
 from __future__ import annotations
 
-from takeback.adapters import PROXIED
+from takeback.adapters import PROXIED, fields
 from takeback.app.connect import connected_agent
 from takeback.model.value import Value
 from takeback.remembered import Remembered
@@ -73,8 +73,10 @@ class EditorSession:
         name = str(update.get("toolCallId"))
         told = {key: value for key, value in update.items() if value is not None}
         known = {**(self._calls.get(name) or {}), **told}
-        kept = ("kind", "locations", "rawInput")
-        self._calls.add(name, {key: known[key] for key in kept if key in known})
+        # Not what it writes: of a thousand calls that may be much.
+        kept: Document = {key: known[key] for key in ("kind", "locations") if key in known}
+        kept["rawInput"] = {"command": fields.text(fields.table(known, "rawInput"), "command")}
+        self._calls.add(name, kept)
         return known
 
     def event(self, kind: str, **more: Any) -> Document:
