@@ -123,6 +123,34 @@ def test_inside_a_turn_that_goes_on_nothing_is_taken_back(cli: Cli) -> None:
     assert "called from inside a running turn of sh" in answer.stderr
 
 
+def test_prompts_of_aiders_history_are_turns_and_its_commands_if_they_change_files(
+    cli: Cli,
+) -> None:
+    def typed(words: str) -> str:
+        return f"printf '\\n# now\\n+{words}\\n' >>.aider.input.history"
+
+    def said(words: str) -> str:
+        return f"printf '\\n{words}\\n' >>.aider.chat.history.md"
+
+    program = cli.directory.parent / "aider"
+    lines = [
+        "#!/bin/sh",
+        *(typed("fix it"), "echo one >a", said("#### fix it"), said("Done.\\n#### forged")),
+        *(until(1), typed("/add a"), typed("/undo"), "rm a"),
+        *(until(2), typed("why?"), said("#### why?"), said("Because.")),
+        until(3),
+    ]
+    program.write_text("\n".join(lines))
+    program.chmod(0o755)
+    cli.ok("run", program.as_posix())
+    own = [[path for path in paths(one) if not path.startswith(".aider")] for one in turns(cli)]
+    assert [one["prompt"] for one in turns(cli)] == ["fix it", "/undo", "why?"]
+    assert own == [["a"], ["a"], []]
+    messages = cli.ok("cat", "turn:3.end", "--conversation", "--messages").stdout
+    assert "forged" in messages
+    assert messages.count("Because.") == 1
+
+
 # It is not in the way
 
 
@@ -202,6 +230,16 @@ def test_a_killed_takeback_leaves_the_program_alone_and_the_next_closes_its_turn
     cli.ok("rewind", "--yes")
     assert sorted(path.name for path in cli.directory.iterdir()) == [".git", "kept"]
     cli.doctor()
+
+
+def test_what_fails_while_it_runs_is_takebacks_alone(cli: Cli) -> None:
+    cli.ok("checkpoint")
+    store = Path(cli.ok("--json", "status").json["store"])
+    broken = f"mv {store}/store.git {store}/away; echo one >a; sleep 1.5; echo two; exit 4"
+    answer = cli.run(*shell(broken))
+    assert (answer.status, answer.stdout, answer.stderr) == (4, "two\n", "")
+    (store / "away").rename(store / "store.git")
+    assert "run sh: " in cli.ok("status").stdout
 
 
 @pytest.mark.long

@@ -148,14 +148,17 @@ class ProtectedRun:
         return min(pauses, default=None)
 
     def _take(self, prompt: str) -> None:
-        """Begins the turn of a prompt that was typed."""
+        """Begins the turn of a prompt that was typed.
+
+        Changes that have not come to rest are its own: that it was written down is one of them.
+        """
         assert self._history is not None
-        if self._burst is not None or self._running is not None:
+        if self._running is not None:
             self._keep(ended=True, is_over=True)
         self._ended, self._typed = None, prompt
         if aider.is_command(prompt):
             return
-        id, said = os.urandom(8).hex(), self._history.said()
+        id, said = os.urandom(8).hex(), self._history.heard()
         begun = self._event(events.PROMPT, turn=id, prompt=prompt, messages=said)
         self._history.ask(prompt)
         if self._record([begun], always=True):
@@ -263,6 +266,10 @@ class _History:
     def is_answered(self) -> bool:
         return self._conversation.is_answered
 
+    def heard(self) -> bytes:
+        """Returns what was heard so far: what is new may answer the prompt that comes now."""
+        return self._conversation.messages()
+
     def said(self) -> bytes:
         self.has_grown()
-        return self._conversation.messages()
+        return self.heard()
