@@ -50,7 +50,7 @@ def until(turns: int) -> str:
 
 def busy(meanwhile: str) -> str:
     """Returns the lines of a shell that changes a file all the time while it does something."""
-    writing = "while [ ! -e ../stop ]; do date +%N >a; sleep 0.2; done"
+    writing = "while [ ! -e ../stop ]; do date +%N >a; sleep 0.05; done"
     return f"{writing} & {meanwhile}; status=$?; touch ../stop; wait; exit $status"
 
 
