@@ -152,6 +152,7 @@ def destroying(cli: Cli) -> list[list[str]]:
         ["status", "--seen"],
         ["serve", "--json"],
         ["acp", "--", "true"],
+        ["summarise", "turn:1", "--from", "--yes"],
         ["config", "--unset", "exclude"],
         ["fork", "turn:1", "--files", "--yes", "--force"],
         ["fork", "turn:1", "--worktree", str(beside / "autostart")],
@@ -209,6 +210,7 @@ def test_a_model_looks_and_adds_from_inside_its_turn(host: Host) -> None:
     ]
     needing = {
         "search": ["search", "one"],
+        "run": ["run", "true"],
         "show": ["show", "turn:1"],
         "diff": ["diff", "turn:1"],
         "cat": ["cat", "@", "a.txt"],
