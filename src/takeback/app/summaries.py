@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback import adapters, ops
+from takeback import adapters, config, ops
 from takeback.app.border import guarded
 from takeback.app.forks import Forks
 from takeback.errors import Refused
@@ -148,7 +148,10 @@ class Summarising(Forks):
             return ops.summariser.Summariser("your own text", lambda _: text)
         if by is not None:
             return ops.summariser.Summariser("the function that was given", by)
-        command = tuple(self.settings["summariser"])
+        # Read now: who is told to set it, in the picker or on the page, asks again at once.
+        settings = config.for_workspace(self._context.environ, self.store_directory)
+        settings.require_known()
+        command = tuple(settings["summariser"])
         if command:
             return ops.summariser.by_command(self._context, command)
         summaries = ops.summary.summaries_of(known, newest.agent or "")
