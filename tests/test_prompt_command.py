@@ -200,6 +200,30 @@ def test_the_prompt_that_was_taken_back_is_printed_whole(long_prompt: Engine) ->
     assert inside(long_prompt, "2 yes").count('The prompt was: "two"') == 1
 
 
+@pytest.mark.parametrize(
+    "prompt",
+    ["\x1b]0;owned\x07" + "x" * 100_000, "many\n" * 50_000, "\x00\u202e\udc80" * 30_000],
+    ids=["one long line", "many lines", "nothing printable"],
+)
+def test_a_very_long_prompt_leaves_room_for_what_comes_after_it(
+    workspace: Path, prompt: str
+) -> None:
+    write_files(workspace, {"a.txt": b"0\n"})
+    with Engine.open(workspace) as tb:
+        session = tb.session(agent="mine", native="s1")
+        with session.turn(prompt, conversation=b"1\n"):
+            write_files(workspace, {"a.txt": b"1\n"})
+        said = answer(tb, session.id, ["1", "both", "yes"], command="/takeback")
+        [before] = [one.checkpoint for one in tb.checkpoints() if one.turn is not None]
+    assert said.outcome is not None
+    assert len(said.text) < 9_000, "agents cut an answer at 10,000 characters"
+    assert all(line.isprintable() for line in said.text.split("\n"))
+    *_, more, _, back = said.text.split("\n")
+    assert more.startswith(f"  ... it has {len(prompt.strip()):,} characters; all of them: ")
+    assert more.endswith(f"takeback show {before.id}")
+    assert back == "Take it back: /takeback undo yes"
+
+
 def test_the_way_back_is_what_can_be_typed_here(long_prompt: Engine) -> None:
     assert inside(long_prompt, "3 yes")[-1] == "Take it back: /takeback undo yes"
     assert inside(long_prompt, "undo yes")[-1] == "Take it back: /takeback redo yes"
@@ -228,6 +252,11 @@ def test_a_fork_with_its_files_can_be_taken_back(long_prompt: Engine, workspace:
     assert (workspace / "a.txt").read_bytes() == b"2\n"
     assert inside(long_prompt, "undo yes")[0].startswith("Undid the fork")
     assert (workspace / "a.txt").read_bytes() == b"3\n"
+
+
+def test_the_end_of_a_turn_is_a_place_too(long_prompt: Engine, workspace: Path) -> None:
+    assert inside(long_prompt, "2.end files yes")[0].startswith("Rewound 1 file to ")
+    assert (workspace / "a.txt").read_bytes() == b"2\n"
 
 
 def test_status_says_what_it_says_outside(long_prompt: Engine) -> None:

@@ -317,6 +317,8 @@ def test_what_a_prompt_made_takeback_do_is_answered_as_data(workspace: Path) -> 
     done = prompt("/takeback 1 files yes --during-turn")
     assert done["answer"].startswith("Rewound 1 file to ")
     assert (done["outcome"]["kind"], done["outcome"]["resume"]) == ("rewind", None)
+    stays = [done["outcome"][name] for name in ("transcript", "fresh", "editor")]
+    assert stays == [None, False, None], "the conversation does"
     assert (workspace / "a.txt").read_bytes() == b"0\n"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from takeback import Takeback
 from takeback.errors import Refused, TakebackError, WriteFailed
-from takeback.visible import quoted, shown
+from takeback.visible import editable, quoted, shown
 from tests.support.hostile import HOSTILE, STEERING, raw
 
 
@@ -27,6 +27,11 @@ from tests.support.hostile import HOSTILE, STEERING, raw
 def test_what_steers_a_terminal_is_visible(text: str, visible: str) -> None:
     assert shown(text) == visible
     assert shown(visible) == visible
+
+
+def test_an_editor_keeps_lines_and_tabs_and_nothing_that_steers() -> None:
+    assert editable("a\r\n\tb\x1b[2J\n") == "a\n\tb\\x1b[2J\n"
+    assert not any(raw(line) for text in HOSTILE for line in editable(text).split("\n"))
 
 
 def test_an_error_is_fit_to_be_shown_whatever_it_speaks_of() -> None:

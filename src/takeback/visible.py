@@ -16,6 +16,12 @@ def shown(text: str) -> str:
     )
 
 
+def editable(text: str) -> str:
+    """Returns text as an editor in a terminal may hold it: lines and tabs stay as they are."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return "\n".join("\t".join(map(shown, line.split("\t"))) for line in lines)
+
+
 def _joins(text: str, at: int) -> bool:
     """Tells whether a character joins two symbols into one, as in the emoji of a family.
 

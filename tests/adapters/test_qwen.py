@@ -240,3 +240,8 @@ def test_a_directory_is_called_as_the_agent_calls_it(
 
 def records(data: bytes) -> list[dict[str, Any]]:
     return [json.loads(line) for line in data.splitlines()]
+
+
+def test_an_answer_has_nothing_that_qwen_would_write_as_an_entity() -> None:
+    said = json.loads(adapter.answer("cd /a && qwen --resume=1\n<- here & there"))["reason"]
+    assert said == "takeback\ncd /a; qwen --resume=1\n\uff1c- here \uff06 there"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.agents.script import Script, Tool, story
+from tests.agents.terminal import Terminal
 from tests.agents.world import World
 
 
@@ -53,6 +54,11 @@ class Copilot:
         """Sends a prompt that a hook answers, which it ends with 1 for; returns what it says."""
         words = [*argv, "--output-format", "json", "-p", prompt]
         return self.world.run(["sh", "-c", '! "$@"', "sh", *words], self.env).stdout
+
+    def at_a_terminal(self, argv: Sequence[str] = ("copilot",)) -> Terminal:
+        """Starts it as a person does."""
+        env = self.world.environment(self.env)
+        return Terminal([*argv], cwd=self.world.repo, env=env)
 
     def resume_line(self, session: str) -> list[str]:
         return ["copilot", f"--resume={session}"]

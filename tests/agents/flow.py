@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from scripts.tried import CONVERSATION, FILES, OLD_SESSION, SHELL, TRANSCRIPT, UNDO, UNINSTALL
 from tests.agents.script import Script, Step, Tool
+from tests.agents.terminal import Terminal
 from tests.agents.tried import Tried
 from tests.agents.world import World
 from tests.support.trees import Entry, differences, git_state, tree_state
@@ -34,6 +35,8 @@ class Driver(Protocol):
     def begin(self, prompt: str) -> str: ...
 
     def go_on(self, argv: Sequence[str], prompt: str) -> str: ...
+
+    def at_a_terminal(self, argv: Sequence[str]) -> Terminal: ...
 
     def resume_line(self, session: str) -> list[str]: ...
 

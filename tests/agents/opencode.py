@@ -94,11 +94,11 @@ class OpenCode:
         locks = self.world.home / ".local" / "state" / self.name / "locks"
         shutil.rmtree(locks, ignore_errors=True)
 
-    def screen(self) -> Terminal:
-        """Starts opencode at a terminal of its own."""
+    def at_a_terminal(self, argv: Sequence[str] = ()) -> Terminal:
+        """Starts it as a person does."""
         env = self.world.environment(self.env)
         self.forget_locks()
-        return Terminal([self.name], cwd=self.world.repo, env=env)
+        return Terminal([*argv] or [self.name], cwd=self.world.repo, env=env)
 
     def script(self) -> Script:
         read = Tool("read", {"filePath": f"{self.world.repo}/a.txt"})

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.agents.script import Script, Tool, story
+from tests.agents.terminal import Terminal
 from tests.agents.world import World
 
 
@@ -45,6 +46,11 @@ class Pi:
         header = json.loads(done.stdout.splitlines()[0])
         assert header["type"] == "session"
         return str(header["id"])
+
+    def at_a_terminal(self, argv: Sequence[str] = ("pi",)) -> Terminal:
+        """Starts it as a person does."""
+        env = self.world.environment(self.env)
+        return Terminal([*argv, *self.options], cwd=self.world.repo, env=env)
 
     def resume_line(self, session: str) -> list[str]:
         return ["pi", "--session", session]

@@ -17,6 +17,7 @@ import pytest
 _SECONDS = 60.0
 _PAUSE = 0.05
 _STILL = 3.0
+_SHORTLY = 1.0
 _AGAIN = 5.0
 _DROPPED = 15.0
 _BETWEEN = 0.2  # keys that come at once are one key to some: Alt with the second
@@ -31,7 +32,7 @@ class Terminal:
         *,
         cwd: Path,
         env: Mapping[str, str],
-        size: tuple[int, int] = (120, 50),
+        size: tuple[int, int] = (160, 60),
     ) -> None:
         # A short path: the name of a socket may not be longer than 104 characters.
         self._folder = tempfile.mkdtemp(prefix="takeback-")
@@ -107,13 +108,15 @@ class Terminal:
         """Types words into a line of input and sends them, each again until it is seen to be done.
 
         For programs that drop keys while they draw. ``line`` returns what stands in the line of
-        input of a screen; it is emptied before the words are typed again.
+        input of a screen; it is emptied before the words are typed again. They are sent when the
+        screen stands still: what completes words may not have looked at all of them before.
         """
         self._repeat(
             lambda: line(self.screen) == words,
             lambda: self._tmux("send-keys", "C-u", ";", "send-keys", "-l", words),
             f"see {words!r} typed",
         )
+        self.settles(_SHORTLY)
         self._repeat(
             lambda: line(self.screen) != words, lambda: self.press("Enter"), f"see {words!r} sent"
         )
@@ -122,9 +125,9 @@ class Terminal:
         """Waits until a text is on the screen, wherever its lines are broken."""
         self.until(lambda: _count(text, self.screen) > 0, f"see {text!r}")
 
-    def settles(self) -> None:
+    def settles(self, seconds: float = _STILL) -> None:
         """Waits until the screen stands still: what is typed while it is drawn anew may be lost."""
-        is_still = _Stillness()
+        is_still = _Stillness(seconds)
         self.until(lambda: is_still(self.screen), "see the screen stand still")
 
     def insist(self, text: str, *keys: str) -> None:
@@ -193,13 +196,13 @@ class Terminal:
 class _Stillness:
     """Tells of each screen in turn whether it has stood still for a while."""
 
-    def __init__(self) -> None:
-        self._seen, self._since = "", time.monotonic()
+    def __init__(self, seconds: float = _STILL) -> None:
+        self._seen, self._since, self._seconds = "", time.monotonic(), seconds
 
     def __call__(self, screen: str) -> bool:
         if screen != self._seen:
             self._seen, self._since = screen, time.monotonic()
-        return time.monotonic() - self._since > _STILL
+        return time.monotonic() - self._since > self._seconds
 
 
 def _count(text: str, screen: str) -> int:

@@ -9,16 +9,13 @@ import pytest
 
 from tests.agents.elsewhere import go_on_elsewhere
 from tests.agents.flow import (
-    ONE,
-    TWO,
     connect_one_project,
     go_back_to_green,
     take_back_the_second_turn,
     tell_the_model,
 )
-from tests.agents.gemini import Gemini, shell, typed
+from tests.agents.gemini import Gemini, shell
 from tests.agents.summaries import summarise_some_turns
-from tests.agents.terminal import need_tmux
 from tests.agents.world import World
 
 
@@ -55,26 +52,3 @@ def test_one_project_alone_is_connected(gemini: Gemini) -> None:
 @pytest.mark.long
 def test_the_line_of_a_fork_goes_on_in_its_directory(gemini: Gemini) -> None:
     go_on_elsewhere(gemini, shell)
-
-
-@pytest.mark.long
-def test_takeback_is_answered_without_a_model(gemini: Gemini) -> None:
-    need_tmux()
-    world = gemini.world
-    world.model.script = gemini.script()
-    world.cli.ok("init", "gemini", "--yes")
-    session = gemini.begin(ONE)
-    gemini.go_on(gemini.resume_line(session), TWO)
-    asked = len(world.model.requests)
-    with gemini.at_a_terminal(gemini.resume_line(session)) as terminal:
-        terminal.shows("? for shortcuts")
-        for words, answer in (
-            ("/takeback", "Go back to before one: /takeback N"),
-            ("/takeback 2 yes", "Take it back: /takeback undo yes"),
-        ):
-            terminal.send(words, typed)
-            terminal.shows(answer)
-        terminal.end("C-c")
-    assert not (world.repo / "c.txt").exists()
-    assert len(world.model.requests) == asked
-    assert [turn["prompt"] for turn in world.log()] == [ONE, TWO]

@@ -58,12 +58,12 @@ def test_turns_become_a_summary_in_a_new_session(either: OpenCode) -> None:
 
 
 @pytest.mark.long
-def test_a_turn_is_taken_back_inside_opencode(opencode: OpenCode) -> None:
+def test_the_prompt_that_was_taken_back_is_in_the_editor(opencode: OpenCode) -> None:
     need_tmux()
     world, cli = opencode.world, opencode.world.cli
     cli.ok("init", opencode.name, "--yes")
     cli.ok("checkpoint")  # the log can be asked from the start
-    with opencode.screen() as terminal:
+    with opencode.at_a_terminal() as terminal:
         terminal.shows("commands")
         turn(world, terminal, ONE)
         after_one = tree_state(world.repo)
@@ -73,17 +73,6 @@ def test_a_turn_is_taken_back_inside_opencode(opencode: OpenCode) -> None:
         whole = opencode.export(session["native"])
         asked = len(world.model.requests)
 
-        terminal.say("/takeback ")
-        terminal.shows("Go back to before one: /takeback N")
-        terminal.say("/takeback 2")
-        terminal.shows("To do it: /takeback 2 yes")
-        assert differences(after_two, tree_state(world.repo)) == []
-        terminal.say("/takeback revert 2 yes")
-        terminal.shows("Reverted")
-        assert differences(after_one, tree_state(world.repo)) == []
-        terminal.say("/takeback undo yes")
-        terminal.shows("Undid the revert of turn 2")
-        assert differences(after_two, tree_state(world.repo)) == []
         terminal.say("/takeback 2 yes")
         terminal.shows("Rewound")
         assert "Go on with it" not in terminal.screen  # it has been gone on with
@@ -91,26 +80,25 @@ def test_a_turn_is_taken_back_inside_opencode(opencode: OpenCode) -> None:
         assert len(world.model.requests) == asked
         assert opencode.export(session["native"]) == whole
 
-        terminal.press("C-u")  # the prompt that was taken back
-        turn(world, terminal, AGAIN)
-        assert world.model.first_of(AGAIN).humans == (ONE, AGAIN)
+        turn(world, terminal, " again", before=TWO)  # it stands in the editor
+        assert world.model.first_of(f"{TWO} again").humans == (ONE, f"{TWO} again")
         terminal.say("/takeback undo yes")
         terminal.shows("Undid")
         assert differences(after_two, tree_state(world.repo)) == []
         turn(world, terminal, LATER)
-        assert world.model.first_of(LATER).humans == (ONE, TWO, LATER)
-        mine = world.repo / "mine.txt"
-        mine.write_text("typed by me")
-        terminal.say("/takeback 2 files keep-edits yes")
-        terminal.until(lambda: not (world.repo / "c.txt").exists(), "have it taken back")
-        terminal.shows("Rewound")
-        mine.unlink()
-        assert differences(after_one, tree_state(world.repo)) == []
+        *history, last = world.model.played()[-1].humans
+        assert (history, last.partition("\n")[0]) == ([ONE, TWO], LATER)
+        terminal.say("/takeback 1 yes")
+        terminal.until(lambda: "Edited one" not in terminal.screen, "see an empty session")
+        turn(world, terminal, " again", before=ONE)
+        assert world.model.first_of(f"{ONE} again").humans == (f"{ONE} again",)
 
 
-def turn(world: World, terminal: Terminal, prompt: str) -> None:
-    """Sends a prompt and waits until takeback has heard of its end."""
-    terminal.say(prompt)
+def turn(world: World, terminal: Terminal, typed: str, *, before: str = "") -> None:
+    """Sends a prompt, of which a part may stand there; waits until takeback heard of its end."""
+    terminal.shows(before)
+    terminal.say(typed)
+    prompt = before + typed
 
     def ended() -> bool:
         turns = world.log()

@@ -117,6 +117,23 @@ def test_takeback_goes_back_with_files_and_conversation(played: Played) -> None:
 
 
 @pytest.mark.long
+def test_what_is_typed_in_words_is_answered_in_words(played: Played) -> None:
+    rpc = played.rpc
+    rpc.command("/takeback fork 2")
+    assert rpc.notices[-1].endswith("To do it: /takeback fork 2 yes")
+    rpc.command("/takeback fork 2 yes")
+    assert played.files_are(played.after_three)
+    assert (rpc.editor, rpc.file != played.file) == (TWO, True)
+    assert played.remembered() == (ONE, AGAIN)
+    rpc.command("/takeback 0s")
+    assert rpc.notices[-1].startswith("Nothing to do: ")
+    rpc.command("/takeback nonsense yes")
+    assert rpc.notices[-1].startswith("takeback: there is no checkpoint 'nonsense'")
+    rpc.command("/takeback help")
+    assert "/takeback fork 3 yes" in rpc.notices[-1]
+
+
+@pytest.mark.long
 def test_takeback_to_the_first_turn_begins_a_new_session(played: Played) -> None:
     rpc = played.rpc
     rpc.command("/takeback 1", "files + conversation")

@@ -9,8 +9,6 @@ import pytest
 
 from tests.agents.elsewhere import go_on_elsewhere
 from tests.agents.flow import (
-    ONE,
-    TWO,
     connect_one_project,
     go_back_to_green,
     take_back_the_second_turn,
@@ -18,7 +16,6 @@ from tests.agents.flow import (
 )
 from tests.agents.qwen import Qwen, shell
 from tests.agents.summaries import summarise_some_turns
-from tests.agents.terminal import need_tmux
 from tests.agents.world import World
 
 
@@ -54,27 +51,3 @@ def test_one_project_alone_is_connected(qwen: Qwen) -> None:
 @pytest.mark.long
 def test_the_line_of_a_fork_goes_on_in_its_directory(qwen: Qwen) -> None:
     go_on_elsewhere(qwen, shell)
-
-
-@pytest.mark.long
-def test_takeback_is_answered_without_a_model(qwen: Qwen) -> None:
-    need_tmux()
-    world = qwen.world
-    world.model.script = qwen.script()
-    world.cli.ok("init", "qwen", "--yes")
-    session = qwen.begin(ONE)
-    qwen.go_on(qwen.resume_line(session), TWO)
-    asked = len(world.model.played())
-    with qwen.at_a_terminal(qwen.resume_line(session)) as terminal:
-        terminal.shows("Type your message")
-        for words, answer in (
-            ("/takeback 2", "To do it: /takeback 2 yes"),
-            ("/takeback 2 yes", "Take it back: /takeback undo yes"),
-        ):
-            terminal.settles()
-            terminal.say(words)
-            terminal.shows(answer)
-        terminal.end("C-c")
-    assert not (world.repo / "c.txt").exists()
-    assert len(world.model.played()) == asked
-    assert [turn["prompt"] for turn in world.log()] == [ONE, TWO]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _NEWEST = 10
 _MANY = 100
 _HELP = "help"
+_TURN_END = "end"
 _PLAIN = Paint(on=False)
 
 
@@ -77,8 +78,10 @@ def _usage(command: str) -> list[str]:
 
 
 def _turn(word: str) -> str:
-    """Returns the name that a number stands for: of a turn, or of a step of it."""
-    return f"turn:{word}" if all(part.isdigit() for part in word.split(".", 1)) else word
+    """Returns the name that a number stands for: of a turn, of a step of it, or of its end."""
+    number, *part = word.split(".", 1)
+    named = number.isdigit() and all(one.isdigit() or one == _TURN_END for one in part)
+    return f"turn:{word}" if named else word
 
 
 def _turns(tb: Engine, session: str, typed: Typed) -> Answered:

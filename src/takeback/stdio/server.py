@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from takeback.app.proposal import Proposal
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.event import AgentEvent
     from takeback.model.ids import SessionId
     from takeback.model.operation import StepKind
     from takeback.model.plan import Outcome
@@ -119,7 +120,7 @@ class StdioServer:
             "waiting": heard.waiting,
             "warning": heard.warning,
             "answer": heard.answer,
-            "outcome": _done(heard.outcome),
+            "outcome": None if heard.outcome is None else self._continued(event, heard.outcome),
             "heard": heard.recorded,
         }
 
@@ -130,6 +131,12 @@ class StdioServer:
             known = tb.known_sessions()
         return {"agents": sorted({str(one.agent) for one in known if one.native == native})}
 
+    def _continued(self, event: AgentEvent | None, outcome: Outcome) -> Document:
+        """Returns what was done for a person who asked for it in a prompt."""
+        where = {} if event is None else {"cwd": event.directory}
+        with self._at(where) as tb:
+            return _continued(tb, outcome)
+
     # -- what the agent's person asks
 
     def _command(self, request: Document) -> Document:
@@ -137,9 +144,14 @@ class StdioServer:
         command, words = requests.needed(request, "command"), requests.texts(request, "words")
         with self._at(request) as tb:
             said = prompt_command.answer(
-                tb, self._session(request) or "", words, command=command, follows=False
+                tb,
+                self._session(request) or "",
+                words,
+                command=command,
+                follows=request.get("follows") is True,
             )
-        return {"answer": said.text, "outcome": _done(said.outcome)}
+            outcome = None if said.outcome is None else _continued(tb, said.outcome)
+        return {"answer": said.text, "outcome": outcome}
 
     def _status(self, request: Document) -> Document:
         with self._at(request) as tb:
@@ -250,11 +262,8 @@ class StdioServer:
     def _done(self, tb: Engine, proposal: Proposal, request: Document) -> Document:
         shown = self._agreements.plan(request.get("plan"), proposal)
         outcome = proposal.carry_out(tb, requests.overrides(request), shown=shown)
-        wanted = outcome.session
-        found = next((s.session for s in tb.sessions() if s.session.id == wanted), None)
-        transcript = None if found is None else found.transcript
         command = requests.text(request, "command") or "takeback"
-        return answers.outcome(outcome, proposal.of, transcript, command)
+        return answers.outcome(outcome, proposal.of, _transcript(tb, outcome), command)
 
     def _label(self, request: Document) -> Document:
         with self._at(request) as tb:
@@ -302,8 +311,14 @@ class StdioServer:
         return session_id(requests.text(request, "agent") or known, native)
 
 
-def _done(outcome: Outcome | None) -> Document | None:
-    return None if outcome is None else answers.done(outcome)
+def _continued(tb: Engine, outcome: Outcome) -> Document:
+    return answers.continued(outcome, _transcript(tb, outcome))
+
+
+def _transcript(tb: Engine, outcome: Outcome) -> str | None:
+    """Returns the file of the session that goes on, if it has one."""
+    sessions = (entry.session for entry in tb.sessions())
+    return next((one.transcript for one in sessions if one.id == outcome.session), None)
 
 
 def _by_ids(

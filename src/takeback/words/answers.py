@@ -6,7 +6,7 @@ import time
 
 from takeback.app.disputes import Disputes
 from takeback.model.keeping import EDITS
-from takeback.visible import shown
+from takeback.visible import editable, shown
 from takeback.words import conflicts, documents, plans, refusals, render
 from takeback.words.listing import entry_words
 from takeback.words.paint import Paint
@@ -88,34 +88,39 @@ def _files(changes: Sequence[Change]) -> int:
 def outcome(
     done: Outcome, of: Move | None, transcript: str | None, command: str = "takeback"
 ) -> Document:
-    """Returns what was done, and where the conversation continues.
-
-    ``transcript`` is the file of the session to continue with. ``fresh`` says that it is a new,
-    empty one. Neither is given if the conversation stays where it is. ``command`` is how a person
-    calls takeback in the host.
-    """
+    """Returns what was done, with its words. ``command`` is how a person calls takeback here."""
     told = done.replace(resume=None, prompt=None)  # the host goes there and offers the prompt
     return {
-        **documents.outcome(done),
-        "whole": done.whole,
+        **continued(done, transcript),
         "lines": [shown(line) for line in render.outcome_lines(told, of, command=command)],
+    }
+
+
+def continued(done: Outcome, transcript: str | None) -> Document:
+    """Returns what was done, and where the conversation continues, for a host that goes there.
+
+    ``transcript`` is the file of the session to continue with. ``fresh`` says that it is a new,
+    empty one. Neither is given if the conversation stays where it is. ``editor`` is the prompt that
+    was taken back, as an editor may hold it.
+    """
+    return {
+        **documents.outcome(done),
+        "kind": done.kind,
+        "whole": done.whole,
         "transcript": transcript,
         "fresh": transcript is None and done.session is None and done.resume is not None,
+        "editor": None if done.prompt is None else editable(done.prompt),
     }
 
 
 def told(outcome: Outcome, of: Move | None) -> Document:
     """Returns what was done, with its words: also how to go on, to be copied."""
     return {
-        **done(outcome),
+        **documents.outcome(outcome),
+        "kind": outcome.kind,
         "whole": outcome.whole,
         "lines": [shown(line) for line in render.outcome_lines(outcome, of)],
     }
-
-
-def done(outcome: Outcome) -> Document:
-    """Returns what was done at a person's request, for a host that continues by itself."""
-    return {**documents.outcome(outcome), "kind": outcome.kind}
 
 
 def counts(found: Status | None) -> Document:

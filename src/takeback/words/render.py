@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 _NAMES = 3
 _PROMPT = 60
 _PROMPT_LINES = 100
-_PROMPT_WIDTH = 4000
+_PROMPT_ROOM = 6000
+"""Characters of a prompt that are printed: agents that are given 10,000 cut off the rest."""
 _DONE: dict[OperationKind, str] = {
     REWIND: "Rewound",
     REVERT: "Reverted",
@@ -198,7 +199,7 @@ def conversation_lines(outcome: Outcome) -> Iterator[str]:
     if outcome.conversation_error is not None:
         yield f"The conversation was not moved: {shown(outcome.conversation_error)}"
     if outcome.prompt is not None:
-        yield from _prompt_lines(outcome.prompt)
+        yield from _prompt_lines(outcome.prompt, outcome.goal.id or "")
     if outcome.resume is not None and outcome.resume.argv:
         line = " ".join(quoted(word) for word in outcome.resume.argv)
         yield f"Go on with it: cd {quoted(outcome.resume.cwd)} && {line}"
@@ -208,17 +209,21 @@ def conversation_lines(outcome: Outcome) -> Iterator[str]:
         yield f"The conversation goes on as session {outcome.session}"
 
 
-def _prompt_lines(prompt: str) -> Iterator[str]:
+def _prompt_lines(prompt: str, checkpoint: str) -> Iterator[str]:
     """Yields a prompt so that it can be typed again: whole, unless it is very long."""
     lines = prompt.strip().split("\n")
     if len(lines) == 1 and len(lines[0]) <= _PROMPT:
         yield f'The prompt was: "{shown(lines[0])}"'
         return
     yield "The prompt was:"
+    room = _PROMPT_ROOM
     for line in lines[:_PROMPT_LINES]:
-        yield f"  {shown(line[:_PROMPT_WIDTH])}" + (" ..." if len(line) > _PROMPT_WIDTH else "")
-    if len(lines) > _PROMPT_LINES:
-        yield f"  ... and {len(lines) - _PROMPT_LINES} lines more: takeback show"
+        piece = shown(line[:room])[:room]
+        room -= len(piece)
+        yield f"  {piece}"
+    if room <= 0 or len(lines) > _PROMPT_LINES:
+        whole = f"takeback show {checkpoint}".rstrip()
+        yield f"  ... it has {len(prompt.strip()):,} characters; all of them: {whole}"
 
 
 def counts(added: int, deleted: int, paint: Paint) -> str:

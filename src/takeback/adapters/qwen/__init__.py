@@ -45,6 +45,9 @@ _TOOLS: dict[str, events.ToolKind] = {
 }
 _MOST_DIGITS = 9
 
+_AS_THEY_LOOK = str.maketrans("&<>", "\uff06\uff1c\uff1e")
+"""Qwen Code shows these as &amp;, &lt; and &gt;, and a line with them cannot be typed again."""
+
 
 class Qwen(Claude):
     """Qwen Code, in the terminal and as ``qwen -p``."""
@@ -97,6 +100,10 @@ class Qwen(Claude):
     def status_in(self, tail: bytes, call: str) -> int | None:
         """Returns None: the event of a command's end has its status."""
         return None
+
+    def answer(self, text: str) -> str:
+        # Shown as "UserPromptExpansion blocked: ..."; on lines of its own it is readable.
+        return super().answer(f"takeback\n{text.replace(' && ', '; ').translate(_AS_THEY_LOOK)}")
 
     @property
     def _as_line(self) -> LineReader:

@@ -18,6 +18,7 @@ const LIMIT = 15_000 // the longest that opencode waits for one answer, in milli
 const PATIENCE = 120_000 // milliseconds for a request that the person waits for
 const ATTEMPTS = 3 // how many starts of takeback may fail before we give up
 const SESSION = "--session=" // how opencode is told which session to open
+const ROUND = 100 // milliseconds; opencode's screen gathers what it is told for 16 of them
 const SHOWN = 30_000 // how long an answer stays on the screen, in milliseconds
 
 const EDITS = new Set(["edit", "write", "multiedit", "apply_patch", "patch"])
@@ -92,26 +93,30 @@ export const Takeback = async ({ client, directory }) => {
     return { event: "session.forked", parent: found[0].id, entry }
   }
 
-  // `/takeback ...`: shows takeback's words, and continues with the session that it names, if any.
+  // What takeback answers to `/takeback ...`.
   const answer = async (id, words) => {
     const typed = { message: "typed", texts: [{ text: `/takeback ${words}` }] }
     const payload = { event: "chat.message", sessionID: await rootOf(id), directory, ...typed }
-    const told = await stdio.ask("event", { event: payload }, PATIENCE)
-    const argv = told?.outcome?.resume?.argv ?? []
-    const made = told?.outcome?.kind === "rewind" // else it goes back to an older session
-    const next = argv.find((word) => word.startsWith(SESSION))?.slice(SESSION.length)
-    if (argv.length) await goOn(id, next, made)
-    return told?.answer || "takeback did not answer; run: takeback doctor"
+    return stdio.ask("event", { event: payload }, PATIENCE)
   }
 
-  const goOn = async (old, next, made) => {
-    if (next) await publish("tui.session.select", { sessionID: next })
-    else await publish("tui.command.execute", { command: "session.new" })
-    if (!made) return
-    // Both sessions have what was said before the place: what comes next is the prompt.
-    const [theirs, ours] = [await messagesOf(old), next ? await messagesOf(next) : []]
-    const prompt = theirs[ours.length]?.parts.find(isTyped)
-    if (prompt) await client.tui.appendPrompt({ body: { text: prompt.text } })
+  // Goes on with the session that takeback made, or went back to, as the person would.
+  const goOn = async ({ kind, resume }) => {
+    const made = kind === "rewind" || kind === "fork"
+    const next = resume.argv.find((word) => word.startsWith(SESSION))?.slice(SESSION.length)
+    if (!next) return publish("tui.command.execute", { command: "session.new" })
+    // What was imported is unknown to the screen until it is changed, if only to what it is; one
+    // that it has to look up it draws over its messages.
+    const found = made && (await one(next))
+    if (found) await client.session.update({ path: { id: next }, body: { title: found.title } })
+    await publish("tui.session.select", { sessionID: next })
+  }
+
+  // Puts a prompt into the editor, and returns when a switch takes it along: the screen has to have
+  // dealt with it before, in a round of its own.
+  const type = async (text) => {
+    await client.tui.appendPrompt({ body: { text } })
+    await new Promise((resolve) => setTimeout(resolve, ROUND))
   }
 
   const publish = (type, properties) => client.tui.publish({ body: { type, properties } })
@@ -174,8 +179,12 @@ export const Takeback = async ({ client, directory }) => {
     },
     "command.execute.before": async ({ command, sessionID, arguments: words }) => {
       if (command !== "takeback" || !answers) return
-      const text = (await guarded(() => answer(sessionID, words))) ?? "takeback could not answer"
-      const body = { title: "takeback", message: text, variant: "info", duration: SHOWN }
+      const told = await guarded(() => answer(sessionID, words))
+      const { resume, editor } = told?.outcome ?? {}
+      if (editor) await guarded(() => type(editor))
+      if (resume?.argv.length) await guarded(() => goOn(told.outcome))
+      const message = told?.answer || "takeback did not answer; run: takeback doctor"
+      const body = { title: "takeback", message, variant: "info", duration: SHOWN }
       await guarded(() => client.tui.showToast({ body }))
       throw new Error("takeback has answered") // so that no model is asked; nobody sees it
     },
@@ -189,8 +198,6 @@ export const Takeback = async ({ client, directory }) => {
 
 // What opencode itself put into a prompt, such as a file that it mentions, can be long.
 const asText = ({ text, synthetic }) => (synthetic ? { synthetic } : { text })
-
-const isTyped = ({ type, synthetic }) => type === "text" && !synthetic
 
 // The files that a tool names; their contents are already in the conversation.
 const named = (args) => ({

@@ -57,6 +57,7 @@ export class Menus {
 		if (!ctx.isIdle()) return ctx.ui.notify("takeback: pi is working; press Esc first", "warning");
 		const word = args.trim();
 		if (word === "undo" || word === "redo") return this.stepAndFollow(word, ctx);
+		if (word && !/^\d+$/.test(word)) return this.answer(word, ctx);
 		const { turns } = await this.way.demand(ctx, "turns", { session: ctx.sessionManager.getSessionId() });
 		const { can_undo } = await this.way.demand(ctx, "counts", {});
 		const wanted = turns.find((turn: Document) => String(turn.turn) === word);
@@ -84,6 +85,16 @@ export class Menus {
 		if (done) await this.follow(ctx, done);
 	}
 
+	/** Does what was typed in words: takeback understands them, and answers, as in every agent. */
+	private async answer(words: string, ctx: ExtensionCommandContext): Promise<void> {
+		const session = ctx.sessionManager.getSessionId();
+		const typed = { command: "/takeback", words: words.split(/\s+/) };
+		const { answer, outcome } = await this.way.demand(ctx, "command", { session, follows: true, ...typed });
+		const shown = { whole: true, ...outcome, lines: [answer] };
+		if (outcome) await this.follow(ctx, shown);
+		else ctx.ui.notify(answer, "info");
+	}
+
 	/** Goes to a turn in the way that was chosen; `plan` is the one on the screen, for all of it. */
 	private async go(ctx: ExtensionContext, checkpoint: string, choice: string, plan: Document): Promise<Document> {
 		const scope = SCOPES[choice.replace(/(, | \().*$/, "")];
@@ -108,7 +119,7 @@ export class Menus {
 		let there: ExtensionContext = ctx; // once another session was opened, `ctx` is no longer valid
 		const withSession = async (opened: ExtensionCommandContext): Promise<void> => {
 			there = opened;
-			if (done.prompt) opened.ui.setEditorText(done.prompt);
+			if (done.editor) opened.ui.setEditorText(done.editor);
 		};
 		if (done.fresh) await ctx.newSession({ withSession });
 		else if (done.transcript && done.transcript !== here) await ctx.switchSession(done.transcript, { withSession });
