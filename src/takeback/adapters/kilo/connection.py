@@ -9,8 +9,8 @@ connection = OpenCodeConnection(
     "kilo",
     "Kilo CLI",
     Capabilities(
-        inside="as opencode (its screen was not tried)",
-        resumes="`kilo --session=NEW`",
+        inside="`/takeback ...`, or `!takeback ...`",
+        resumes="at once inside it, or `kilo --session=NEW`",
         tested="7.7.7",
     ),
 )
