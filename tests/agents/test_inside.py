@@ -160,6 +160,11 @@ def _between(first: str, last: str, screen: str) -> list[str]:
     return [line.rstrip(_FRAME) for line in inside]
 
 
+def _begins(text: str, screen: str) -> bool:
+    """Tells whether a line of a screen begins with a text, within a frame or not."""
+    return any(line.lstrip(_FRAME).startswith(text) for line in screen.splitlines())
+
+
 @pytest.mark.long
 def test_a_turn_is_taken_back_inside_and_no_model_hears_of_it(played: Played) -> None:
     host, world = played.host, played.driver.world
@@ -173,6 +178,8 @@ def test_a_turn_is_taken_back_inside_and_no_model_hears_of_it(played: Played) ->
         assert played.files_are(played.after_two)
         seen.types("2 yes", "Rewound 4 files", "Take it back: ")
         assert played.files_are(played.after_one)
+        if host.follows:
+            terminal.until(lambda: _begins(TWO, terminal.screen), "see the prompt in the editor")
         seen.types("undo yes", "Undid the rewind", "Take it back: ")
         assert played.files_are(played.after_two)
         seen.types("fork 2 yes", "Forked from", host.goes_on)

@@ -9,7 +9,7 @@ connection = OpenCodeConnection(
     "kilo",
     "Kilo CLI",
     Capabilities(
-        inside="`/takeback ...`, or `!takeback ...`",
+        inside="`/takeback ...`",
         resumes="at once inside it, or `kilo --session=NEW`",
         tested="7.7.7",
     ),
