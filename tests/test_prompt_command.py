@@ -315,6 +315,19 @@ def test_a_host_that_follows_is_given_the_session_and_the_person_no_line_to_type
     assert looked.outcome is None
 
 
+def test_a_host_with_the_prompt_in_its_editor_does_not_print_a_long_one(workspace: Path) -> None:
+    write_files(workspace, {"a.txt": b"0\n"})
+    with Engine.open(workspace) as tb:
+        session = tb.session(agent="mine", native="s1")
+        with session.turn("long " * 200, conversation=b"1\n"):
+            write_files(workspace, {"a.txt": b"1\n"})
+        words = ["1", "both", "yes"]
+        said = answer(tb, session.id, words, command="/takeback", follows=True)
+    assert said.outcome is not None
+    assert said.outcome.prompt == "long " * 200
+    assert "The prompt was" not in said.text
+
+
 def test_an_undo_recovers_what_was_interrupted_before_it_looks_for_its_operation(
     long_prompt: Engine, workspace: Path
 ) -> None:

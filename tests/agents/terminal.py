@@ -32,7 +32,7 @@ class Terminal:
         *,
         cwd: Path,
         env: Mapping[str, str],
-        size: tuple[int, int] = (160, 60),
+        size: tuple[int, int] = (120, 50),
     ) -> None:
         # A short path: the name of a socket may not be longer than 104 characters.
         self._folder = tempfile.mkdtemp(prefix="takeback-")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +33,8 @@ _WRITE = os.environ.get("TAKEBACK_PICTURES") == "write"  # a test's own environm
 _BEGIN = "<!-- seen on its screen by tests/agents/test_inside.py -->\n```text\n"
 _END = "```\n"
 _TURNS = r"[a-z0-9]{12} +(\d+[smh]|now)  \w+  turn 2 "
+_GO_ON = "Go on with it: "
+_AFTER_IT = ("or, inside it: ", "Take it back: ")
 _BORDER = "┃"
 _FRAME = f"{_BORDER}│█▌ "
 
@@ -44,17 +46,18 @@ class Host:
     ``goes_on`` is how the last line about a new session begins. One that ``follows`` goes on there
     by itself, with the prompt that was taken back in its editor. One that ``chooses`` answers the
     bare command and a number by a menu. One that ``looks_on`` takes an Enter for its own completion
-    until it has looked at the line.
+    until it has looked at the line. One that ``cuts_words`` needs room for a whole line.
     """
 
     driver: Callable[..., Driver]
     command: str
     needs: tuple[str, ...] = ()
-    goes_on: str = "Go on with it: "
+    goes_on: str = _GO_ON
     follows: bool = False
     chooses: bool = False
     drops_keys: bool = False
     looks_on: bool = False
+    cuts_words: bool = False
 
     def say(self, terminal: Terminal, words: str) -> None:
         """Types a line to takeback, into an empty editor, and sends it."""
@@ -70,10 +73,10 @@ class Host:
 
 
 HOSTS = {
-    "claude": Host(Claude, "/takeback", goes_on="or, inside it: "),
-    "codex": Host(Codex, "takeback"),
+    "claude": Host(Claude, "/takeback"),
+    "codex": Host(Codex, "takeback", cuts_words=True),
     "copilot": Host(Copilot, "takeback"),
-    "gemini": Host(Gemini, "/takeback", goes_on="or, inside it: ", drops_keys=True),
+    "gemini": Host(Gemini, "/takeback", drops_keys=True),
     "kilo": Host(Kilo, "/takeback", goes_on="The prompt was: ", follows=True),
     "opencode": Host(OpenCode, "/takeback", goes_on="The prompt was: ", follows=True),
     "pi": Host(Pi, "/takeback", ("node",), "The prompt was: ", follows=True, chooses=True),
@@ -95,6 +98,8 @@ class Played:
         """Goes on with the session on the agent's screen, and waits until it is there."""
         terminal = self.driver.at_a_terminal(self.driver.resume_line(self.session))
         terminal.shows("Edited one, deleted two, made one.")
+        if self.host.cuts_words:
+            terminal.resize(200, 50)
         terminal.settles()
         return terminal
 
@@ -133,11 +138,13 @@ class Seen:
             lambda: _between(first, last, terminal.screen) not in ([], before), f"see {last!r}"
         )
         answer = _between(first, last, terminal.screen)
-        self._blocks.append("\n".join([f"> {host.command} {words}".rstrip(), *answer]))
+        line = f"> {host.command} {words}".rstrip()
+        self._blocks.append("\n".join([line, *_rejoined(answer)]))
 
     def __str__(self) -> str:
         text = "\n\n".join(self._blocks)
-        text = text.replace(str(self._played.driver.world.repo), "~/project")
+        project = r"\s*".join(map(re.escape, str(self._played.driver.world.repo)))
+        text = re.sub(project, "~/project", text)
         text = text.replace(self._played.session, "OLD")
         text = re.sub(r"(?m)^([a-z0-9]{12}) +\d+[smh]  ", r"\1   now  ", text)
         text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|ses_\w{26}", "NEW", text)
@@ -147,7 +154,7 @@ class Seen:
 def _between(first: str, last: str, screen: str) -> list[str]:
     """Returns the newest lines on a screen from a pattern to a text, without a frame around them.
 
-    None if they are not all there.
+    Those below the text belong to them, up to an empty one. None if they are not all there.
     """
     lines = screen.splitlines()
     end = max((at for at, line in enumerate(lines) if last in line), default=-1)
@@ -156,8 +163,23 @@ def _between(first: str, last: str, screen: str) -> list[str]:
     if not begins:
         return []
     begin, column = begins[-1]
-    inside = (line[column:].partition(_BORDER)[0] for line in lines[begin : end + 1])
-    return [line.rstrip(_FRAME) for line in inside]
+    inside = [line[column:].partition(_BORDER)[0].rstrip(_FRAME) for line in lines]
+    while any(inside[end + 1 : end + 2]):
+        end += 1
+    return inside[begin : end + 1]
+
+
+def _rejoined(lines: list[str]) -> Iterator[str]:
+    """Yields lines, and on one what is broken at another place for each name of the project."""
+    whole: list[str] = []
+    for line in lines:
+        if whole and not line.startswith(_AFTER_IT):
+            whole.append(line.strip())
+            continue
+        yield from [" ".join(whole)] if whole else []
+        whole = [line] if line.startswith(_GO_ON) else []
+        yield from [] if whole else [line]
+    yield from [" ".join(whole)] if whole else []
 
 
 def _begins(text: str, screen: str) -> bool:

@@ -134,6 +134,16 @@ def test_what_is_typed_in_words_is_answered_in_words(played: Played) -> None:
 
 
 @pytest.mark.long
+def test_a_very_long_prompt_comes_back_whole_and_steers_nothing(pi: Pi, rpc: Rpc) -> None:
+    rpc.prompt(ONE)
+    rpc.prompt("TURN-FOUR \x1b]0;owned\x07\n\t" + "long " * 20_000 + "end")
+    rpc.command("/takeback 2 yes")
+    assert rpc.editor == "TURN-FOUR \\x1b]0;owned\\x07\n\t" + "long " * 20_000 + "end"
+    assert len(rpc.notices[-1]) < 9_000
+    assert "\x1b" not in rpc.notices[-1]
+
+
+@pytest.mark.long
 def test_takeback_to_the_first_turn_begins_a_new_session(played: Played) -> None:
     rpc = played.rpc
     rpc.command("/takeback 1", "files + conversation")

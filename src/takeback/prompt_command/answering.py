@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from takeback.prompt_command.typed import Typed
 
 _CHOOSE = "What to do where both changed the same:"
+_PROMPT_BESIDE = 600
+"""Characters of a prompt that are printed where it stands in the editor, too: the rest is there."""
 _PLAIN = Paint(on=False)
 
 
@@ -36,7 +38,7 @@ def proposed(tb: Engine, proposal: Proposal, typed: Typed) -> Answered:
     """Shows the plan of a proposal, or carries it out if that was agreed to."""
     if typed.agreed:
         done = proposal.carry_out(tb, typed.overrides)
-        told = done.replace(resume=None, session=None) if typed.follows else done
+        told = _followed(done) if typed.follows else done
         lines = render.outcome_lines(told, proposal.of, command=typed.command, agreed=YES)
         return shown_lines(*lines).replace(outcome=done)
     plan = proposal.plan(tb, typed.overrides)
@@ -44,6 +46,12 @@ def proposed(tb: Engine, proposal: Proposal, typed: Typed) -> Answered:
     ways = {what: f"{typed.line} {WAYS[what]}" for what in proposal.ways_to_keep(plan)}
     lines = plans.plan_lines(plan, _PLAIN, whole=typed.whole, ways=Ways(ways))
     return shown_lines(*_planned(plan, [f"{title}:", *lines], typed))
+
+
+def _followed(done: Outcome) -> Outcome:
+    """Returns what is told in a host that goes on by itself, with the prompt in its editor."""
+    long = len(done.prompt or "") > _PROMPT_BESIDE
+    return done.replace(resume=None, session=None, prompt=None if long else done.prompt)
 
 
 def _planned(plan: Plan, lines: list[str], typed: Typed) -> list[str]:
