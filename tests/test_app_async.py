@@ -27,8 +27,8 @@ from tests.test_app_api import plain, public
 T = TypeVar("T")
 TASKS, TURNS = 8, 4
 TWINS = [(Takeback, AsyncTakeback), (AgentSession, AsyncAgentSession), (AgentTurn, AsyncAgentTurn)]
-ALONE = {"outlook", "give_up", "alone"}
-"""What only one of two twins has: what is asked of a plan, and what only the other calls."""
+ALONE = {"outlook", "give_up", "alone", "event"}
+"""What only one of two twins has: what is asked of a plan, and what only takeback itself calls."""
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

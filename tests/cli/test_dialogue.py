@@ -132,6 +132,7 @@ def test_the_json_of_a_plan(story: Story) -> None:
         "kind": "rewind",
         "conflicts": [],
         "edits": [],
+        "sending": None,
     }
     assert story.files() == NOW
 

@@ -94,6 +94,7 @@ CHANGING: list[tuple[str, str | None, dict[str, object]]] = [
     plan("revert", turns=["turn:1"], conflicts={"default": "theirs"}),
     plan("fork", target="turn:1", files=True),
     plan("fork", target="turn:1", directory="elsewhere"),
+    plan("summarise", target="turn:1"),
     ("label", None, {"checkpoint": "turn:1", "label": None}),
     ("label", None, {"checkpoint": "turn:1", "label": "another"}),
     ("recover", None, {}),
@@ -117,6 +118,7 @@ def host(cli: Cli, tmp_path: Path, home: str, monkeypatch: pytest.MonkeyPatch) -
     made = Host(cli, tmp_path)
     made.turn("one", {"a.txt": b"1"})
     cli.ok("label", "turn:1", "kept")
+    cli.ok("config", "summariser", "true")
     cli.ok("rewind", "turn:1", "--files", "--yes", "--force")
     made.prompt("two")
     (cli.directory / "a.txt").write_bytes(b"2")

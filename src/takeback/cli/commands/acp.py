@@ -11,12 +11,12 @@ from takeback.errors import UsageError
 
 @verb("acp", words=True)
 def command(call: Call, words: tuple[str, ...]) -> int:
-    """Stand between an editor and its agent: the Agent Client Protocol on stdin and stdout.
+    """Stand between an editor and its agent; prompts become turns.
 
-    In the settings of an editor such as Zed, in front of the agent's own command:
-    `takeback acp -- gemini --acp`. Prompts become turns, and `/takeback` in the editor lists them
-    and goes back. An agent that `takeback init` has connected records itself, as in a terminal.
-    All else passes as it is. The exit status is that of CMD.
+    It speaks the Agent Client Protocol on stdin and stdout. In the settings of an editor such as
+    Zed, in front of the agent's own command: `takeback acp -- gemini --acp`. `/takeback` in the
+    editor lists the turns and goes back. An agent that `takeback init` has connected records
+    itself, as in a terminal. All else passes as it is. The exit status is that of CMD.
     """
     call.refuse_dry_run("acp")
     if not words:

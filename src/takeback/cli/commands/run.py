@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     shell_complete=completed_by("files"),
 )
 def command(call: Call, every: float, words: tuple[str, ...]) -> int:
-    """Run a program that has no hooks, and keep what it does, turn by turn.
+    """Run a program without hooks, and keep what it does by turns.
 
     A checkpoint before it starts, one whenever its changes have come to rest, one at its end. Each
     burst of changes is a turn; of aider each prompt. The program has the terminal and all streams
