@@ -169,7 +169,7 @@ class _Preparation:
     def _name_what_is_not_back(self) -> None:
         for item in self._going.vouching.asked_for(self._scope):
             # if the path was named, a rule for something above it is not an answer
-            if not self._is_named(item.path, self._left_alone.keys() - self._decisions.by_rule):
+            if not self._is_named(item.path, besides=self._decisions.by_rule):
                 self._name(item)
         found = (
             *self._going.vouching.gone(self._scope, self._safe.status, self._captured.coverage),
@@ -178,14 +178,15 @@ class _Preparation:
         for item in found:
             # if the target wanted it but could not get it, being ignored now is not an answer
             weak = {item.path} & self._decisions.by_rule if not item.by_rule else set()
-            if not self._is_named(item.path, self._left_alone.keys() - weak):
+            if not self._is_named(item.path, besides=weak):
                 self._name(item)
 
-    def _is_named(self, path: bytes, named: Collection[bytes]) -> bool:
+    def _is_named(self, path: bytes, *, besides: Collection[bytes]) -> bool:
+        places = (path, *parents(path))
         return (
             path in self._scope.touched
             or path in self._leave
-            or any(place in named for place in (path, *parents(path)))
+            or any(place in self._left_alone and place not in besides for place in places)
         )
 
     def _name(self, item: LeftAlone) -> None:

@@ -22,6 +22,7 @@ from takeback.model.coverage import (
     SENSITIVE,
     UNSTABLE,
     Coverage,
+    NotHeld,
     by_choice,
     then,
 )
@@ -66,7 +67,7 @@ class Vouching:
         Then it may have been a file and a directory by turns, and what is there now is not
         replaced by the one that a capture happened to meet.
         """
-        return any(one.path == path and one.reason == UNSTABLE for one in self._coverage.not_held)
+        return NotHeld(path, UNSTABLE) in self._coverage
 
     def lacks(self, path: bytes) -> Reason | None:
         """Returns why the target lacks a path that may have existed; else None."""
