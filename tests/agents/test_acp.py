@@ -160,7 +160,7 @@ def test_an_agent_with_hooks_of_its_own_is_not_recorded_twice(name: str, behind:
     [
         ("copilot", copilot.shell, 8),
         pytest.param("copilot", copilot.shell, 200, marks=pytest.mark.long),
-        pytest.param("gemini", gemini.shell, 200, marks=pytest.mark.long),
+        pytest.param("gemini", gemini.shell, 200, marks=pytest.mark.soak),
     ],
 )
 def test_nothing_is_lost_when_either_side_is_killed(
