@@ -32,11 +32,15 @@ class Tool:
 
 @dataclass(frozen=True)
 class Step:
-    """One answer of the model, given after ``delay`` seconds."""
+    """One answer of the model, given after ``delay`` seconds.
+
+    If it ``meets`` a prompt, not before the model was asked that one too, by another agent.
+    """
 
     text: str = ""
     tools: Sequence[Tool] = ()
     delay: float = 0.0
+    meets: str = ""
 
 
 Script = Mapping[str, Sequence[Step]]

@@ -52,6 +52,9 @@ class Request:
         return found
 
 
+_LONGEST_WAIT = 60.0
+
+
 class ScriptedModel:
     """The server; a context manager. ``url`` has no slash at its end."""
 
@@ -86,6 +89,14 @@ class ScriptedModel:
     def summarised(self) -> list[Request]:
         """Returns the requests by which a summary was asked for."""
         return [request for request in list(self.requests) if request.label == SUMMARY]
+
+    def wait_for(self, prompt: str) -> None:
+        """Waits until a prompt was sent; not for ever, and not for an empty one."""
+        end = time.monotonic() + _LONGEST_WAIT
+        while prompt and time.monotonic() < end:
+            if any(request.humans[-1] == prompt for request in self.played()):
+                return
+            time.sleep(0.02)
 
     def first_of(self, prompt: str) -> Request:
         """Returns the request by which an agent sent a prompt for the first time."""
@@ -129,6 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
         label, step = choose(model.script, dialogue, needs_tools=model.needs_tools)
         model.requests.append(_request(label, dialogue, body))
         time.sleep(step.delay)
+        model.wait_for(step.meets)
         message = protocol.answer(step, dialogue)
         if dialogue.stream:
             self._send_events(protocol.events(message))

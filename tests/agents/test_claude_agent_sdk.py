@@ -22,9 +22,11 @@ def test_a_rewind_brings_back_files_and_messages_and_two_tasks_run_at_once(
 ) -> None:
     packages = from_pypi("claude-agent-sdk")
     claude = Claude(world, installed("claude"))
+    one, other = PROMPTS[:2]
+    meets = {one: other, other: one}
     world.model.script = {
         prompt: [
-            Step("Writing.", [claude.write(prompt.split()[1], prompt.split()[2])], delay=0.2),
+            Step("Writing.", [claude.write(*prompt.split()[1:])], meets=meets.get(prompt, "")),
             Step("Written."),
         ]
         for prompt in PROMPTS
@@ -44,7 +46,6 @@ def test_a_rewind_brings_back_files_and_messages_and_two_tasks_run_at_once(
     sent = [(request.humans[-1], request.at) for request in world.model.played()]
     began = {prompt: min(at for said, at in sent if said == prompt) for prompt in PROMPTS}
     ended = {prompt: max(at for said, at in sent if said == prompt) for prompt in PROMPTS}
-    one, other = PROMPTS[:2]
     assert max(began[one], began[other]) < min(ended[one], ended[other])
     last = world.model.first_of(PROMPTS[3])
     assert [text for text in last.humans if text.startswith("write")] == [PROMPTS[0], PROMPTS[3]]
