@@ -66,7 +66,10 @@ def draw(chart: Chart) -> str:
         ]
     for tick in across.ticks:
         x, bottom = place(tick, up.ticks[0])
-        parts.append(f'<text x="{x}" y="{bottom + 18}" text-anchor="middle">{_shown(tick)}</text>')
+        anchor = "end" if tick == across.ticks[-1] else "middle"  # there is no room beside it
+        parts.append(
+            f'<text x="{x}" y="{bottom + 18}" text-anchor="{anchor}">{_shown(tick)}</text>'
+        )
     if chart.bound is not None:
         limit, name = chart.bound
         _, y = place(across.ticks[0], limit)
