@@ -22,10 +22,11 @@ from typing import Any
 from bench.repositories import repository
 from tests.agents import claude, codex, copilot, gemini, kilo, opencode, pi, qwen
 from tests.agents.flow import Driver
-from tests.agents.installed import PACKAGES, NotInstalled, Package, program_of
+from tests.agents.installed import PACKAGES, Package, program_of
 from tests.agents.script import Step, Tool
 from tests.agents.scripted_model import ScriptedModel
 from tests.agents.world import World
+from tests.support.cache import NotInstalled
 from tests.support.sealed import end_standby, sealed_environment
 
 _FILES = 1_000

@@ -27,11 +27,12 @@ from tests.agents.claude import shell as claude_shell
 from tests.agents.flow import Driver
 from tests.agents.gemini import Gemini, typed
 from tests.agents.gemini import shell as gemini_shell
-from tests.agents.installed import PACKAGES, NotInstalled, program_of
+from tests.agents.installed import PACKAGES, program_of
 from tests.agents.opencode import OpenCode
 from tests.agents.opencode import shell as opencode_shell
 from tests.agents.script import Step, Tool
 from tests.agents.terminal import Terminal
+from tests.support.cache import NotInstalled
 from tests.support.cli import Cli
 from tests.support.sealed import sealed_environment
 

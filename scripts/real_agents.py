@@ -21,8 +21,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from scripts.tried import COLUMNS, RECORD, ROOT
-from tests.agents.installed import PACKAGES, VARIABLE, NotInstalled, Package, newest, program_of
+from tests.agents.installed import PACKAGES, VARIABLE, Package, newest, program_of
 from tests.agents.tried import AGENT
+from tests.support.cache import NotInstalled
 
 _BUILD = ROOT / "build"
 _LONGEST = 160

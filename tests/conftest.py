@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.agents.installed import NotInstalled
+from tests.support.cache import NotInstalled
 from tests.support.cli import Cli
 from tests.support.git import new_repository
 from tests.support.lanes import SLOW, has_long

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.installed import PACKAGES, NotInstalled, program_of, wanted
+from tests.agents.installed import PACKAGES, program_of, wanted
 from tests.agents.scripted_model import ScriptedModel
 from tests.agents.tried import AGENT, Note
 from tests.agents.world import World, fill
+from tests.support.cache import NotInstalled
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,7 @@
-"""The real agents, each at one version, installed once into a cache outside the tree.
+"""The real agents, each at one version, installed once into the cache (tests/support/cache.py).
 
-    $TAKEBACK_AGENTS_CACHE, else $XDG_CACHE_HOME/takeback-agents, else ~/.cache/takeback-agents
-        claude-2.1.325/node_modules/...     whole, or not there: it is renamed when it is done
-        claude-2.1.325.lock                 held by the one process that installs
-        newest/claude-2.2.0/...             another version, for ``make agents-latest``
+    claude-2.1.325/node_modules/...
+    newest/claude-2.2.0/...             another version, for ``make agents-latest``
 
 npm says where from. What is installed is what ``locks/AGENT/package-lock.json`` says, each package
 with its hash and none with a place; scripts of packages are not run. A new version: change
@@ -18,25 +16,18 @@ which no lock pins: npm takes what else they need as it is today.
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import platform
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from takeback.app.connect import connection_named
+from tests.support.cache import NotInstalled, kept, run
 
-_SECONDS = 600
 _QUIET = "--loglevel=error"
 LOCKS = Path(__file__).parent / "locks"
-
-
-class NotInstalled(Exception):
-    """An agent cannot be had here; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,46 +152,22 @@ def program_of(package: Package, environ: Mapping[str, str]) -> Path:
 
     ``environ`` is the machine's own, not a test's: it says where the cache is, and npm needs it.
     """
-    places = cache(environ)
-    try:
-        place = places / package.folder
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with place.with_name(f"{place.name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # other test processes want the same
-            if not place.exists():
-                _install(package, place, environ)
-    except OSError as error:
-        raise NotInstalled(f"{places}: {error.strerror}") from error
+    place = kept(package.folder, environ, lambda here: _install(package, here, environ))
     found = sorted(place.glob(f"node_modules/{package.program}"))
     if not found:
         raise NotInstalled(f"{place} has no {package.program}; remove it to install it again")
     return found[0]
 
 
-def cache(environ: Mapping[str, str]) -> Path:
-    """Returns where what tests install is kept."""
-    named = environ.get("TAKEBACK_AGENTS_CACHE")
-    if named:
-        return Path(named)
-    caches = environ.get("XDG_CACHE_HOME") or os.path.join(environ.get("HOME", ""), ".cache")
-    return Path(caches, "takeback-agents")
-
-
-def _install(package: Package, place: Path, environ: Mapping[str, str]) -> None:
-    unfinished = place.with_name(f"{place.name}.unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
+def _install(package: Package, here: Path, environ: Mapping[str, str]) -> None:
+    what = ["install", f"{package.name}@{package.version}"]
     if package.pinned:
         lock = _lock(package)
-        unfinished.mkdir()
         for name in ("package.json", "package-lock.json"):
-            shutil.copy(lock / name, unfinished)
+            shutil.copy(lock / name, here)
         what = ["ci"]
-    else:
-        unfinished.mkdir()
-        what = ["install", f"{package.name}@{package.version}"]
     options = ["--no-fund", "--no-audit", "--ignore-scripts", _QUIET]
-    _npm([*what, *options, "--prefix", str(unfinished)], unfinished, environ)
-    unfinished.rename(place)
+    _npm([*what, *options, "--prefix", str(here)], here, environ)
 
 
 def _npm(words: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> str:
@@ -208,23 +175,7 @@ def _npm(words: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> str:
     npm = shutil.which("npm", path=environ.get("PATH"))
     if npm is None:
         raise NotInstalled("there is no npm")
-    try:
-        done = subprocess.run(
-            [npm, *words],
-            cwd=cwd,
-            env=dict(environ),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise NotInstalled(f"npm took longer than {_SECONDS} s") from error
-    if done.returncode != 0:
-        said = [line for line in done.stderr.splitlines() if line.strip()][:2]
-        raise NotInstalled(f"npm ended with {done.returncode}: {'; '.join(said)}")
-    return done.stdout
+    return run("npm", [npm, *words], cwd, environ)
 
 
 def _lock(package: Package) -> Path:

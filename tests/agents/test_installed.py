@@ -12,12 +12,12 @@ import pytest
 from tests.agents import installed
 from tests.agents.installed import (
     PACKAGES,
-    NotInstalled,
     Package,
     newest,
     program_of,
     wanted,
 )
+from tests.support.cache import NotInstalled
 
 PACKAGE = Package("some", "@some/agent", "1.2.3", ".bin/some")
 INSTALLS = """\

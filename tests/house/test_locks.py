@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.installed import NotInstalled
 from tests.support import pypi
+from tests.support.cache import NotInstalled
 
 WANTED = sorted(pypi.LOCKS.glob("*.in"))
 

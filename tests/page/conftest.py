@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.installed import AXE, NotInstalled, program_of
+from tests.agents.installed import AXE, program_of
 from tests.page import world
 from tests.page.browser import NoBrowser, browser
 from tests.page.stage import Stage, living_in, staged
+from tests.support.cache import NotInstalled
 from tests.support.git import new_repository
 from tests.support.sealed import sealed_environment
 
