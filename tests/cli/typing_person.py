@@ -27,11 +27,12 @@ def at_a_terminal(
     answers: tuple[str | Callable[[], str], ...] = (),
     env: Mapping[str, str] | None = None,
     asks: tuple[bytes, ...] = (),
+    looks: Callable[[str], None] | None = None,
 ) -> Seen:
     """Runs takeback and types one answer each time that it asks.
 
     An answer may be a function, which is called when the question is on the screen. ``asks`` are
-    ends of questions besides the usual ones.
+    ends of questions besides the usual ones; ``looks`` is given the screen before each answer.
     """
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
@@ -57,6 +58,8 @@ def at_a_terminal(
                 break
             screen += data
             if pending and screen.endswith((b"[y/N] ", b"to go on: ", b"[1-2] ", *asks)):
+                if looks is not None:
+                    looks(_lines(screen))
                 answer = pending.pop(0)
                 os.write(ours, (answer if isinstance(answer, str) else answer()).encode())
         status = process.wait(timeout=cli.timeout)
@@ -64,4 +67,8 @@ def at_a_terminal(
         process.kill()
         process.wait()
         os.close(ours)
-    return Seen(status, screen.decode().replace("\r\n", "\n"))
+    return Seen(status, _lines(screen))
+
+
+def _lines(screen: bytes) -> str:
+    return screen.decode().replace("\r\n", "\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +12,9 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
+from tests.cli.typing_person import at_a_terminal
 from tests.page.stage import KEPT, PATIENCE, Stage, leave, served
+from tests.support.cli import Cli
 
 
 class Impostor(BaseHTTPRequestHandler):
@@ -115,6 +118,60 @@ def test_the_file_that_open_makes_leads_in_once(shop: Stage, tmp_path: Path) -> 
         other = tab.new_page()
         other.goto(f"file://{made}")
         expect(other.locator("#banner")).to_contain_text("This page has no key")
+
+
+def another_workspace(shop: Stage, name: str) -> Path:
+    """Makes a workspace beside the shop, which is the first in every list."""
+    root = shop.root.with_name(name)
+    root.mkdir()
+    (root / "a.txt").write_text("a")
+    Cli(root, shop.environ).ok("checkpoint", "-m", f"here-in-{name}")
+    return root
+
+
+def test_open_shows_the_workspace_that_one_stands_in_and_not_the_first(
+    shop: Stage, tmp_path: Path
+) -> None:
+    opener = tmp_path / "programs" / "xdg-open"
+    opener.parent.mkdir()
+    opener.write_text("#!/bin/sh\n")  # the browser is ours
+    opener.chmod(0o755)
+    root = another_workspace(shop, "zoo")
+    (root / "below").mkdir()
+    environ = {**shop.environ, "PATH": f"{opener.parent}:{shop.environ['PATH']}"}
+    with served(root / "below", environ, "--open") as server, shop.browser.new_context() as tab:
+        made = Path(environ["TAKEBACK_HOME"], "serve", str(server.process.pid), "open.html")
+        tab.set_default_timeout(PATIENCE)
+        page = tab.new_page()
+        page.goto(f"file://{made}")
+        expect(page.locator("#timeline .row", has_text="here-in-zoo")).to_be_visible()
+        expect(page).to_have_title("zoo · takeback")
+
+
+def test_the_link_that_is_printed_at_a_terminal_leads_in_once(shop: Stage) -> None:
+    root = another_workspace(shop, "yard")
+    link = re.compile(r"^  (http://127.0.0.1:\d+/#code=[\w-]{43}&w=[0-9a-f]{16})$", re.MULTILINE)
+
+    def follow(screen: str) -> None:
+        found = link.search(screen)
+        assert found is not None, screen
+        with shop.browser.new_context() as tab:
+            tab.set_default_timeout(PATIENCE)
+            page = tab.new_page()
+            page.goto(found[1])
+            expect(page.locator("#timeline .row", has_text="here-in-yard")).to_be_visible()
+            assert "code" not in page.evaluate("location.href + JSON.stringify(history.state)")
+        with shop.browser.new_context() as tab:
+            tab.set_default_timeout(PATIENCE)
+            page = tab.new_page()
+            page.goto(found[1])
+            expect(page.locator("#banner")).to_contain_text("This page has no key")
+
+    ends = (b"Ctrl-C ends it.\r\n",)
+    cli = Cli(root, shop.environ)
+    seen = at_a_terminal(cli, "serve", answers=("\x03",), asks=ends, looks=follow)
+    assert seen.status == 0, seen.screen
+    assert "ssh" not in seen.screen
 
 
 def test_a_page_without_a_key_says_how_to_get_one(shop: Stage) -> None:

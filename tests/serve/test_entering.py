@@ -19,7 +19,7 @@ def enter(served: InProcess, code: str) -> int:
 
 
 def test_a_code_is_good_once_and_for_a_minute(served: InProcess) -> None:
-    code, late = served.server.secrets.new_code(), served.server.secrets.new_code()
+    code, late = served.server.secrets.new_code(60), served.server.secrets.new_code(60)
     assert [enter(served, code), enter(served, code)] == [200, 401]
     served.now += 61
     assert enter(served, late) == 401
@@ -29,9 +29,9 @@ def test_a_code_is_good_once_and_for_a_minute(served: InProcess) -> None:
 def test_codes_that_nobody_used_do_not_pile_up(served: InProcess) -> None:
     secrets = served.server.secrets
     for _ in range(50):
-        secrets.new_code()
+        secrets.new_code(60)
     served.now += 61
-    code = secrets.new_code()
+    code = secrets.new_code(60)
     assert list(secrets._codes) == [code]
     assert enter(served, code) == 200
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from takeback.serve import run
+from tests.cli.typing_person import at_a_terminal
 from tests.serve.served import V1, serving, until
 from tests.support.cli import Cli
 from tests.support.host import Host
@@ -62,6 +63,52 @@ def test_the_page_is_opened_by_a_file_with_a_code_and_no_secret(host: Host, cli:
         assert reply.ok() == {"secret": server.secret}
         assert not entrance.exists()
         assert server.ask("POST", f"{V1}/enter", body, headers).status == 401
+
+
+def test_over_ssh_it_says_how_to_get_here_and_starts_no_browser(host: Host, cli: Cli) -> None:
+    place = cli.directory.parent / "programs"
+    place.mkdir()
+    opener = place / "xdg-open"
+    opener.write_text(f"#!/bin/sh\ntouch {place}/started\n")
+    opener.chmod(0o755)
+    env = {
+        "PATH": f"{place}:{os.environ['PATH']}",
+        "SSH_CONNECTION": "198.51.100.4 51022 192.0.2.7 2222",
+        "USER": "ada",
+    }
+    ends = (b"Ctrl-C ends it.\r\n",)
+    seen = at_a_terminal(cli, "serve", "--open", answers=("\x03",), asks=ends, env=env)
+    assert seen.status == 0, seen.screen
+    [port] = set(re.findall(r"127\.0\.0\.1:(\d+)", seen.screen))
+    assert f"  ssh -N -L {port}:127.0.0.1:{port} -p 2222 ada@192.0.2.7\n" in seen.screen
+    assert f"  http://127.0.0.1:{port}/#code=" in seen.screen
+    assert not (place / "started").exists()
+    hostile = {**env, "SSH_CONNECTION": "1 2 192.0.2.7;id 22"}
+    seen = at_a_terminal(cli, "serve", answers=("\x03",), asks=ends, env=hostile)
+    assert "ssh" not in seen.screen
+
+
+def test_what_is_not_printed_for_eyes_holds_no_code(host: Host, cli: Cli) -> None:
+    with cli.start("serve") as process:
+        assert process.stdout is not None
+        first, second = process.stdout.readline(), process.stdout.readline()
+        process.terminate()
+        process.communicate(timeout=60)
+    assert first.startswith(b"Serving: http://127.0.0.1:")
+    assert second.startswith(b"The secret is in: ")
+    assert b"code" not in first + second
+
+
+def test_it_says_so_where_nothing_is_kept_of_the_directory(host: Host, cli: Cli) -> None:
+    empty = cli.directory.parent / "empty"
+    empty.mkdir()
+    with serving(cli) as inside, serving(Cli(empty)) as outside:
+        [one] = inside.get("/workspaces").ok()["workspaces"]
+        assert inside.said["workspace"] == one["id"]
+        assert outside.said["workspace"] is None
+        assert outside.process.stderr is not None
+        note = json.loads(outside.process.stderr.readline())["message"]
+        assert note.endswith("has no checkpoints yet; the page begins with another workspace.")
 
 
 def test_a_unix_socket_for_programs(host: Host, cli: Cli, tmp_path: Path) -> None:

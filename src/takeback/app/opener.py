@@ -14,11 +14,19 @@ if TYPE_CHECKING:
 
 _OPENERS = ("xdg-open", "wslview", "open")
 """On Linux, on Linux under Windows, on macOS."""
+_SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+"""What says, over ssh, that a program can show something to the person at the other end."""
 
 
 def open_file(path: str, environ: Mapping[str, str]) -> bool:
-    """Starts what opens a file, and does not wait for it; False if there is nothing to start."""
+    """Starts what opens a file, and does not wait for it; False if there is nothing to start.
+
+    Nothing is started over ssh where the person could not see it.
+    """
     import subprocess
+
+    if "SSH_CONNECTION" in environ and not any(environ.get(name) for name in _SCREENS):
+        return False
 
     home = takeback_home(environ)
 

@@ -1,11 +1,12 @@
-"""The entrance: a file that only the user can read leads the browser in, with a code.
+"""The entrance: an address with a code leads a browser in, mostly from a file of the user's.
 
 No secret is on a command line, in a history, in a log or in a Referer: the code stands behind the
-``#`` of an address, which browsers keep to themselves, and is good once, for a minute.
+``#`` of the address, which browsers keep to themselves, and is good once, and not for long.
 """
 
 from __future__ import annotations
 
+from html import escape
 from threading import Timer
 
 from takeback.app.opener import open_file
@@ -30,13 +31,21 @@ _PAGE = """\
 """
 
 
-class Entrance:
-    """The file, from when it is made until it was used, or until its code is too old."""
+def address(server: Server, seconds: float, workspace: str | None) -> str:
+    """Returns the address of the page with a new code; it begins with a workspace, if one is named.
 
-    def __init__(self, server: Server, files: PrivateFiles) -> None:
+    Both are words of letters, digits, ``-`` and ``_``.
+    """
+    place = "" if workspace is None else f"&w={workspace}"
+    return f"{server.origin}/#code={server.secrets.new_code(seconds)}{place}"
+
+
+class Entrance:
+    """The file, from when it is made until a code was used, or until its own is too old."""
+
+    def __init__(self, server: Server, files: PrivateFiles, url: str) -> None:
         self._files = files
-        url = f"{server.origin}/#code={server.secrets.new_code()}"
-        self.path = files.write(_NAME, _PAGE.format(url=url).encode())
+        self.path = files.write(_NAME, _PAGE.format(url=escape(url)).encode())
         server.secrets.entered = self.close
         self._timer = Timer(server.settings.code_seconds, self.close)
         self._timer.daemon = True

@@ -15,7 +15,7 @@ from takeback.app.private_files import PrivateFiles
 from takeback.model.value import Value
 from takeback.serve.application import application
 from takeback.serve.ending import Ending
-from takeback.serve.entrance import Entrance
+from takeback.serve.entrance import Entrance, address
 from takeback.serve.protocol import PatientProtocol
 from takeback.serve.server import new_server
 from takeback.serve.settings import ServerSettings
@@ -41,15 +41,16 @@ LOOPBACK, LOCALHOST = "127.0.0.1", "localhost"
 class Running(Value):
     """What is told of a server when it runs.
 
-    ``entrance`` is the file that leads a browser in, if one is wanted; ``opened`` tells whether a
-    browser was started with it.
+    ``opened`` tells whether a browser was started; ``entrance`` is the file that leads one in where
+    it was not, ``link`` an address that does, if a terminal is there to print it.
     """
 
     url: str
     pid: int
     secret_file: str
-    entrance: str | None = None
     opened: bool = False
+    entrance: str | None = None
+    link: str | None = None
 
 
 class Says(Value):
@@ -65,10 +66,16 @@ class Says(Value):
 
 
 class ServerOptions(Value):
-    """How it is to run: on a Unix socket instead of a port, with a browser opened or without."""
+    """How it is to run: on a Unix socket instead of a port, with a browser opened or without.
+
+    ``link`` asks for an address that leads a browser in, for a person's eyes alone; ``workspace``
+    is the id of the one that the page begins with.
+    """
 
     socket: bool = False
     browser: bool = False
+    link: bool = False
+    workspace: str | None = None
 
 
 def serve(environ: Mapping[str, str], wanted: ServerOptions, says: Says) -> None:
@@ -80,18 +87,37 @@ def serve(environ: Mapping[str, str], wanted: ServerOptions, says: Says) -> None
             server = new_server(ServerSettings(), authority, origin, time.monotonic)
             secret_file = files.write("secret", f"{server.secrets.secret}\n".encode())
             running = Running(url, os.getpid(), secret_file)
-            if wanted.browser and origin is not None:
-                entrance = Entrance(server, files)
-                opened = entrance.open(environ)
-                running = running.replace(entrance=entrance.path, opened=opened)
-            says.running(running)
+            if origin is not None:
+                running = _let_in(running, server, files, environ, wanted)
 
             def give_up(error: TakebackError | None) -> None:
                 if error is not None:
                     says.left(error)
                 files.remove_all()
 
-            _answer(server, door, says.log, Ending(server, give_up))
+            answering = _answering(server, says.log, Ending(server, give_up))
+            for number in (signal.SIGINT, signal.SIGTERM):  # for one that comes before or after it
+                signal.signal(number, answering.handle_exit)
+            says.running(running)
+            sys.setswitchinterval(_SWITCH)
+            answering.run(sockets=[door])
+
+
+def _let_in(
+    running: Running,
+    server: Server,
+    files: PrivateFiles,
+    environ: Mapping[str, str],
+    wanted: ServerOptions,
+) -> Running:
+    """Makes the way in that is wanted: a browser, or what a person needs to open one."""
+    settings = server.settings
+    if wanted.browser:
+        entrance = Entrance(server, files, address(server, settings.code_seconds, wanted.workspace))
+        running = running.replace(entrance=entrance.path, opened=entrance.open(environ))
+    if wanted.link and not running.opened:
+        running = running.replace(link=address(server, settings.link_seconds, wanted.workspace))
+    return running
 
 
 def _loopback_door() -> tuple[socket.socket, str, str | None]:
@@ -123,7 +149,7 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
 
-def _answer(server: Server, door: socket.socket, log: Log, ending: Ending) -> None:
+def _answering(server: Server, log: Log, ending: Ending) -> _Server:
     config = uvicorn.Config(
         application(server, log),
         http=PatientProtocol,
@@ -141,8 +167,4 @@ def _answer(server: Server, door: socket.socket, log: Log, ending: Ending) -> No
     )
     logging.getLogger("uvicorn").disabled = True  # our log has a line for each answer
     logging.getLogger("uvicorn.error").disabled = True
-    running = _Server(config, ending)
-    for number in (signal.SIGINT, signal.SIGTERM):  # for one that comes before or after it runs
-        signal.signal(number, lambda number, frame: ending.begin())
-    sys.setswitchinterval(_SWITCH)
-    running.run(sockets=[door])
+    return _Server(config, ending)

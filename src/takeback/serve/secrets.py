@@ -37,11 +37,11 @@ class Secrets:
         message = _CHALLENGE + nonce.encode()
         return hmac.new(self.secret.encode(), message, hashlib.sha256).hexdigest()
 
-    def new_code(self) -> str:
+    def new_code(self, seconds: float) -> str:
         """Returns a code that gives the secret, once, for a short time."""
         code, now = secrets.token_urlsafe(32), self._clock()
         self._codes = {known: ends for known, ends in self._codes.items() if now <= ends}
-        self._codes[code] = now + self._settings.code_seconds
+        self._codes[code] = now + seconds
         return code
 
     def redeem(self, code: str) -> str | None:

@@ -18,6 +18,9 @@ class ServerSettings(Value):
     wrong_tries: int = 10
     """How many wrong secrets and codes are answered within a minute."""
     code_seconds: float = 60.0
+    """How long the code is good that a browser is started with."""
+    link_seconds: float = 600.0
+    """How long that of a link is good, which a person copies, perhaps to another machine."""
     nonce_seconds: float = 300.0
     nonces: int = 100
     workspaces: int = 32

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
 
 import click
 
 from takeback.cli.call import Call
 from takeback.cli.options import verb
 from takeback.cli.output import flush
-from takeback.errors import UsageError
+from takeback.cli.terminal import is_terminal
+from takeback.errors import TakebackError, UsageError
 from takeback.words.errors import said
+from takeback.words.text import quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from takeback.errors import TakebackError
     from takeback.serve.run import Running
+
+_OVER_SSH = re.compile(r"\S+ \d+ ([0-9A-Fa-f.:]+)(?:%\S+)? (\d+)")
+"""How sshd says it: the client's address and port, then ours."""
+_SSH_PORT = "22"
 
 
 @verb("serve")
@@ -26,9 +33,11 @@ if TYPE_CHECKING:
 def command(call: Call, browser: bool, socket: bool) -> int:
     """Serve the page and the HTTP API on this machine, until Ctrl-C.
 
-    All workspaces of yours, in a browser or for an editor: the same operations as here. It
-    listens on 127.0.0.1 alone, on a free port, and answers nobody who does not have the secret of
-    this run, which is in a file that only you can read.
+    All workspaces of yours, in a browser or for an editor: the same operations as here. The page
+    begins with the one that you are in. At a terminal a link is printed that lets a browser in
+    once, over ssh with what to run on your own machine first. It listens on 127.0.0.1 alone, on a
+    free port, and answers nobody who does not have the secret of this run, which is in a file that
+    only you can read.
     """
     call.refuse_dry_run("serve")
     if browser and socket:
@@ -37,9 +46,15 @@ def command(call: Call, browser: bool, socket: bool) -> int:
     from takeback.serve.run import Says, ServerOptions, serve
 
     output = call.output
+    workspace = _workspace_here(call)
 
     def say(running: Running) -> None:
-        fields = {"url": running.url, "pid": running.pid, "secret_file": running.secret_file}
+        fields = {
+            "url": running.url,
+            "pid": running.pid,
+            "secret_file": running.secret_file,
+            "workspace": workspace,
+        }
         output.document("serve", fields)
         output.lines(_lines(running))
         output.note("Ctrl-C ends it.")
@@ -49,16 +64,52 @@ def command(call: Call, browser: bool, socket: bool) -> int:
         output.error(said(error))
 
     says = Says(say, left, to_stderr if call.verbose else _nothing)
-    serve(os.environ, ServerOptions(socket=socket, browser=browser), says)
+    # A link is for eyes alone: a file of what was printed must not let anybody in.
+    link = not call.json and is_terminal(sys.stdout)
+    options = ServerOptions(socket=socket, browser=browser, link=link, workspace=workspace)
+    serve(os.environ, options, says)
     return 0
+
+
+def _workspace_here(call: Call) -> str | None:
+    """Returns the id of the workspace that we are in; None if nothing is kept of this directory."""
+    from takeback.app.engine import Engine
+
+    try:
+        with Engine.open(create=False, reporter=call.reporter(), holder="serve") as tb:
+            here = os.path.realpath(tb.store_directory)
+    except TakebackError as error:  # the server is for all workspaces
+        call.output.note(f"{error.message}; the page begins with another workspace.")
+        return None
+    known = (one.id for one in Engine.workspaces() if os.path.realpath(one.store) == here)
+    return next(known, None)
 
 
 def _lines(running: Running) -> Iterator[str]:
     yield f"Serving: {running.url}"
-    if running.entrance is not None and not running.opened:
+    if running.opened:
+        return
+    if running.link is not None:
+        yield from _over_ssh(running.url, os.environ)
+        yield "Open this link in a browser within ten minutes; it works once:"
+        yield f"  {running.link}"
+    elif running.entrance is not None:
         yield f"Open this file in a browser within a minute: {running.entrance}"
-    if running.entrance is None:
+    else:
         yield f"The secret is in: {running.secret_file}"
+
+
+def _over_ssh(url: str, environ: Mapping[str, str]) -> Iterator[str]:
+    """Yields how a browser on another machine gets here, if that is where the person sits."""
+    found = _OVER_SSH.fullmatch(environ.get("SSH_CONNECTION", ""))
+    if found is None:
+        return
+    address, port = found.groups()
+    number = url.rstrip("/").rpartition(":")[2]
+    other = "" if port == _SSH_PORT else f"-p {port} "
+    user = quoted(environ.get("USER") or environ.get("LOGNAME") or "YOU")
+    yield "You are here over ssh: on the machine with your browser run this, and leave it running:"
+    yield f"  ssh -N -L {number}:127.0.0.1:{number} {other}{user}@{address}"
 
 
 def _nothing(line: str) -> None:
