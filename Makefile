@@ -11,6 +11,8 @@ INSTALLED := .venv/.installed
 PIP       := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Snapshots are only compared here; to write them, call pytest with --inline-snapshot=fix.
 PYTEST    := $(BIN)/pytest -n $(WORKERS) --dist worksteal --inline-snapshot=disable
+# Where the time goes.
+SLOWEST   := --durations=20 --durations-min=1
 # Where `make quick` and `make test` write: in memory, if there is room. The long lane and the soak
 # write to the disk.
 IN_MEMORY  = PYTEST_DEBUG_TEMPROOT=$(shell sh scripts/room.sh)
@@ -36,10 +38,10 @@ quick: $(INSTALLED) lint ## lint, and the tests to run at each save
 	@$(IN_MEMORY) $(PYTEST) -m "not slow and not long and not soak" tests
 
 test: $(INSTALLED) ## run the tests: every behaviour, every agent, every promise
-	@$(IN_MEMORY) $(PYTEST) tests
+	@$(IN_MEMORY) $(PYTEST) $(SLOWEST) tests
 
 test-long: $(INSTALLED) ## run the rest of the long campaigns
-	@$(PYTEST) -m "long and not soak" tests
+	@$(PYTEST) $(SLOWEST) -m "long and not soak" tests
 
 agents: $(INSTALLED) ## run every test of the real agents and write what held of each into docs/agents
 	@$(BIN)/python -m scripts.real_agents --workers $(WORKERS) $(AGENTS)

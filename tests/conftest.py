@@ -19,6 +19,8 @@ from tests.support.lanes import SLOW, has_long
 from tests.support.pypi import packages
 from tests.support.sealed import end_standby, sealed_environment
 
+pytest_plugins = ["tests.support.alarm"]
+
 # Examples run git and fsync: how long one takes says nothing about the code.
 _UNTIMED = (HealthCheck.too_slow, HealthCheck.data_too_large)
 settings.register_profile(
@@ -31,6 +33,8 @@ settings.register_profile(
 )
 settings.register_profile("soak", settings.get_profile("ci"), max_examples=20_000)
 settings.load_profile("soak" if os.environ.get("TAKEBACK_SOAK") == "1" else "ci")
+
+_INSTALLING = frozenset(("from_pypi", "installed"))
 
 # A shell starts jobs in the background with SIGINT ignored, and children inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -47,10 +51,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the files and directories that are too slow for `make quick`."""
+    """Marks what is too slow for `make quick`, and gives time to what may install something."""
     for item in items:
         if _is_slow(item.path):
             item.add_marker(pytest.mark.slow)
+        installs = _INSTALLING.intersection(getattr(item, "fixturenames", ()))
+        if installs and item.get_closest_marker("bound") is None:
+            item.add_marker(pytest.mark.bound(600))
 
 
 def _is_slow(path: Path) -> bool:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
@@ -22,18 +20,7 @@ from tests.support.cli import Cli
 CLAUDE = "0f1e2d3c-4b5a-4678-9abc-def012345678"
 
 
-@pytest.fixture(autouse=True)
-def limit() -> Iterator[None]:
-    """Ends what waits for ever."""
-
-    def ring(number: int, frame: FrameType | None) -> NoReturn:
-        pytest.fail("it waits")  # which no handler of errors takes for one of its own
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.alarm(20)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
+pytestmark = pytest.mark.bound(20)  # what is led astray waits for ever
 
 
 def two_turns(

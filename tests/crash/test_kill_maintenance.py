@@ -178,8 +178,8 @@ def test_four_who_capture_beside_maintenance_lose_nothing(
     world = prepared(tmp_path)
     writers = [start(partial(capture_often, world, number, captures)) for number in range(WRITERS)]
     keeper = start(partial(maintain_often, world, rounds))
-    made = [ran.answer for ran in (one.wait() for one in writers)]
-    kept = keeper.wait()
+    made = [ran.answer for ran in (one.outcome() for one in writers)]
+    kept = keeper.outcome()
     assert kept.done, kept.text
     assert kept.answer > 0
     with opened(world) as tb:

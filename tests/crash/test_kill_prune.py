@@ -189,8 +189,8 @@ def test_four_who_capture_while_another_sweeps_lose_nothing(tmp_path: Path) -> N
     world = prepared(tmp_path)
     writers = [start(partial(capture_often, world, number)) for number in range(WRITERS)]
     sweeper = start(partial(sweep_often, world))
-    made = [ran.answer for ran in (one.wait() for one in writers)]
-    swept = sweeper.wait()
+    made = [ran.answer for ran in (one.outcome() for one in writers)]
+    swept = sweeper.outcome()
     assert swept.done, swept.text
     assert swept.answer > 0
     with opened(world) as tb:

@@ -128,8 +128,8 @@ def test_a_purge_beside_captures_loses_nothing_and_leaves_nothing(
     world = prepared(tmp_path)
     running = [start(partial(capture_often, world, number, times)) for number in range(writers)]
     purger = start(partial(purge, world))
-    made = [one.wait() for one in running]
-    done = purger.wait()
+    made = [one.outcome() for one in running]
+    done = purger.outcome()
     assert done.done, done.text
     assert all(one.done for one in made), [one.text for one in made]
     with opened(world) as tb:

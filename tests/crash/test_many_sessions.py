@@ -55,7 +55,7 @@ def test_eight_processes_tell_many_events_each(tmp_path: Path, count: int) -> No
         tb.checkpoint()
     names = [f"s{number}" for number in range(SESSIONS)]
     players = [start(partial(play, root, environ, name, count), limit=600) for name in names]
-    told = {name: player.wait() for name, player in zip(names, players, strict=True)}
+    told = {name: player.outcome() for name, player in zip(names, players, strict=True)}
     for ran in told.values():
         assert ran.done, ran.text
     with Takeback.open(root, environ=environ) as tb:

@@ -109,7 +109,7 @@ class Rounds:
         running = start(act)
         time.sleep(self.chance.uniform(0, 1.2) * self.call_seconds)
         running.kill()
-        ran = running.wait()
+        ran = running.outcome()
         assert ran.killed or ran.done, ran.text
         self.killed += ran.killed
 

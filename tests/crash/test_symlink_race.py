@@ -55,7 +55,7 @@ class Swapper:
 
     def end(self) -> None:
         self._process.kill()
-        self._process.wait()
+        self._process.outcome()
 
 
 class Dawdling(Faults):
@@ -163,6 +163,6 @@ def rewind(world: World, target: str, chance: random.Random) -> bool:
         with world.open() as takeback:
             return takeback.rewind(target, overrides=Overrides.all()).whole
 
-    ran = start(act, Dawdling(chance)).wait()
+    ran = start(act, Dawdling(chance)).outcome()
     assert ran.clean, ran.text
     return ran.answer is True

@@ -65,8 +65,8 @@ def test_the_next_one_gets_the_lock_of_a_killed_holder_at_once(tmp_path: Path, a
     waiting = start(world.recover)
     holder.kill()
     killed = time.monotonic()
-    assert holder.wait().killed
-    ran = waiting.wait()
+    assert holder.outcome().killed
+    ran = waiting.outcome()
     assert ran.done, ran.text
     assert time.monotonic() - killed < AT_ONCE
     world.check_operation(by="recover")
@@ -77,11 +77,11 @@ def test_a_held_lock_is_an_error_that_names_the_holder(tmp_path: Path, operation
     world = prepare(tmp_path / "world", "rewind")
     holder = start_and_hold(world, 60)
     wait_only(world, 0.2)
-    ran = start(getattr(world, operation)).wait()
+    ran = start(getattr(world, operation)).outcome()
     assert ran.error == "InUse"
     assert f"process {holder.pid} " in ran.text
     holder.kill()
-    holder.wait()
+    holder.outcome()
     world.check_operation(by="recover")
 
 
@@ -95,12 +95,12 @@ def test_a_reader_is_not_kept_waiting(tmp_path: Path) -> None:
             return [takeback.interrupted, shown, takeback.verify().problems]
 
     begin = time.monotonic()
-    ran = start(look).wait()
+    ran = start(look).outcome()
     assert ran.done, ran.text
     assert ran.answer == [True, world.checkpoints[::-1], ()]
     assert time.monotonic() - begin < AT_ONCE * 5
     holder.kill()
-    holder.wait()
+    holder.outcome()
 
 
 def test_two_processes_rewind_and_capture(tmp_path: Path, soak: bool) -> None:
@@ -133,7 +133,7 @@ def test_two_processes_rewind_and_capture(tmp_path: Path, soak: bool) -> None:
     both = [start(partial(work, seed), limit=600) for seed in (1, 2)]
     checkpoints, operations = set(targets), set()
     for running in both:
-        ran = running.wait()
+        ran = running.outcome()
         assert ran.done, ran.text
         checkpoints |= set(ran.answer[0])
         operations |= set(ran.answer[1])
@@ -157,7 +157,7 @@ def test_two_first_captures_make_one_store(tmp_path: Path) -> None:
                 return str(takeback.checkpoint().checkpoint.id)
 
         both = [start(capture) for _ in range(2)]
-        answers = [running.wait() for running in both]
+        answers = [running.outcome() for running in both]
         assert all(ran.done for ran in answers), [ran.text for ran in answers]
         world.checkpoints = [ran.answer for ran in answers]
         with world.open() as takeback:
@@ -179,7 +179,7 @@ def test_packs_are_combined_under_a_reader(tmp_path: Path) -> None:
             for id, content in checkpoints:
                 assert takeback.cat(id, bytes(world.root / "file")) == content
                 assert takeback.verify(read_data=True).problems == ()
-            ran = combining.wait()
+            ran = combining.outcome()
             assert ran.answer is True, ran.text
             assert takeback.verify(read_data=True).problems == ()
 

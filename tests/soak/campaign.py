@@ -175,7 +175,7 @@ class Campaign:
             if number % max(10, turns // CHECKS) == 0:
                 self._travels.check(min(8, max(1, turns // 100)))
         self._next_session()
-        self._background.wait()
+        self._background.until_rest()
         verified = self._tb.verify(read_data=True)
         assert verified.problems == ()
         self._sample(len(self._latencies))
@@ -213,9 +213,9 @@ class Campaign:
 
     def _next_session(self) -> None:
         """Ends a session; the sweep that this starts leaves the store within its bound."""
-        self._background.wait()
+        self._background.until_rest()
         self._heard(self._agent.end)
-        self._background.wait()
+        self._background.until_rest()
         self._after_sweeps.append(surroundings.bytes_on_disk(self._tb.store_directory))
         self._agent.tidy(self._clock.time)
         self._heard(lambda: self._agent.start(self._clock.time))
@@ -229,7 +229,7 @@ class Campaign:
         if self._chance.random() < 0.01:
             self._travels.count("killed in the background", self._background.kill())
         elif self._chance.random() < 0.2:  # else the next turn begins beside what still runs
-            self._background.wait()
+            self._background.until_rest()
         self._travels.perhaps(self._size.often)
 
     def _killed_in(self, tell: Callable[[], Heard]) -> None:
@@ -241,7 +241,7 @@ class Campaign:
         running = start(act)
         time.sleep(self._chance.uniform(0, 0.06))
         running.kill()
-        ran = running.wait()
+        ran = running.outcome()
         self._travels.count("killed while capturing" if ran.killed else "not killed in time")
         if ran.answer:
             self._travels.note(ran.answer, TURN_END)
@@ -271,7 +271,7 @@ class Campaign:
             self._travels.note(heard.checkpoint, heard.event.kind)
 
     def _sample(self, number: int) -> None:
-        self._background.wait()
+        self._background.until_rest()
         begin = time.process_time()
         assert self._tb.checkpoints(limit=20)
         took = time.process_time() - begin

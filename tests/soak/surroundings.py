@@ -93,7 +93,7 @@ class Background:
         """Returns how many have ended and are still in the table of processes."""
         return len(set(_ended_children()) - self._strange)
 
-    def wait(self, limit: float = 300.0) -> None:
+    def until_rest(self, limit: float = 300.0) -> None:
         """Waits until none runs."""
         end = time.monotonic() + limit
         while self.running():

@@ -266,7 +266,7 @@ def test_combining_beside_captures_of_another_process_alarms_nobody(
         combining = start(lambda: _combine_if_free(context.store.directory))
         (workspace / "b").write_bytes(b"version %d" % number)
         made = [checkpoint(context) for _ in range(4)]
-        assert combining.wait().done
+        assert combining.outcome().done
         assert all(holds(context, one, b"stays") for one in made)
     assert (context.store.epoch, heard_by(context).notes) == (epoch, [])
     assert verify(context, read_data=True).problems == ()

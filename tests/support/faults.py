@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from takeback import durable
 from takeback.errors import TakebackError
+from tests.support.alarm import alarm
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
@@ -91,8 +92,7 @@ class Running:
         if self.pid == 0:
             os.close(self._answer)
             os.setsid()
-            signal.alarm(limit)  # what hangs ends by SIGALRM, which is no SIGKILL
-            _act(action, faults or Faults(), write)
+            _act(action, faults or Faults(), write, limit)
         os.close(write)
 
     def kill(self) -> None:
@@ -102,8 +102,8 @@ class Running:
         except ProcessLookupError:  # it has not made its own group yet
             os.kill(self.pid, signal.SIGKILL)
 
-    def wait(self) -> Ran:
-        """Returns how it ended. Any end but a kill or an answer fails the test."""
+    def outcome(self) -> Ran:
+        """Waits until it has ended, and returns how; the test fails if by no kill and no answer."""
         with os.fdopen(self._answer, "rb") as pipe:
             answer = pipe.read()
         _, status = os.waitpid(self.pid, 0)
@@ -122,17 +122,18 @@ def start(action: Callable[[], Any], faults: Faults | None = None, *, limit: int
 
 def run(action: Callable[[], Any], faults: Faults | None = None, *, limit: int = 60) -> Ran:
     """Carries out ``action`` in a forked process and returns how it ended."""
-    return start(action, faults, limit=limit).wait()
+    return start(action, faults, limit=limit).outcome()
 
 
-def _act(action: Callable[[], Any], faults: Faults, answer: int) -> None:
+def _act(action: Callable[[], Any], faults: Faults, answer: int, limit: int) -> None:
     """Runs in the forked process and never returns into the test's frames."""
     status = 1
     try:
         durable.faults = faults
         error, clean, text, value = "", True, "", None
         try:
-            value = action()
+            with alarm(limit):  # those of the test are not for its children
+                value = action()
         except TakebackError as failure:
             error, text = type(failure).__name__, f"{failure.message} ({failure.hint})"
         except BaseException as failure:  # noqa: BLE001 - the parent must hear of every kind
