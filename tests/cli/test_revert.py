@@ -10,6 +10,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from takeback import Takeback
+from takeback.agents import ToolCall
 from tests.cli.typing_person import at_a_terminal
 from tests.support.called import called, done
 from tests.support.cli import Cli
@@ -164,6 +165,7 @@ def test_json_names_the_conflicts_and_what_can_be_chosen(story: Story) -> None:
             "kind": "text",
             "choices": ["ours", "theirs", "markers", "skip"],
             "renamed_from": None,
+            "sessions": [],
             "hunks": [{"line": 8, "base": "eight\n", "ours": "acht\n", "theirs": "line 8\n"}],
         }
     ]
@@ -239,6 +241,42 @@ def test_only_what_the_session_changed_is_taken_back(story: Story) -> None:
     )
     assert (story.workspace / "new").exists()
     assert not (story.workspace / "other").exists()
+
+
+def test_two_sessions_at_one_file_keep_their_lines_or_are_both_named(
+    workspace: Path, story: Story
+) -> None:
+    with Takeback.open(workspace) as tb:
+        one, two = (tb.session(agent=name, native="s") for name in ("alpha", "beta"))
+        edit = [ToolCall("Edit", "edit", ("text",))]
+        with one.turn("alpha's") as first, two.turn("beta's") as second:
+            for turn, old, new in (
+                (first, "line 2", "alpha's 2"),
+                (second, "line 5", "beta's 5"),
+                (first, "line 7", "alpha's 7"),
+            ):
+                story.change(old, new)
+                turn.round(edit)
+        before = story.text.read_text()
+        done(workspace, "revert", "alpha-s/turn:1", "--yes")
+        undone = before.replace("alpha's 2", "line 2").replace("alpha's 7", "line 7")
+        assert story.text.read_text() == undone
+        done(workspace, "undo", "--yes")
+        done(workspace, "rewind", "beta-s/turn:1", "--files", "--mine", "--yes")
+        assert story.text.read_text() == before.replace("beta's 5", "line 5")
+        done(workspace, "undo", "--yes")
+        with one.turn("alpha's") as first, two.turn("beta's") as second:
+            story.change("beta's 5", "alpha or beta")
+            second.round(edit)
+            first.round(edit)
+    assert story.said("revert", "alpha-s/turn:2", "--yes") == snapshot("""\
+$ takeback revert alpha-s/turn:2 --yes
+Error: changed by alpha-s and beta-s at once: text
+Hint: to do it all the same: --conflicts=ours|theirs|skip
+(exit 13)
+""")
+    plan = done(workspace, "revert", "alpha-s/turn:2", "--dry-run").stdout
+    assert "text: alpha-s and beta-s changed it at once, and nothing tells which" in plan
 
 
 @pytest.mark.slow

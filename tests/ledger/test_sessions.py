@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -256,6 +256,25 @@ def test_sessions_that_descend_from_each_other_do_not_go_round_for_ever(ledger: 
 # -- who owns a change
 
 
+def turn_of(id: str, kind: Literal["prompt", "shell"] = "prompt") -> Turn:
+    here = CheckpointId(id)
+    return Turn(here, SessionId("mine-a"), 1, kind, None, None, here, here, 0.0, None, "ended")
+
+
+def test_what_a_command_of_the_person_changed_is_found_at_its_end(ledger: Ledger) -> None:
+    def found(path: bytes, who: str, turn: str | None = None) -> OwnedChange:
+        named = None if turn is None else CheckpointId(turn)
+        return OwnedChange(path, "modified", 1, 1, who, SessionId("mine-a"), named)
+
+    add(ledger, "t", "mine-a", PROMPT, 1)
+    add(ledger, "u", "mine-b", "round", 1, changes=(found(b"theirs", "shell", "z"),))
+    changes = (found(b"a", "shell"), found(b"b", "interrupted operation"), found(b"c", "x", "z"))
+    add(ledger, "v", "mine-a", "shell", 1, changes=changes)
+    command = turn_of("v", "shell")
+    assert [one.path for one in questions.changes_in(ledger, command)] == [b"a"]
+    assert questions.others_during(ledger, command, 0, 2) == {b"theirs", b"b", b"c"}
+
+
 def test_what_a_turn_is_known_to_have_changed_and_who_did_it_last(ledger: Ledger) -> None:
     def mine(path: bytes, who: str) -> OwnedChange:
         return OwnedChange(path, "modified", 1, 1, who, SessionId("mine-a"), CheckpointId("t"))
@@ -265,11 +284,24 @@ def test_what_a_turn_is_known_to_have_changed_and_who_did_it_last(ledger: Ledger
     add(ledger, "u", "mine-a", "round", 1, changes=(mine(b"a", "shell"),))
     added = (mine(b"a", "tool edit"), mine(b"b", "unknown"))
     add(ledger, "v", "mine-a", TURN_END, 1, changes=added)
-    assert questions.owners(ledger, CheckpointId("t")) == {b"a": "tool edit", b"b": "unknown"}
-    assert questions.owners(ledger, CheckpointId("u")) == {}
-    assert questions.changed_since(ledger, CheckpointId("t"), HERE) == [mine(b"a", "shell"), *added]
-    assert questions.changed_since(ledger, CheckpointId("u"), HERE) == list(added)
-    assert questions.changed_since(ledger, CheckpointId("v"), HERE) == []
+    other = mine(b"c", "shell").replace(turn=CheckpointId("z"))
+    add(ledger, "w", "mine-b", "round", 1, changes=(other,))
+
+    def found(turn: Turn, after: int) -> list[tuple[int, bytes, str | None]]:
+        changes = questions.changes_in(ledger, turn, after)
+        return [(one.position, one.path, one.who) for one in changes]
+
+    t = turn_of("t")
+    assert found(t, 0) == [(1, b"a", "shell"), (2, b"a", "tool edit"), (2, b"b", "unknown")]
+    assert found(t, 1) == [(2, b"a", "tool edit"), (2, b"b", "unknown")]
+    assert found(turn_of("u"), -1) == []
+    assert questions.others_during(ledger, t, 0, 2) == set()
+    assert questions.others_during(ledger, t, 0, 3) == {b"c"}
+    assert questions.others_during(ledger, turn_of("u"), 0, 2) == {b"a", b"b"}
+    since = [mine(b"a", "shell"), *added, other]
+    assert questions.changed_since(ledger, CheckpointId("t"), HERE) == since
+    assert questions.changed_since(ledger, CheckpointId("u"), HERE) == since[1:]
+    assert questions.changed_since(ledger, CheckpointId("w"), HERE) == []
 
 
 def test_a_tool_claims_its_file_from_whoever_was_only_suspected(ledger: Ledger) -> None:

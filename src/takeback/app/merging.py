@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from takeback.model.plan import Plan
     from takeback.model.timeline import Turn
     from takeback.ops.capture import Captured
+    from takeback.ops.deeds import Stretch
     from takeback.ops.picking import Offer
     from takeback.ops.request import Request
     from takeback.ops.revert import Taken
@@ -68,9 +69,9 @@ class Merging(FileHistory):
         return found.replace(before=target) if inside else found
 
     def _taken(self, turn: NamedTurn) -> Taken:
-        before, after = self.find_kept(turn.before), self.find_kept(turn.after)
+        store, ends = self._context.store, (self.find_kept(turn.before), self.find_kept(turn.after))
 
-        def question(ledger: Ledger) -> set[bytes]:
-            return ops.revert.others_during(ledger, before, after, turn.turn)
+        def question(ledger: Ledger) -> list[Stretch]:
+            return ops.deeds.deeds(store, ledger, turn.turn, ends, shared=True)
 
-        return ops.revert.Taken(before.tree, after.tree, turn.words, self._ask(question))
+        return ops.revert.Taken(self._ask(question), turn.words, turn.turn.session)

@@ -22,20 +22,35 @@ _AT_ONCE = 400
 
 
 class Uncounted(Value):
-    """The changes of a checkpoint or turn, as the two trees whose lines have to be counted."""
+    """Changes of a checkpoint or turn, as the two trees whose lines have to be counted.
+
+    What a turn did may be several, each with its ``paths``; None: all that differ.
+    """
 
     id: str
     what: str
     old: str
     new: str
+    paths: frozenset[bytes] | None = None
 
 
 def note_uncounted(ledger: Ledger, rows: Iterable[Uncounted]) -> None:
-    """Notes what has to be counted, replacing what was noted before."""
+    """Notes what has to be counted, replacing what was noted before of the same."""
+    noted = list(rows)
+    for id, what in {(row.id, row.what) for row in noted}:
+        forget_uncounted(ledger, id, what)
     ledger.many(
-        "insert or replace into uncounted values (?,?,?,?)",
-        [(row.id, row.what, row.old, row.new) for row in rows],
+        "insert into uncounted values (?,?,?,?,?)",
+        [(row.id, row.what, row.old, row.new, _joined(row.paths)) for row in noted],
     )
+
+
+def _joined(paths: frozenset[bytes] | None) -> bytes | None:
+    return None if paths is None else b"\0".join(sorted(paths))
+
+
+def _parted(paths: object) -> frozenset[bytes] | None:
+    return frozenset(paths.split(b"\0")) if isinstance(paths, bytes) else None
 
 
 def forget_uncounted(ledger: Ledger, id: str, what: str) -> None:
@@ -50,17 +65,20 @@ def uncounted(ledger: Ledger, ids: Sequence[str]) -> list[Uncounted]:
         some = ids[start : start + _AT_ONCE]
         marks = ", ".join("?" * len(some))
         found += ledger.rows(
-            f"select id, what, old, new from uncounted where id in ({marks})", *some
+            f"select id, what, old, new, paths from uncounted where id in ({marks})", *some
         )
     place = {id: number for number, id in enumerate(ids)}
-    rows = [Uncounted(*map(str, row)) for row in found]
+    rows = [
+        Uncounted(str(id), str(what), str(old), str(new), _parted(paths))
+        for id, what, old, new, paths in found
+    ]
     return sorted(rows, key=lambda row: (place[row.id], row.what))
 
 
 def set_lines(
     ledger: Ledger, row: Uncounted, lines: Mapping[bytes, tuple[int, int]] | None
 ) -> None:
-    """Writes what was counted, unless the row has been counted or changed meanwhile.
+    """Adds what was counted, unless the row has been counted or changed meanwhile.
 
     None means that it cannot be counted and will not be tried again.
     """
@@ -72,8 +90,13 @@ def set_lines(
     if lines:
         table, key = _TABLES[row.what]
         ledger.many(
-            f"update {table} set added = ?, deleted = ? where {key} = ? and path = ?",
-            [(added, deleted, row.id, path) for path, (added, deleted) in lines.items()],
+            f"update {table} set added = coalesce(added, 0) + ?, "
+            f"deleted = coalesce(deleted, 0) + ? where {key} = ? and path = ?",
+            [
+                (added, deleted, row.id, path)
+                for path, (added, deleted) in lines.items()
+                if row.paths is None or path in row.paths
+            ],
         )
 
 

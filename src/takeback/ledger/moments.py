@@ -43,6 +43,19 @@ def followers(ledger: Ledger, first: Checkpoint, below: int) -> list[Checkpoint]
     return _read(ledger, rows)
 
 
+def heard(ledger: Ledger, session: str, first: int, last: int) -> list[Checkpoint]:
+    """Returns a session's checkpoints after a position, up to the first in time after another."""
+    rows = ledger.rows(
+        "select id from checkpoints where session = ?1 and position > ?2 and position <= "
+        "coalesce((select min(position) from checkpoints where session = ?1 and position > ?3 "
+        "and instr(meta, '\"late\"') = 0), 9e18) order by position",
+        session,
+        first,
+        last,
+    )
+    return _read(ledger, rows)
+
+
 def next_in_session(ledger: Ledger, checkpoint: Checkpoint) -> list[Checkpoint]:
     """Returns the checkpoint of its session after another one, if there is any."""
     rows = ledger.rows(

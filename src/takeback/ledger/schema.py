@@ -150,6 +150,18 @@ MIGRATIONS = (
     create index checkpoints_by_session on checkpoints (session, position, kind);
     create index if not exists checkpoints_by_snapshot on checkpoints (snapshot, kind, id);
     """,
+    """
+    drop table if exists uncounted;
+    create table uncounted (
+        id text not null,
+        what text not null,
+        old text not null,
+        new text not null,
+        paths blob,
+        primary key (id, what, old, new)
+    ) without rowid;
+    delete from tips;
+    """,
 )
 TABLES = (
     "gone",

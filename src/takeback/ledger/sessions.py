@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from takeback.model.ids import CheckpointId, SessionId
-from takeback.model.timeline import INTERRUPTED, OUTSIDE, OwnedChange, Session, Turn
+from takeback.model.timeline import (
+    COMMAND,
+    INTERRUPTED,
+    OUTSIDE,
+    SHELL,
+    TOOL,
+    UNKNOWN,
+    OwnedChange,
+    Session,
+    Turn,
+)
 from takeback.model.turn import forked_from
+from takeback.model.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -204,30 +215,87 @@ def set_turn_changes(ledger: Ledger, turn: CheckpointId, changes: Iterable[Owned
     )
 
 
-def owners(ledger: Ledger, turn: CheckpointId) -> dict[bytes, str | None]:
-    """Returns the paths that a turn is known to have changed, with who changed each last."""
-    rows = ledger.rows(
-        "select path, who from changes join checkpoints on checkpoints.id = changes.checkpoint "
-        "where changes.turn = ? order by position",
-        turn,
-    )
-    return {bytes(path): who for path, who in rows}  # type: ignore[call-overload, misc]
+class FoundChange(Value):
+    """A path that was found changed at a checkpoint, and by whom; the checkpoint's position."""
+
+    checkpoint: CheckpointId
+    position: int
+    path: bytes
+    who: str | None
+    session: SessionId | None
+
+    @property
+    def is_told(self) -> bool:
+        """True if a tool named the path."""
+        return self.who is not None and self.who.startswith(TOOL)
 
 
-def others_during(
-    ledger: Ledger, before: CheckpointId, after: CheckpointId, turn: CheckpointId
-) -> set[bytes]:
-    """Returns the paths that changed between two checkpoints, but not by a turn."""
+_FOUND = (
+    "select checkpoint, position, path, who, changes.session from changes "
+    "join checkpoints on checkpoints.id = changes.checkpoint where "
+)
+_OF_A_COMMAND = (
+    f"changes.checkpoint = ?1 and changes.turn is null and who in ('{SHELL}', '{UNKNOWN}')"
+)
+
+
+def changes_in(ledger: Ledger, turn: Turn, after: int = -1) -> list[FoundChange]:
+    """Returns what a turn is known to have changed after a position, in order."""
+    own = _OF_A_COMMAND if turn.kind == COMMAND else "changes.turn = ?1"
+    question = f"{_FOUND}{own} and position > ?2 order by position, path"
+    return [FoundChange(*row) for row in ledger.rows(question, turn.id, after)]  # type: ignore[arg-type]
+
+
+def others_during(ledger: Ledger, turn: Turn, after: int, last: int) -> set[bytes]:
+    """Returns the paths that were found changed between two positions, but not by a turn."""
+    own = _OF_A_COMMAND if turn.kind == COMMAND else "coalesce(changes.turn, '') = ?1"
     rows = ledger.rows(
-        "select path, max(coalesce(changes.turn, '') = ?3) from changes "
+        "select distinct path from changes "
         "join checkpoints on checkpoints.id = changes.checkpoint "
-        "where position > (select position from checkpoints where id = ?1) "
-        "and position <= (select position from checkpoints where id = ?2) group by path",
-        before,
+        f"where position > ?2 and position <= ?3 and not ({own})",
+        turn.id,
         after,
-        turn,
+        last,
     )
-    return {bytes(path) for path, own in rows if not own}  # type: ignore[call-overload]
+    return {bytes(path) for (path,) in rows}  # type: ignore[call-overload]
+
+
+def told_by_others(
+    ledger: Ledger, session: SessionId, path: bytes, after: int, below: int
+) -> list[FoundChange]:
+    """Returns where a path was found changed between two positions by other sessions' tools."""
+    rows = ledger.rows(
+        f"{_FOUND}path = ?1 and who like '{TOOL}%' and changes.session != ?2 "
+        "and position > ?3 and position < ?4",
+        path,
+        session,
+        after,
+        below,
+    )
+    return [FoundChange(*row) for row in rows]  # type: ignore[arg-type]
+
+
+def operations_during(ledger: Ledger, after: int, last: int) -> list[tuple[str, str]]:
+    """Returns the operations between two positions: the undo snapshot, and what each left."""
+    rows = ledger.rows(
+        "select before, snapshot from operations where position > ? and position <= ?", after, last
+    )
+    return [(str(before), str(left)) for before, left in rows]
+
+
+def sessions_around(ledger: Ledger, session: SessionId, after: int, last: int) -> list[SessionId]:
+    """Returns the other sessions with checkpoints between two positions, or with turns then."""
+    rows = ledger.rows(
+        "select session from checkpoints where position > ?2 and position <= ?3 "
+        "union select session from turns where position in (select max(turns.position) "
+        "from turns join checkpoints on checkpoints.id = turns.id "
+        "where checkpoints.position <= ?3 group by turns.session) "
+        "and (ended is null or (select position from checkpoints where id = turns.after) > ?3)",
+        session,
+        after,
+        last,
+    )
+    return [SessionId(str(found)) for (found,) in rows if found != session]
 
 
 def amid(ledger: Ledger) -> dict[str, str]:

@@ -49,7 +49,7 @@ def changes_of(ledger: Ledger, turn_of: Checkpoint, ids: Iterable[str]) -> list[
         turn_of.session,
         *named,
     )
-    return _folded(OwnedChange(*row) for row in rows)  # type: ignore[arg-type]
+    return folded(OwnedChange(*row) for row in rows)  # type: ignore[arg-type]
 
 
 def outside_before(ledger: Ledger, prompt: CheckpointId) -> list[OwnedChange]:
@@ -68,7 +68,7 @@ def outside_before(ledger: Ledger, prompt: CheckpointId) -> list[OwnedChange]:
         prompt,
         OUTSIDE,
     )
-    return _folded(OwnedChange(*row) for row in rows)  # type: ignore[arg-type]
+    return folded(OwnedChange(*row) for row in rows)  # type: ignore[arg-type]
 
 
 def outside_at_starts(ledger: Ledger) -> dict[str, set[bytes]]:
@@ -87,7 +87,7 @@ def outside_at_starts(ledger: Ledger) -> dict[str, set[bytes]]:
     return found
 
 
-def _folded(changes: Iterable[OwnedChange]) -> list[OwnedChange]:
+def folded(changes: Iterable[OwnedChange]) -> list[OwnedChange]:
     """Returns successive changes as one for each path, the lines of all added up."""
     found: dict[bytes, OwnedChange] = {}
     for change in changes:

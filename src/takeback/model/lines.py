@@ -6,7 +6,13 @@
         merged   a  B  c  X  Y  e  f  g
 
 Where both changed the same lines, or lines that touch each other, the stretch is disputed, unless
-both made the same of it.
+both made the same of it. Of a file that two wrote at the same time, lines that are only to go do
+not dispute what was only added beside them or between them:
+
+        base     a  m  b           m goes, n stays
+        ours     a  m  n  b
+        theirs   a  b
+        merged   a  n  b
 """
 
 from __future__ import annotations
@@ -84,8 +90,13 @@ def is_binary(text: bytes) -> bool:
     return b"\0" in text[:_BINARY_WITHIN]
 
 
-def merge(base: Sequence[bytes], ours: Version, theirs: Version) -> list[Piece]:
-    """Returns the merged text in pieces, as far as the two do not dispute it."""
+def merge(
+    base: Sequence[bytes], ours: Version, theirs: Version, *, among_others: bool = False
+) -> list[Piece]:
+    """Returns the merged text in pieces, as far as the two do not dispute it.
+
+    ``among_others``: ours has what others added while what theirs lacks was written.
+    """
     pieces: list[Piece] = []
     done = 0
     for start, end, by_us, by_them in _stretches(ours.hunks, theirs.hunks):
@@ -99,6 +110,11 @@ def merge(base: Sequence[bytes], ours: Version, theirs: Version) -> list[Piece]:
             first, last = theirs.stretch(by_them, start, end)
             pieces.append(b"".join(theirs.lines[first:last]))
             continue
+        if among_others and not any(
+            (*(hunk.old_count for hunk in by_us), *(hunk.new_count for hunk in by_them))
+        ):
+            pieces.append(b"".join(_only_added(base, ours, start, end, by_us, by_them)))
+            continue
         where, last = ours.stretch(by_us, start, end)
         mine = b"".join(ours.lines[where:last])
         first, last = theirs.stretch(by_them, start, end)
@@ -109,6 +125,24 @@ def merge(base: Sequence[bytes], ours: Version, theirs: Version) -> list[Piece]:
             pieces.append(Disputed(where + 1, b"".join(base[start:end]), mine, other))
     pieces.append(b"".join(base[done:]))
     return [piece for piece in pieces if piece != b""]
+
+
+def _only_added(
+    base: Sequence[bytes],
+    ours: Version,
+    start: int,
+    end: int,
+    by_us: Sequence[LineHunk],
+    by_them: Sequence[LineHunk],
+) -> Iterator[bytes]:
+    """Yields a stretch of the base without what they took out, with what we put in."""
+    gone = {line for hunk in by_them for line in range(hunk.old_start, hunk.old_end)}
+    for line in range(start, end + 1):
+        for hunk in by_us:
+            if hunk.old_start == line:
+                yield from ours.lines[hunk.new_start : hunk.new_end]
+        if line < end and line not in gone:
+            yield base[line]
 
 
 def _stretches(

@@ -14,6 +14,7 @@ conflict, and somebody chooses.
     both made it, with other bytes      conflict
     file against directory or link      conflict
     both changed the permission bits    conflict
+    two sessions did it, who did what?  conflict
     a directory is to go                it goes if nothing is left in it
     a directory is to come              it is there, with the bits it has
 """
@@ -34,7 +35,15 @@ if TYPE_CHECKING:
     from takeback.model.picking import Pick
 
     ConflictKind = Literal[
-        "text", "binary", "link", "mode", "type", "both_added", "deleted_here", "deleted_there"
+        "text",
+        "binary",
+        "link",
+        "mode",
+        "type",
+        "both_added",
+        "deleted_here",
+        "deleted_there",
+        "shared",
     ]
     ConflictChoice = Literal["ours", "theirs", "markers", "skip"]
 
@@ -46,6 +55,8 @@ TYPES: Final = "type"
 BOTH_ADDED: Final = "both_added"
 DELETED_HERE: Final = "deleted_here"
 DELETED_THERE: Final = "deleted_there"
+SHARED: Final = "shared"
+"""Two sessions changed it, and no capture lies between: what each did is not known."""
 
 SKIP: Final = "skip"
 CHOICES: tuple[ConflictChoice, ...] = (OURS, THEIRS, MARKERS, SKIP)
@@ -71,7 +82,8 @@ class Conflict(Value):
 
     ``hunks`` are the disputed stretches of a text. ``origin`` is the name that it has in the base,
     if it was renamed since. ``first`` says how many choices about the path come before its own: the
-    same file can be in conflict in several merges, one after the other.
+    same file can be in conflict in several merges, one after the other. ``sessions`` are the others
+    that may have done what is shared.
     """
 
     path: bytes
@@ -82,6 +94,7 @@ class Conflict(Value):
     hunks: tuple[Disputed, ...] = ()
     origin: bytes | None = None
     first: int = 0
+    sessions: tuple[str, ...] = ()
 
     @property
     def count(self) -> int:

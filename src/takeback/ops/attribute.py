@@ -87,7 +87,10 @@ class Fold:
         if turn is not None and named:
             last = None if before is None else self._ledger.by_id(before.newest)
             since = None if last is None else heard_in_time(self._ledger, last)
+            found_here = {change.path for change in found.changes}
             for path, tool in named.items():
+                if finds_its_edits(checkpoint, self._root, path, found_here):
+                    continue
                 mine = OwnedChange(path, MODIFIED, None, None, tool, checkpoint.session, turn.id)
                 lost = questions.claim(self._ledger, mine, since=since)
                 self.touched.update(dict.fromkeys(lost))
@@ -199,6 +202,19 @@ def named_by(checkpoint: Checkpoint, root: bytes) -> dict[bytes, str]:
         for path, tool in edited(checkpoint, root)
         if path.startswith(below)
     }
+
+
+def finds_its_edits(
+    checkpoint: Checkpoint, root: bytes, path: bytes, changed: Collection[bytes]
+) -> bool:
+    """Tells whether all that its edit tools did to a path is what changed there at a checkpoint.
+
+    One edit is in one capture. Of several an earlier capture may have some, and a checkpoint that
+    came late may have found what others did since.
+    """
+    absolute = b"/".join((root, path))
+    times = sum(one == absolute for one, _ in edited(checkpoint, root))
+    return times == 1 and path in changed and not checkpoint.late
 
 
 class Attribution:

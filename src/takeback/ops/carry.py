@@ -47,11 +47,12 @@ def request(
     """Returns the request to bring a turn into the files; the capture must be kept."""
     sink = captured.sink
     if sink.locked.store is not brought.source:
-        for root in (brought.taken.before, brought.taken.after):
+        deeds = brought.taken.deeds
+        for root in dict.fromkeys(tree for one in deeds for tree in (one.before, one.after)):
             copy(sink, brought.source, root)
         sink.publish()
     wanted = Without(
-        taken=(brought.taken.bringing(),),
+        taken=(brought.taken.replace(brought=True),),
         scope=place.scope,
         about=brought.taken.name,
         owner=brought.owner,

@@ -5,14 +5,16 @@ from __future__ import annotations
 from takeback.ledger import gaps
 from takeback.ledger import sessions as questions
 from takeback.ledger.expired import Gap, gap_now, has_gone, note_expired
+from takeback.ledger.steps import folded
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.operation import Move
-from takeback.model.timeline import COMMAND, SHELL, OwnedChange
+from takeback.model.timeline import OwnedChange
 from takeback.model.turn import FORK
 from takeback.ops.attempt import Spoilt, attempt
 from takeback.ops.attribute import Fold, Indexed
 from takeback.ops.backlog import decoded
 from takeback.ops.compare import changed, found_at
+from takeback.ops.deeds import deeds
 from takeback.store.namespace import is_log, session_of
 
 TYPE_CHECKING = False
@@ -190,19 +192,17 @@ class Indexing:
         gaps.forget_uncounted(ledger, id, gaps.TURN)
         if ends[0] is None or ends[1] is None or ends[0].expired or ends[1].expired:
             return []
-        old, new = ends[0].snapshot, ends[1].snapshot
-        found = changed(self._store, bytes.fromhex(old), bytes.fromhex(new))
-        if turn.kind == COMMAND:
-            owners: dict[bytes, str | None] = {change.path: SHELL for change in found}
-        else:
-            owners = questions.owners(ledger, id)
-        owned = [
-            OwnedChange(c.path, c.kind, c.added, c.deleted, owners[c.path])
-            for c in found
-            if c.path in owners
-        ]
-        questions.set_turn_changes(ledger, id, owned)
-        return [gaps.Uncounted(id, gaps.TURN, old, new)] if owned else []
+        who = {one.path: one.who for one in questions.changes_in(ledger, turn)}
+        rows, found = [], []
+        for one in deeds(self._store, ledger, turn, (ends[0], ends[1])):
+            there = [c for c in changed(self._store, one.before, one.after) if c.path in one.paths]
+            found += [OwnedChange(c.path, c.kind, None, None, who[c.path]) for c in there]
+            if there:
+                old, new = one.before.hex(), one.after.hex()
+                paths = frozenset(c.path for c in there)
+                rows.append(gaps.Uncounted(id, gaps.TURN, old, new, paths))
+        questions.set_turn_changes(ledger, id, folded(found))
+        return rows
 
     def _lack(
         self, waiting: Waiting, stage: str, spoilt: Spoilt, checkpoint: str | None = None

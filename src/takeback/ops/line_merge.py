@@ -30,13 +30,17 @@ class Sides(Value):
 
 
 class Triple(Value):
-    """What is at a path on each side; ``origin`` is its name in the base if it has another now."""
+    """What is at a path on each side; ``origin`` is its name in the base if it has another now.
+
+    ``among_others``: others worked on it at the same time, see ``lines.merge``.
+    """
 
     path: bytes
     base: Entry | None
     ours: Entry | None
     theirs: Entry | None
     origin: bytes | None = None
+    among_others: bool = False
 
     def conflict(self, kind: ConflictKind, hunks: tuple[Disputed, ...] = ()) -> Conflict:
         """Returns the conflict that it is."""
@@ -50,8 +54,8 @@ def merge_lines(
 ) -> Iterator[list[Piece] | None]:
     """Yields the merged text of each file, in pieces; None for one that has no lines.
 
-    Both sides must have the file, with different bytes. One that is too long to be shown counts as
-    one without lines.
+    Ours must have the file, with other bytes than theirs. One that is too long to be shown counts
+    as one without lines.
     """
     return _Reader(store).merge(sides, files)
 
@@ -85,16 +89,18 @@ class _Reader:
             if base.oid == side.oid:
                 return ()
             return hunks_of_blobs(self._store.git, base.oid, side.oid)
-        text = self._text(side)
-        if lines.is_binary(text):
+        texts = [self._text(entry) for entry in (base, side)]
+        if any(lines.is_binary(text) for text in texts):
             return None
-        return (LineHunk(0, 0, 0, len(lines.split(text))),) if text else ()
+        old, new = (len(lines.split(text)) for text in texts)
+        return (LineHunk(0, old, 0, new),) if old or new else ()
 
     def _merged(self, at: Triple, by_us: Hunks | None, by_them: Hunks | None) -> list[Piece] | None:
         if by_us is None or by_them is None:
             return None
         base, ours, theirs = (lines.split(self._text(e)) for e in (at.base, at.ours, at.theirs))
-        return lines.merge(base, Version(ours, by_us), Version(theirs, by_them))
+        among = at.among_others
+        return lines.merge(base, Version(ours, by_us), Version(theirs, by_them), among_others=among)
 
     def _text(self, entry: Entry | None) -> bytes:
         return b"" if entry is None else self._store.blob(entry.oid, LARGEST_SHOWN)

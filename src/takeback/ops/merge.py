@@ -32,6 +32,8 @@ from takeback.store.tree_edit import edited
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from takeback.model.change import Change
     from takeback.model.merge import Chooser, ConflictKind
     from takeback.ops.line_merge import Sides
@@ -45,21 +47,27 @@ class Merge(Value):
     renamed: dict[bytes, bytes]
 
 
-def merge(sink: PackSink, sides: Sides, chooser: Chooser) -> Merge:
+def merge(
+    sink: PackSink, sides: Sides, chooser: Chooser, *, among_others: Collection[bytes] = ()
+) -> Merge:
     """Merges; the objects of the result are in the sink. Raises StoreDamaged or GitFailed.
 
-    A conflict for which nothing was chosen leaves its path as it is in ours.
+    A conflict for which nothing was chosen leaves its path as it is in ours. ``among_others`` are
+    paths that others wrote at the same time: a file that theirs lacks goes with its last line.
     """
     if sides.base == sides.theirs:
         return Merge(sides.ours, {})
-    return _Merging(sink, sides, chooser).run()
+    return _Merging(sink, sides, chooser, among_others).run()
 
 
 class _Merging:
     """One merge on its way: what has been decided so far, by path."""
 
-    def __init__(self, sink: PackSink, sides: Sides, chooser: Chooser) -> None:
+    def __init__(
+        self, sink: PackSink, sides: Sides, chooser: Chooser, among_others: Collection[bytes]
+    ) -> None:
         self._sink = sink
+        self._among_others = among_others
         self._store = sink.locked.store
         self._sides = sides
         self._choose = chooser.choose
@@ -148,11 +156,15 @@ class _Merging:
         if at.theirs is not None and self._is_below_a_file(at.path):
             self._conflict(at, TYPES)
             return
+        if (at.origin or at.path) in self._among_others:
+            at = at.replace(among_others=True)
         found = merge_entry(at.base, at.ours, at.theirs)
         if found.conflict == MODES:
             self._modes(at)
         elif found.by_lines and found.entry is not None:
             self._by_lines.append((at, found.entry, found.conflict))
+        elif found.conflict == DELETED_THERE and _may_be_emptied(at) and at.ours is not None:
+            self._by_lines.append((at, at.ours, found.conflict))
         elif found.conflict is not None:
             self._conflict(at, found.conflict)
         elif at.origin is not None and at.theirs is None and at.ours is not None:
@@ -273,7 +285,8 @@ class _Merging:
             else:
                 settled = []
             text = lines.settled(pieces, settled, self._sides.names)
-            self._put(at, Entry(entry.mode, self._sink.add(BLOB, text)))
+            gone = at.theirs is None and not text
+            self._put(at, None if gone else Entry(entry.mode, self._sink.add(BLOB, text)))
 
     # -- conflicts
 
@@ -292,6 +305,11 @@ class _Merging:
         if self._skipped_is_theirs:
             self._put(at, at.theirs)
         return self._skipped_is_theirs
+
+
+def _may_be_emptied(at: Triple) -> bool:
+    """Tells whether a file that is to go may have lines of others in it."""
+    return at.among_others and all(one is not None and one.is_file for one in (at.base, at.ours))
 
 
 def _is_directory(entry: Entry | None) -> bool:

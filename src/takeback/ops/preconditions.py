@@ -72,14 +72,21 @@ def refusals(
 
 def _conflicts(request: Request) -> Iterator[Refusal]:
     """Where two changed the same thing, somebody has to choose."""
-    paths = list(dict.fromkeys(one.path for one in request.conflicts))
+    paths: dict[str, dict[bytes, None]] = {}
+    for one in request.conflicts:
+        at_once = f"changed by {' and '.join(one.sessions)} at once"
+        said = at_once if one.sessions else changed_too(request.kind)
+        paths.setdefault(said, {})[one.path] = None
     if paths:
-        first = ", ".join(to_text(path) for path in paths[:_FIRST])
-        more = f" and {len(paths) - _FIRST} more" if len(paths) > _FIRST else ""
         offered = [one.choices for one in request.conflicts]
         common = tuple(name for name in CHOICES if all(name in one for one in offered))
-        message = f"{changed_too(request.kind)}: {first}{more}"
+        message = "; ".join(f"{said}: {_some(list(some))}" for said, some in paths.items())
         yield Refusal(CONFLICTS, message, choices=common)
+
+
+def _some(paths: Sequence[bytes]) -> str:
+    more = f" and {len(paths) - _FIRST} more" if len(paths) > _FIRST else ""
+    return ", ".join(to_text(path) for path in paths[:_FIRST]) + more
 
 
 def _called_by_the_model(context: Context, facts: Facts) -> Iterator[Refusal]:

@@ -16,7 +16,14 @@ from takeback.ledger import sessions as questions
 from takeback.ledger.expired import gap_before, heirs, position_of
 from takeback.ops import turn_states
 from takeback.ops.attempt import Spoilt, attempt
-from takeback.ops.attribute import Attribution, Indexed, heard_in_time, named_by, path_words
+from takeback.ops.attribute import (
+    Attribution,
+    Indexed,
+    finds_its_edits,
+    heard_in_time,
+    named_by,
+    path_words,
+)
 from takeback.ops.compare import found_at
 
 TYPE_CHECKING = False
@@ -144,12 +151,26 @@ class Refolding:
                 and not _is_certain(found[path])
                 and (found[path].session or "") != checkpoint.session
             ]
+            here = self._changed_at(checkpoint) if wanted else set()
+            wanted = [
+                one for one in wanted if not finds_its_edits(checkpoint, self._root, one.path, here)
+            ]
             turn = self._turn_of(checkpoint) if wanted else None
             if turn is not None:
                 for one in wanted:
                     mine = one.replace(who=named[one.path], session=checkpoint.session, turn=turn)
                     found[one.path] = mine
         return [found[one.path] for one in owned]
+
+    def _changed_at(self, checkpoint: Checkpoint) -> set[bytes]:
+        """Returns what was found changed there, which may be about to be worked out again, too."""
+        old = self._ledger.state_before(checkpoint)
+        if old is None or checkpoint.expired is not None:
+            return set()
+        try:
+            return {one.path for one in attempt(lambda: found_at(self._store, old, checkpoint))}
+        except Spoilt as spoilt:
+            raise TooInvolved from spoilt
 
     def _claimants(self, heir: Checkpoint, position: int) -> Iterator[Checkpoint]:
         """Yields what came later and may claim what was found at a position.

@@ -3,18 +3,20 @@
     before 3 ── after 3 ── ... ── now          turn 3 is taken out:
         base = after 3, theirs = before 3, ours = now
 
-Several are taken out one by one, the newest first, each from what the one before left. A turn of
-another branch is brought in the same way, with the two states exchanged:
+Where others changed a file meanwhile, what the turn did to it is several such stretches
+(``ops/deeds.py``). They are taken out one by one, the newest first, each from what the one before
+left; so are those of several turns. A turn of another branch is brought in the same way, the oldest
+first, with the two states exchanged:
 
         base = before it, theirs = after it, ours = now
 """
 
 from __future__ import annotations
 
-from takeback.ledger import sessions as questions
 from takeback.model.goal import Goal
 from takeback.model.ids import SnapshotId
-from takeback.model.merge import Chooser
+from takeback.model.lines import THEIRS
+from takeback.model.merge import SHARED, Chooser, Conflict
 from takeback.model.operation import REVERT
 from takeback.model.path_text import covers
 from takeback.model.value import Value
@@ -23,42 +25,32 @@ from takeback.ops.line_merge import Sides
 from takeback.ops.merge import merge
 from takeback.ops.request import Request
 from takeback.ops.scope import Scope
-from takeback.store import trees
 from takeback.store.held import Held
-from takeback.store.tree_edit import edited
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
+    from collections.abc import Set as AbstractSet
 
-    from takeback.ledger.ledger import Ledger
-    from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SessionId
     from takeback.model.merge import ConflictChoices
     from takeback.model.operation import OperationKind
-    from takeback.model.timeline import Turn
     from takeback.ops.capture import Captured
+    from takeback.ops.deeds import Stretch
 
 _NOW = "as it is now"
 
 
 class Taken(Value):
-    """A stretch of time that is to be taken out: the snapshots before and after it.
+    """What is to be taken out: what a turn did, oldest first, in words, and whose it was.
 
-    ``others`` are the paths that somebody else changed meanwhile: they stay. ``name`` says in
-    words what it is, for markers. With ``brought`` it is brought in instead: ``before`` is then
-    the state that it leads to.
+    With ``brought`` it is brought in instead.
     """
 
-    before: bytes
-    after: bytes
+    deeds: Sequence[Stretch]
     name: str
-    others: Collection[bytes] = ()
+    owner: SessionId
     brought: bool = False
-
-    def bringing(self) -> Taken:
-        """Returns the stretch as one that is brought in."""
-        return self.replace(before=self.after, after=self.before, brought=True)
 
 
 class Without(Value):
@@ -97,41 +89,57 @@ def request(captured: Captured, wanted: Without, choices: ConflictChoices, facts
 def _mentioned(captured: Captured, wanted: Without) -> Iterator[bytes]:
     """Yields the paths asked for that a stretch had: gone since, there is nothing left to do."""
     store = captured.sink.locked.store
-    states = [Held(store, tree) for one in wanted.taken for tree in (one.before, one.after)]
+    trees = {tree for one in wanted.taken for two in one.deeds for tree in (two.before, two.after)}
+    states = [Held(store, tree) for tree in trees]
     for path in wanted.scope.asked_for:
         if any(path in state for state in states):
             yield path
 
 
 def without(captured: Captured, taken: Sequence[Taken], chooser: Chooser) -> bytes:
-    """Returns the files as they are without some stretches; it can be read from the store."""
+    """Returns the files as they are without some turns; it can be read from the store."""
     sink, tree = captured.sink, captured.tree
-    for one in taken:
+    steps = [(deed, one) for one in taken for deed in one.deeds]
+    steps.sort(key=lambda step: step[0].position, reverse=not any(one.brought for one in taken))
+    owners = {one.owner for one in taken}
+    for deed, one in steps:
         names = (_NOW, f"{'with' if one.brought else 'without'} {one.name}")
-        theirs = _own_part(captured, one)
-        tree = merge(sink, Sides(one.after, tree, theirs, names), chooser).tree
+        stretch = deed.turned() if one.brought else deed
+        left = _left(captured, stretch, tree, chooser, owner=one.owner, owners=owners)
+        theirs = stretch.taken_out(sink, besides=left)
+        sink.publish()
+        among = frozenset() if deed.alone else deed.paths
+        tree = merge(
+            sink, Sides(stretch.after, tree, theirs, names), chooser, among_others=among
+        ).tree
         sink.publish()
     return tree
 
 
-def others_during(ledger: Ledger, before: Checkpoint, after: Checkpoint, turn: Turn) -> set[bytes]:
-    """Returns the paths that others than a turn changed between two of its checkpoints."""
-    return questions.others_during(ledger, before.id, after.id, turn.id)
+def _left(
+    captured: Captured,
+    deed: Stretch,
+    tree: bytes,
+    chooser: Chooser,
+    *,
+    owner: str,
+    owners: AbstractSet[str],
+) -> set[bytes]:
+    """Returns the paths that stay, as it is not known what of them the turn did.
 
-
-def _own_part(captured: Captured, taken: Taken) -> bytes:
-    """Returns the snapshot before, with what others changed meanwhile as they left it."""
-    if not taken.others:
-        return taken.before
-    store, sink = captured.sink.locked.store, captured.sink
-    after = Held(store, taken.after)
-    kept = {
-        change.path: after[change.path]
-        for change in trees.diff(store, taken.before, taken.after)
-        if change.path in taken.others
-    }
-    found = edited(store, sink, taken.before, kept)
-    sink.publish()
+    Unless all who may have done it are to be taken out, or somebody chooses that.
+    """
+    found = set()
+    was, now, here = (
+        Held(captured.sink.locked.store, at) for at in (deed.before, deed.after, tree)
+    )
+    for path, sharers in sorted(deed.shared.items()):
+        if sharers <= owners:
+            continue
+        both = tuple(sorted({owner, *sharers}))
+        conflict = Conflict(path, SHARED, now[path], here[path], was[path], sessions=both)
+        if chooser.choose(conflict) != (THEIRS,):
+            found.add(path)
     return found
 
 

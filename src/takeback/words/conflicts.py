@@ -27,6 +27,7 @@ _KINDS: dict[ConflictKind, str] = {
     "both_added": "it is to come back, and another one is there",
     "deleted_here": "it is to change, and was deleted since or cannot be kept now",
     "deleted_there": "it is to go, and was changed since",
+    "shared": "{sessions} changed it at once, and nothing tells which lines are whose",
 }
 _APPLIED: dict[ConflictKind, str] = {
     "text": "the same lines were changed here, too",
@@ -37,6 +38,7 @@ _APPLIED: dict[ConflictKind, str] = {
     "both_added": "it is to come, and another one is here",
     "deleted_here": "it is to change, and is not here or cannot be kept now",
     "deleted_there": "it is to go, and was changed here",
+    "shared": _KINDS["shared"],
 }
 """The same for what a turn of another branch brings in: that is not earlier than what is here."""
 _CHOICES: dict[ConflictChoice, str] = {
@@ -55,7 +57,8 @@ def title(conflict: Conflict, kind: OperationKind) -> str:
     name = shown_file(conflict.path)
     if conflict.origin is not None:
         name = f"{shown_file(conflict.origin)}, now {name}"
-    return f"{name}: {(_APPLIED if kind == APPLY else _KINDS)[conflict.kind]}"
+    said = (_APPLIED if kind == APPLY else _KINDS)[conflict.kind]
+    return f"{name}: {said.format(sessions=shown(' and '.join(conflict.sessions)))}"
 
 
 def choice(name: ConflictChoice) -> str:

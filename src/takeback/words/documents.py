@@ -241,6 +241,7 @@ def _conflict(found: Conflict) -> Document:
         "kind": found.kind,
         "choices": list(found.choices),
         "renamed_from": None if found.origin is None else path_fields(found.origin),
+        "sessions": list(found.sessions),
         "hunks": [
             {
                 "line": one.line,
