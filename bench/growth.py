@@ -200,7 +200,6 @@ class _Session:
             if number:
                 title = "round" if kind == "round_end" else kind.replace("_", " ")
                 note(f"{title} {self._size} MB", (time.process_time() - start) * 1000)
-        self._tb.keep_house()
 
     def end(self) -> None:
         self._tb.close()

@@ -84,7 +84,6 @@ def _play(place: Path, transcript: Path, environ: dict[str, str], turns: int) ->
                 with transcript.open("a") as file:
                     text = " ".join(chance.choices(_WORDS, k=each // 8))
                     file.write(json.dumps({"turn": number, "text": text}) + "\n")
-            tb.keep_house()
     return spent
 
 

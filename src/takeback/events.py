@@ -363,8 +363,7 @@ def _received(
         tb.finish_detached()
     if event.kind == TOOL_BEFORE:
         return received  # the agent waits, and the end of its round comes by here too
-    tb.keep_house()
-    tb.sweep_if_due(event.kind, received.checkpoint)
+    tb.keep_house(event.kind)
     return received
 
 

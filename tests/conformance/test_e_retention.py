@@ -82,6 +82,30 @@ def test_57_bounds_in_bytes_number_and_age_drop_the_oldest_and_never_what_is_pin
     assert len(left) == 1, "the newest of all stays whatever the settings say"
 
 
+def test_57_a_prune_brings_all_stores_together_within_their_bound(
+    cli: Cli, workspace: Path, tmp_path: Path
+) -> None:
+    """The least recently used gives way, and the plan names it."""
+    other = tmp_path / "other"
+    other.mkdir()
+    for number in range(4):
+        for place in (other, workspace):
+            write_files(place, {"file": os.urandom(400_000), "n": b"%d" % number})
+            cli.ok("-C", str(place), "checkpoint")
+    settings(cli, keep_newest=1, max_total_bytes=2_500_000)
+    said = cli.ok("prune", "--dry-run").stdout
+    assert "All stores together take" in said
+    assert str(other) in said
+    giving_way = pruned(cli, "--dry-run")["together"]["giving_way"]
+    assert [one["path"] for one in giving_way] == [str(other)]
+    done = pruned(cli, "--yes")
+    assert done["together"]["bytes"] <= 2_500_000
+    assert done["together"]["giving_way"] == []
+    assert expired(cli) == set()
+    there = cli.ok("-C", str(other), "--json", "log", "--all").json_lines
+    assert {line["expired"] for line in there} != {None}
+
+
 # -- 58
 
 

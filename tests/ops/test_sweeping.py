@@ -18,6 +18,8 @@ from takeback.model.retention import DAY
 from takeback.ops import sweeping
 from takeback.ops.sweep import sweep
 from takeback.paths import config_file
+from takeback.store import detached
+from takeback.store.disk import size_on_disk
 from tests.support.engine import TestClock
 
 LONG_AGO = time.time() - 40 * DAY
@@ -147,6 +149,93 @@ def test_all_workspaces_together_have_a_bound_the_least_used_first(
         sweeping.run(tb.store_directory, at_start=False)
         assert is_swept(old)
         assert not is_swept(tb)
+
+
+def at_rest() -> None:
+    """Waits for the processes in the background that events of this one have started."""
+    assert within(60, _has_none_running)
+
+
+def _has_none_running() -> bool:
+    detached._wait_for_ended()
+    return not detached._running
+
+
+def turn_of(size: int, workspace: Path, name: str = "a") -> None:
+    told(workspace, "prompt")
+    (workspace / name).write_bytes(os.urandom(size))
+    told(workspace, "turn_end")
+
+
+def bytes_of_store(tb: Engine) -> int:
+    return size_on_disk(tb._context.store).all
+
+
+@pytest.fixture
+def bounded(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    monkeypatch.chdir(workspace)
+    settings(startup_budget_ms=0, keep_newest=2, undo_grace_days=0, max_bytes=BOUND)
+    with Engine.open(workspace) as tb:
+        yield tb
+    at_rest()
+
+
+BOUND = 4 << 20
+TURN = 400_000
+
+
+def test_a_session_of_large_turns_is_never_over_its_bound_by_more_than_a_quarter(
+    bounded: Engine, workspace: Path
+) -> None:
+    for _ in range(24):
+        turn_of(TURN, workspace)
+        at_rest()
+        assert bytes_of_store(bounded) <= BOUND * 5 // 4 + TURN
+    assert is_swept(bounded)
+
+
+def test_so_is_one_of_checkpoints_by_hand(bounded: Engine, workspace: Path) -> None:
+    for _ in range(24):
+        (workspace / "a").write_bytes(os.urandom(TURN))
+        bounded.checkpoint()
+        at_rest()
+        assert bytes_of_store(bounded) <= BOUND * 5 // 4 + TURN
+
+
+def test_the_next_event_begins_a_sweep_again_that_was_killed(
+    bounded: Engine, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as held:
+        held.setattr(detached, "spawn", lambda *args: None)  # killed before it has done anything
+        for _ in range(14):
+            turn_of(TURN, workspace)
+    assert bytes_of_store(bounded) > BOUND * 5 // 4
+    turn_of(1, workspace, "b")
+    at_rest()
+    assert bytes_of_store(bounded) <= BOUND
+
+
+def test_what_cannot_be_dropped_is_named_and_not_swept_for_at_each_capture(
+    bounded: Engine, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings(startup_budget_ms=0, keep_newest=100, max_bytes=BOUND)
+    for _ in range(14):
+        turn_of(TURN, workspace)
+        at_rest()
+    assert bounded.status().over_budget
+    started: list[str] = []
+    spawn = detached.spawn
+
+    def counted(module: str, directory: str, function: str = "main") -> None:
+        started.append(module)
+        spawn(module, directory, function)
+
+    monkeypatch.setattr(detached, "spawn", counted)
+    for _ in range(6):
+        turn_of(TURN // 10, workspace, "b")
+        at_rest()
+    assert len(started) <= 1
+    assert bounded.status().is_at_floor
 
 
 def test_sizes_are_said_in_words_or_numbers() -> None:

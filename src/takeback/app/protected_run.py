@@ -135,7 +135,7 @@ class ProtectedRun:
         self._keep(ended=True, is_over=True)
         if self._listening is not None:
             self._listening.close()
-        self._tb.sweep_if_due(events.SESSION_END, None)
+        self._tb.keep_house(events.SESSION_END)
 
     def _pause(self) -> float | None:
         assert self._listening is not None
@@ -217,7 +217,7 @@ class ProtectedRun:
             made = self._tb.record_belated(
                 told, always=always, besides=self._besides, wait=self._patience
             )
-            self._tb.keep_house()
+            self._tb.keep_house(events.TURN_END)
         except InUse as error:
             self.failure = error.message
             return None

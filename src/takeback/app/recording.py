@@ -31,7 +31,9 @@ class Recording(OpenWorkspace):
 
     def receive(self, event: AgentEvent) -> Received:
         """Records an agent's event; see ``takeback.model.event``."""
-        return self.record(cleaned(event), delivery=Delivery(self.now, self.hook_seconds))
+        received = self.record(cleaned(event), delivery=Delivery(self.now, self.hook_seconds))
+        ops.due.keep_house(self._context)
+        return received
 
     def record(
         self, event: AgentEvent, adapter: Adapter | None = None, *, delivery: Delivery
@@ -160,24 +162,24 @@ class Recording(OpenWorkspace):
         """Has a separate process record the waiting events."""
         ops.finish.start(self._context)
 
-    def sweep_if_due(self, kind: str, made: Checkpoint | None) -> None:
-        """Starts a sweep, in a process of its own, if an event of that kind is the time for it.
-
-        Where a session starts or ends, and when enough came since the last one. A prompt is never
-        the time: an agent's first word is not to wait for a look at the packs.
-        """
-        if kind in (SESSION_START, SESSION_END):
-            ops.sweeping.start(self._context, at_start=kind == SESSION_START)
-        elif made is not None and kind != PROMPT:
-            from takeback.store.swept import is_sweep_due  # not at a prompt
-
-            if is_sweep_due(self._context.store, made.sequence):
-                ops.sweeping.start(self._context, at_start=False)
-
     def keep_ready(self) -> None:
         """Brings the ledger up to date, so that the next who looks does not wait for it."""
         ops.catch_up.keep_ready(self._context.store)
 
-    def keep_house(self) -> None:
-        """Starts combining packs, in a separate process, if there are too many."""
-        self._context.store.keep_house()
+    def keep_house(self, kind: str) -> None:
+        """Starts combining packs or a sweep, in processes of their own, if an event of that kind is
+        the time for it.
+
+        A session's start or end is one for a sweep, and so is every other event, if enough came
+        since the last one; but not a prompt: an agent's first word is not to wait for a look at the
+        packs.
+        """
+        store = self._context.store
+        store.keep_house()
+        if kind in (SESSION_START, SESSION_END):
+            ops.sweeping.start(self._context, at_start=kind == SESSION_START)
+        elif kind != PROMPT:
+            from takeback.store.swept import is_sweep_due  # not at a prompt
+
+            if is_sweep_due(store, store.sequence, self._context.policy.max_bytes):
+                ops.sweeping.start(self._context, at_start=False)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from takeback.ops.prune import Prune, Pruning
     from takeback.ops.purge import Purge, Purging
     from takeback.ops.restore import Restored
+    from takeback.ops.sweeping import Together
     from takeback.ops.upkeep import Upkeep
     from takeback.store.expiry import Trash
 
@@ -56,7 +57,10 @@ class Space(Bisects):
         )
 
     def prune(self, planned: Prune) -> Pruning:
-        """Carries out a prune, and empties the trash of what was there long enough."""
+        """Carries out a prune, and empties the trash of what was there long enough.
+
+        By the settings, of all sessions, it brings all stores within ``max_total_bytes``, too.
+        """
         self.refuse_inside("a prune")
         if self.interrupted:
             with self._context.locked() as locked:
@@ -68,7 +72,14 @@ class Space(Bisects):
         except (GitFailed, StoreDamaged, WriteFailed, InUse) as error:
             said = f"The space of what has left the trash is not free yet: {error.message}."
             self._context.reporter.note(said)
+        if planned.is_by_settings:
+            ops.sweeping.sweep_others(self._context.store.location)
         return made
+
+    def all_stores(self) -> Together:
+        """Returns how large all stores of the user are together, and how large they may be."""
+        location = self._context.store.location
+        return ops.sweeping.together(location.home, self._context.environ)
 
     def plan_purge(self, *names: str) -> Purge:
         """Returns a purge that is not carried out: its ``outlook`` says what it would remove.

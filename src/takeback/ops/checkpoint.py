@@ -7,6 +7,7 @@ from takeback.model.ids import WORKSPACE_SESSION
 from takeback.model.value import Value
 from takeback.ops.capture import capture, draft, record
 from takeback.ops.closing import close_gone
+from takeback.ops.due import keep_house
 from takeback.store import pending
 
 TYPE_CHECKING = False
@@ -54,5 +55,5 @@ def checkpoint(
 
             put_label(locked, made, label)
             made = made.replace(label=label)
-    context.store.keep_house()
+    keep_house(context)
     return Made(made, captured.coverage.skipped)

@@ -1,6 +1,7 @@
-"""Due: whether a store is to be packed anew, and whether there is room for that.
+"""Due: whether a store is to be packed anew or swept, and whether there is room for that.
 
-Apart from the sweep itself, so that ``status`` need not import all of it to warn.
+Apart from the sweep itself, so that ``status`` need not import all of it to warn, nor a hook to
+find that nothing is due.
 """
 
 from __future__ import annotations
@@ -8,12 +9,27 @@ from __future__ import annotations
 from takeback.store.disk import size_on_disk
 from takeback.store.given_up import has_garbage
 from takeback.store.packdir import pack_sizes, shortage
+from takeback.store.swept import is_due_by_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from takeback.ops.context import Context
     from takeback.store.store import Store
 
 _WORTH_IT = 16 << 20
+
+
+def keep_house(context: Context) -> None:
+    """Starts combining packs if there are too many, and a sweep if the store is too large.
+
+    In processes of their own. Sweeps for other reasons are left to agents' sessions.
+    """
+    store = context.store
+    store.keep_house()
+    if is_due_by_size(store, store.sequence, context.policy.max_bytes):
+        from takeback.ops import sweeping
+
+        sweeping.start(context, at_start=False)
 
 
 def exceeds(store: Store, most: int) -> bool:

@@ -10,7 +10,6 @@ import os
 import time
 
 from takeback import durable
-from takeback.errors import InUse, WriteFailed
 from takeback.git.pack import TEMPORARY
 from takeback.store.lock import Lock
 
@@ -49,21 +48,11 @@ class Leftovers:
 
 
 def _packs(store: Store) -> Iterator[str]:
-    prefixes = (TEMPORARY, *(_OF_GIT if _git_is_idle(store) else ()))
+    prefixes = (TEMPORARY, *(_OF_GIT if Lock(store.path("maintenance.lock")).is_free else ()))
     directory = os.path.join(store.git_dir, "objects", "pack")
     for name in _listing(directory):
         if name.startswith(prefixes):
             yield os.path.join(directory, name)
-
-
-def _git_is_idle(store: Store) -> bool:
-    lock = Lock(store.path("maintenance.lock"))
-    try:
-        lock.acquire("doctor", wait=0)
-    except (InUse, WriteFailed):
-        return False
-    lock.release()
-    return True
 
 
 def _files(store: Store) -> Iterator[str]:

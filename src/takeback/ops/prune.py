@@ -111,7 +111,7 @@ class Prune:
         most = self._upkeep.bounds.max_bytes
         if not most or self.is_named or size_on_disk(self._upkeep.store).all <= most:
             return 0
-        if self._request == BY_SETTINGS:
+        if self.is_by_settings:
             self._steps = self._shedding.steps()
         records, scales = [*self._shedding.records_without(self._steps)], self._weighed()
         spoken = [one.entries[CONVERSATION][1] for one in records if CONVERSATION in one.entries]
@@ -156,7 +156,7 @@ class Prune:
 
         The steps of turns without files go first, before any files.
         """
-        if not self._bounds.max_bytes or self._request != BY_SETTINGS:
+        if not self._bounds.max_bytes or not self.is_by_settings:
             return Shed()
         dropped = self._verdict.dropped
         left = [one for one in self._found.stored if one.id not in dropped]
@@ -190,6 +190,11 @@ class Prune:
     def is_named(self) -> bool:
         """True if a person said what is to go."""
         return bool(self._request.checkpoints) or self._request.everything
+
+    @property
+    def is_by_settings(self) -> bool:
+        """True if the settings alone say what goes, of all sessions."""
+        return self._request == BY_SETTINGS
 
     def outlook(self) -> Pruning:
         """Returns what would be done; changes nothing."""

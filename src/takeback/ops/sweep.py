@@ -76,8 +76,9 @@ def sweep(upkeep: Upkeep) -> Pruning | None:
             if last is None or last.operation is None or not is_too_large(upkeep):
                 break
             last = _prune(upkeep, stock)
-        note_floor(upkeep.store, size_on_disk(upkeep.store).all if is_too_large(upkeep) else 0)
-        weigh_if_changed(upkeep.store, size_on_disk(upkeep.store).snapshots)
+        size, is_left = size_on_disk(upkeep.store), last is not None and last.operation is not None
+        note_floor(upkeep.store, 0 if is_left or not is_too_large(upkeep) else size.all)
+        weigh_if_changed(upkeep.store, size.snapshots)
     return made
 
 

@@ -3,9 +3,11 @@
     a session starts      within startup_budget_ms; what is too large is left to the others
     a session ends        all of it
     50 checkpoints later  all of it, and sooner when the packs have grown by 256 MB
+    too large             all of it: the first checkpoint with which a store is an eighth larger
+                          than max_bytes (store/swept.py)
 
-It is the humblest of all processes: niced, it takes no lock that another one has, and if somebody
-is at work here it is left to the next sweep.
+It is the humblest of all processes: niced, one at a time in a store, and where somebody is at work
+for longer than a moment it is left to the next event.
 """
 
 from __future__ import annotations
@@ -18,11 +20,12 @@ from takeback.errors import InUse, TakebackError
 from takeback.model.value import Value
 from takeback.ports import SystemClock
 from takeback.store import detached, log
-from takeback.store.swept import note_sweep, put_off_sweep
+from takeback.store.lock import Lock
+from takeback.store.swept import is_sweep_due, note_beginning, note_failure, note_sweep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping
 
     from takeback.ops.context import Context
     from takeback.ops.upkeep import Upkeep
@@ -30,16 +33,24 @@ if TYPE_CHECKING:
     from takeback.store.store import Store
 
 _NICENESS = 10
+_PATIENCE = 2.0
+"""How many seconds it waits for those at work: captures of several agents, one after the other."""
+_AGAIN = 5
+"""So often it begins again at once where captures go on as fast."""
 _MODULE = "takeback.ops.sweeping"
 
 
 def start(context: Context, *, at_start: bool) -> None:
     """Starts a sweep, ``at_start`` of a session one within its budget; returns at once."""
-    if not at_start:
-        note_sweep(context.store)
-        detached.start(context.store, _MODULE)
-    elif context.policy.startup_budget > 0:
-        detached.start(context.store, _MODULE, "main_at_start")
+    if at_start and context.policy.startup_budget <= 0:
+        return
+    if _lock_of(context.store.directory).is_free:  # who is sweeping looks again at the end
+        detached.start(context.store, _MODULE, "main_at_start" if at_start else "main")
+
+
+def _lock_of(directory: str) -> Lock:
+    """Returns the lock that whoever sweeps a store holds."""
+    return Lock(os.path.join(directory, "sweep.lock"))
 
 
 def main(directory: str) -> None:
@@ -68,39 +79,53 @@ def run(directory: str, *, at_start: bool) -> None:
         sweep_store(location, until=until)
         if not at_start:
             sweep_others(location)
-    except InUse:
-        if not at_start:
-            _tell(location, put_off_sweep)  # somebody is at work here
+    except InUse:  # somebody is at work here
+        return
     except (TakebackError, OSError) as error:
-        said = f"a sweep failed: {error}"
-        _tell(location, lambda store: log.append(store, said))
+        _note(location, error, put_off=not at_start)
 
 
-def _tell(location: StoreLocation, what: Callable[[Store], None]) -> None:
+def _note(location: StoreLocation, error: Exception, *, put_off: bool) -> None:
+    """Says in a store's log that a sweep failed; ``put_off``: the next one takes its time."""
     from takeback.store.store import Store
 
     store = Store.open(location, os.environ)
     try:
-        what(store)
+        log.append(store, f"a sweep failed: {error}")
+        if put_off:
+            note_failure(store)
     finally:
         store.close()
 
 
 def sweep_store(location: StoreLocation, *, most: int = 0, until: float | None = None) -> int:
-    """Sweeps one store by its settings, or to at most ``most`` bytes; returns its size then."""
+    """Sweeps one store by its settings, or to at most ``most`` bytes; returns its size then.
+
+    What came meanwhile may make it due again. Raises InUse if somebody is at work there, or is
+    sweeping it.
+    """
     from takeback.ops.sweep import sweep
     from takeback.store.disk import size_on_disk
     from takeback.store.store import Store
 
-    store = Store.open(location, os.environ)
-    try:
-        settings = config.for_workspace(os.environ, store.directory)
-        sweep(_upkeep(store, settings, most=most, until=until))
-        if until is None:
-            note_sweep(store)
-        return size_on_disk(store).all
-    finally:
-        store.close()
+    lock = _lock_of(location.directory)
+    lock.acquire("a sweep", wait=0)
+    with lock:
+        store = Store.open(location, os.environ)
+        try:
+            settings = config.for_workspace(os.environ, store.directory)
+            upkeep = _upkeep(store, settings, most=most, until=until)
+            for _ in range(_AGAIN if until is None else 1):
+                if until is None:
+                    note_beginning(store)
+                sweep(upkeep)
+                if until is None:
+                    note_sweep(store)
+                if not is_sweep_due(store, store.sequence, upkeep.bounds.max_bytes):
+                    break
+            return size_on_disk(store).all
+        finally:
+            store.close()
 
 
 def _upkeep(store: Store, settings: config.Settings, *, most: int, until: float | None) -> Upkeep:
@@ -115,13 +140,13 @@ def _upkeep(store: Store, settings: config.Settings, *, most: int, until: float 
         clock=SystemClock(),
         bounds=bounds,
         holder="a sweep",
-        wait=0.0,
+        wait=0.0 if until is not None else _PATIENCE,
         disk_floor=settings.policy().disk_floor,
         until=until,
     )
 
 
-class _Used(Value):
+class Used(Value):
     """A store, when it was last used, and its size."""
 
     last: float
@@ -129,26 +154,53 @@ class _Used(Value):
     location: StoreLocation
 
 
-def sweep_others(here: StoreLocation) -> None:
-    """Brings all stores of the user together within their bound, the least recently used first."""
-    settings = config.for_all(os.environ)
+class Together(Value):
+    """All stores of the user, the least recently used first, and how large they may be, 0 for any
+    size.
+    """
+
+    stores: tuple[Used, ...]
+    most: int
+
+    @property
+    def bytes(self) -> int:
+        return sum(one.bytes for one in self.stores)
+
+    @property
+    def too_many(self) -> int:
+        """So many bytes have to go."""
+        return max(0, self.bytes - self.most) if self.most else 0
+
+
+def together(home: str, environ: Mapping[str, str]) -> Together:
+    """Looks at all stores; those that are least recently used give way to the others."""
+    settings = config.for_all(environ)
     settings.require_known()
-    most = config.bytes_of(settings["max_total_bytes"])
-    if not most:
-        return
-    found = sorted(_used(here.home), key=lambda one: one.last)
-    total = sum(one.bytes for one in found)
-    for one in found:
-        if total <= most:
+    found = sorted(_used(home, environ), key=lambda one: one.last)
+    return Together(tuple(found), config.bytes_of(settings["max_total_bytes"]))
+
+
+def sweep_others(here: StoreLocation) -> None:
+    """Brings all stores of the user together within their bound, the least recently used first.
+
+    One in which somebody is at work, or that cannot be swept, is left to another time.
+    """
+    found = together(here.home, os.environ)
+    excess = found.too_many
+    for one in found.stores:
+        if excess <= 0:
             return
         try:
-            left = sweep_store(one.location, most=max(1, one.bytes - (total - most)))
+            left = sweep_store(one.location, most=max(1, one.bytes - excess))
         except InUse:
             continue
-        total -= one.bytes - left
+        except (TakebackError, OSError) as error:
+            _note(one.location, error, put_off=True)
+            continue
+        excess -= one.bytes - left
 
 
-def _used(home: str) -> list[_Used]:
+def _used(home: str, environ: Mapping[str, str]) -> list[Used]:
     from takeback.store.disk import size_on_disk
     from takeback.store.location import all_locations
     from takeback.store.store import Store
@@ -156,13 +208,13 @@ def _used(home: str) -> list[_Used]:
     found = []
     for location in all_locations(home):
         try:
-            store = Store.open(location, os.environ)
+            store = Store.open(location, environ)
         except TakebackError:
             continue
         try:
             last = os.stat(store.path("sequence")).st_mtime
         except OSError:
             last = 0.0
-        found.append(_Used(last, size_on_disk(store).all, location))
+        found.append(Used(last, size_on_disk(store).all, location))
         store.close()
     return found

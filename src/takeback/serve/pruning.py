@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from takeback.app.engine import Engine
     from takeback.ops.prune import Prune, Pruning
+    from takeback.ops.sweeping import Together
 
     Document = dict[str, Any]
 
@@ -35,17 +36,20 @@ async def plan_prune(asked: Asked) -> Document:
     def planning(tb: Engine) -> Prune:
         return tb.plan_prune(names, session=session, everything=everything)
 
-    def job(tb: Engine) -> tuple[Pruning, list[bytes]]:
-        return planning(tb).outlook(), tb.gone_workspaces()
+    def job(tb: Engine) -> tuple[Pruning, list[bytes], Together | None]:
+        planned = planning(tb)
+        stores = tb.all_stores() if planned.is_by_settings else None
+        return planned.outlook(), tb.gone_workspaces(), stores
 
-    outlook, gone = await for_client(asked, job)
+    outlook, gone, stores = await for_client(asked, job)
     fields = {
         **pruning.document(outlook),
         "done": False,
         "gone": [documents.path_fields(root) for root in gone],
         "goes": pruning.reasons_dropped(outlook),
         "stays": pruning.reasons_pinned(outlook),
-        "lines": list(pruning.outlook_lines(outlook)),
+        "together": pruning.together_document(stores),
+        "lines": [*pruning.outlook_lines(outlook), *pruning.together_lines(stores)],
     }
     return shown_with_nonce(asked, fields, PruneAgreement(planning, outlook, workspace))
 

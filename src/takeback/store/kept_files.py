@@ -34,6 +34,7 @@ PLAIN = (
     "turns",
     "lock",
     "maintenance.lock",
+    "sweep.lock",
     "maintenance.failed",
     "purge",
     "purged",

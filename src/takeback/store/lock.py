@@ -42,6 +42,16 @@ class Lock:
     def held(self) -> bool:
         return self._fd is not None
 
+    @property
+    def is_free(self) -> bool:
+        """Tells whether nobody holds it, or did a moment ago; False if that cannot be known."""
+        try:
+            self.acquire("a look", wait=0)
+        except (InUse, WriteFailed):
+            return False
+        self.release()
+        return True
+
     def acquire(self, holder: str, *, wait: float) -> None:
         """Takes the lock or raises InUse after a total of ``wait`` seconds, naming the holder.
 

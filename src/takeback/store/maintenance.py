@@ -23,7 +23,7 @@ import os
 import time
 
 from takeback import durable
-from takeback.errors import InUse, StoreDamaged, TakebackError, WriteFailed
+from takeback.errors import InUse, StoreDamaged, TakebackError
 from takeback.git.repository import pack_together
 from takeback.store import detached, log
 from takeback.store.checksum import reads_whole
@@ -49,13 +49,7 @@ def start_detached(store: Store) -> None:
 
     Not while another one is at it, and some time after a failure only.
     """
-    lock = Lock(store.path("maintenance.lock"))
-    try:
-        lock.acquire("maintenance", wait=0)
-    except (InUse, WriteFailed):
-        return
-    lock.release()
-    if not _has_failed_lately(store):
+    if Lock(store.path("maintenance.lock")).is_free and not _has_failed_lately(store):
         detached.start(store, "takeback.store.maintenance")
 
 

@@ -18,6 +18,7 @@ from takeback.model.retention import (
     UNDOABLE,
 )
 from takeback.visible import shown
+from takeback.words.documents import path_fields
 from takeback.words.text import count, quoted, shown_path, size, timestamp
 
 TYPE_CHECKING = False
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from takeback.model.ids import CheckpointId, SessionId
     from takeback.ops.prune import Pruning
     from takeback.ops.restore import Restored
+    from takeback.ops.sweeping import Together, Used
     from takeback.store.expiry import Trash
     from takeback.words.documents import Document
 
@@ -147,6 +149,40 @@ def gone_lines(roots: Sequence[bytes]) -> Iterator[str]:
     for root in roots:
         path = shown_path(root)
         yield f"{path} is gone; to delete its checkpoints: takeback forget {quoted(path)}"
+
+
+def together_lines(found: Together | None) -> Iterator[str]:
+    """Yields that all stores are larger than they may be, and which of them give way."""
+    if found is None or not found.too_many:
+        return
+    yield (
+        f"All stores together take {size(found.bytes)}, more than {size(found.most)} "
+        "(max_total_bytes). The least recently used gives way first:"
+    )
+    for one in _giving_way(found):
+        yield f"  {shown_path(one.location.root)}  {size(one.bytes)}"
+
+
+def _giving_way(found: Together) -> Iterator[Used]:
+    left = found.too_many
+    for one in found.stores:
+        if left <= 0:
+            return
+        yield one
+        left -= one.bytes
+
+
+def together_document(found: Together | None) -> Document | None:
+    """Returns the same for programs; None for a prune that is not by the settings."""
+    if found is None:
+        return None
+    return {
+        "bytes": found.bytes,
+        "budget": found.most,
+        "giving_way": [
+            {**path_fields(one.location.root), "bytes": one.bytes} for one in _giving_way(found)
+        ],
+    }
 
 
 def document(made: Pruning) -> Document:

@@ -69,7 +69,8 @@ def command(
 
 def _prune(call: Call, tb: Engine, planned: Prune) -> int:
     output, made = call.output, planned.outlook()
-    idle = made.is_idle
+    stores = tb.all_stores() if planned.is_by_settings else None
+    idle = made.is_idle and not (stores and stores.too_many)
     if call.dry_run or idle:
         if idle and planned.is_named:
             raise refused(made)
@@ -80,9 +81,11 @@ def _prune(call: Call, tb: Engine, planned: Prune) -> int:
                 **pruning.document(made),
                 "done": False,
                 "gone": [documents.path_fields(root) for root in gone],
+                "together": pruning.together_document(stores),
             },
         )
         output.lines(pruning.outlook_lines(made))
+        output.lines(pruning.together_lines(stores))
         output.lines(pruning.trash_lines(there, time.time()))
         output.lines(pruning.gone_lines(gone))
         return 0
@@ -94,12 +97,23 @@ def _prune(call: Call, tb: Engine, planned: Prune) -> int:
                 flag="--yes",
             )
         output.aside(pruning.outlook_lines(made))
+        output.aside(pruning.together_lines(stores))
         if not agrees(pruning.QUESTION):
             output.note(NOTHING_CHANGED)
             return DECLINED
     done = tb.prune(planned)
-    output.document("prune", {**pruning.document(done), "done": True, "gone": []})
+    stores = tb.all_stores() if planned.is_by_settings else None
+    output.document(
+        "prune",
+        {
+            **pruning.document(done),
+            "done": True,
+            "gone": [],
+            "together": pruning.together_document(stores),
+        },
+    )
     output.done(pruning.done_lines(done, tb.settings["grace_days"]))
+    output.aside(pruning.together_lines(stores))
     if not (planned.is_named and done.pinned):
         return 0
     output.aside(pruning.kept_lines(done))
