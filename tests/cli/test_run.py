@@ -215,6 +215,38 @@ def test_a_signal_sent_to_takeback_alone_reaches_the_program(cli: Cli, name: str
     assert "a" in paths(turns(cli)[-1])
 
 
+_EARLY = """
+import os, signal, sys, time
+from takeback.cli.program import Program
+
+for _ in range(40):
+    with Program(["/bin/sh", "-c", sys.argv[1]], os.environ, 0o22) as program:
+        end = time.monotonic() + 20
+        while program.wait(max(0, end - time.monotonic()), None):
+            if time.monotonic() >= end:
+                os.kill(program._process.pid, signal.SIGKILL)
+                sys.exit("not heard")
+print(program.end_likewise())
+"""
+
+
+@pytest.mark.parametrize(
+    ("does", "by"),
+    [
+        ("kill -TERM $PPID; exec sleep 30", signal.SIGTERM),
+        ("kill -USR1 $PPID; exec sleep 30", signal.SIGUSR1),
+        ("(kill -TSTP $PPID; kill -CONT $PPID; kill -TERM $PPID) & exec sleep 30", signal.SIGTERM),
+    ],
+)
+def test_a_program_that_signals_its_parent_the_moment_it_runs_is_heard(
+    does: str, by: signal.Signals
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _EARLY, does], capture_output=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (-by, b"")
+
+
 def test_a_killed_takeback_leaves_the_program_alone_and_the_next_closes_its_turn(
     cli: Cli,
 ) -> None:

@@ -4,6 +4,10 @@ It has the caller's streams, terminal, process group, environment and umask: not
 What happens to it happens to us: we stop when it is stopped, go on when we are continued, and end
 as it ended, by the same signal if it was one. A signal that was sent to us alone is handed on; what
 a key of the terminal sends reaches all programs there, so it has had that already.
+
+No signal is lost: the interpreter notes each in a pipe, in the order in which they come, and they
+are read from there when the process is known (a program may send one before we know that it runs)
+and cannot have been waited for meanwhile, after which its number may be another's.
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
 
 _HANDED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _OF_KEYS = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
+_HEARD = (*_HANDED_ON, *_OF_KEYS, signal.SIGCONT, signal.SIGCHLD)
 _SHELL = "/bin/sh"
 _SIGNALLED = 128
 _AT_ONCE = 1 << 12
@@ -44,6 +49,8 @@ class Program:
             raise NoSuchCommand(f"{shown(words[0])}: there is no such command")
         self._umask = umask
         self._process: subprocess.Popen[bytes] | None = None
+        self._put_off = True
+        """Whether what comes stays in the pipe for now."""
         self._status: int | None = None
         self._before: dict[signal.Signals, object] = {}
 
@@ -53,7 +60,7 @@ class Program:
         for end in self._ends:
             os.set_blocking(end, False)
         self._wakeup = signal.set_wakeup_fd(awaken, warn_on_full_buffer=False)
-        for one in (*_HANDED_ON, *_OF_KEYS, signal.SIGCHLD):
+        for one in _HEARD:
             # What is ignored here, as under nohup, is ignored by the program, too. What has a
             # handler is not: only that is lost when it is started.
             if signal.getsignal(one) is not signal.SIG_IGN:
@@ -63,6 +70,8 @@ class Program:
         except BaseException:
             self.__exit__()
             raise
+        self._hand_on(unheard=True)
+        self._put_off = False
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -77,16 +86,14 @@ class Program:
 
         ``queue`` is another thing that may become readable.
         """
-        if not self._goes_on():
-            return False
-        watched = [self._awake] if queue is None else [self._awake, queue]
-        select.select(watched, [], [], seconds)
+        self._put_off = True
         try:
-            while os.read(self._awake, _AT_ONCE):
-                continue
-        except BlockingIOError:
-            pass
-        return self._goes_on()
+            if self._goes_on():
+                watched = [self._awake] if queue is None else [self._awake, queue]
+                select.select(watched, [], [], seconds)
+            return self._goes_on()
+        finally:
+            self._put_off = False
 
     def end_likewise(self) -> int:
         """Ends this process by the signal that ended the program; else returns its exit status."""
@@ -119,27 +126,65 @@ class Program:
         return subprocess.Popen(words, env=self._environ, close_fds=False, umask=self._umask)
 
     def _came(self, number: int, frame: FrameType | None) -> None:
-        if self._process is None or number == signal.SIGCHLD:
-            return
-        if number in _HANDED_ON or not _is_of_a_key():
-            self._send(number)
+        if not self._put_off:
+            self._put_off = True
+            self._hand_on()
+            self._put_off = False
+
+    def _hand_on(self, *, unheard: bool = False) -> bool:
+        """Sends the program what came; tells whether that lets it go on.
+
+        If it is ``unheard`` the program may not have been there yet when a key was pressed: it is
+        sent that, too.
+        """
+        continued = False
+        for number in self._noted():
+            if number in _OF_KEYS and not unheard and _is_of_a_key():
+                continue
+            if number in _HEARD and number != signal.SIGCHLD:
+                continued = number == signal.SIGCONT or (continued and number != signal.SIGTSTP)
+                self._send(number)
+        return continued
+
+    def _noted(self) -> bytes:
+        noted = b""
+        try:
+            while some := os.read(self._awake, _AT_ONCE):
+                noted += some
+        except BlockingIOError:
+            pass
+        return noted
 
     def _goes_on(self) -> bool:
         """Looks after the program; we are stopped as long as it is stopped."""
         assert self._process is not None
-        if self._status is not None:
-            return False
-        while True:
+        while self._status is None:
+            self._hand_on()  # before it is asked after: what comes later is in the pipe again
             pid, status = os.waitpid(self._process.pid, os.WNOHANG | os.WUNTRACED)
             if pid == 0:
                 return True
             if not os.WIFSTOPPED(status):
                 self._status = status
                 self._process.returncode = os.waitstatus_to_exitcode(status)
-                return False
-            if os.WSTOPSIG(status) != signal.SIGSTOP or _has_terminal():
-                os.kill(os.getpid(), signal.SIGSTOP)
-                self._send(signal.SIGCONT)  # somebody has continued us
+            elif os.WSTOPSIG(status) != signal.SIGSTOP or _has_terminal():
+                self._stop()
+        return False
+
+    def _stop(self) -> None:
+        """Stops this process, too, until it is continued; not if that was said meanwhile.
+
+        The stop waits, blocked, while that is looked at: SIGCONT takes back a stop that waits, so
+        there is no moment in which it could come for nothing.
+        """
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTSTP])
+        before = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        try:
+            signal.raise_signal(signal.SIGTSTP)
+            if self._hand_on():
+                signal.signal(signal.SIGTSTP, signal.SIG_IGN)  # drops what waits
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTSTP])
+            signal.signal(signal.SIGTSTP, before)
 
     def _send(self, number: int) -> None:
         assert self._process is not None
