@@ -99,6 +99,31 @@ def take_back_the_second_turn(driver: Driver, theirs: bytes | None = None) -> No
         assert cli.ok("--json", "status").json["failures"] == []
 
 
+def take_back_the_newer_of_two_sessions(driver: Driver) -> None:
+    """Works in one session, then in another: without a name the newer is meant, nobody is asked."""
+    world = driver.world
+    world.model.script = driver.script()
+    world.cli.ok("init", driver.name, "--yes")
+    driver.begin(ONE)
+    after_one = tree_state(world.repo)
+    newer = driver.begin(TWO)
+    check_the_newer_is_meant(world, f"{driver.name}-{newer}", after_one)
+
+
+def check_the_newer_is_meant(world: World, session: str, after_one: dict[bytes, Entry]) -> None:
+    """Takes back the only turn of the session whose turn is the newest, and names no session."""
+    cli, taken = world.cli, f'This is of {session}, "{TWO}", where the files stand'
+    stat = cli.ok("diff", "turn:1", "turn:1.end", "--stat")
+    assert "b.txt" in stat.stdout
+    assert stat.stderr.startswith(taken)
+    assert cli.ok("revert", "turn:1", "--yes").stderr.startswith(taken)
+    assert differences(after_one, tree_state(world.repo)) == []
+    cli.ok("undo", "--yes")
+    assert cli.ok("rewind", "--dry-run").stdout.splitlines()[1].startswith(taken)
+    assert cli.ok("--json", "rewind", "--yes").json["prompt"] == TWO
+    assert differences(after_one, tree_state(world.repo)) == []
+
+
 def check_the_log(world: World) -> None:
     """Checks that the log has the three turns of the story: what each changed, and by what."""
     first, second, third = world.log()

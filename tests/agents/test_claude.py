@@ -13,6 +13,7 @@ from tests.agents.elsewhere import go_on_elsewhere
 from tests.agents.flow import (
     connect_one_project,
     go_back_to_green,
+    take_back_the_newer_of_two_sessions,
     take_back_the_second_turn,
     tell_the_model,
 )
@@ -41,6 +42,10 @@ def test_one_project_alone_is_connected(claude: Claude) -> None:
 
 def test_the_line_of_a_fork_goes_on_in_its_directory(claude: Claude) -> None:
     go_on_elsewhere(claude, shell)
+
+
+def test_without_a_name_the_newer_of_two_sessions_is_taken_back(claude: Claude) -> None:
+    take_back_the_newer_of_two_sessions(claude)
 
 
 def test_turns_become_a_summary_in_a_new_session(claude: Claude) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.agents.claude import Claude, shell
-from tests.agents.flow import ONE, THREE, TWO, changed
+from tests.agents.flow import ONE, THREE, TWO, changed, check_the_newer_is_meant
 from tests.agents.script import Script, Step
 from tests.agents.terminal import Terminal, need_tmux
 from tests.agents.world import World
@@ -57,6 +57,23 @@ def remembers(claude: Claude, resume: list[str], prompt: str) -> tuple[str, ...]
     """Goes on with a session and returns what the model was told that a person had said."""
     claude.go_on(resume, prompt)
     return claude.world.model.first_of(prompt).humans
+
+
+def test_after_clear_and_a_session_in_which_nothing_was_said_the_newest_turn_is_taken_back(
+    claude: Claude,
+) -> None:
+    world = claude.world
+    with claude.at_a_terminal() as terminal:
+        turn(claude, terminal, ONE)
+        after_one = tree_state(world.repo)
+        terminal.say("/clear")
+        turn(claude, terminal, TWO)
+        leave(terminal)
+    with claude.at_a_terminal() as terminal:  # says that it started, and no more
+        leave(terminal)
+    [_, newer] = (one["session"] for one in world.log())
+    assert len(world.cli.ok("--json", "sessions").json_lines) == 3
+    check_the_newer_is_meant(world, newer, after_one)
 
 
 def test_a_turn_stopped_by_esc_is_taken_back(claude: Claude) -> None:

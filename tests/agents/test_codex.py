@@ -16,6 +16,7 @@ from tests.agents.flow import (
     TWO,
     connect_one_project,
     go_back_to_green,
+    take_back_the_newer_of_two_sessions,
     take_back_the_second_turn,
     tell_the_model,
 )
@@ -37,6 +38,10 @@ def test_the_model_is_told_that_files_were_taken_back(codex: Codex) -> None:
 
 def test_a_turn_is_taken_back_with_its_files_and_its_conversation(codex: Codex) -> None:
     take_back_the_second_turn(codex)
+
+
+def test_without_a_name_the_newer_of_two_sessions_is_taken_back(codex: Codex) -> None:
+    take_back_the_newer_of_two_sessions(codex)
 
 
 def test_turns_become_a_summary_in_a_new_session(codex: Codex) -> None:

@@ -99,9 +99,9 @@ def test_a_day(cli: Cli, workspace: Path, tmp_path: Path) -> None:
     (workspace / "docs/index.md").write_text("# Verzeichnis\n")
     beta.end()
     beta.tell("compact", turn="b1-t2")
-    page.types("log", "rewind", "sessions")
+    page.types("log", "rewind --dry-run", "sessions")
     page.tells("It was the wrong idea: back by a turn, and by one more, and forth again.")
-    page.types("rewind --session beta --yes", "rewind --session beta --yes", "log")
+    page.types("rewind --yes", "rewind --yes", "log")
     page.types("undo --yes", "undo --yes", "redo --yes", "log --operations", "undo --yes")
 
     page.tells("## The afternoon")

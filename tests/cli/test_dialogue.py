@@ -133,6 +133,7 @@ def test_the_json_of_a_plan(story: Story) -> None:
         "conflicts": [],
         "edits": [],
         "sending": None,
+        "whose": None,
     }
     assert story.files() == NOW
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 from pathlib import Path
 
@@ -309,18 +310,91 @@ def two(host: Host) -> Host:
     return host
 
 
-def test_where_several_could_be_meant_a_script_has_to_say_which(two: Host) -> None:
-    for words in (("show", "turn:1"), ("rewind", "--yes"), ("diff", "turn:1"), ("fork", "@")):
-        answer = two.cli.run("--json", *words)
+OF_YOURS = 'This is of yours-s2, "write docs", where the files stand; another: --session ID\n'
+
+
+def test_beside_a_session_that_is_over_nothing_is_asked_and_the_newest_turn_is_meant(
+    two: Host,
+) -> None:
+    two.cli.ok("label", "mine/turn:1", "mine-first")
+    for words in (
+        ("show", "turn:1"),
+        ("show", "@"),
+        ("show",),
+        ("diff", "turn:1", "turn:1.end"),
+        ("diff", "@", "--stat"),
+        ("cat", "@", "docs.md"),
+        ("label", "turn:1", "first"),
+        ("fork", "turn:1"),
+        ("bisect", "turn:1", "@", "--", "test", "!", "-e", "docs.md"),
+        ("blame", "docs.md", "@"),
+    ):
+        answer = two.cli.ok(*words)
+        assert answer.stderr.count(OF_YOURS) == 1, str(answer)
+    for words in (("show", "mine-first"), ("show", "yours/@"), ("show", "--session", "yours")):
+        assert two.cli.ok(*words).stderr == ""
+    assert two.cli.ok("--json", "show", "turn:1").json["prompt"] == "write docs"
+    reverted = two.cli.ok("--json", "revert", "turn:1", "--yes").json
+    assert reverted["deleted"] == [{"path": "docs.md"}]
+    two.cli.ok("undo", "--yes")
+    done = two.cli.ok("--json", "rewind", "--yes", "--", "docs.md")
+    assert (done.json["deleted"], done.json["prompt"]) == ([{"path": "docs.md"}], None)
+    two.cli.ok("undo", "--yes")
+    done = two.cli.ok("--json", "rewind", "--yes")
+    assert done.json["prompt"] == "write docs"
+    assert json.loads(done.stderr)["message"] == OF_YOURS.strip()
+
+
+def test_a_plan_names_first_the_session_that_was_taken(two: Host) -> None:
+    for words in (("rewind",), ("revert", "turn:1"), ("fork", "turn:1", "--files")):
+        lines = two.cli.ok(*words, "--dry-run").stdout.splitlines()
+        assert lines[1] == OF_YOURS.strip(), lines
+        whose = two.cli.ok("--json", *words, "--dry-run").json["whose"]
+        assert whose == {"session": "yours-s2", "agent": "yours", "prompt": "write docs"}
+    for words in (("rewind", "10m"), ("rewind", "--session", "mine"), ("rewind", "mine/turn:2")):
+        answer = two.cli.run("--json", *words, "--dry-run")
+        assert answer.status == 12 or answer.json["whose"] is None, str(answer)
+
+
+def test_a_session_in_which_nothing_was_said_is_never_asked_about(host: Host) -> None:
+    Host(host.cli, host.folder, "s2", "yours").tell("session_start")
+    for words in (("rewind",), ("revert", "turn:3"), ("fork", "turn:1")):
+        answer = host.cli.ok("--json", *words, "--dry-run").json
+        assert answer["whose"] is None
+    assert host.cli.ok("show", "turn:1").stderr == ""
+    assert host.cli.ok("--json", "rewind", "--yes").json["prompt"] == "clean up"
+
+
+def test_the_session_that_a_rewind_went_to_is_meant(two: Host) -> None:
+    two.cli.ok("rewind", "--session", "mine", "turn:3", "--yes", "--overwrite-others")
+    assert two.cli.ok("--json", "show", "turn:2").json["prompt"] == "make it faster"
+    assert two.cli.ok("--json", "rewind", "--yes").json["prompt"] == "make it faster"
+    two.cli.ok("undo", "--yes")
+    two.cli.ok("undo", "--yes")
+    assert two.cli.ok("--json", "rewind", "--yes").json["prompt"] == "write docs"
+
+
+@pytest.fixture
+def beside(host: Host) -> Host:
+    """Another agent is at work here, and then the first one had its turn; returns the first."""
+    other = Host(host.cli, host.folder, "s2", "yours", os.getpid())
+    other.prompt("write docs")
+    host.turn("and again", {"again.py": b"text\n"})
+    return host
+
+
+def test_beside_a_session_at_work_a_script_has_to_say_which(beside: Host) -> None:
+    for words in (("show", "turn:1"), ("rewind", "--yes"), ("diff", "turn:1"), ("fork", "turn:1")):
+        answer = beside.cli.run("--json", *words)
         assert (answer.status, answer.error["code"]) == (13, "which_session"), str(answer)
-        assert re.search(r'mine-s1 \(mine, .*, "clean up"\)', answer.error["message"])
-        assert re.search(r'yours-s2 \(yours, .*, "write docs"\)', answer.error["message"])
+        assert re.search(r'mine-s1 \(mine, now, "and again"\)', answer.error["message"])
+        assert re.search(r'yours-s2 \(yours, now, running, "write docs"\)', answer.error["message"])
         assert (answer.error["hint"], answer.error["flag"]) == (
             "say which: --session ID",
             "--session",
         )
     prompts = [
-        two.cli.ok("--json", "show", *words).json["prompt"]
+        beside.cli.ok("--json", "show", *words).json["prompt"]
         for words in (
             ("turn:1", "--session", "yours"),
             ("turn:1", "--session", "s1"),
@@ -328,46 +402,45 @@ def test_where_several_could_be_meant_a_script_has_to_say_which(two: Host) -> No
         )
     ]
     assert prompts == ["write docs", "write a parser", "write docs"]
-    assert len(two.cli.ok("log", "--session", "yours").stdout.splitlines()) == 1
+    for name in ("@", "0m"):
+        assert beside.cli.ok("--json", "show", name).json["session"] == "mine-s1"
+    plan = beside.cli.ok("--json", "rewind", "@", "--dry-run", "--during-turn").json
+    assert plan["whose"]["session"] == "mine-s1"
+    assert len(beside.cli.ok("log", "--session", "yours").stdout.splitlines()) == 1
+    Host(beside.cli, beside.folder, "s2", "yours", turns=1).end()
+    assert beside.cli.ok("--json", "show", "turn:1").json["prompt"] == "write docs"
 
 
-def test_what_only_reads_shows_the_newest_of_the_workspace_and_says_whose_it_is(two: Host) -> None:
-    for words in (("show",), ("show", "@"), ("diff", "@", "--stat"), ("cat", "@", "docs.md")):
-        answer = two.cli.ok(*words)
-        assert re.fullmatch(
-            r'This is of yours-s2 \(yours, .*, "write docs"\); say which: --session ID\n',
-            answer.stderr,
-        ), str(answer)
-    assert two.cli.ok("--json", "show").json["session"] == "yours-s2"
-    assert two.cli.ok("--json", "show", "@~1").json["session"] == "yours-s2"
-    assert two.cli.ok("show", "yours/@").stderr == ""
-    assert two.cli.ok("show", "--session", "yours").stderr == ""
-
-
-def test_where_several_could_be_meant_a_person_is_asked(two: Host) -> None:
-    seen = at_a_terminal(two.cli, "show", "turn:1", answers=("2\n",), env={"NO_COLOR": "1"})
+def test_beside_a_session_at_work_a_person_is_asked_and_enter_is_the_newest(beside: Host) -> None:
+    seen = at_a_terminal(beside.cli, "show", "turn:1", answers=("2\n",), env={"NO_COLOR": "1"})
     assert seen.status == 0, seen.screen
-    assert "Which session? [1-2] " in seen.screen
+    assert "Which session? [1-2, Enter: 1] " in seen.screen
     offered = re.findall(r"  [12]  (\S+) +(\w+), [^\n]*, (\".*\")", seen.screen)
-    assert sorted(offered) == [
-        ("mine-s1", "mine", '"clean up"'),
-        ("yours-s2", "yours", '"write docs"'),
-    ]
-    assert f"session   {offered[1][0]}" in seen.screen
-    seen = at_a_terminal(two.cli, "show", "turn:1", answers=("mine-s1\n",), env={"NO_COLOR": "1"})
-    assert "session   mine-s1" in seen.screen
-    seen = at_a_terminal(two.cli, "show", "turn:1", answers=("3\n",), env={"NO_COLOR": "1"})
-    assert (seen.status, "none was chosen" in seen.screen) == (2, True)
+    assert offered == [("mine-s1", "mine", '"and again"'), ("yours-s2", "yours", '"write docs"')]
+    assert "session   yours-s2" in seen.screen
+    seen = at_a_terminal(beside.cli, "show", "turn:1", answers=("\n",), env={"NO_COLOR": "1"})
+    assert (seen.status, "session   mine-s1" in seen.screen) == (0, True), seen.screen
+    named = at_a_terminal(
+        beside.cli, "show", "turn:1", answers=("yours-s2\n",), env={"NO_COLOR": "1"}
+    )
+    assert "session   yours-s2" in named.screen
+    for answer in ("3\n", "\x04"):
+        seen = at_a_terminal(beside.cli, "show", "turn:1", answers=(answer,), env={"NO_COLOR": "1"})
+        assert (seen.status, "none was chosen" in seen.screen) == (2, True)
 
 
-def test_a_name_that_fits_several_sessions_is_asked_about(two: Host) -> None:
+def test_what_begins_the_ids_of_several_sessions_is_asked_about(two: Host) -> None:
     Host(two.cli, two.folder, "s9", "yours").turn("write more", {"more.md": b"text\n"})
-    refused = two.cli.run("--json", "show", "turn:1", "--session", "yours")
+    assert two.cli.ok("--json", "show", "yours/turn:1").json["prompt"] == "write more"
+    assert "yours-s9" in two.cli.ok("show", "yours/turn:1").stderr
+    refused = two.cli.run("--json", "show", "turn:1", "--session", "yours-s")
     assert (refused.status, refused.error["code"]) == (12, "no_such_checkpoint")
-    words = ("show", "turn:1", "--session", "yours")
+    words = ("show", "turn:1", "--session", "yours-s")
     seen = at_a_terminal(two.cli, *words, answers=("yours-s2\n",), env={"NO_COLOR": "1"})
     assert (seen.status, "session   yours-s2" in seen.screen) == (0, True), seen.screen
     assert '"write more"' in seen.screen
+    seen = at_a_terminal(two.cli, *words, answers=("\n",), env={"NO_COLOR": "1"})
+    assert (seen.status, "none was chosen" in seen.screen) == (2, True)
 
 
 def test_a_rewind_of_an_agents_session_can_be_repeated(two: Host) -> None:
@@ -385,7 +458,9 @@ def test_the_agent_that_calls_means_its_own_session(two: Host) -> None:
     own = {"TAKEBACK_SESSION_ID": "s2", "TAKEBACK_AGENT": "yours"}
     assert two.cli.ok("--json", "show", "turn:1", env=own).json["prompt"] == "write docs"
     nobody = {"TAKEBACK_SESSION_ID": "s9", "TAKEBACK_AGENT": "yours"}
-    assert two.cli.run("--json", "show", "turn:1", env=nobody).status == 13
+    assert two.cli.ok("--json", "show", "turn:1", env=nobody).json["prompt"] == "write docs"
+    answer = two.cli.ok("--json", "show", "turn:1", env={**own, "TAKEBACK_SESSION_ID": "s1"})
+    assert answer.json["prompt"] == "write docs"  # an id of another agent's is not its own
 
 
 def test_the_options_of_a_hook_stand_before_the_verb_too(host: Host, tmp_path: Path) -> None:

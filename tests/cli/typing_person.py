@@ -57,7 +57,9 @@ def at_a_terminal(
             if not data:
                 break
             screen += data
-            if pending and screen.endswith((b"[y/N] ", b"to go on: ", b"[1-2] ", *asks)):
+            if pending and screen.endswith(
+                (b"[y/N] ", b"to go on: ", b"[1-2] ", b"Enter: 1] ", *asks)
+            ):
                 if looks is not None:
                     looks(_lines(screen))
                 answer = pending.pop(0)

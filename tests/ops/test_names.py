@@ -17,6 +17,7 @@ from takeback.model.checkpoint import MANUAL, UNDO, Checkpoint
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
 from takeback.model.session import Origin
 from takeback.model.timeline import ENDED, PROMPTED, Turn
+from takeback.ops import whose
 from takeback.ops.names import (
     check_label,
     find,
@@ -69,7 +70,15 @@ def ledger() -> Iterator[Ledger]:
 
 
 def found(ledger: Ledger, text: str, *, meant: str | None = "workspace") -> str:
-    return find(ledger, text, now=NOON, meant=lambda: meant).id
+    def whose_place(session: str | None, place: str) -> str | None:
+        return meant if session is None else named(ledger, session)
+
+    return find(ledger, text, now=NOON, meant=whose_place).id
+
+
+def named(ledger: Ledger, session: str) -> str | None:
+    """Returns the session that a name means."""
+    return whose.meant(ledger, session, whose.Around(NOON)).session
 
 
 @pytest.mark.parametrize(
@@ -236,8 +245,10 @@ def test_where_no_agent_worked_there_are_no_turns(ledger: Ledger) -> None:
 
 
 def test_nobody_is_asked_which_session_where_the_name_says_it_all(worked: Ledger) -> None:
-    def asked() -> str:
-        raise AssertionError("a name that means the same in every session asked for one")
+    def asked(session: str | None, place: str) -> str | None:
+        if session is None:
+            raise AssertionError("a name that means the same in every session asked for one")
+        return named(worked, session)
 
     for text in (A, "good", "abcde", "30m", "claude/turn:1", "claude/@", "workspace/@~1"):
         assert find(worked, text, now=NOON, meant=asked).id

@@ -14,8 +14,9 @@ from takeback.ledger.sessions import add_turn, note_session
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
 from takeback.model.session import Origin
-from takeback.model.timeline import ENDED, PROMPTED, Turn
-from takeback.ops.whose import find_session, meant, newest
+from takeback.model.timeline import ENDED, PROMPTED, Candidate, Turn
+from takeback.ops.running import RunningTurn
+from takeback.ops.whose import Around, Meant, meant
 from tests.support.engine import NOON
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
@@ -27,6 +28,9 @@ class World:
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
         self._number = 0
+        self.place: str | None = None
+        """The checkpoint that the files are at: the newest turn's, or where a rewind went."""
+        self.running: list[RunningTurn] = []
 
     def _add(self, session: str, ago: float, kind: Any, **fields: object) -> Checkpoint:
         self._number += 1
@@ -54,17 +58,30 @@ class World:
             one.id, one.session, 1, PROMPTED, prompt, None, one.id, one.id, one.time, None, ENDED
         )
         add_turn(self.ledger, turn)
+        self.place = one.id
         return one
+
+    def starts(self, session: str, ago: float) -> Checkpoint:
+        """An agent starts, and nobody prompts it."""
+        return self._add(session, ago, "session start")
+
+    def works(self, session: str, *, background: bool = False) -> None:
+        """A turn of the session is running, or only what it left in the background."""
+        self.running.append(RunningTurn(SessionId(session), "", "", background))
 
     def cut(self, session: str, ago: float, origin: Checkpoint) -> Checkpoint:
         """A rewind makes a child of a session; nobody has gone on with it yet."""
         return self._add(session, ago, "fork", origin=Origin(origin.session, origin.id))
 
     def named(self, text: str) -> str:
-        return find_session(self.ledger, text, now=NOON).id
+        return str(self.whose(text).session)
 
     def meant(self) -> str | None:
-        return meant(self.ledger, now=NOON)
+        return self.whose(None).session
+
+    def whose(self, text: str | None) -> Meant:
+        around = Around(NOON, lambda: self.place, lambda: self.running)
+        return meant(self.ledger, text, around)
 
 
 @pytest.fixture
@@ -107,9 +124,7 @@ def test_the_agents_name_can_be_said_again_after_each_rewind(world: World) -> No
         "beta-s1.c4",
     ]
     world.speaks("beta-s1", 1)  # gone on with again, as Claude's own /resume does
-    assert world.named("beta") == "beta-s1"
-    with pytest.raises(WhichSession):  # two go on side by side
-        world.meant()
+    assert (world.named("beta"), world.meant()) == ("beta-s1", "beta-s1")  # two side by side
 
 
 def test_the_short_id_of_a_list_can_be_typed(world: World) -> None:
@@ -137,33 +152,76 @@ def test_a_sibling_that_had_fallen_silent_when_the_other_was_cut_is_left(world: 
     world.speaks("beta-y", HOUR)
     assert world.meant() == "beta-y"
     world.speaks("beta-x", MINUTE)  # both are worked with now
-    with pytest.raises(WhichSession) as raised:
-        world.meant()
-    assert set(raised.value.sessions) == {"beta-x", "beta-y"}
-    assert world.named("beta") == "beta-x"
+    assert (world.named("beta"), world.meant()) == ("beta-x", "beta-x")
 
 
-def test_unrelated_sessions_of_an_agent_are_all_listed_with_what_they_are_known_by(
+def test_what_begins_the_ids_of_several_sessions_lists_them_with_what_they_are_known_by(
     world: World,
 ) -> None:
     for number in range(7):
         world.speaks(f"beta-s{number}", (7 - number) * HOUR, f"do\n  {number}")
-    with pytest.raises(NoSuchCheckpoint, match="'beta' could be 7 sessions") as raised:
-        world.named("beta")
+    with pytest.raises(NoSuchCheckpoint, match="'beta-s' could be 7 sessions") as raised:
+        world.named("beta-s")
     assert raised.value.hint.startswith('say which: beta-s6 (beta, 1h ago, "do 6"), beta-s5 (')
     assert raised.value.hint.count("ago") == 7
-    with pytest.raises(WhichSession) as refused:
-        world.meant()
-    assert refused.value.message.startswith(
-        'several sessions could be meant by that: beta-s6 (beta, 1h ago, "do 6"), beta-s5 ('
-    )
-    assert refused.value.about[-1] == 'beta, 7h ago, "do 0"'
+    assert raised.value.about[-1] == 'beta, 7h ago, "do 0"'
 
 
-def test_of_unrelated_sessions_the_only_one_of_the_last_day_is_current(world: World) -> None:
+def test_without_a_name_the_session_of_the_newest_turn_is_meant_and_named(world: World) -> None:
     world.speaks("beta-s1", 2 * DAY)
-    world.speaks("beta-s2", HOUR)
-    assert (world.named("beta"), world.meant()) == ("beta-s2", "beta-s2")
-    world.speaks("other-s3", MINUTE, "x" * 50)
+    assert world.whose(None) == Meant(SessionId("beta-s1"))
+    world.speaks("beta-s2", 2 * HOUR)
+    world.speaks("other-s3", HOUR, "x" * 50)
+    known = Candidate(SessionId("other-s3"), "other", NOON - HOUR, f"{'x' * 39}…")
+    assert world.whose(None) == Meant(SessionId("other-s3"), known)
+    assert world.whose("other-s3").default is None
     assert world.named("beta") == "beta-s2"
-    assert newest(world.ledger).words(NOON) == f'other, 1m ago, "{"x" * 39}…"'
+
+
+def test_a_session_that_only_started_is_not_meant_and_nobody_is_asked(world: World) -> None:
+    world.starts("beta-s0", HOUR)
+    assert world.whose(None) == Meant(SessionId("beta-s0"))  # there is no other
+    world.speaks("beta-s1", HOUR)
+    world.starts("beta-s2", MINUTE)
+    for text in (None, "beta"):
+        assert world.whose(text) == Meant(SessionId("beta-s1"))
+
+
+def test_a_child_that_was_only_resumed_is_not_meant(world: World) -> None:
+    first = world.speaks("beta-s1", HOUR)
+    world.cut("beta-s1.c1", MINUTE, first)
+    world.starts("beta-s1.c1", 1)
+    assert world.meant() == "beta-s1"
+
+
+def test_the_session_that_the_files_stand_at_is_meant(world: World) -> None:
+    first = world.speaks("beta-s1", 3 * HOUR)
+    world.speaks("beta-s2", 2 * HOUR)
+    world.place = first.id  # a rewind went there
+    assert world.meant() == "beta-s1"
+    by_hand = world._add("workspace", MINUTE, "manual", agent=None)
+    world.place = by_hand.id
+    assert world.meant() == "beta-s2"
+    world.place = "unknown"
+    assert world.meant() == "beta-s2"
+
+
+def test_only_beside_another_session_at_work_is_it_not_clear(world: World) -> None:
+    world.speaks("beta-s1", 3 * HOUR, "write it")
+    world.speaks("beta-s2", 2 * HOUR, "test it")
+    world.works("beta-s2")
+    world.works("beta-s1", background=True)
+    assert world.meant() == "beta-s2"
+    world.works("beta-s1")
+    for text in (None, "beta"):
+        with pytest.raises(WhichSession) as refused:
+            world.whose(text)
+        assert refused.value.message == (
+            "several sessions could be meant by that: "
+            'beta-s2 (beta, 2h ago, running, "test it"), '
+            'beta-s1 (beta, 3h ago, running, "write it")'
+        )
+        assert refused.value.sessions == ("beta-s2", "beta-s1")
+    assert world.named("beta-s1") == "beta-s1"
+    world.speaks("other-s3", HOUR)
+    assert world.named("other") == "other-s3"

@@ -52,7 +52,7 @@ class Carrying(Reverts):
         """Raises Refused unless the files here are those of a session."""
         meant = self.session_meant(session)
         place = self.current_place()
-        there = self.newest_session().id if place is None else self.find(place).session
+        there = self.find(place or NEWEST).session
         if meant is not None and there != meant:
             raise Refused(
                 f"the files here are at session {there}, not at {meant}",
@@ -92,8 +92,7 @@ class Carrying(Reverts):
         if os.fsencode(real) == self.root:
             tree = ops.diff.present_tree(self._context)
             place = self.current_place()
-            newest = self.find(NEWEST, session=self.newest_session().id)
-            return ops.branches.BranchEnd(name, tree, self.find(place) if place else newest)
+            return ops.branches.BranchEnd(name, tree, self.find(place or NEWEST))
         point = self._ask(lambda ledger: ops.branches.forked_into(store, ledger, real))
         with type(self).open(name, environ=self._context.environ) as there:
             tree = ops.diff.present_tree(there._context)

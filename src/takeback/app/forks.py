@@ -99,4 +99,4 @@ class Forks(Carrying):
         target = self.find(checkpoint)
         request = self._request_of_fork(target, files=False).replace(overrides=overrides)
         made = ops.plan.plan(self._context, request)
-        return self._with_conversation(made, "conversation")
+        return self._with_conversation(made.replace(whose=self.taken(checkpoint)), "conversation")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from takeback.model.operation import OperationKind, ScopeKind, StepKind
     from takeback.model.plan import Outcome, Plan
     from takeback.model.summary import SummaryWay
+    from takeback.model.timeline import Candidate
     from takeback.ops.carry import CarriedTurn
     from takeback.ops.recover import Recovered
     from takeback.ops.turn_names import NamedTurn
@@ -42,7 +43,8 @@ class Proposal(Value):
     ``goal`` is the checkpoint that it goes to or begins at; for an undo or redo ``of`` is the
     operation that it is about. ``directory`` is where a fork would put its files. ``keeping`` is
     what it keeps of the time since, with what is chosen about that; ``with_keeping`` returns the
-    same proposal with another one, and without it there is nothing to choose.
+    same proposal with another one, and without it there is nothing to choose. ``whose`` is the
+    session that it is about, if none was named and there are others.
     """
 
     kind: OperationKind
@@ -53,6 +55,7 @@ class Proposal(Value):
     directory: str | None = None
     keeping: Keeping = KEEP_NOTHING
     with_keeping: Callable[[Keeping], Proposal] | None = None
+    whose: Candidate | None = None
 
     @property
     def choices(self) -> ConflictChoices:
@@ -62,7 +65,7 @@ class Proposal(Value):
     def choosing(self, choices: ConflictChoices) -> Proposal:
         """Returns the same proposal with other choices."""
         assert self.with_keeping is not None, "only of what merges can be chosen"
-        return self.with_keeping(self.keeping.replace(choices=choices))
+        return self.with_keeping(self.keeping.replace(choices=choices)).replace(whose=self.whose)
 
     def ways_to_keep(self, plan: Plan) -> dict[Kept, Proposal]:
         """Returns what keeps more than ``plan`` does: the person's edits, all but the session's.
@@ -74,11 +77,15 @@ class Proposal(Value):
         if self.kind != REWIND or with_keeping is None or self.keeping.what != NOTHING:
             return {}
         lost: dict[Kept, tuple[bytes, ...]] = {EDITS: plan.outside, ALL_OTHERS: plan.others}
-        return {what: with_keeping(Keeping(what)) for what, paths in lost.items() if paths}
+        return {
+            what: with_keeping(Keeping(what)).replace(whose=self.whose)
+            for what, paths in lost.items()
+            if paths
+        }
 
     def plan(self, tb: Engine, overrides: Overrides = NO_OVERRIDES) -> Plan:
         """Returns what it would change; changes nothing."""
-        return self.planning(tb, overrides)
+        return self.planning(tb, overrides).replace(whose=self.whose)
 
     def carry_out(
         self, tb: Engine, overrides: Overrides = NO_OVERRIDES, *, shown: Plan | None = None
@@ -172,7 +179,8 @@ def rewind_to(
     """Returns the proposal of going to what a name means; without a scope, the name decides it."""
     target = tb.find(name, session=session)
     scope = scope or tb.default_scope(name, target, session=session)
-    return rewind(target, scope=scope, keeping=keeping)
+    found = rewind(target, scope=scope, keeping=keeping)
+    return found.replace(whose=tb.taken(name, session=session))
 
 
 def revert(

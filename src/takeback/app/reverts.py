@@ -50,7 +50,9 @@ class Reverts(Travel):
         overrides: Overrides = NO_OVERRIDES,
     ) -> Plan:
         """Returns what ``revert`` would change; changes nothing. Its ``conflicts`` need choices."""
-        return self._plan_merge(self._reverting(self._turns(turns), paths, choices), overrides)
+        named = tuple(turns)
+        made = self._plan_merge(self._reverting(self._turns(named), paths, choices), overrides)
+        return made.replace(whose=self.taken(*named))
 
     def revert(
         self,

@@ -44,7 +44,12 @@ class Summarising(Forks):
         maker = self._summariser(known, newest, by, text)
         made = ops.plan.plan(self._context, self._request_of_fork(newest, files=False))
         made = self._with_conversation(made, "conversation")
-        return made.replace(kind=SUMMARISE, prompt=None, sending=division.sending(maker))
+        return made.replace(
+            kind=SUMMARISE,
+            prompt=None,
+            sending=division.sending(maker),
+            whose=self.taken(checkpoint, session=session),
+        )
 
     def summarise(
         self,

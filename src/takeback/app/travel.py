@@ -146,6 +146,7 @@ class Travel(Merging):
         made = ops.plan.plan(
             self._context, lambda captured: self._keeping(captured, request, target, keeping)
         )
+        made = made.replace(whose=self.taken(checkpoint))
         return self._announced(self._with_conversation(made, moved))
 
     def _request(self, target: Checkpoint, scope: Scope) -> Request:

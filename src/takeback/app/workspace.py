@@ -7,6 +7,7 @@ import os
 from takeback import adapters, config, ops
 from takeback.app.border import guarded
 from takeback.errors import LedgerUnwritable, TakebackError, UsageError
+from takeback.model.naming import NEWEST, TURN, is_place, names_newest, split_name
 from takeback.model.path_text import FromRoot, to_text
 from takeback.model.session import BY_AGENT, ITSELF
 from takeback.ops.context import Context
@@ -26,12 +27,15 @@ if TYPE_CHECKING:
     from takeback.model.earlier import Earlier
     from takeback.model.ids import CheckpointId, SessionId
     from takeback.model.session import Asker
+    from takeback.model.timeline import Candidate
     from takeback.ops.context import LockedContext
     from takeback.ops.conversation_pages import ConversationPages
     from takeback.ops.index import Index, Steady
     from takeback.ops.lagging import BringUp, LaggingIndex
+    from takeback.ops.names import Meaning
+    from takeback.ops.running import RunningTurn
     from takeback.ops.scope import Scope
-    from takeback.ops.whose import Candidate
+    from takeback.ops.whose import Meant
     from takeback.ports import Clock, Reporter
     from takeback.programs import FoundProgram
     from takeback.store.location import StoreLocation
@@ -267,7 +271,7 @@ class OpenWorkspace:
         if ops.green.is_green_name(name):
             return self._ask(
                 lambda ledger: ops.green.find_green(
-                    store, ledger, name, now=now, meant=lambda: self._meant(ledger, session)
+                    store, ledger, name, meant=self._meaning(ledger, session)
                 )
             )
         return self._ask(
@@ -275,7 +279,7 @@ class OpenWorkspace:
                 ledger,
                 name,
                 now=now,
-                meant=lambda: self._meant(ledger, session),
+                meant=self._meaning(ledger, session),
                 log=lambda: ops.timeline.operations(store),
             )
         )
@@ -290,16 +294,54 @@ class OpenWorkspace:
 
         None if no agent has worked yet. Raises NoSuchCheckpoint or WhichSession.
         """
-        return self._ask(lambda ledger: self._meant(ledger, session))
+        return self.meant(session).session
 
-    def newest_session(self) -> Candidate:
-        """Returns the session of the workspace's newest checkpoint."""
-        return self._ask(ops.whose.newest)
+    def meant(self, session: str | None = None, *, place: str = TURN) -> Meant:
+        """Returns which session is meant for a place in it, by a name or without one.
+
+        What is newest is so beside a session at work, too; for all else WhichSession is raised.
+        """
+        return self._ask(lambda ledger: self._whose(ledger, session, place))
+
+    def _whose(self, ledger: Ledger, session: str | None, place: str = TURN) -> Meant:
+        from takeback.app.endings import turn_is_over
+
+        context = self._context
+
+        def running() -> Iterable[RunningTurn]:
+            if names_newest(place):
+                return ()
+            return ops.running.running_turns(context, ledger, turn_is_over)
+
+        around = ops.whose.Around(
+            context.clock.now(),
+            lambda: ops.here.current_place(context, ledger),
+            running,
+            self._callers(),
+        )
+        return ops.whose.meant(ledger, session, around)
+
+    def taken(self, *names: object, session: str | None = None) -> Candidate | None:
+        """Returns the session that is taken for one of some names because none is named.
+
+        None if each names its own, or no other could be meant. An empty name is the newest turn.
+        """
+        for name in names:
+            if isinstance(name, str) and (not name or is_place(name)):
+                whose = split_name(name)[0] or session
+                found = self.meant(whose, place=NEWEST).default
+                if found is not None:
+                    return found
+        return None
 
     def _meant(self, ledger: Ledger, session: str | None) -> SessionId | None:
-        if session is not None:
-            return ops.whose.find_session(ledger, session, now=self._context.clock.now()).id
-        return ops.whose.meant(ledger, now=self._context.clock.now(), callers=self._callers())
+        return self._whose(ledger, session).session
+
+    def _meaning(self, ledger: Ledger, session: str | None) -> Meaning:
+        """Returns what says whose a place is if its name may say, and ``session`` if not."""
+        return lambda named, place: (
+            self._whose(ledger, session if named is None else named, place).session
+        )
 
     def _callers(self) -> tuple[SessionId, ...]:
         """Returns the sessions of the agents that may have started this process."""

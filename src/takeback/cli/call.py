@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 
 from takeback.cli.from_inside import FROM_INSIDE, REFUSED
 from takeback.cli.output import Output
 from takeback.cli.terminal import TerminalReporter, choose, is_terminal
 from takeback.errors import NoSuchCheckpoint, NotAWorkspace, UsageError, WhichSession
-from takeback.model.naming import names_newest, needs_session
+from takeback.model.naming import TURN, is_place, split_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.app.engine import Engine
     from takeback.model.checkpoint import Checkpoint
+    from takeback.model.timeline import Candidate
     from takeback.ops.turn_names import NamedTurn
 
 INTERRUPTED = "An operation was interrupted here; the next changing command finishes it."
@@ -36,6 +36,9 @@ class Call:
         self.quiet = False
         self.verbose = False
         self._reporter: TerminalReporter | None = None
+        self.whose: Candidate | None = None
+        """The session that was taken although others could be meant."""
+        self._told_whose = False
 
     @property
     def output(self) -> Output:
@@ -68,43 +71,56 @@ class Call:
             self.output.note(INTERRUPTED)
         return opened
 
-    def session_meant(self, tb: Engine, session: str | None) -> str | None:
-        """Returns the session that is meant; a person is asked if several could be."""
+    def session_meant(self, tb: Engine, session: str | None, *, place: str = TURN) -> str | None:
+        """Returns the session that is meant for a place; a person is asked if several could be.
+
+        ``whose`` is that session from then on, if it was taken although others could be meant.
+        """
         try:
-            return tb.session_meant(session)
+            meant = tb.meant(session, place=place)
         except (WhichSession, NoSuchCheckpoint) as error:
             if not self.can_ask or not error.sessions:
                 raise
-            return choose("Which session?", error.sessions, error.about)
+            first = isinstance(error, WhichSession)
+            return choose("Which session?", error.sessions, error.about, first=first)
+        self.whose = meant.default or self.whose
+        return meant.session
+
+    def named(self, tb: Engine, name: str, session: str | None = None) -> tuple[str, str | None]:
+        """Returns a name of a place, and the session that it is meant in, so that nobody asks."""
+        whose, place = split_name(name)
+        if not is_place(name):
+            return name, session
+        meant = self.session_meant(tb, session if whose is None else whose, place=place)
+        return (name, meant) if whose is None else (f"{meant}/{place}", session)
 
     def find(self, tb: Engine, name: str, session: str | None = None) -> Checkpoint:
         """Returns the checkpoint that a name means; asks the person whose, if that matters."""
-        if needs_session(name):
-            session = self.session_meant(tb, session)
+        name, session = self.named(tb, name, session)
         return tb.find(name, session=session)
 
     def find_turn(self, tb: Engine, name: str, session: str | None = None) -> NamedTurn:
         """Returns the turn that a name means; asks the person whose, if that matters."""
-        if needs_session(name):
-            session = self.session_meant(tb, session)
+        name, session = self.named(tb, name, session)
         return tb.turn(name, session=session)
 
     def look_up(self, tb: Engine, name: str, session: str | None = None) -> Checkpoint:
-        """Returns the checkpoint that a name means, for a command that only reads.
+        """Returns the checkpoint that a name means, for a command that shows no plan.
 
-        If the newest is asked for and several sessions could be meant, it is that of the workspace,
-        and the answer says which session it belongs to.
+        The person is told which session it belongs to, if none was named and there are others.
         """
-        if session is None and names_newest(name):
-            try:
-                return tb.find(name)
-            except WhichSession as error:
-                from takeback.words.sessions import whose
+        found = self.find(tb, name, session)
+        self.tell_whose()
+        return found
 
-                newest = tb.newest_session()
-                self.output.note(f"{whose(newest, time.time())}; {error.hint}")
-                return tb.find(name, session=newest.id)
-        return self.find(tb, name, session)
+    def tell_whose(self) -> None:
+        """Says which session was taken, once, if none was named and there are others."""
+        if self.whose is not None and not self._told_whose:
+            from takeback.words.sessions import whose
+            from takeback.words.waivers import COMMAND_LINE
+
+            self.output.note(whose(self.whose, COMMAND_LINE.session))
+            self._told_whose = True
 
     def refuse_dry_run(self, verb: str, *, hint: str = "") -> None:
         """Raises UsageError: a command that cannot do a dry run must not act instead."""

@@ -98,7 +98,7 @@ class Dialogue:
         self._call = call
         self._output = call.output
         self._tb = tb
-        self._proposal = self._asked = proposal
+        self._proposal = self._asked = proposal.replace(whose=call.whose)
         self._allowed = self._given = allowed
 
     def hold(self, *, patch: bool = False) -> int:
@@ -184,6 +184,7 @@ class Dialogue:
 
     def go_ahead(self) -> int:
         """Carries it out without asking: it was agreed to, or nothing existing is changed."""
+        self._call.tell_whose()
         return self._arrive(self._proposal.carry_out(self._tb, self._allowed))
 
     def _plan(self) -> Plan:

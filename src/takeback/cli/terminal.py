@@ -57,6 +57,11 @@ def ask(question: str) -> str:
 
     Raises Unanswered on Ctrl-C.
     """
+    return _typed(question).strip()
+
+
+def _typed(question: str) -> str:
+    """Returns the line as it was typed: without its end if that was the end of the input."""
     sys.stderr.write(question)
     sys.stderr.flush()
     try:
@@ -66,7 +71,7 @@ def ask(question: str) -> str:
         raise Unanswered from None
     if not line.endswith("\n"):
         sys.stderr.write("\n")
-    return line.strip()
+    return line
 
 
 def agrees(question: str) -> bool:
@@ -74,12 +79,20 @@ def agrees(question: str) -> bool:
     return ask(f"{question} [y/N] ").lower() in ("y", "yes")
 
 
-def choose(question: str, choices: Sequence[str], about: Sequence[str]) -> str:
-    """Asks for one of several, each with a description; raises UsageError if none is named."""
+def choose(
+    question: str, choices: Sequence[str], about: Sequence[str], *, first: bool = False
+) -> str:
+    """Asks for one of several, each with a description; raises UsageError if none is named.
+
+    With ``first`` an empty line means the first of them; the end of the input never does.
+    """
     widest = max(map(len, choices))
     for number, (choice, words) in enumerate(zip(choices, about, strict=True), 1):
         sys.stderr.write(f"  {number}  {choice:<{widest}}  {words}\n")
-    answer = ask(f"{question} [1-{len(choices)}] ")
+    typed = _typed(f"{question} [1-{len(choices)}{', Enter: 1' if first else ''}] ")
+    answer = typed.strip()
+    if first and typed.endswith("\n") and not answer:
+        return choices[0]
     if answer in choices:
         return answer
     chosen = number_of(answer, len(choices))

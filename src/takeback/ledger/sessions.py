@@ -103,6 +103,20 @@ def newest_turn(ledger: Ledger, session: str) -> Turn | None:
     return found[0] if found else None
 
 
+def newest_turns(ledger: Ledger, *, until: str | None = None) -> dict[SessionId, int]:
+    """Returns the sessions that have a turn, each with where its newest one stands in the order.
+
+    With ``until``, only turns that had begun by that checkpoint.
+    """
+    rows = ledger.rows(
+        "select turns.session, max(checkpoints.position) from turns "
+        "join checkpoints on checkpoints.id = turns.id where ?1 is null or checkpoints.position "
+        "<= (select position from checkpoints where id = ?1) group by turns.session",
+        until,
+    )
+    return {SessionId(str(session)): int(str(position)) for session, position in rows}
+
+
 def open_turns(ledger: Ledger, machine: str | None = None) -> list[Turn]:
     """Returns the newest turn of each session if it is running or its tasks still are.
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from takeback.model.operation import OperationKind, ScopeKind
     from takeback.model.policy import Waiver
     from takeback.model.summary import Sending
-    from takeback.model.timeline import Turn
+    from takeback.model.timeline import Candidate, Turn
 
     RefusalCode = Literal[
         "inside_turn",
@@ -85,7 +85,8 @@ class Plan(Value):
     ``beyond`` are files outside the workspace that edit tools changed since, by absolute path: they
     are not taken back. ``kind`` is what would be done, ``conflicts`` are the paths about which
     somebody has to choose first, ``edits`` those of a person's edits that are kept. ``sending`` is
-    what of the conversation would be sent to whom, to become a summary.
+    what of the conversation would be sent to whom, to become a summary. ``whose`` is the session
+    that it is about, if none was named and there are others.
     """
 
     goal: Goal
@@ -110,6 +111,7 @@ class Plan(Value):
     conflicts: tuple[Conflict, ...] = ()
     edits: tuple[bytes, ...] = ()
     sending: Sending | None = None
+    whose: Candidate | None = None
 
     @property
     def files(self) -> int:

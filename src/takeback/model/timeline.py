@@ -52,6 +52,19 @@ class Session(Value):
     newest: CheckpointId
 
 
+class Candidate(Value):
+    """A session that could be meant, with what a person recognizes it by.
+
+    ``last`` is when its agent was last heard of, ``prompt`` the newest one, fit to be shown.
+    """
+
+    id: SessionId
+    agent: str
+    last: float
+    prompt: str
+    running: bool = False
+
+
 class Turn(Value):
     """One prompt and everything that it caused.
 

@@ -11,16 +11,16 @@ from takeback.model.checkpoint import UNDO
 from takeback.model.naming import GREEN, split_name
 from takeback.model.turn import PROMPT
 from takeback.model.value import Value
-from takeback.ops.whose import find_session
 from takeback.store.verdicts import read_verdicts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import SnapshotId
+    from takeback.ops.names import Meaning
     from takeback.store.store import Store
 
 
@@ -52,9 +52,7 @@ def is_green_name(text: str) -> bool:
     return split_name(text)[1] == GREEN
 
 
-def find_green(
-    store: Store, ledger: Ledger, text: str, *, now: float, meant: Callable[[], str | None]
-) -> Checkpoint:
+def find_green(store: Store, ledger: Ledger, text: str, *, meant: Meaning) -> Checkpoint:
     """Returns the newest checkpoint of a session's line at which tests passed.
 
     The end of a turn has the same files as the beginning of the next: then it is the end. A label
@@ -64,7 +62,7 @@ def find_green(
     named = ledger.by_label(GREEN)
     if named and whose is None:
         return named[0]
-    session = meant() if whose is None else find_session(ledger, whose, now=now).id
+    session = meant(whose, GREEN)
     passed = {oid for oid, one in verdicts(store, ledger).items() if one.passed}
     line: Iterable[str | None] = [None] if session is None else questions.line(ledger, session)
     for one in line if passed else ():

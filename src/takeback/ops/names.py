@@ -18,7 +18,6 @@ from takeback.model.naming import GREEN, NEWEST, TURN, is_turn_name, names_newes
 from takeback.model.operation import moves
 from takeback.ops.operation_log import hint_for, is_state_name, state_after, state_named
 from takeback.ops.turn_names import turn_named
-from takeback.ops.whose import find_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +29,9 @@ if TYPE_CHECKING:
     from takeback.model.ids import SessionId
     from takeback.model.operation import Operation
     from takeback.model.timeline import Session
+
+    Meaning = Callable[[str | None, str], str | None]
+    """Returns the session that its name means, or the one meant without, for a place."""
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _SHORTEST_PREFIX = 4
@@ -43,16 +45,16 @@ def find(
     text: str,
     *,
     now: float,
-    meant: Callable[[], str | None] = lambda: None,
+    meant: Meaning = lambda session, place: session,
     log: Callable[[], Sequence[Operation]] = lambda: (),
 ) -> Checkpoint:
     """Returns the checkpoint named by ``text``; raises NoSuchCheckpoint with near ones.
 
-    ``meant`` returns the session that is meant, ``log`` the operation log; both are called only if
-    that matters.
+    ``meant`` returns the session that is meant by a name, or without one, for a place; ``log``
+    returns the operation log. Both are called only if that matters.
     """
     whose, wanted = split_name(text)
-    session = None if whose is None else find_session(ledger, whose, now=now).id
+    session = None if whose is None else meant(whose, wanted)
     if not wanted:
         raise NoSuchCheckpoint("no checkpoint is named: the name is empty", hint=_LIST)
     exact = ledger.by_id(wanted)
@@ -68,9 +70,9 @@ def find(
         if state is not None:
             return state
     if is_turn_name(wanted):
-        return turn_named(ledger, wanted, session or meant()).place
+        return turn_named(ledger, wanted, session or meant(None, wanted)).place
     if names_newest(wanted):
-        return _from_newest(ledger, wanted, session or meant())
+        return _from_newest(ledger, wanted, session or meant(None, wanted))
     moment = parse_time(wanted, now)
     if moment is not None:
         found = ledger.at_or_before(moment, session=session)

@@ -4,89 +4,104 @@
         ╰──● s1.92af      cut before turn 2, and continued: it is the current one of its line
         ╰── s1.21b1       cut before turn 2, not continued
 
-A rewind makes a new session of the agent, so to a person a line of them is one thing. The agent's
-name, and the beginning of an id that fits several of one line, mean the one that was last
-continued; so the same words can be typed again after each rewind.
+A rewind makes a new session of the agent, so to a person a line of them is one thing. The beginning
+of an id that fits several of one line means the one that was last continued; so the same words can
+be typed again after each rewind.
+
+Without a name it is the session whose turn is newest, where the files stand: that of the row that
+``log`` marks. An agent's name means the same among its own. Only beside another session that is at
+work is that not clear.
 """
 
 from __future__ import annotations
 
-from takeback.errors import Command, NoSuchCheckpoint, WhichSession
+from takeback.errors import NoSuchCheckpoint, WhichSession
 from takeback.ledger import sessions as questions
 from takeback.model.ages import ago
-from takeback.model.checkpoint import UNDO
 from takeback.model.short_ids import short_ids
-from takeback.model.turn import FORK
+from takeback.model.timeline import Candidate
 from takeback.model.value import Value
 from takeback.visible import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from takeback.ledger.ledger import Ledger
     from takeback.model.ids import SessionId
     from takeback.model.timeline import Session
+    from takeback.ops.running import RunningTurn
 
-_DAY = 86400.0
 _PROMPT = 40
 
 
-class Candidate(Value):
-    """A session that could be meant, with what a person recognizes it by."""
+class Meant(Value):
+    """The session that is meant; None if no agent has worked yet.
 
-    id: str
-    agent: str
-    last: float
-    prompt: str
+    ``default`` is the same session if it was taken although others could be meant.
+    """
 
-    def words(self, now: float) -> str:
-        """Returns agent, age and the newest prompt, for a list."""
-        said = f', "{self.prompt}"' if self.prompt else ""
-        return f"{shown(self.agent)}, {ago(self.last, now)}{said}"
+    session: SessionId | None
+    default: Candidate | None = None
 
 
-def find_session(ledger: Ledger, text: str, *, now: float) -> Session:
-    """Returns the session that ``text`` means: an id, the beginning of one, the agent's name.
+class Around(Value):
+    """What decides where no session is named; each is asked for only if it matters.
 
-    The id may be ours or the agent's own. Raises NoSuchCheckpoint if it means none, or several
-    that are not of one line.
+    ``place`` returns the checkpoint that the files are at, ``running`` the turns that are running.
+    ``callers`` are the sessions of the agents that may be asking.
+    """
+
+    now: float
+    place: Callable[[], str | None] = lambda: None
+    running: Callable[[], Iterable[RunningTurn]] = tuple
+    callers: Collection[str] = ()
+
+
+def meant(ledger: Ledger, text: str | None, around: Around) -> Meant:
+    """Returns the session that ``text`` means, or the one meant without a name.
+
+    ``text`` is an id (ours, or the agent's own), the beginning of one, or the agent's name. Raises
+    NoSuchCheckpoint if it means none, or several that are not of one line, and WhichSession beside
+    another session that is at work.
     """
     everyone = questions.sessions(ledger)
+    if text is None:
+        return _newest(ledger, everyone, [s for s in everyone if s.agent is not None], around)
     for name in (text, text.strip()):  # blanks at the ends may belong to the agent's own id
         for exact in everyone:
             if name in (exact.id, exact.native):
-                return exact
+                return Meant(exact.id)
     text = text.strip()
+    if of_agent := [session for session in everyone if text and session.agent == text]:
+        return _newest(ledger, everyone, of_agent, around)
     found = [
         session
         for session in everyone
         if text and (session.id.startswith(text) or (session.native or "").startswith(text))
     ]
-    if not found:
-        found = [session for session in everyone if text and session.agent == text]
     if not found:  # as shown in lists: s1.92af, or with its agent
         short = short_ids(everyone)
         found = [s for s in everyone if text in (short[s.id], f"{s.agent} {short[s.id]}")]
-    current = _current(everyone, found, now)
+    current = _current(everyone, found)
     if len(current) == 1:
-        return current[0]
+        return Meant(current[0].id)
     known = [_candidate(ledger, session) for session in (current or everyone)]
-    listed = ", ".join(f"{one.id} ({one.words(now)})" for one in known)
     if not current:
         raise NoSuchCheckpoint(
-            f"{text!r} does not name one session", hint=f"sessions: {listed or 'none yet'}"
+            f"{text!r} does not name one session",
+            hint=f"sessions: {_listed(known, around.now) or 'none yet'}",
         )
     raise NoSuchCheckpoint(
         f"{text!r} could be {len(current)} sessions",
-        hint=f"say which: {listed}",
+        hint=f"say which: {_listed(known, around.now)}",
         sessions=[one.id for one in known],
-        about=[one.words(now) for one in known],
+        about=[words(one, around.now) for one in known],
     )
 
 
-def _current(everyone: Sequence[Session], found: Sequence[Session], now: float) -> list[Session]:
-    """Returns the session of each line that was last continued; one, if only one is recent."""
+def _current(everyone: Sequence[Session], found: Sequence[Session]) -> list[Session]:
+    """Returns the session of each line that was last continued."""
     parents = _parents(everyone)
     newest: dict[str, Session] = {}
     for session in found:
@@ -94,28 +109,55 @@ def _current(everyone: Sequence[Session], found: Sequence[Session], now: float) 
         best = newest.setdefault(root, session)
         if (session.last_event, session.last) > (best.last_event, best.last):
             newest[root] = session
-    recent = [session for session in newest.values() if now - session.last_event < _DAY]
-    return recent if len(recent) == 1 else list(newest.values())
+    return list(newest.values())
 
 
-def meant(ledger: Ledger, *, now: float, callers: tuple[SessionId, ...] = ()) -> SessionId | None:
-    """Returns the session that a person who names none means; raises WhichSession.
+def _newest(
+    ledger: Ledger, everyone: Sequence[Session], among: Sequence[Session], around: Around
+) -> Meant:
+    """Returns which of some sessions is meant if nothing says which of them; raises WhichSession.
 
-    The calling agent's own; else the only one active in the last day, or the only one there is.
-    None if no agent has worked yet: then the workspace's own session is meant.
+    The caller's own; else the one whose turn is newest, where the files stand, or who it was
+    continued as since. Sessions without a turn count only if there are no others.
     """
-    everyone = [s for s in questions.sessions(ledger) if s.agent is not None]
-    for session in everyone:
-        if session.id in callers:
-            return session.id
-    spoken = in_use(everyone)
-    recent = [s for s in spoken if now - s.last_event < _DAY]
-    for candidates in (recent, spoken, everyone):
-        if len(candidates) == 1:
-            return candidates[0].id
-        if candidates:
-            raise which([_candidate(ledger, session) for session in candidates], now)
-    return None
+    for session in among:
+        if session.id in around.callers:
+            return Meant(session.id)
+    worked = questions.newest_turns(ledger)
+    known = {session.id: session for session in among if session.id in worked}
+    if not known:
+        return Meant(among[0].id if among else None)
+    used = in_use(everyone, worked)
+    at = _standing(ledger, known, around)
+    chosen = at if at in used else _continued(everyone, at, used)
+    beside = {turn.session for turn in around.running() if not turn.background} & known.keys()
+    if beside - {chosen.id}:
+        running = [known[id] for id in sorted(beside - {chosen.id})]
+        raise _which(ledger, [chosen, *running], beside, around.now)
+    others = [session for session in used if session.id in known and session is not chosen]
+    return Meant(chosen.id, _candidate(ledger, chosen) if others else None)
+
+
+def _standing(ledger: Ledger, known: dict[SessionId, Session], around: Around) -> Session:
+    """Returns the session whose turn the files stand at, else that of the newest before it."""
+    place = around.place()
+    at = None if place is None else ledger.by_id(place)
+    if at is not None and at.session in known:
+        return known[at.session]
+    for until in (None if at is None else at.id, None):
+        turns = questions.newest_turns(ledger, until=until)
+        newest = max(turns.keys() & known.keys(), key=lambda id: turns[id], default=None)
+        if newest is not None:
+            return known[newest]
+    raise AssertionError("each of the known sessions has a turn")
+
+
+def _continued(everyone: Sequence[Session], left: Session, used: Sequence[Session]) -> Session:
+    """Returns the session of its line that was last continued, for one that was left."""
+    parents = _parents(everyone)
+    root = _line(parents, left.id)[-1]
+    line = [session for session in used if _line(parents, session.id)[-1] == root]
+    return max(line, key=lambda session: (session.last_event, session.last), default=left)
 
 
 def everyone(ledger: Ledger) -> list[Session]:
@@ -123,34 +165,37 @@ def everyone(ledger: Ledger) -> list[Session]:
     return questions.sessions(ledger)
 
 
-def newest(ledger: Ledger) -> Candidate:
-    """Returns the session of the newest checkpoint; raises NoSuchCheckpoint if there is none."""
-    found = ledger.checkpoints(without=(UNDO, FORK), limit=1)
-    session = questions.session_by_id(ledger, found[0].session) if found else None
-    if session is None:
-        raise NoSuchCheckpoint("there is no checkpoint yet", hint=(Command("checkpoint"),))
-    return _candidate(ledger, session)
-
-
-def which(candidates: Iterable[Candidate], now: float) -> WhichSession:
-    """Returns the refusal that names all sessions that could be meant."""
-    known = list(candidates)
-    listed = ", ".join(f"{one.id} ({one.words(now)})" for one in known)
+def _which(
+    ledger: Ledger, candidates: Iterable[Session], running: Collection[str], now: float
+) -> WhichSession:
+    """Returns the refusal that names the session that would be taken, and those at work beside."""
+    known = [_candidate(ledger, one, running=one.id in running) for one in candidates]
     return WhichSession(
-        f"several sessions could be meant by that: {listed}",
+        f"several sessions could be meant by that: {_listed(known, now)}",
         sessions=[one.id for one in known],
-        about=[one.words(now) for one in known],
+        about=[words(one, now) for one in known],
     )
 
 
-def in_use(everyone: Sequence[Session]) -> list[Session]:
+def words(session: Candidate, now: float) -> str:
+    """Returns agent, age and the newest prompt of a session, for a list."""
+    said = f', "{session.prompt}"' if session.prompt else ""
+    running = ", running" if session.running else ""
+    return f"{shown(session.agent)}, {ago(session.last, now)}{running}{said}"
+
+
+def _listed(known: Iterable[Candidate], now: float) -> str:
+    return ", ".join(f"{one.id} ({words(one, now)})" for one in known)
+
+
+def in_use(everyone: Sequence[Session], among: Collection[str] | None = None) -> list[Session]:
     """Returns the sessions that were active and not left for another of their line since.
 
     A session was left if a descendant was active later, or if another active one was cut after its
-    last event; two that continue side by side are both in use.
+    last event; two that continue side by side are both in use. With ``among`` only those count.
     """
     parents = _parents(everyone)
-    spoken = [session for session in everyone if session.last_event]
+    spoken = [s for s in everyone if s.last_event and (among is None or s.id in among)]
     lines = {session.id: _line(parents, session.id) for session in spoken}
 
     def is_left(one: Session) -> bool:
@@ -179,7 +224,7 @@ def _line(parents: dict[str, str | None], session: str) -> list[str]:
     return found
 
 
-def _candidate(ledger: Ledger, session: Session) -> Candidate:
+def _candidate(ledger: Ledger, session: Session, *, running: bool = False) -> Candidate:
     turn = questions.newest_turn(ledger, session.id)
     said = shown(" ".join((turn.prompt or "").split())) if turn is not None else ""
     return Candidate(
@@ -187,4 +232,5 @@ def _candidate(ledger: Ledger, session: Session) -> Candidate:
         session.agent or "by hand",
         session.last_event or session.last,
         said if len(said) <= _PROMPT else said[: _PROMPT - 1] + "…",
+        running,
     )

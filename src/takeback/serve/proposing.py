@@ -88,6 +88,12 @@ def proposal(tb: Engine, body: Body) -> Proposal:
     step = step_named(kind)
     if step is not None:
         return proposals.next_step(tb, step)
+    names = [*body.get("turns", ()), *([body["target"]] if "target" in body else [])]
+    whose = tb.taken(*(names or [""]), session=body.get("session"))
+    return _of_a_place(tb, body, kind).replace(whose=whose)
+
+
+def _of_a_place(tb: Engine, body: Body, kind: str) -> Proposal:
     if kind == REVERT:
         return _revert(tb, body)
     if kind == FORK:

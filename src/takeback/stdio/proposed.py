@@ -35,5 +35,6 @@ def revert(tb: Engine, request: Document, session: SessionId | None) -> Proposal
 
 def fork(tb: Engine, request: Document) -> Proposal:
     """Returns the fork from a ``checkpoint``, with or without its ``files``."""
-    target = tb.find(requests.needed(request, "checkpoint"))
-    return proposals.fork(target, files=request.get("files") is True)
+    name = requests.needed(request, "checkpoint")
+    found = proposals.fork(tb.find(name), files=request.get("files") is True)
+    return found.replace(whose=tb.taken(name))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from takeback.model.plan import LeftAlone, Outcome, Plan
     from takeback.model.session import Resume
     from takeback.model.summary import Sending
-    from takeback.model.timeline import OwnedChange, Turn
+    from takeback.model.timeline import Candidate, OwnedChange, Turn
     from takeback.ops.checkpoint import Made
     from takeback.ops.operation_log import Logged
     from takeback.ops.search import Found
@@ -219,7 +219,13 @@ def plan(made: Plan) -> Document:
         "conflicts": [_conflict(one) for one in made.conflicts],
         "edits": path_list(made.edits),
         "sending": None if made.sending is None else sending(made.sending),
+        "whose": None if made.whose is None else whose(made.whose),
     }
+
+
+def whose(session: Candidate) -> Document:
+    """Returns the session that was taken because none was named."""
+    return {"session": session.id, "agent": session.agent, "prompt": session.prompt or None}
 
 
 def sending(made: Sending) -> Document:

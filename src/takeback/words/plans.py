@@ -10,6 +10,7 @@ from takeback.visible import shown
 from takeback.words import conflicts, waivers
 from takeback.words.changes import ANOTHER_SESSION, OWN_EDIT
 from takeback.words.render import counts, left_alone_lines, sending_lines, short
+from takeback.words.sessions import whose
 from takeback.words.text import count, mark, shown_file, shown_path
 
 TYPE_CHECKING = False
@@ -40,6 +41,8 @@ def plan_lines(
 
     ``ways`` is what a person says or presses here to have it another way.
     """
+    if plan.whose is not None:
+        yield whose(plan.whose, ways.session)
     if plan.sending is not None:
         yield from sending_lines(plan.sending)
     yield from _change_lines(plan, paint, whole=whole)

@@ -16,17 +16,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from takeback.model.timeline import Session, Turn
+    from takeback.model.timeline import Candidate, Session, Turn
     from takeback.ops.sessions import Node, SessionEntry
-    from takeback.ops.whose import Candidate
     from takeback.words.paint import Paint
 
 _FILES = 3
 
 
-def whose(session: Candidate, now: float) -> str:
-    """Says which session an answer is about, if several could be meant."""
-    return f"This is of {session.id} ({session.words(now)})"
+def whose(session: Candidate, way: str = "") -> str:
+    """Says which session an answer is about where none was named; ``way`` is what names one."""
+    said = f', "{session.prompt}"' if session.prompt else ""
+    another = f"; another: {way}" if way else ""
+    return f"This is of {shown(session.id)}{said}, where the files stand{another}"
 
 
 def session_line(entry: SessionEntry, paint: Paint, now: float) -> str:

@@ -33,15 +33,17 @@ FLAGS: dict[str, Waiver] = {
 class Ways(Value):
     """What a person says or presses in one face to have it another way; nothing if they cannot.
 
-    ``keep`` is how more is kept by a rewind, ``ignored`` how ignored files are brought back, too.
+    ``keep`` is how more is kept by a rewind, ``ignored`` how ignored files are brought back, too,
+    ``session`` how another session is named.
     """
 
     keep: Mapping[Kept, str] = MappingProxyType({})
     ignored: str = ""
+    session: str = ""
 
 
 NO_WAYS = Ways()
-COMMAND_LINE = Ways({EDITS: "--keep-edits", ALL_OTHERS: "--mine"}, "--ignored")
+COMMAND_LINE = Ways({EDITS: "--keep-edits", ALL_OTHERS: "--mine"}, "--ignored", "--session ID")
 _FLAG_OF = {field: flag for flag, field in FLAGS.items()}
 
 

@@ -93,7 +93,7 @@ def command(
                 "bisect needs a good checkpoint, a bad one, and a command",
                 hint=("for example: ", Command("bisect", "turn:3", "@", "--", "make", "test")),
             )
-        first, last = (call.find(tb, name, options["session"]) for name in (good, bad))
+        first, last = (call.look_up(tb, name, options["session"]) for name in (good, bad))
         asked = tb.bisection(
             first, last, words, copies=options["copies"], timeout=options["timeout"]
         )

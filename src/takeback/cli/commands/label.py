@@ -19,7 +19,7 @@ def command(call: Call, checkpoint: str, name: str | None) -> int:
     call.refuse_dry_run("label", hint="which label it has: takeback show CP")
     output = call.output
     with call.open("label") as tb:
-        before = call.find(tb, checkpoint)
+        before = call.look_up(tb, checkpoint)
         after = tb.label(before, name)
     output.document("label", {"id": after.id, "label": after.label, "before": before.label})
     output.done([labelled(before, after)])

@@ -9,7 +9,6 @@ from takeback.cli.call import Call
 from takeback.cli.dialogue import Dialogue
 from takeback.cli.options import completed_by, name_text, session_option, verb
 from takeback.errors import UsageError
-from takeback.model.naming import needs_session
 from takeback.model.policy import NO_OVERRIDES
 from takeback.model.summary import FROM, LONGEST_SUMMARY, UP_TO
 
@@ -45,8 +44,7 @@ def command(
         )
     own = None if text is None else _read(text)
     with call.open("summarise", note=call.dry_run) as tb:
-        if needs_session(checkpoint):
-            session = call.session_meant(tb, session)
+        checkpoint, session = call.named(tb, checkpoint, session)
         target = tb.find(checkpoint, session=session)
         going = proposal.summarise(target, FROM if from_there else UP_TO, text=own, session=session)
         return Dialogue(call, tb, going, NO_OVERRIDES).hold()
