@@ -254,6 +254,30 @@ def test_an_ignore_file_that_goes_shows_what_it_hid(root: Path, scanner: Scanner
     assert scanner.run().coverage.not_held == ()
 
 
+def test_an_ignore_file_that_is_rewritten_at_two_megabytes_is_read_again(
+    root: Path, scanner: Scanner
+) -> None:
+    (root / ".gitignore").write_text("b\n")
+    settle()
+    assert set(scanner.run().saved) == {b"sub/b"}
+    (root / ".gitignore").write_text("".join(f"name{n}\n" for n in range(200_000)) + "c\n")
+    (root / "sub" / "c").write_text("ignored now")
+    assert set(scanner.held()) == {b".gitignore", b"a", b"sub/b", b"sub/deep/c"}
+    assert set(scanner.run().saved) == {b"sub/c"}
+
+
+def test_beside_an_ignore_file_too_large_to_be_read_what_was_ignored_stays_so(
+    root: Path, scanner: Scanner
+) -> None:
+    (root / ".gitignore").write_text("b\n")
+    settle()
+    scanner.run()
+    (root / ".gitignore").write_text("c\n" * (3 << 20))
+    (root / "sub" / "c").write_text("new, and nobody says that it is ignored")
+    assert set(scanner.held()) == {b".gitignore", b"a", b"sub/c", b"sub/deep/c"}
+    assert set(scanner.run().saved) == {b"sub/b"}
+
+
 @pytest.mark.parametrize("edit", [False, True], ids=["removed", "edited"])
 @pytest.mark.parametrize(
     "policy",
