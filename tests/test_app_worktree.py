@@ -11,6 +11,8 @@ import pytest
 from takeback import Takeback, durable
 from takeback.errors import UsageError, WriteFailed
 from takeback.model.checkpoint import Checkpoint
+from takeback.model.plan import IGNORED_STAY
+from takeback.words import render
 from tests.support.git import git
 from tests.support.trees import git_state
 
@@ -87,6 +89,17 @@ def test_without_a_commit_nothing_is_forked(tb: Takeback, workspace: Path, tmp_p
     with pytest.raises(UsageError, match="has no commit"):
         tb.plan_fork(place, worktree=str(tmp_path / "race"), git=True)
     assert not (tmp_path / "race").exists()
+
+
+def test_plan_and_outcome_say_that_ignored_files_stay_behind(
+    tb: Takeback, then: Checkpoint, tmp_path: Path
+) -> None:
+    race = str(tmp_path / "race")
+    assert IGNORED_STAY in tb.plan_fork(then, worktree=race).warnings
+    assert IGNORED_STAY not in tb.plan_fork(then, files=False).warnings
+    said = "\n".join(render.outcome_lines(tb.fork(then, worktree=race), None))
+    assert "Ignored files stay behind" in said
+    assert "gnored" not in "\n".join(render.outcome_lines(tb.fork(then), None))
 
 
 def test_a_worktree_of_a_worktree_belongs_to_the_same_repository(

@@ -151,6 +151,9 @@ def test_missing_and_wrong_fields(played: Talk) -> None:
         ("rewind", {}),
         ("rewind", {"checkpoint": "nosuch"}),
         ("plan", {"checkpoint": "@", "scope": "odd"}),
+        ("plan", {"checkpoint": "@", "overrides": ["during_tern"]}),
+        ("plan", {"checkpoint": "@", "overrides": "during_turn"}),
+        ("plan", {"checkpoint": "@", "overrides": [3]}),
         ("event", {"event": []}),
         ("event", {"event": {"event": "odd", "session": "s"}}),
         ("at", {"session": "s1"}),
@@ -415,7 +418,9 @@ def test_only_what_the_session_changed_is_taken_back_if_the_host_asks_for_it(
     about = {"checkpoint": newest, "scope": "files"}
     plan = ask(server, "plan", **about)
     assert (plan["can_keep"], plan["can_keep_edits"]) == (["all others"], False)
+    same = ask(server, "plan", **about, keep="mine")
     kept = ask(server, "plan", **about, keep="all others")
+    assert same["written"] == kept["written"]
     assert ([one["path"] for one in kept["written"]], kept["can_keep"]) == (["a.txt"], [])
     assert ask(server, "rewind", **about, keep="all others", plan=kept["plan"])["whole"]
     assert files_of(workspace) == {"a.txt": b"1\n", "theirs.txt": b"theirs\n"}

@@ -94,7 +94,7 @@ class Rpc:
             self.footers.append(request.get("statusText"))
         elif method == "set_editor_text":
             self.editor = request["text"]
-        elif method == "select":
+        elif method in ("select", "input"):
             self.questions.append(request)
             assert self.answers, f"an unexpected question: {request}"
             self._send(
@@ -107,6 +107,8 @@ class Rpc:
             answer = answer()
         if answer is None:
             return {"cancelled": True}
+        if request["method"] == "input":
+            return {"value": answer}
         found = [option for option in request["options"] if option.startswith(answer)]
         assert found, f"there is no {answer!r}: {request}"
         return {"value": found[0]}

@@ -359,6 +359,17 @@ def test_what_speaks_against_it_is_asked(played: Played) -> None:
     assert played.files_are(played.after_one)
 
 
+def test_before_most_files_are_deleted_the_word_has_to_be_typed(played: Played) -> None:
+    for number in range(40):
+        (played.repo / f"new{number}").write_text("x\n")
+    there = tree_state(played.repo)
+    assert not played.rpc.fork(TWO, "files + conversation", "do it all the same", "yes")
+    assert played.files_are(there)
+    assert "delete was not typed" in played.rpc.notices[-1]
+    assert played.rpc.fork(TWO, "files + conversation", "do it all the same", "delete")
+    assert played.files_are(played.after_one)
+
+
 def test_the_tree_keeps_or_restores_files(played: Played) -> None:
     rpc = played.rpc
     rpc.tree(rpc.entry(THREE), "keep files")

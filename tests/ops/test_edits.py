@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,11 +10,13 @@ import pytest
 
 from takeback import Takeback
 from takeback.app import proposal as proposals
+from takeback.model.event import EDIT, ToolCall
 from takeback.model.keeping import EDITS, Keeping
 from takeback.model.operation import moves
 from takeback.model.picking import Pick
 from takeback.ops.edits import Edit, _left
 from takeback.store import trees
+from takeback.words import documents, render
 
 LINES = [f"line {number}" for number in range(30)]
 
@@ -96,6 +99,25 @@ def test_a_rewind_of_some_paths_takes_back_the_edits_in_them(
     assert (workspace / "other").exists()
     person.tb.rewind("mine-s1/turn:1", scope="files", keeping=Keeping(EDITS))
     assert (workspace / "other").read_text() == "mine\n"
+
+
+def test_the_outcome_names_what_was_kept_and_what_stays_changed_outside(
+    person: Person, workspace: Path, tmp_path: Path
+) -> None:
+    with person.tb.session(agent="mine", native="s1").turn("one") as turn:
+        (workspace / "made").write_text("the model's\n")
+        turn.round([ToolCall("Write", EDIT, (str(tmp_path / "outside"),))])
+    (workspace / "other").write_text("mine\n")
+    done = person.tb.rewind("mine-s1/turn:1", scope="files", keeping=Keeping(EDITS))
+    assert done.edits == (b"other",)
+    assert done.beyond == (os.fsencode(tmp_path / "outside"),)
+    lines = list(render.outcome_lines(done, None))
+    assert "Your own edits since then, kept:" in lines
+    assert "Changed by edit tools outside the workspace, and not taken back:" in lines
+    assert f"  {tmp_path / 'outside'}" in lines
+    told = documents.outcome(done)
+    assert [one["path"] for one in told["edits"]] == ["other"]
+    assert [one["path"] for one in told["beyond"]] == [str(tmp_path / "outside")]
 
 
 def test_what_was_kept_once_is_kept_again(person: Person) -> None:

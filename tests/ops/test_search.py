@@ -72,7 +72,7 @@ def test_a_path_leads_to_the_place_before_its_change(
     assert finds(tb, "new.py") == [
         ("deleted", 3, "delete it"),
         ("changed", 2, "change it"),
-        ("created", 1, "create it"),
+        ("created", 1, None),  # its end: before it there was no such file
     ]
     deleted, *_ = tb.search("M3.py")
     assert tb.cat(deleted.place, str(workspace / "src/m3.py")) == b"2\n"
@@ -81,6 +81,24 @@ def test_a_path_leads_to_the_place_before_its_change(
     assert argv[:4] == ["takeback", "rewind", deleted.place.id, "--"]
     tb.rewind(argv[2], [os.path.abspath(argv[4])])  # as a command takes it
     assert (workspace / "src/m3.py").read_bytes() == b"2\n"
+
+
+def test_a_created_file_leads_to_a_place_that_has_it(
+    tb: Takeback, session: AgentSession, workspace: Path
+) -> None:
+    tb.checkpoint("start")
+    with session.turn("create it"):
+        write_files(workspace, {"src/new.py": b"1\n"})
+        session.tell("round_end")
+        write_files(workspace, {"src/new.py": b"2\n"})
+    with session.turn("delete it"):
+        (workspace / "src/new.py").unlink()
+    created = tb.search("new.py")[-1]
+    assert created.change == "created"
+    argv = command(created, tb.root)
+    assert argv is not None
+    tb.rewind(argv[2], [os.path.abspath(argv[4])])
+    assert (workspace / "src/new.py").read_bytes() == b"2\n"
 
 
 def test_what_came_and_went_within_a_turn_leads_to_where_it_was(

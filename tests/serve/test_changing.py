@@ -139,6 +139,17 @@ def test_a_summary_is_sent_only_once_its_plan_is_agreed_to(
     assert "in short" in host.resumed(done["resume"]["argv"]).remembers()[0]
 
 
+def test_what_a_plan_says_can_be_kept_can_be_sent_back(
+    host: Host, served: InProcess, cli: Cli
+) -> None:
+    (cli.directory / "a.txt").write_bytes(b"one\n2\nthree\nmine\n")
+    asked = {"target": "turn:3", "scope": "files"}
+    ways = served.post(f"{served.workspace}/plan", asked).ok()["can_keep"]
+    assert "edits" in ways
+    for way in (*ways, "all others", "mine"):
+        served.post(f"{served.workspace}/plan", {**asked, "keep": way}).ok()
+
+
 def test_edits_are_kept_and_refusals_answered(host: Host, served: InProcess, cli: Cli) -> None:
     one = served.workspace
     (cli.directory / "a.txt").write_bytes(b"one\n2\nthree\nmine\n")

@@ -8,6 +8,7 @@ from takeback import ops
 from takeback.app.border import guarded
 from takeback.app.carrying import Carrying
 from takeback.model.path_text import to_text
+from takeback.model.plan import IGNORED_STAY
 from takeback.model.policy import NO_OVERRIDES, Overrides
 
 TYPE_CHECKING = False
@@ -99,4 +100,6 @@ class Forks(Carrying):
         target = self.find(checkpoint)
         request = self._request_of_fork(target, files=False).replace(overrides=overrides)
         made = ops.plan.plan(self._context, request)
+        if worktree is not None:
+            made = made.replace(warnings=(*made.warnings, IGNORED_STAY))
         return self._with_conversation(made.replace(whose=self.taken(checkpoint)), "conversation")

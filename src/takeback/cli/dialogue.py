@@ -72,7 +72,7 @@ def conflicts_option(function: Callable[..., int]) -> Callable[..., int]:
 def overrides(**waived: bool) -> Overrides:
     """Returns which preconditions are waived."""
     flags = [f"--{name.replace('_', '-')}" for name, is_on in waived.items() if is_on]
-    found = waivers.overrides(flags)
+    found = waivers.overrides(flag for flag in flags if flag in waivers.FLAGS)
     if "--force" not in flags:
         return found
     return Overrides.all().replace(

@@ -21,7 +21,8 @@ ALL_OTHERS: Final = "all others"
 """Everything but what the target's own session changed."""
 PICKED: Final = "picked"
 """Everything but the hunks that a person picked: ``ConflictChoices.picked``."""
-_KINDS: tuple[Kept, ...] = (NOTHING, EDITS, ALL_OTHERS)
+KEPT: dict[str, Kept] = {NOTHING: NOTHING, EDITS: EDITS, "mine": ALL_OTHERS, ALL_OTHERS: ALL_OTHERS}
+"""What programs ask for; ``mine`` is the word of the command line, which takes back only that."""
 
 
 class Keeping(Value):
@@ -49,7 +50,7 @@ def keeping_of(what: Kept, conflicts: ConflictChoice | None) -> Keeping:
 
 def kept_named(name: str) -> Kept:
     """Returns what is kept by that name; raises UsageError."""
-    found = next((kind for kind in _KINDS if kind == name), None)
+    found = KEPT.get(name)
     if found is None:
-        raise UsageError(f"{name!r} cannot be kept; there are: {', '.join(_KINDS)}")
+        raise UsageError(f"{name!r} cannot be kept; there are: {', '.join(KEPT)}")
     return found

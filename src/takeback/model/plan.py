@@ -72,6 +72,10 @@ class Refusal(Value):
     choices: tuple[ConflictChoice, ...] = ()
 
 
+IGNORED_STAY = "ignored files stay behind: a new directory has none of them"
+"""What has to be known of a fork into a directory of its own."""
+
+
 class Plan(Value):
     """What going to ``goal`` means now.
 
@@ -175,6 +179,10 @@ class Outcome(Value):
     """Where a fork put its files."""
     commit: str | None = None
     """The commit that the directory of a fork is at, if it is a git worktree."""
+    beyond: tuple[bytes, ...] = ()
+    """Files outside the workspace that edit tools changed since, and that stay as they are."""
+    edits: tuple[bytes, ...] = ()
+    """Those of a person's edits that were kept."""
 
     @property
     def files(self) -> int:

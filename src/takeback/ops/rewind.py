@@ -87,6 +87,7 @@ def rewind(
     if made.is_empty and request.kind in GOES and _is_there(cut, request.facts):
         captured.drop_added()
         nothing = nothing_done(request.kind, request.goal, made.left_alone, scope=request.moves)
+        nothing = nothing.replace(beyond=made.beyond, edits=made.edits)
         return nothing if cut is None else _with_cut(nothing, cut)
     if shown is None and request.goal.checkpoint is not None:  # a plan that was shown has said so
         for line in about_its_files(request.goal.checkpoint):
@@ -106,6 +107,7 @@ def rewind(
     entry = JournalEntry(operation, units, made.left_alone, child, own)
     applied = _apply(context, entry)
     outcome = conclude(context, Carried(entry, request.goal, before, applied, captured))
+    outcome = outcome.replace(beyond=made.beyond, edits=made.edits)
     return outcome if cut is None else _with_cut(outcome, cut)
 
 

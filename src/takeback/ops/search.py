@@ -1,7 +1,8 @@
 """Search: finds again what was asked, which files changed, and what was in them.
 
-Each answer has the place to go back to: before a prompt, before the change of a file, or the newest
-checkpoint that holds a content. All words must be in one prompt, path or line of a file.
+Each answer has the place to go back to: before a prompt, before the change or deletion of a file,
+after it was created, or the newest checkpoint that holds a content. All words must be in one
+prompt, path or line of a file.
 """
 
 from __future__ import annotations
@@ -85,18 +86,21 @@ def _changed(
     if turn is not None:  # what happened to it altogether
         in_all = {one.path: one.kind for one in questions.turn_changes(ledger, turn.id)}
         kind = in_all.get(change.path, kind)
-    before = ledger.by_id(turn.before) if turn is not None else None
-    places = [one for one in (before, ledger.previous(checkpoint)) if one is not None]
-    place = _before(context, places, change.path, held=kind != ADDED) or checkpoint
+    if kind == ADDED:
+        end = ledger.by_id(turn.after) if turn is not None and turn.after is not None else None
+        places = [end, checkpoint]
+    else:
+        before = ledger.by_id(turn.before) if turn is not None else None
+        places = [before, ledger.previous(checkpoint)]
+    there = [place for place in places if place is not None]
+    place = _that_holds(context, there, change.path) or checkpoint
     return Found(checkpoint, PATH, text, place, change.path, _KINDS.get(kind, "changed"))
 
 
-def _before(
-    context: Context, places: Sequence[Checkpoint], path: bytes, *, held: bool
-) -> Checkpoint | None:
-    """Returns the place before a change: the first where the path was as it should be."""
+def _that_holds(context: Context, places: Sequence[Checkpoint], path: bytes) -> Checkpoint | None:
+    """Returns the first of some places that holds a path, else one with its files, else any."""
     kept = [place for place in places if place.expired is None]
-    right = (place for place in kept if _holds(context, place, path) == held)
+    right = (place for place in kept if _holds(context, place, path))
     return next(iter((*right, *kept, *places)), None)
 
 

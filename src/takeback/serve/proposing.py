@@ -7,7 +7,7 @@ import os
 from takeback.app import proposal as proposals
 from takeback.app.ticks import TickedHunks, only_ticked
 from takeback.errors import Refused, UsageError
-from takeback.model.keeping import ALL_OTHERS, EDITS, NOTHING, Keeping, keeping_of
+from takeback.model.keeping import KEPT, NOTHING, Keeping, keeping_of, kept_named
 from takeback.model.merge import CHOICES, ConflictChoices, choice_named
 from takeback.model.operation import (
     BOTH,
@@ -34,13 +34,11 @@ if TYPE_CHECKING:
     from takeback.app.engine import Engine
     from takeback.app.proposal import Proposal
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.keeping import Kept
     from takeback.model.policy import Overrides
     from takeback.model.schemas import Schema
 
     Body = Mapping[str, Any]
 
-_KEPT: dict[str, Kept] = {NOTHING: NOTHING, EDITS: EDITS, "mine": ALL_OTHERS}
 _DEFAULT = "default"
 """In ``conflicts``: what is chosen about every path that is not named."""
 _PATHS = 1000
@@ -57,7 +55,7 @@ BODY = fields(
     paths=strings(PATH, _PATHS),
     hunks={"type": "object", "additionalProperties": _HUNKS, "maxProperties": _PATHS},
     seen={"type": "object", "additionalProperties": NAME, "maxProperties": _PATHS},
-    keep={"type": "string", "enum": list(_KEPT)},
+    keep={"type": "string", "enum": list(KEPT)},
     conflicts={
         "type": "object",
         "additionalProperties": {
@@ -166,7 +164,7 @@ def _target(tb: Engine, body: Body) -> Checkpoint:
 
 
 def _keeping(body: Body) -> Keeping:
-    what, chosen = _KEPT[body.get("keep", NOTHING)], _choices(body)
+    what, chosen = kept_named(body.get("keep", NOTHING)), _choices(body)
     keeping_of(what, chosen.otherwise)  # raises where there is nothing to choose about
     return Keeping(what, chosen)
 

@@ -99,8 +99,10 @@ def _path(about: Document) -> bytes:
 
 
 def overrides(request: Document) -> Overrides:
-    """Returns what the person waives, given by the flags of the command line or by name."""
-    given = request.get("overrides")
+    """Returns what the person waives, given by the flags of the command line or by name.
+
+    Raises UsageError for what is neither.
+    """
     return (
-        waivers.overrides(str(name) for name in given) if isinstance(given, list) else NO_OVERRIDES
+        waivers.overrides(texts(request, "overrides")) if "overrides" in request else NO_OVERRIDES
     )

@@ -277,6 +277,8 @@ def outcome(done: Outcome) -> Document:
         "conversation_error": done.conversation_error,
         "directory": done.directory,
         "commit": done.commit,
+        "beyond": path_list(done.beyond),
+        "edits": path_list(done.edits),
     }
 
 

@@ -9,13 +9,22 @@ from takeback.model.sensitive import is_sensitive
 from takeback.visible import shown
 from takeback.words import conflicts, waivers
 from takeback.words.changes import ANOTHER_SESSION, OWN_EDIT
-from takeback.words.render import counts, left_alone_lines, sending_lines, short
+from takeback.words.render import (
+    beyond_lines,
+    counts,
+    fits,
+    kept_lines,
+    left_alone_lines,
+    listed,
+    sending_lines,
+    short,
+)
 from takeback.words.sessions import whose
 from takeback.words.text import count, mark, shown_file, shown_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from takeback.model.change import Change
     from takeback.model.plan import Plan
@@ -23,7 +32,6 @@ if TYPE_CHECKING:
     from takeback.words.paint import Paint
     from takeback.words.waivers import Ways
 
-_LINES = 20
 _UNDO_SNAPSHOT = "undo"
 _VERBS = {
     "added": "create",
@@ -51,23 +59,18 @@ def plan_lines(
     then = plan.goal.checkpoint
     if then is not None and then.kind == _UNDO_SNAPSHOT and plan.turns:
         yield f"{count(plan.turns, 'turn')} since then, taken back too:"
-        yield from _listed([_turn(turn) for turn in plan.turns], whole=whole)
+        yield from listed([_turn(turn) for turn in plan.turns], whole=whole)
     if plan.saved:
         yield "not in any checkpoint, saved first:"
-        yield from _listed([shown_file(path) for path in plan.saved], whole=whole)
+        yield from listed([shown_file(path) for path in plan.saved], whole=whole)
     yield from left_alone_lines(plan.left_alone, "left alone", ways)
-    if plan.beyond:
-        yield "changed by edit tools outside the workspace, and not taken back:"
-        yield from _listed([shown_file(path) for path in plan.beyond], whole=whole)
-        yield f"(as it was before: takeback cat {plan.goal.name} PATH)"
+    yield from beyond_lines(plan, whole=whole)
     if plan.goes_on is not None:
         yield f"The conversation goes on as session {shown(plan.goes_on)}"
-    if plan.edits:
-        yield "your own edits since then, kept:"
-        yield from _listed([shown_file(path) for path in plan.edits], whole=whole)
+    yield from kept_lines(plan, whole=whole)
     if plan.conflicts:
         yield f"{changed_too(plan.kind)}:"
-        yield from _listed([conflicts.title(one, plan.kind) for one in plan.conflicts], whole=whole)
+        yield from listed([conflicts.title(one, plan.kind) for one in plan.conflicts], whole=whole)
     for warning in plan.warnings:
         yield paint.warning(shown(warning))
     for refusal in plan.refused:
@@ -90,10 +93,10 @@ def _change_lines(plan: Plan, paint: Paint, *, whole: bool) -> Iterator[str]:
         return not (marks(change) or is_sensitive(change.path))
 
     for changes in (plan.writes, plan.deletes):
-        shorter = not _fits(changes, whole=whole)
+        shorter = not fits(changes, whole=whole)
         ordered = sorted(changes, key=comes_later) if shorter else changes
         lines = ["  ".join([*_words(plan, one, paint), *marks(one)]) for one in ordered]
-        yield from _listed(lines, whole=whole)
+        yield from listed(lines, whole=whole)
 
 
 def _words(plan: Plan, change: Change, paint: Paint) -> Iterator[str]:
@@ -132,15 +135,3 @@ def _turn(turn: Turn) -> str:
     number = f"turn {turn.number}" if turn.number is not None else "a command"
     prompt = f' "{short(turn.prompt)}"' if turn.prompt else ""
     return f"{number} of {shown(turn.session)}{prompt}"
-
-
-def _fits(lines: Sequence[object], *, whole: bool) -> bool:
-    return whole or len(lines) <= _LINES + 1
-
-
-def _listed(lines: Sequence[str], *, whole: bool) -> Iterator[str]:
-    most = len(lines) if _fits(lines, whole=whole) else _LINES
-    for line in lines[:most]:
-        yield f"  {line}"
-    if len(lines) > most:
-        yield f"  +{len(lines) - most} more (-v lists all)"

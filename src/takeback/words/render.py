@@ -18,6 +18,7 @@ from takeback.model.operation import (
     UNDO,
     way,
 )
+from takeback.model.plan import IGNORED_STAY
 from takeback.model.summary import FROM
 from takeback.model.turn import STEER
 from takeback.visible import shown
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from takeback.words.paint import Paint
     from takeback.words.waivers import Ways
 
+MOST_LINES = 20
 _NAMES = 3
 _PROMPT = 60
 _PROMPT_LINES = 100
@@ -77,6 +79,35 @@ def left_alone_lines(
         yield f"{heading}:"
     for item in items:
         yield f"  {shown_file(item.path)}: {shown(waivers.left_alone(item.reason, ways))}"
+
+
+def beyond_lines(of: Plan | Outcome, *, whole: bool) -> Iterator[str]:
+    """Yields what edit tools changed outside the workspace: it stays as it is."""
+    if of.beyond:
+        yield "changed by edit tools outside the workspace, and not taken back:"
+        yield from listed([shown_file(path) for path in of.beyond], whole=whole)
+        yield f"(as it was before: takeback cat {of.goal.name} PATH)"
+
+
+def kept_lines(of: Plan | Outcome, *, whole: bool) -> Iterator[str]:
+    """Yields which of a person's edits are kept."""
+    if of.edits:
+        yield "your own edits since then, kept:"
+        yield from listed([shown_file(path) for path in of.edits], whole=whole)
+
+
+def listed(lines: Sequence[str], *, whole: bool) -> Iterator[str]:
+    """Yields lines, indented; of very many the first, and how many more there are."""
+    most = len(lines) if fits(lines, whole=whole) else MOST_LINES
+    for line in lines[:most]:
+        yield f"  {line}"
+    if len(lines) > most:
+        yield f"  +{len(lines) - most} more (-v lists all)"
+
+
+def fits(lines: Sequence[object], *, whole: bool) -> bool:
+    """Tells whether all of them are shown."""
+    return whole or len(lines) <= MOST_LINES + 1
 
 
 def question(kind: OperationKind, plan: Plan, of: Move | None) -> str:
@@ -130,7 +161,7 @@ def outcome_lines(
     """
     if outcome.operation is None:
         yield from _nothing_done(outcome)
-        yield from left_alone_lines(outcome.left_alone, "Left alone", ways)
+        yield from _staying(outcome, ways)
         yield from conversation_lines(outcome)
         return
     files = count(outcome.files, "file")
@@ -149,13 +180,26 @@ def outcome_lines(
         if outcome.commit is not None:
             kind = f"a git worktree at {outcome.commit[:7]}, on no branch"
         yield f"The files are in {shown(outcome.directory)}, {kind}"
-    yield from left_alone_lines(outcome.left_alone, "Left alone", ways)
+        yield _begun(f"{IGNORED_STAY}.")
+    yield from _staying(outcome, ways)
     yield from conversation_lines(outcome)
     if not outcome.verified and all(item.by_rule for item in outcome.left_alone):
         yield "The files are not exactly at the target: something changed them meanwhile."
     back = way_back(outcome)
     if back is not None:
         yield " ".join(["Take it back:", command, back, *([agreed] if agreed else [])])
+
+
+def _staying(outcome: Outcome, ways: Ways) -> Iterator[str]:
+    """Yields all that stays as it is, and why."""
+    yield from left_alone_lines(outcome.left_alone, "Left alone", ways)
+    yield from map(_begun, beyond_lines(outcome, whole=True))
+    yield from map(_begun, kept_lines(outcome, whole=True))
+
+
+def _begun(line: str) -> str:
+    """Returns a line with a capital letter where it begins a sentence."""
+    return line[:1].upper() + line[1:]
 
 
 def _nothing_done(outcome: Outcome) -> Iterator[str]:

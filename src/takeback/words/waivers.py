@@ -48,8 +48,17 @@ _FLAG_OF = {field: flag for flag, field in FLAGS.items()}
 
 
 def overrides(words: Iterable[str]) -> Overrides:
-    """Returns what flags, or names of fields, waive; raises UsageError for two that conflict."""
+    """Returns what flags, or names of fields, waive.
+
+    Raises UsageError for one that there is not, and for two that conflict.
+    """
     wanted = {FLAGS.get(word, word) for word in words}
+    unknown = sorted(wanted.difference(FLAGS.values()))
+    if unknown:
+        raise UsageError(
+            f"{unknown[0]!r} waives nothing; there are: {', '.join(FLAGS.values())}",
+            hint="say one of them, or none",
+        )
     if {KEEP_OTHERS, OVERWRITE_OTHERS} <= wanted:
         raise UsageError(
             "--keep-others and --overwrite-others say opposite things", hint="say one of them"

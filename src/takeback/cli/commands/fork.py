@@ -35,7 +35,8 @@ def command(
 
     The session it comes from stays as it is. With --worktree two approaches can race, each in
     a directory of its own: plain files, or with --git a worktree of your repository, detached at
-    the commit of then. Only with --git does takeback add to your .git: the record of that worktree.
+    the commit of then. Ignored files stay behind. Only with --git does takeback add to your .git:
+    the record of that worktree.
     """
     if files and worktree is not None:
         raise UsageError("--files and --worktree exclude each other", hint="say one of them")

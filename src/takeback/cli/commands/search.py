@@ -27,7 +27,8 @@ def command(call: Call, words: tuple[str, ...], content: bool, number: int | Non
 
     All words have to be in one prompt, path or, with --content, line of a file, in any order;
     capital letters do not matter. The newest comes first, each with what became of it and the
-    command that goes back to the place before it. The exit status is 1 if nothing was found.
+    command that goes back to the place before it, of a file that was created to one that has it.
+    The exit status is 1 if nothing was found.
     """
     with call.open("search") as tb:
         limit = -1 if number is None else number

@@ -22,7 +22,10 @@ function content(done) {
       el("strong", {}, DONE[done.kind] ?? "Done"),
       el("span", {}, summary(done)),
       done.conversation_error && el("span", { class: "chip warn" }, `the conversation stayed: ${done.conversation_error}`),
-      done.directory && el("code", {}, done.directory)),
+      done.directory && el("code", {}, done.directory),
+      done.directory && el("span", { class: "quiet" }, "ignored files stay behind"),
+      named("outside the workspace, not taken back", done.beyond),
+      named("your own edits, kept", done.edits)),
     done.resume?.argv?.length ? copyable("Go on with", `cd ${quoted(done.resume.cwd)} && ${done.resume.argv.map(quoted).join(" ")}`) : null,
     done.prompt ? copyButton("Copy the prompt", done.prompt) : null,
     hasWayBack(done) && el("button", { type: "button", class: "primary", id: "undo",
@@ -47,6 +50,14 @@ function summary(done) {
     done.recovered && "an interrupted operation was finished first",
   ].filter(Boolean);
   return parts.join(" · ") || "there was nothing to do";
+}
+
+/** Names some files of an outcome, the first three in sight and all of them in the title. */
+function named(words, files) {
+  if (!files?.length) return null;
+  const paths = files.map((one) => one.path);
+  const more = paths.length > 3 ? `, +${paths.length - 3} more` : "";
+  return el("span", { class: "quiet", title: paths.join("\n") }, `${words}: ${paths.slice(0, 3).join(", ")}${more}`);
 }
 
 function copyable(words, line) {

@@ -54,7 +54,7 @@ export class Travel {
 			if (disputed) {
 				if (!(await this.settle(ctx, plan.disputes, chosen))) return undefined;
 			} else {
-				const flag = await this.waive(ctx, plan.refused[0]);
+				const flag = await this.waive(ctx, plan);
 				if (!flag) return undefined;
 				overrides.push(flag);
 			}
@@ -92,7 +92,8 @@ export class Travel {
 		return dispute.choices.find((one: Document) => one.words === words)?.choice;
 	}
 
-	private async waive(ctx: ExtensionContext, refusal: Document): Promise<string | undefined> {
+	private async waive(ctx: ExtensionContext, plan: Document): Promise<string | undefined> {
+		const refusal = plan.refused[0];
 		if (!refusal.waivers.length) {
 			ctx.ui.notify(`takeback: ${refusal.reason}`, "error");
 			return undefined;
@@ -100,7 +101,22 @@ export class Travel {
 		const ways: Record<string, string> = {};
 		for (const waiver of refusal.waivers) ways[WAYS[waiver] ?? "do it all the same"] = waiver;
 		const choice = await this.select(ctx, `takeback: ${refusal.reason}`, [...Object.keys(ways), "do nothing"]);
-		return choice === undefined ? undefined : ways[choice];
+		const waiver = choice === undefined ? undefined : ways[choice];
+		const word = plan.questions?.find((one: Document) => one.code === refusal.code)?.word;
+		if (!waiver || !word || (await this.isTyped(ctx, refusal.reason, word))) return waiver;
+		ctx.ui.notify(`takeback: ${word} was not typed; nothing was changed`, "warning");
+		return undefined;
+	}
+
+	/** Has the person type a word: most of the files would be deleted, and Enter alone is too quick. */
+	private async isTyped(ctx: ExtensionContext, reason: string, word: string): Promise<boolean> {
+		this.asking = true;
+		try {
+			const typed = await ctx.ui.input(`takeback: ${reason}. Type the word ${word} to go on:`, word);
+			return typed?.trim() === word;
+		} finally {
+			this.asking = false;
+		}
 	}
 
 	async confirm(ctx: ExtensionContext, plan: Document): Promise<boolean> {
