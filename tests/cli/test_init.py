@@ -84,20 +84,20 @@ def test_a_transcript(cli: Cli, home: Path, ours: Path) -> None:
     assert "\n".join(lines) == snapshot("""\
 $ takeback init codex --dry-run
 takeback keeps the files of each project that an agent works in, and the transcripts,
-in OURS, readable by you alone; nothing leaves this machine.
-It is kept until you delete it: takeback forget DIR. Opt out: takeback off.
+in OURS, readable by you alone; nothing leaves this machine. Opt out: takeback off.
+The files of old checkpoints go after 30 days, or above 2GB a project or 20GB in all. To delete all of it: takeback forget DIR.
 Codex: HOME/.codex/hooks.json
   @@ -0,0 +1,31 @@
 $ takeback init codex --yes
 takeback keeps the files of each project that an agent works in, and the transcripts,
-in OURS, readable by you alone; nothing leaves this machine.
-It is kept until you delete it: takeback forget DIR. Opt out: takeback off.
+in OURS, readable by you alone; nothing leaves this machine. Opt out: takeback off.
+The files of old checkpoints go after 30 days, or above 2GB a project or 20GB in all. To delete all of it: takeback forget DIR.
   Codex: HOME/.codex/hooks.json: a new file of 31 lines
 Codex: connected. Say "Trust all" when codex asks about hooks: until then none runs.
 $ takeback init codex
 takeback keeps the files of each project that an agent works in, and the transcripts,
-in OURS, readable by you alone; nothing leaves this machine.
-It is kept until you delete it: takeback forget DIR. Opt out: takeback off.
+in OURS, readable by you alone; nothing leaves this machine. Opt out: takeback off.
+The files of old checkpoints go after 30 days, or above 2GB a project or 20GB in all. To delete all of it: takeback forget DIR.
 Codex: already connected. Say "Trust all" when codex asks about hooks: until then none runs.
 $ takeback uninstall codex --dry-run
 Codex: HOME/.codex/hooks.json
@@ -108,6 +108,30 @@ Disconnected Codex. Every checkpoint is kept.
 $ takeback uninstall
 No agent was connected. Every checkpoint is kept.\
 """)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"max_age_days": "1"}, "after 1 day, or above 2GB a project or 20GB in all."),
+        ({"max_age_days": "0", "max_total_bytes": "0"}, "above 2GB a project."),
+        (
+            {"max_bytes": "500 MB", "max_total_bytes": "0", "max_snapshots": "1000"},
+            "after 30 days, or above 500 MB or 1,000 snapshots a project.",
+        ),
+        ({"max_age_days": "0", "max_bytes": "0"}, "above 20GB in all."),
+        ({"max_age_days": "0", "max_bytes": "0", "max_total_bytes": "0 MB"}, None),
+    ],
+)
+def test_what_is_said_before_the_consent_is_what_the_settings_do(
+    cli: Cli, settings: dict[str, str], said: str | None
+) -> None:
+    for name, value in settings.items():
+        cli.ok("config", name, value)
+    kept = cli.ok("init", "codex", "--dry-run").stderr.splitlines()[2]
+    dropped = "The files of old checkpoints go "
+    goes = "No checkpoint goes by itself." if said is None else f"{dropped}{said}"
+    assert kept == f"{goes} To delete all of it: takeback forget DIR."
 
 
 def test_all_agents_that_are_there_are_connected(cli: Cli, home: Path, ours: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from takeback.config import bytes_of
 from takeback.model.ages import ago
 from takeback.model.retention import (
     HERE,
@@ -25,6 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from takeback.config import Settings
     from takeback.model.ids import CheckpointId, SessionId
     from takeback.ops.prune import Pruning
     from takeback.ops.restore import Restored
@@ -51,6 +53,24 @@ _PINNED = {
 _FITS = ", so that the rest fits (max_bytes)"
 NOTHING = "Nothing is to be dropped."
 QUESTION = "Drop the files of these checkpoints?"
+
+
+def retention(settings: Settings) -> str:
+    """Says in one sentence what goes by itself, for one who is asked whether to begin."""
+    days, snapshots = settings["max_age_days"], int(settings["max_snapshots"])
+    age = f"after {count(days, 'day')}" if days else ""
+    here = [_bound(settings["max_bytes"]), count(snapshots, "snapshot") if snapshots else ""]
+    in_all = _bound(settings["max_total_bytes"])
+    each = f"{' or '.join(filter(None, here))} a project" if any(here) else ""
+    room = " or ".join(filter(None, [each, f"{in_all} in all" if in_all else ""]))
+    when = ", or ".join(filter(None, [age, f"above {room}" if room else ""]))
+    return f"The files of old checkpoints go {when}." if when else "No checkpoint goes by itself."
+
+
+def _bound(value: str | float) -> str:
+    """Returns a bound in bytes as it was typed; nothing for none."""
+    number = bytes_of(value)
+    return "" if not number else shown(value) if isinstance(value, str) else size(number)
 
 
 def outlook_lines(made: Pruning) -> Iterator[str]:

@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from takeback import config
 from takeback.cli import edits
 from takeback.cli.call import Call
 from takeback.cli.options import completed_by, verb
@@ -14,6 +15,7 @@ from takeback.cli.terminal import Unanswered, agrees
 from takeback.paths import takeback_home
 from takeback.visible import shown
 from takeback.words.connections import connected_line, edits_document
+from takeback.words.pruning import retention
 
 DECLINED = 1
 
@@ -37,7 +39,7 @@ def command(call: Call, agents: tuple[str, ...], here: bool) -> int:
     planned = connect.plan_connecting(agents, environ, here=place)
     changing = [one for one in planned if one.changes]
     if not call.json:
-        output.aside(_about(takeback_home(environ)))
+        output.aside(_about(takeback_home(environ), config.for_all(environ)))
     edits.show(call, changing)
     if not planned:
         output.line("No agent was found on this machine; name one: takeback init claude")
@@ -56,11 +58,11 @@ def command(call: Call, agents: tuple[str, ...], here: bool) -> int:
     return 0
 
 
-def _about(home: str) -> list[str]:
+def _about(home: str, settings: config.Settings) -> list[str]:
     return [
         "takeback keeps the files of each project that an agent works in, and the transcripts,",
-        f"in {shown(home)}, readable by you alone; nothing leaves this machine.",
-        "It is kept until you delete it: takeback forget DIR. Opt out: takeback off.",
+        f"in {shown(home)}, readable by you alone; nothing leaves this machine. Opt out: takeback off.",
+        f"{retention(settings)} To delete all of it: takeback forget DIR.",
     ]
 
 
