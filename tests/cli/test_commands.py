@@ -259,6 +259,7 @@ newest    SECOND, now (made by hand, HH:MM)
         "growth": found["growth"],
         "store": found["store"],
         "workspace": str(story.workspace),
+        "not_a_workspace": None,
         "budget": 2048 << 20,
         "over_budget": False,
         "heaviest": [],

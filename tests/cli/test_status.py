@@ -48,6 +48,39 @@ def test_status_says_where_the_files_stand(tb: Takeback, workspace: Path) -> Non
     assert done(workspace, "--json", "status").json["here"]["place"] == "before"
 
 
+def test_where_there_can_be_no_workspace_status_and_doctor_say_so_and_the_rest(
+    tmp_path: Path, agents: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir(exist_ok=True)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv(HOME, str(tmp_path / "outer" / "kept"))
+    (tmp_path / "outer").mkdir()
+    done(tmp_path, "init", "claude", "--yes")
+    why = (
+        (home, f"{home} is not a workspace: it holds more than one project"),
+        (
+            tmp_path / "outer",
+            f"the store {tmp_path / 'outer' / 'kept'} would lie inside the workspace "
+            f"{tmp_path / 'outer'}",
+        ),
+    )
+    for place, said in why:
+        answer = called(place, "status")
+        assert (answer.status, answer.stdout) == (10, "Claude Code is connected\n")
+        assert said in answer.stderr
+        answer = called(place, "--json", "status")
+        assert (answer.json["not_a_workspace"], answer.json["store"]) == (said, None)
+        assert [one["agent"] for one in answer.json["agents"]] == ["claude", "codex"]
+        assert (answer.error["exit"], answer.error["message"]) == (10, said)
+        found = done(place, "--json", "doctor").json_lines
+        states = {one["about"]: one["state"] for one in found}
+        assert states["git"] == "ok"
+        assert (states["Claude Code"], states["Codex"], states["hooks"]) == ("ok", "offer", "ok")
+        assert [one["message"] for one in found if one["about"] == "workspace"] == [said]
+        assert called(place, "log").status == 10
+
+
 def test_status_says_at_which_checkpoint_made_by_hand_the_files_stand(workspace: Path) -> None:
     (workspace / "a").write_text("0\n")
     made = done(workspace, "--json", "checkpoint", "-m", "start").json["id"]

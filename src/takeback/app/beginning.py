@@ -19,22 +19,46 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self
 
+    from takeback.errors import NotAWorkspace
+    from takeback.model.earlier import Earlier
     from takeback.ops.finding import Finding
     from takeback.ops.status import Status
 
 
 class Unopened(Value):
-    """A directory that could be a workspace but has no store. Nothing here creates one."""
+    """A directory that has no store. Nothing here creates one.
+
+    ``never`` is why it cannot be a workspace; None if it only has no checkpoint yet.
+    """
 
     root: bytes
     store: str
     environ: Mapping[str, str]
+    never: NotAWorkspace | None = None
 
     @classmethod
-    def at(cls, path: str | os.PathLike[str], environ: Mapping[str, str]) -> Self:
-        """Returns the directory that ``path`` is in; raises NotAWorkspace if it cannot be one."""
+    def at(
+        cls,
+        path: str | os.PathLike[str],
+        environ: Mapping[str, str],
+        never: NotAWorkspace | None = None,
+    ) -> Self:
+        """Returns the directory that ``path`` is in; raises NotAWorkspace if it cannot be one.
+
+        With ``never`` that is known already, and it is asked what can be said all the same.
+        """
+        if never is not None:
+            return cls(os.path.realpath(os.fsencode(path)), "", environ, never)
         location = location_of(path, environ)
         return cls(location.root, location.directory, environ)
+
+    def earlier(self) -> tuple[Earlier, ...]:
+        """Returns what was kept for its path before the directory that is there now."""
+        from takeback.ops.earlier import earlier
+
+        if self.never is not None:
+            return ()
+        return earlier(location_of(os.fsdecode(self.root), self.environ), self.environ)
 
     def status(self) -> Status:
         """Returns a status that says that nothing is kept, and what went wrong."""
@@ -46,11 +70,14 @@ class Unopened(Value):
             budget=settings.policy().max_bytes,
             recording_off_by=unrecorded_by(self.root, self.environ),
         )
-        return found.replace(warnings=tuple(damaged(settings)))
+        return found.replace(warnings=tuple(damaged(settings)), never=self.never)
 
     def agents(self) -> list[AgentState]:
         """Returns the agents of this machine, and which of them worked here without us."""
-        return agent_states(self.environ, os.fsdecode(self.root), {})
+        found = agent_states(self.environ, os.fsdecode(self.root), {})
+        if self.never is None:
+            return found
+        return [state.replace(missed_since=None) for state in found]  # nothing is to be kept
 
     def _find_git(self) -> str:
         from takeback.git.process import find_git
@@ -76,12 +103,15 @@ class Unopened(Value):
 
         if fix:
             refuse_inside("doctor --fix", self.environ)
-        none = Finding(
-            "checkpoints",
-            OFFER,
-            f"there are none yet of {os.fsdecode(self.root)}",
-            ("make the first one: ", Command("checkpoint")),
-        )
+        if self.never is not None:
+            none = Finding("workspace", OFFER, self.never.message, self.never.advice)
+        else:
+            none = Finding(
+                "checkpoints",
+                OFFER,
+                f"there are none yet of {os.fsdecode(self.root)}",
+                ("make the first one: ", Command("checkpoint")),
+            )
         return [
             check_git(self._find_git),
             none,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from takeback.app.beginning import Unopened
     from takeback.app.session import AgentSession
     from takeback.app.workspace import CheckpointLike
+    from takeback.errors import NotAWorkspace
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.earlier import Earlier
     from takeback.model.ids import SessionId
@@ -143,12 +144,20 @@ class Engine(Following):
 
     @classmethod
     def unopened(
-        cls, path: str | os.PathLike[str] = ".", *, environ: Mapping[str, str] | None = None
+        cls,
+        path: str | os.PathLike[str] = ".",
+        *,
+        environ: Mapping[str, str] | None = None,
+        after: NotAWorkspace | None = None,
     ) -> Unopened:
-        """Returns what can be said about a directory that has no checkpoint yet."""
+        """Returns what can be said about a directory that could not be opened as a workspace.
+
+        ``after`` is what was said then. Without it, that there is no checkpoint yet.
+        """
         from takeback.app.beginning import Unopened
 
-        return Unopened.at(path, os.environ if environ is None else environ)
+        never = after if after is not None and not after.new else None
+        return Unopened.at(path, os.environ if environ is None else environ, never)
 
     def doctor(self, *, rebuild: bool = False, fix: bool = False) -> list[Finding]:
         """Reports what is wrong; with ``fix`` it mends what can safely be mended."""

@@ -21,6 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from takeback.errors import NotAWorkspace
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.ops.context import Context
@@ -67,6 +68,8 @@ class Status(Value):
     sensitive: SensitiveFiles = SensitiveFiles()
     floor: int = 0
     """How large the last sweep left it that could not bring it within its bound; else 0."""
+    never: NotAWorkspace | None = None
+    """Why the directory can be no workspace, so that nothing is kept there."""
 
     @property
     def over_budget(self) -> bool:

@@ -33,9 +33,9 @@ _OFF_BY = {
 
 def status_lines(found: Status, paint: Paint, now: float) -> Iterator[str]:
     """Yields where the files are, what changed since, who is working, what is kept, what failed."""
-    if found.standing is None:
+    if found.standing is None and found.never is None:
         yield paint.strong(f"No checkpoints yet of {shown_path(found.root)}.")
-    else:
+    elif found.standing is not None:
         yield paint.strong(f"The files stand {place_words(found.standing, now)}.")
         if found.dirty is not None:
             yield from _dirty_lines(found.dirty, paint, works=bool(found.running))

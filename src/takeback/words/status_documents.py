@@ -29,8 +29,9 @@ def status(found: Status) -> Document:
         "sessions": found.sessions,
         "bytes": found.bytes,
         "growth": found.growth,
-        **path_fields(to_bytes(found.store), "store"),
+        **(path_fields(to_bytes(found.store), "store") if found.store else {"store": None}),
         **path_fields(found.root, "workspace"),
+        "not_a_workspace": None if found.never is None else found.never.message,
         "budget": found.budget,
         "heaviest": [
             {**file_fields(one.path), "versions": one.versions, "bytes": one.bytes}

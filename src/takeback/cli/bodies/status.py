@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def status(call: Call, *, seen: bool = False) -> int:
-    """Prints it; with ``seen`` the failures that were shown are not shown again."""
+    """Prints it; with ``seen`` the failures that were shown are not shown again.
+
+    Where there can be no workspace it says what it can of the rest, and raises NotAWorkspace then.
+    """
     from takeback.app.engine import Engine
 
     try:
@@ -29,11 +32,11 @@ def status(call: Call, *, seen: bool = False) -> int:
             if seen and not call.dry_run:
                 tb.see_failures()
     except NotAWorkspace as error:
-        if not error.new:
-            raise
-        unopened = Engine.unopened()
-        found, agents, before = unopened.status(), unopened.agents(), Engine.earlier()
+        unopened = Engine.unopened(after=error)
+        found, agents, before = unopened.status(), unopened.agents(), unopened.earlier()
     _print(call, found, agents, before)
+    if found.never is not None:
+        raise found.never
     return 0
 
 
@@ -50,7 +53,7 @@ def _print(
     offer = earlier.offer(before, now)
     if offer:
         output.line(output.paint.warning(offer))
-    elif found.standing is None:
+    elif found.standing is None and found.never is None:
         steps = first_steps(agents)
         output.line(f"{steps[0].upper()}{steps[1:]}")
     output.lines(agent_lines(agents, output.paint, now))

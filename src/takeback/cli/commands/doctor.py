@@ -38,9 +38,8 @@ def command(call: Call, fix: bool, rebuild: bool, adopt: str | None) -> int:
         with call.open("doctor", note=False) as tb:
             found = tb.doctor(rebuild=rebuild, fix=fix)
     except NotAWorkspace as error:
-        if not error.new:
-            raise
-        found = [*Engine.unopened().doctor(fix=fix), *offers(Engine.earlier())]
+        unopened = Engine.unopened(after=error)
+        found = [*unopened.doctor(fix=fix), *offers(unopened.earlier())]
     for finding in found:
         _print(call, finding)
     return 1 if any(finding.state == BROKEN for finding in found) else 0
