@@ -84,20 +84,20 @@ def test_a_transcript(cli: Cli, home: Path, ours: Path) -> None:
     assert "\n".join(lines) == snapshot("""\
 $ takeback init codex --dry-run
 takeback keeps the files of each project that an agent works in, and the transcripts,
-in OURS, readable by you alone; nothing leaves this machine. Opt out: takeback off.
-The files of old checkpoints go after 30 days, or above 2GB a project or 20GB in all. To delete all of it: takeback forget DIR.
+in OURS, readable by you alone, sent nowhere. Opt out: takeback off. Delete: takeback forget DIR.
+The files of old checkpoints go after 30 days, or above 2GB a project or 20GB in all.
 Codex: HOME/.codex/hooks.json
   @@ -0,0 +1,31 @@
 $ takeback init codex --yes
 takeback keeps the files of each project that an agent works in, and the transcripts,
-in OURS, readable by you alone; nothing leaves this machine. Opt out: takeback off.
-The files of old checkpoints go after 30 days, or above 2GB a project or 20GB in all. To delete all of it: takeback forget DIR.
+in OURS, readable by you alone, sent nowhere. Opt out: takeback off. Delete: takeback forget DIR.
+The files of old checkpoints go after 30 days, or above 2GB a project or 20GB in all.
   Codex: HOME/.codex/hooks.json: a new file of 31 lines
 Codex: connected. Say "Trust all" when codex asks about hooks: until then none runs.
 $ takeback init codex
 takeback keeps the files of each project that an agent works in, and the transcripts,
-in OURS, readable by you alone; nothing leaves this machine. Opt out: takeback off.
-The files of old checkpoints go after 30 days, or above 2GB a project or 20GB in all. To delete all of it: takeback forget DIR.
+in OURS, readable by you alone, sent nowhere. Opt out: takeback off. Delete: takeback forget DIR.
+The files of old checkpoints go after 30 days, or above 2GB a project or 20GB in all.
 Codex: already connected. Say "Trust all" when codex asks about hooks: until then none runs.
 $ takeback uninstall codex --dry-run
 Codex: HOME/.codex/hooks.json
@@ -130,8 +130,7 @@ def test_what_is_said_before_the_consent_is_what_the_settings_do(
         cli.ok("config", name, value)
     kept = cli.ok("init", "codex", "--dry-run").stderr.splitlines()[2]
     dropped = "The files of old checkpoints go "
-    goes = "No checkpoint goes by itself." if said is None else f"{dropped}{said}"
-    assert kept == f"{goes} To delete all of it: takeback forget DIR."
+    assert kept == ("No checkpoint goes by itself." if said is None else f"{dropped}{said}")
 
 
 def test_all_agents_that_are_there_are_connected(cli: Cli, home: Path, ours: Path) -> None:

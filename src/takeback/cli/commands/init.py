@@ -61,8 +61,9 @@ def command(call: Call, agents: tuple[str, ...], here: bool) -> int:
 def _about(home: str, settings: config.Settings) -> list[str]:
     return [
         "takeback keeps the files of each project that an agent works in, and the transcripts,",
-        f"in {shown(home)}, readable by you alone; nothing leaves this machine. Opt out: takeback off.",
-        f"{retention(settings)} To delete all of it: takeback forget DIR.",
+        f"in {shown(home)}, readable by you alone, sent nowhere. "
+        "Opt out: takeback off. Delete: takeback forget DIR.",
+        retention(settings),
     ]
 
 
