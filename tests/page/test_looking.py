@@ -9,6 +9,7 @@ from typing import Any
 from playwright.sync_api import Page, Route, expect
 
 from takeback.app.engine import Engine
+from takeback.words.text import size
 from tests.page.stage import Stage, leave, living_in
 from tests.page.world import running
 from tests.tui.world import change
@@ -24,6 +25,20 @@ TOLD = (
     "before the agents",
 )
 """The day in the shop, newest first; what other tests add stands among it."""
+
+
+def test_sizes_are_those_of_the_terminal(shop: Stage) -> None:
+    numbers = [0, 1, 1023, 1024, 1280, 1792, 167_936, 1_048_575, 1 << 20, 52_428_800, 999 << 20]
+    numbers += [number << 10 for number in numbers] + [number << 30 for number in numbers]
+    with shop.opened() as (page, _):
+        shown = page.evaluate(
+            """async (numbers) => {
+                const { bytes } = await import("/static/words.js");
+                return numbers.map(bytes);
+            }""",
+            numbers,
+        )
+    assert shown == [size(number) for number in numbers]
 
 
 def test_it_opens_with_the_newest_turn_and_its_conversation(shop: Stage) -> None:

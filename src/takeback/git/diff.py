@@ -34,7 +34,7 @@ BINARY = (-1, -1)
 """What ``numstat`` gives for a file that has no lines."""
 
 _PLAIN = ("-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
-_ARGUMENTS = 1 << 16  # bytes of paths in one call; the kernel allows 128 KiB and more
+_ARGUMENTS = 1 << 16  # bytes of paths in one call; the kernel allows 128 KB and more
 
 
 def numstat(

@@ -50,7 +50,7 @@ class IndexEntries:
         return len(self._rows) // _ROW.size
 
     def add(self, oid: ObjectId, crc: int, offset: int) -> None:
-        """Adds an object at an offset below 2 GiB."""
+        """Adds an object at an offset below 2 GB."""
         self._rows += _ROW.pack(oid, crc, offset)
 
     def columns(self) -> tuple[bytes, bytes, bytes]:
@@ -175,7 +175,7 @@ class PackIndex:
         number = int(offset)
         if number < _LARGE:
             return number
-        # git's repack may write a pack of more than 2 GiB; ours are split before that
+        # git's repack may write a pack of more than 2 GB; ours are split before that
         at = offsets_at + self.count * 4 + (number - _LARGE) * 8
         if at + 8 > self._size - _CHECKSUMS:
             raise errors.StoreDamaged("its index has an offset out of range")

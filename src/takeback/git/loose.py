@@ -68,7 +68,7 @@ class LooseObject:
         return KINDS[name], int(size), rest
 
     def pieces(self) -> Generator[bytes, None, None]:
-        """Returns the object's bytes in pieces of at most 1 MiB; closing it closes the file."""
+        """Returns the object's bytes in pieces of at most 1 MB; closing it closes the file."""
         pieces = self._pieces()
         next(pieces)  # so that close() reaches its finally
         return pieces

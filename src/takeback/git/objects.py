@@ -52,7 +52,7 @@ _NO_NAMES = frozenset((b"", b".", b".."))
 class _HashChoice:
     """Which SHA-1 this process uses.
 
-    The C module ``_sha1`` loads in 0.3 ms but needs 6 ms for a MiB; OpenSSL loads in
+    The C module ``_sha1`` loads in 0.3 ms but needs 6 ms for a MB; OpenSSL loads in
     4 to 6 ms and needs 0.6. A hook that hashes fourteen small files wants the first, a
     first capture the second, so the process changes over once it has hashed enough.
     """

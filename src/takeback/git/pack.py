@@ -65,13 +65,13 @@ class PackWriter:
     """Gathers objects into a pack, or several of about ``split_at`` bytes.
 
     An OSError from the disk of the store reaches the caller after ``abort``. The split keeps every
-    offset below 2 GiB. One writer belongs to one process; several processes may each have one on
+    offset below 2 GB. One writer belongs to one process; several processes may each have one on
     the same directory.
     """
 
     def __init__(self, directory: str, *, split_at: int = 2 << 30) -> None:
         if not len(_HEADER) < split_at <= 2 << 30:
-            raise ValueError("split_at must lie between a pack's header and 2 GiB")
+            raise ValueError("split_at must lie between a pack's header and 2 GB")
         self._directory = directory
         self._split_at = split_at
         self._zlib: ModuleType = zlib
@@ -321,7 +321,7 @@ class PackWriter:
 
     def _hash_file(self) -> Hasher:
         # the checksum covers the count, which comes first and is known last: the file is read
-        # again, usually from memory (0.8 s for a GiB)
+        # again, usually from memory (0.8 s for a GB)
         hasher = new_hasher(self._flushed)
         offset = 0
         while offset < self._flushed:

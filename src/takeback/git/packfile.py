@@ -52,7 +52,7 @@ class PackEntry(Value):
 def inflate(
     read: Callable[[int, int], bytes], position: int, first: bytes, size: int | None
 ) -> Generator[bytes, None, None]:
-    """Yields what a zlib stream holds, in pieces of at most 1 MiB.
+    """Yields what a zlib stream holds, in pieces of at most 1 MB.
 
     Raises StoreDamaged if the stream is cut short, garbled or not of ``size`` bytes.
     """

@@ -164,7 +164,7 @@ class Packs:
         return self._from_any_copy(oid, size)
 
     def open_stream(self, oid: ObjectId, write: Callable[[bytes], object]) -> int:
-        """Hands an object to ``write`` in pieces of at most 1 MiB and returns its size.
+        """Hands an object to ``write`` in pieces of at most 1 MB and returns its size.
 
         Its hash is known only at the end: if this raises StoreDamaged, discard what was written. If
         there are several copies, one is checked before a byte of it is written.

@@ -2,7 +2,7 @@
 
     conversation/  one tree per file of the transcript
       0/           one tree per group of pieces
-        00000/     128 pieces of 32 KiB; only the last one changes when the file grows
+        00000/     128 pieces of 32 KB; only the last one changes when the file grows
           000
 
 Pieces have a fixed size, so equal beginnings have equal pieces, however they were appended. A

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence, Sized
 
 NOTHING_CHANGED = "Nothing was changed."
+_UNITS = ("KB", "MB", "GB", "TB")
 _LONGEST = 400
 """How many characters of a line are shown where a person is asked about it."""
 
@@ -66,13 +67,15 @@ def count(things: int | Sized, one: str, many: str = "") -> str:
 
 
 def size(number: int) -> str:
-    """Returns bytes as people read them."""
-    amount = float(number)
-    for unit in ("bytes", "KB", "MB", "GB"):
-        if amount < 1024 or unit == "GB":
-            break
-        amount /= 1024
-    return f"{number} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
+    """Returns bytes as people read them, and write them in settings: a KB has 1,024.
+
+    ``bytes`` in the page's words.js is the same; halves are rounded up, as both can.
+    """
+    if number < 1024:
+        return f"{number} bytes"
+    power = min((number.bit_length() - 1) // 10, len(_UNITS))
+    tenths = (number * 20 + (1 << 10 * power)) // (2 << 10 * power)
+    return f"{tenths // 10}.{tenths % 10} {_UNITS[power - 1]}"
 
 
 def timestamp(time: float) -> str:

@@ -6,12 +6,14 @@ export function count(number, word, many = `${word}s`) {
   return `${number.toLocaleString("en")} ${number === 1 ? word : many}`;
 }
 
+/** Returns bytes as the terminal shows them (words/text.py): a KB has 1,024, halves are rounded up. */
 export function bytes(number) {
-  const units = ["bytes", "KB", "MB", "GB", "TB"];
+  const units = ["KB", "MB", "GB", "TB"];
+  if (number < 1024) return `${number} bytes`;
   let at = 0;
-  let size = number;
-  while (size >= 1000 && at < units.length - 1) [size, at] = [size / 1000, at + 1];
-  return `${at === 0 || size >= 100 ? Math.round(size) : size.toFixed(1)} ${units[at]}`;
+  let size = number / 1024;
+  while (size >= 1024 && at < units.length - 1) [size, at] = [size / 1024, at + 1];
+  return `${(Math.floor(size * 10 + 0.5) / 10).toFixed(1)} ${units[at]}`;
 }
 
 /** Returns a time as one reads it: the hour today, the day this year, else the date. */
