@@ -5,7 +5,7 @@ from takeback.client import Client
 with Client.start() as tb:
     workspace = tb.workspaces()[0]["id"]
     plan = tb.plan(workspace, "turn:3")
-    print(plan.document["files"])
+    print(plan.document["question"], plan.document["written"])
     tb.carry_out(plan)
 
 It needs the standard library alone, so the folder can be copied. Documents are those of ``--json``
