@@ -198,3 +198,40 @@ def test_a_turn_shows_the_lines_of_its_own_rounds(workspace: Path, tb: Takeback)
         [change] = tb.show(f"{whose}-s/turn:1").entry.done
         assert (change.path, change.kind) == (b"text", "modified")
         assert (change.added, change.deleted) == (2, 2), whose
+
+
+def test_a_turn_shows_the_lines_of_its_own_rounds_and_no_others(
+    workspace: Path, tb: Takeback
+) -> None:
+    two = Two(workspace, tb, told=True, there=True)
+    for whose, lines in (("first", MINE), ("second", THEIRS)):
+        place = tb.find(f"{whose}-s/turn:1")
+        _, patch = tb.engine.show_files(place, ["text"])
+        plus = [
+            line
+            for line in patch.decode().splitlines()
+            if line.startswith("+") and "b/" not in line
+        ]
+        assert plus == [f"+{line}" for line in lines.values()]
+        ends = f"{whose}-s/turn:1", f"{whose}-s/turn:1.end"
+        assert tb.diff(*ends) == patch
+        assert [one.added for one in tb.engine.changes_and_diff(*ends)[0]] == [2]
+        assert tb.engine.file_diff(tb.engine.states(place), b"text").patch == patch
+        made = tb.engine.review(place)
+        assert [(one.change.path, one.counted.added) for one in made] == [(b"text", 1)] * 2
+    assert two.now() == of(MINE | THEIRS)
+
+
+def test_what_only_the_other_session_changed_is_not_in_what_a_turn_shows(
+    workspace: Path, tb: Takeback
+) -> None:
+    with tb.session("first", "s").turn("one") as one, tb.session("second", "s").turn("two") as two:
+        (workspace / "mine").write_text("first's\n")
+        one.round([SHELL])
+        (workspace / "theirs").write_text("second's\n")
+        two.round([SHELL])
+    place = tb.find("first-s/turn:1")
+    assert [one.change.path for one in tb.engine.review(place)] == [b"mine"]
+    _, patch = tb.engine.show_files(place, ["mine", "theirs"])
+    assert b"first's" in patch
+    assert b"second's" not in patch

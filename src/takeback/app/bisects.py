@@ -9,6 +9,7 @@ from takeback.app.border import guarded
 from takeback.app.steps import Steps
 from takeback.errors import UsageError
 from takeback.model.bisection import Inquiry
+from takeback.model.comparison import Between
 from takeback.model.path_text import to_text
 
 TYPE_CHECKING = False
@@ -88,7 +89,7 @@ class Bisects(Steps):
     def broken_by(self, found: Bisected) -> list[CountedChange]:
         """Returns what changed from the last good state to the first bad one."""
         old, new = found.good.checkpoint, found.broken[-1].checkpoint
-        return ops.diff.changes(self._context, old.tree, new.tree)
+        return ops.diff.changes(self._context, Between.of_trees(old.tree, new.tree))
 
     def _bisection(self, inquiry: Inquiry) -> Bisection:
         good, bad = self.find_kept(inquiry.good), self.find_kept(inquiry.bad)

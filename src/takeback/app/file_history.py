@@ -41,4 +41,4 @@ class FileHistory(Reading):
         named = self._known_paths(paths, old, new)
         steps = tuple(step.limited_to(named) for step in shown.steps)
         limited = shown.replace(entry=shown.entry.limited_to(named), steps=steps)
-        return limited, ops.diff.patch(self._context, old, new, paths=named, color=color)
+        return limited, ops.diff.patch(self._context, between, named, color=color)

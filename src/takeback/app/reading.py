@@ -10,6 +10,8 @@ from takeback.app.border import guarded
 from takeback.app.conversations import Conversations
 from takeback.app.endings import turn_is_over
 from takeback.errors import Command, NoSuchCheckpoint, UsageError
+from takeback.model.comparison import Between
+from takeback.model.naming import is_whole_turn
 from takeback.model.turn import SHELL
 from takeback.paths import takeback_home, user_home
 from takeback.store.operations import known_here
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from takeback.ledger.ledger import Ledger
     from takeback.model.change import CountedChange
     from takeback.model.checkpoint import Checkpoint
-    from takeback.model.comparison import Between, FileDiff
+    from takeback.model.comparison import FileDiff
     from takeback.model.operation import Operation
     from takeback.model.timeline import Session
     from takeback.ops.inspection import Witness
@@ -174,10 +176,12 @@ class Reading(Conversations):
         *,
         color: bool = False,
     ) -> bytes:
-        """Returns a unified diff from ``old`` to ``new``, or to the files as they are now."""
-        a, b = self._trees(old, new)
-        scope = self._known_paths(paths, a, b)
-        return ops.diff.patch(self._context, a, b, paths=scope, color=color)
+        """Returns a unified diff from ``old`` to ``new``, or to the files as they are now.
+
+        From ``turn:3`` to ``turn:3.end`` it is what the turn did, not what others did meanwhile.
+        """
+        between, scope = self._compared(old, new, paths, of_turn=False)
+        return ops.diff.patch(self._context, between, scope, color=color)
 
     def changes_and_diff(
         self,
@@ -186,12 +190,29 @@ class Reading(Conversations):
         paths: Iterable[str | bytes] = (),
         *,
         color: bool = False,
+        of_turn: bool = False,
     ) -> tuple[list[CountedChange], bytes]:
-        """Returns the changed paths with line counts, and the diff, both of the same state."""
+        """Returns the changed paths with line counts, and the diff, both of the same state.
+
+        With ``of_turn`` the two are the ends of one.
+        """
+        between, scope = self._compared(old, new, paths, of_turn=of_turn)
+        changes = ops.diff.changes(self._context, between, scope)
+        return changes, ops.diff.patch(self._context, between, scope, color=color)
+
+    def _compared(
+        self,
+        old: CheckpointLike,
+        new: CheckpointLike | None,
+        paths: Iterable[str | bytes],
+        *,
+        of_turn: bool,
+    ) -> tuple[Between, tuple[bytes, ...]]:
         a, b = self._trees(old, new)
         scope = self._known_paths(paths, a, b)
-        changes = ops.diff.changes(self._context, a, b, paths=scope)
-        return changes, ops.diff.patch(self._context, a, b, paths=scope, color=color)
+        if of_turn or is_whole_turn(old, new):
+            return self.states(old), scope
+        return Between.of_trees(a, b), scope
 
     def _known_paths(self, paths: Iterable[str | bytes], a: bytes, b: bytes) -> tuple[bytes, ...]:
         """Returns the paths; raises UsageError for one that is nowhere: a typo, not "the same"."""
@@ -202,7 +223,7 @@ class Reading(Conversations):
     def states(self, checkpoint: CheckpointLike) -> Between:
         """Returns the states before and after a turn, or before and at a plain checkpoint."""
         found = self.find(checkpoint)
-        return self._ask(lambda ledger: ops.preview.states(ledger, found))
+        return self._ask(lambda ledger: ops.preview.states(self._context.store, ledger, found))
 
     def file_diff(self, between: Between, path: bytes) -> FileDiff:
         """Returns one path in two states; ``path`` is relative to the root, as in ``changes``."""

@@ -9,10 +9,14 @@ from takeback.model.turn import SESSION_END, SESSION_START, STEER
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import TypeVar
 
     from takeback.ledger.ledger import Ledger
+    from takeback.model.change import CountedChange
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.ids import CheckpointId
+
+    Change = TypeVar("Change", bound=CountedChange)
 
 _CHANGE = "path, changes.kind, added, deleted, who, changes.session, changes.turn"
 HIDDEN = f"('{SESSION_START}', '{SESSION_END}', 'undo')"
@@ -87,9 +91,9 @@ def outside_at_starts(ledger: Ledger) -> dict[str, set[bytes]]:
     return found
 
 
-def folded(changes: Iterable[OwnedChange]) -> list[OwnedChange]:
+def folded(changes: Iterable[Change]) -> list[Change]:
     """Returns successive changes as one for each path, the lines of all added up."""
-    found: dict[bytes, OwnedChange] = {}
+    found: dict[bytes, Change] = {}
     for change in changes:
         known = found.pop(change.path, None)
         if known is None:

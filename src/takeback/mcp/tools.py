@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 
 from takeback.model import json_text
+from takeback.model.naming import is_whole_turn
 from takeback.model.schemas import NAME, PATH, fields, strings
 from takeback.model.value import Value
 from takeback.words import documents, status_documents
@@ -75,7 +76,8 @@ def _diff(tb: Engine, given: Document) -> str:
     new = given.get("to")
     old, paths = _meant(tb, given), given.get("paths", ())
     later = None if new is None else tb.find(new, session=given.get("session"))
-    changes, patch = tb.changes_and_diff(old, later, paths)
+    of_turn = is_whole_turn(given.get("checkpoint"), new)
+    changes, patch = tb.changes_and_diff(old, later, paths, of_turn=of_turn)
     if given.get("stat"):
         return _lines(documents.counted(changes))
     return _bounded(shown_lines(patch) or "nothing is different")

@@ -8,11 +8,33 @@ from takeback.model.plan import Plan
 from takeback.model.value import Value
 
 
-class Between(Value):
-    """Two states of the workspace, to be compared."""
+class Part(Value):
+    """Two states of the workspace, of which some paths are to be compared."""
 
     old: SnapshotId
     new: SnapshotId
+    paths: frozenset[bytes]
+
+
+class Between(Value):
+    """Two states of the workspace, to be compared; with ``parts``, only what these have of it.
+
+    That is what a turn did, where it is not alone: a path may be in several, in their order.
+    """
+
+    old: SnapshotId
+    new: SnapshotId
+    parts: tuple[Part, ...] | None = None
+
+    @classmethod
+    def of_trees(cls, old: bytes, new: bytes) -> Between:
+        return cls(SnapshotId(old.hex()), SnapshotId(new.hex()))
+
+    def of(self, path: bytes) -> tuple[tuple[SnapshotId, SnapshotId], ...]:
+        """Returns the states to compare a path in: one pair, or one for each part that has it."""
+        if self.parts is None:
+            return ((self.old, self.new),)
+        return tuple((part.old, part.new) for part in self.parts if path in part.paths)
 
 
 class Side(Value):

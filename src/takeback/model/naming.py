@@ -26,6 +26,14 @@ def is_turn_name(place: str) -> bool:
     return place.startswith(TURN)
 
 
+def is_whole_turn(old: object, new: object) -> bool:
+    """Tells whether two names mean the two ends of one turn: ``turn:3`` and ``turn:3.end``."""
+    if not isinstance(old, str) or new != f"{old}.end":
+        return False
+    number = split_name(old)[1].removeprefix(TURN)
+    return is_turn_name(split_name(old)[1]) and number.isdecimal()
+
+
 def names_newest(place: str) -> bool:
     """Tells whether a place is the newest checkpoint, or counted back from it."""
     return place.startswith(NEWEST)

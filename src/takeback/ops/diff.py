@@ -6,15 +6,18 @@ import os
 
 from takeback.errors import Command, UsageError
 from takeback.git.diff import unified
+from takeback.ledger.steps import folded
 from takeback.model.change import MODE
 from takeback.model.path_text import covers, to_text
 from takeback.ops.capture import capture
 from takeback.ops.compare import counted_changes
+from takeback.ops.review import reviewed
 from takeback.store import trees
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from takeback.model.change import CountedChange
+    from takeback.model.comparison import Between
     from takeback.ops.context import Context
 
 
@@ -27,9 +30,25 @@ def present_tree(context: Context) -> bytes:
 
 
 def patch(
-    context: Context, old: bytes, new: bytes, *, paths: tuple[bytes, ...] = (), color: bool = False
+    context: Context, between: Between, paths: tuple[bytes, ...] = (), *, color: bool = False
 ) -> bytes:
-    """Returns a unified diff, followed by words about permission bits that git does not see."""
+    """Returns a unified diff, followed by words about permission bits that git does not see.
+
+    What a turn did to a file that others changed meanwhile is in several parts.
+    """
+    if between.parts is None:
+        return _patch(context, between.old, between.new, paths, color=color)
+    found = []
+    for part in between.parts:
+        some = tuple(sorted(path for path in part.paths if covers(paths, path)))
+        found.append(_patch(context, part.old, part.new, some, color=color) if some else b"")
+    return b"".join(found)
+
+
+def _patch(
+    context: Context, before: str, after: str, paths: tuple[bytes, ...], *, color: bool
+) -> bytes:
+    old, new = bytes.fromhex(before), bytes.fromhex(after)
     text = unified(context.store.git, old, new, paths=paths, color=color)
     return text + b"".join(_mode_lines(context, old, new, paths))
 
@@ -60,8 +79,12 @@ def check_known(context: Context, paths: tuple[bytes, ...], old: bytes, new: byt
 
 
 def changes(
-    context: Context, old: bytes, new: bytes, *, paths: tuple[bytes, ...] = ()
+    context: Context, between: Between, paths: tuple[bytes, ...] = ()
 ) -> list[CountedChange]:
     """Returns the changed paths with their line counts."""
-    found = counted_changes(context.store, old, new)
+    if between.parts is None:
+        old, new = bytes.fromhex(between.old), bytes.fromhex(between.new)
+        found = counted_changes(context.store, old, new)
+    else:
+        found = folded(one.counted for one in reviewed(context.store, between))
     return [change for change in found if covers(paths, change.path)]

@@ -23,8 +23,23 @@ LARGEST = 64 << 20
 
 
 def reviewed(store: Store, between: Between) -> tuple[ReviewedChange, ...]:
-    """Returns the changes from one state to another, by path, with their lines counted."""
-    old, new = bytes.fromhex(between.old), bytes.fromhex(between.new)
+    """Returns the changes from one state to another, by path, with their lines counted.
+
+    What a turn did to a file that others changed meanwhile is several, one after the other.
+    """
+    if between.parts is None:
+        return _reviewed(store, between.old, between.new)
+    found = [
+        one
+        for part in between.parts
+        for one in _reviewed(store, part.old, part.new)
+        if one.change.path in part.paths
+    ]
+    return tuple(sorted(found, key=lambda one: one.change.path))
+
+
+def _reviewed(store: Store, before: str, after: str) -> tuple[ReviewedChange, ...]:
+    old, new = bytes.fromhex(before), bytes.fromhex(after)
     changes = list(trees.diff(store, old, new))
     lines = lines_between(store, old, new) if changes else {}
     return joined(changes, counted(changes, lines))

@@ -101,7 +101,10 @@ class PublicLooking:
     def diff(
         self, old: CheckpointLike, new: CheckpointLike | None = None, paths: Paths = ()
     ) -> bytes:
-        """Returns a unified diff from ``old`` to ``new``, or to the files as they are now."""
+        """Returns a unified diff from ``old`` to ``new``, or to the files as they are now.
+
+        From ``turn:3`` to ``turn:3.end`` it is what the turn did, not what others did meanwhile.
+        """
         return self.engine.diff(old, new, paths)
 
     def cat(self, checkpoint: CheckpointLike, path: str | bytes) -> bytes:

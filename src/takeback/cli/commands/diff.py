@@ -10,6 +10,7 @@ from takeback.cli.call import Call
 from takeback.cli.options import completed_by, name_text, verb
 from takeback.cli.pager import paged
 from takeback.model.coverage import PURGED_FOR_GOOD
+from takeback.model.naming import is_whole_turn
 from takeback.model.sensitive import is_sensitive
 from takeback.words import documents
 from takeback.words.patch import patch_lines
@@ -32,15 +33,16 @@ if TYPE_CHECKING:
 def command(call: Call, old: str, new: str | None, stat: bool, paths: tuple[str, ...]) -> int:
     """Show what is different between two checkpoints.
 
-    From A to B, or from A to the files as they are now.
+    From A to B, or from A to the files as they are now. From turn:3 to turn:3.end it is what the
+    turn did, without what others did meanwhile.
     """
-    output = call.output
+    output, of_turn = call.output, is_whole_turn(old, new)
     with call.open("diff") as tb:
         a = call.look_up(tb, old)
         b = None if new is None else call.look_up(tb, new)
         purged = tb.purged_in((a, b), paths)
         if call.json:
-            changes, patch = tb.changes_and_diff(a, b, paths)
+            changes, patch = tb.changes_and_diff(a, b, paths, of_turn=of_turn)
             fields: dict[str, object] = {
                 "changes": documents.counted(changes),
                 "purged": documents.path_list(purged),
@@ -50,11 +52,13 @@ def command(call: Call, old: str, new: str | None, stat: bool, paths: tuple[str,
             output.document("diff", fields)
         elif stat:
             with paged(call, tb):
-                output.lines(_stat_lines(tb.changes_and_diff(a, b, paths)[0], output.paint))
+                output.lines(
+                    _stat_lines(tb.changes_and_diff(a, b, paths, of_turn=of_turn)[0], output.paint)
+                )
         else:
             on_terminal = sys.stdout.isatty()
             color = output.paint.on and not on_terminal
-            changes, patch = tb.changes_and_diff(a, b, paths, color=color)
+            changes, patch = tb.changes_and_diff(a, b, paths, color=color, of_turn=of_turn)
             for path in (change.path for change in changes if is_sensitive(change.path)):
                 output.note(f"{shown_file(path)}: be careful where you show its content")
             if on_terminal:  # coloured here: any other terminal codes are the file's own

@@ -94,8 +94,10 @@ async function toggleFile(change) {
 async function readHunks(change) {
   const checkpoint = now().selected;
   const answer = await attempt(() => get(within("checkpoints", checkpoint, "diff"), { to: view.to, path: change.path, colour: true }));
-  const found = answer?.changes.find((one) => one.path === change.path);
-  Object.assign(change, { hunks: [], ...found });
+  // what a turn did to a file that another session changed meanwhile is several changes of one path
+  for (const one of diff.changes.filter((other) => other.path === change.path)) {
+    Object.assign(one, { hunks: [], ...answer?.changes.find((found) => found.number === one.number) });
+  }
 }
 
 function takeBar(turn) {
