@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -78,6 +81,37 @@ def sealed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     end_standby(Path(environment["TAKEBACK_HOME"]))
     monkeypatch.undo()
     time.tzset()
+
+
+@pytest.fixture(autouse=True)
+def databases() -> Iterator[None]:
+    """Fails a test that leaves an SQLite database open, also where Python says nothing of it.
+
+    It says so from 3.13 on, and only when the collector comes by: in some later test.
+    """
+    connect = sqlite3.connect
+    made: list[tuple[sqlite3.Connection, traceback.StackSummary]] = []
+
+    def noted(*given: Any, **options: Any) -> sqlite3.Connection:
+        database: sqlite3.Connection = connect(*given, **options)
+        frames = traceback.walk_stack(None)
+        where = traceback.StackSummary.extract(frames, limit=8, lookup_lines=False)
+        made.append((database, where))
+        return database
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite3, "connect", noted)
+        yield
+    for database, where in made:
+        if _is_open(database):
+            pytest.fail(f"a database is still open:\n{''.join(where.format())}", pytrace=False)
+
+
+def _is_open(database: sqlite3.Connection) -> bool:
+    try:
+        return database.total_changes >= 0
+    except sqlite3.ProgrammingError:
+        return False
 
 
 @pytest.fixture(scope="session")

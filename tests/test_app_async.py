@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Coroutine, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -150,8 +151,7 @@ def test_the_loop_goes_on_and_others_look_while_one_works(workspace: Path) -> No
         async with AsyncTakeback.open(workspace, reporter=Reporter()) as tb:
             assert len(await tb.checkpoints()) == 1
             working = asyncio.create_task(tb.verify(read_data=True))
-            while not inside.is_set():
-                await asyncio.sleep(0.01)
+            assert await asyncio.to_thread(inside.wait, 60)
             assert (await tb.find("first")).id == made.id
             assert await tb.cat("first", "a.txt") == b"0\n"
             assert not working.done()
@@ -260,9 +260,9 @@ def test_a_turn_whose_task_is_cancelled_is_ended(workspace: Path) -> None:
                     await asyncio.sleep(3600)
 
             begun = asyncio.Event()
-            for wait in (begun.wait(), asyncio.sleep(0)):  # in its block, and before it
+            for moment in (begun.wait, partial(asyncio.sleep, 0)):  # in its block, and before it
                 task = asyncio.create_task(turn(begun))
-                await wait
+                await moment()
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await task

@@ -41,8 +41,8 @@ def test_nothing_is_left_open_for_another_thread_to_stumble_over(kept: Path) -> 
     tb = Engine.open(kept)
     seen = tb.at_a_glance(listed)
     with ThreadPoolExecutor(1) as thread:
-        assert thread.submit(listed, tb).result() == seen
-        thread.submit(tb.close).result()
+        assert thread.submit(listed, tb).result(60) == seen
+        thread.submit(tb.close).result(60)
 
 
 def test_a_ledger_that_is_behind_is_not_taken_for_all_there_is(kept: Path) -> None:

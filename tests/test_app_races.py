@@ -24,6 +24,7 @@ from takeback.paths import takeback_home
 from takeback.store import journal, pending, succession
 from takeback.store.store import Store
 from tests.support.engine import Heard, KillAt, Killed, carry_out, request
+from tests.support.processes import join
 
 
 class Raced:
@@ -52,7 +53,7 @@ class Raced:
         with Engine.open(self._workspace) as other, other._context.locked() as locked:
             thread = self.begin(self._workspace, act)
             meanwhile(locked)
-        thread.join()
+        join(thread)
 
     def begin(self, workspace: Path, act: Callable[[Engine], object]) -> threading.Thread:
         """Starts something in a thread of its own; returns when it waits for a lock."""
@@ -228,6 +229,6 @@ def test_a_moved_workspace_that_another_takes_over_meanwhile_is_opened_with_its_
     ):
         thread = raced.begin(moved, lambda tb: tb.find(made.id))
         succession.take_over(locked, after)
-    thread.join()
+    join(thread)
     assert raced.error is None
     assert raced.result == made

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from takeback.errors import BrokenOff, Refused, TakebackError, UsageError
 from takeback.model.summary import FROM, LONGEST_SUMMARY, UP_TO
 from tests.support.cli import Cli
 from tests.support.host import Host, turns
+from tests.support.processes import wait_for
 from tests.support.summariser import set_summariser
 from tests.support.trees import differences, tree_state
 
@@ -241,8 +241,7 @@ def test_a_command_is_over_when_it_ends_whatever_it_leaves_behind(
     pid = tmp_path / "pid"
     set_summariser(host.cli.directory, tmp_path, f"sleep 600 & echo $! > {pid}; echo in short")
     host.cli.ok("summarise", "turn:2", "--from", "--yes")
-    while os.path.exists(f"/proc/{int(pid.read_text())}"):  # until it is reaped
-        time.sleep(0.02)
+    wait_for(lambda: not os.path.exists(f"/proc/{int(pid.read_text())}"))  # it is reaped
 
 
 def test_no_program_of_a_workspace_is_run(host: Host) -> None:
@@ -268,12 +267,10 @@ def test_ctrl_c_ends_the_command_with_all_that_it_started(host: Host, tmp_path: 
     process = subprocess.Popen(
         argv, cwd=host.cli.directory, env=host.cli.environment(None), stderr=subprocess.DEVNULL
     )
-    while not pid.exists() or not pid.read_text():
-        time.sleep(0.02)
+    wait_for(lambda: pid.exists() and pid.read_text(), process)
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 130
-    while os.path.exists(f"/proc/{int(pid.read_text())}"):  # until it is reaped
-        time.sleep(0.02)
+    wait_for(lambda: not os.path.exists(f"/proc/{int(pid.read_text())}"))  # it is reaped
     assert leftovers() == []
     assert len(list(host.folder.iterdir())) == 1
 

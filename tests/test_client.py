@@ -25,6 +25,7 @@ from takeback.client import ApiError, Client, ServerEvent
 from tests.serve.served import serving, until
 from tests.support.cli import Cli
 from tests.support.host import Host
+from tests.support.processes import join
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "desktop_shell.py"
 
@@ -183,7 +184,7 @@ def test_another_program_on_the_port_is_not_told_the_secret(tmp_path: Path) -> N
                 assert refused.value.code == "another_server"
         finally:
             impostor.shutdown()
-            thread.join()
+            join(thread)
     assert Impostor.seen == [("/api/v1/challenge", None)] * 2
 
 
@@ -216,7 +217,7 @@ def test_only_the_connection_that_was_proved_is_told_the_secret(tmp_path: Path) 
         thread.start()
         with pytest.raises(ApiError) as refused:
             Client(f"http://127.0.0.1:{door.getsockname()[1]}/", str(file)).workspaces()
-        thread.join()
+        join(thread)
     assert refused.value.code == "unreachable"
     assert heard == []
 

@@ -18,7 +18,7 @@ import pytest
 
 from takeback.adapters import launcher
 from tests.support.cli import Cli
-from tests.support.processes import wait_for
+from tests.support.processes import Started, wait_for
 from tests.support.standby import Agent, alive, children, clients, spare_of
 from tests.support.unprivileged import unprivileged
 
@@ -226,7 +226,7 @@ def test_one_that_hangs_is_passed_over_and_takes_nothing_later(attended: Agent) 
 def test_one_that_dies_at_work_stops_no_agent_and_is_told(attended: Agent) -> None:
     standby = attended.standby()
     spare = spare_of(standby)
-    with subprocess.Popen(
+    with Started(
         [attended.launcher, "generic"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -83,7 +83,7 @@ class Editor:
     def kill(self) -> None:
         """Kills the editor, and leaves what it has started."""
         self._process.kill()
-        self._process.wait()
+        self._process.wait(60)
 
     def __enter__(self) -> Editor:
         return self
@@ -100,6 +100,6 @@ class Editor:
             self._process.kill()
         with suppress(BrokenPipeError):
             self._process.stdin.close()
-        self._process.wait()
+        self._process.wait(60)
         self._process.stdout.close()
         self._log.close()

@@ -18,6 +18,7 @@ from typing import Any
 from tests.agents import anthropic_messages, gemini_content, openai_chat, openai_responses
 from tests.agents.dialogue import Dialogue, tables
 from tests.agents.script import SIDE, SUMMARY, Script, choose
+from tests.support.processes import join
 
 _PROTOCOLS = {
     "/messages": anthropic_messages,
@@ -80,7 +81,7 @@ class ScriptedModel:
     ) -> None:
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join()
+        join(self._thread)
 
     def played(self) -> list[Request]:
         """Returns the requests that the script answered, without those beside it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from takeback import Takeback
 from tests.cli.typing_person import at_a_terminal
 from tests.support.called import called, done
 from tests.support.cli import Cli
+from tests.support.processes import wait_for
 
 
 @pytest.fixture
@@ -141,11 +141,9 @@ def test_killed_in_the_middle_and_resumed(
     process = subprocess.Popen(
         cli.argv(*words), cwd=workspace, env=cli.environment(None), stderr=subprocess.DEVNULL
     )
-    while not runs.exists() or len(runs.read_text().splitlines()) < 2:
-        assert process.poll() is None
-        time.sleep(0.02)
+    wait_for(lambda: runs.exists() and len(runs.read_text().splitlines()) >= 2, process)
     os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    process.wait(60)
     hold.touch()
     answer = done(workspace, "bisect", "--resume")
     assert "It was broken by turn 6" in answer.stdout
@@ -174,9 +172,7 @@ def test_ctrl_c_or_a_closed_terminal_ends_the_command_and_keeps_what_was_found(
         stderr=subprocess.PIPE,
         text=True,
     )
-    while not pid.exists() or not pid.read_text():
-        assert process.poll() is None
-        time.sleep(0.02)
+    wait_for(lambda: pid.exists() and pid.read_text(), process)
     process.send_signal(number)
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130

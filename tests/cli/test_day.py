@@ -111,7 +111,7 @@ def test_a_day(cli: Cli, workspace: Path, tmp_path: Path) -> None:
     page.types("fork alpha/turn:2 --worktree ../workspace-try")
     page.tells("Then a second alpha is started, and is killed in the middle of its turn.")
     dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
+    dead.wait(60)
     killed = Host(cli, folder, "a2", "alpha", pid=dead.pid)
     killed.prompt("rewrite everything")
     (workspace / "parser.py").write_text("gone\n")

@@ -67,7 +67,7 @@ def at_a_terminal(
         status = process.wait(timeout=cli.timeout)
     finally:
         process.kill()
-        process.wait()
+        process.wait(60)
         os.close(ours)
     return Seen(status, _lines(screen))
 

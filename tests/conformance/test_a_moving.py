@@ -30,6 +30,7 @@ from tests.support.journey import (
     undo,
     write_files,
 )
+from tests.support.processes import Started
 from tests.support.trees import tree_state
 from tests.support.unprivileged import unprivileged
 
@@ -152,7 +153,7 @@ while True:
 @contextlib.contextmanager
 def _moving(kind: str, path: Path) -> Iterator[None]:
     """Changes ``path`` without a pause, in a process of its own."""
-    with subprocess.Popen(
+    with Started[bytes](
         [sys.executable, "-c", _WRITER, kind, str(path)], stdout=subprocess.PIPE
     ) as writer:
         try:
@@ -410,7 +411,7 @@ def _edit_in_the_tick_of_the_capture(cli: Cli, path: Path) -> bool:
             before = os.fstat(file).st_ctime_ns
             os.pwrite(file, b"last", 0)
             hit = os.fstat(file).st_ctime_ns == before
-            process.communicate()
+            process.communicate(timeout=60)
         assert process.returncode == 0
         return hit
     finally:

@@ -19,6 +19,7 @@ from takeback.git.packs import Packs
 from tests.support.cli import Answer, Cli
 from tests.support.git import git
 from tests.support.journey import checkpoint, paths, same, store_of
+from tests.support.processes import Started
 from tests.support.trees import Entry, differences, git_state, tree_state
 from tests.support.unprivileged import unprivileged
 
@@ -71,14 +72,15 @@ def _clear(root: Path) -> None:
 
 def _kill_after(process: subprocess.Popen[bytes], root: Path, delay: float, *, begun: bool) -> None:
     """Kills a rewind after a while; with ``begun`` counted from its first temporary file."""
-    while begun and process.poll() is None:
+    deadline = time.monotonic() + 60
+    while begun and process.poll() is None and time.monotonic() < deadline:
         names = [name for inner in root.iterdir() if inner.is_dir() for name in os.listdir(inner)]
         if any(os.fsencode(name).startswith(SCRATCH) for name in names):
             break
         time.sleep(0.0005)
     time.sleep(delay)
     process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.wait(60)
 
 
 def test_30_kill_at_any_moment(cli: Cli, workspace: Path) -> None:
@@ -408,7 +410,7 @@ while True:
 @contextmanager
 def _swapping(one: Path, other: Path) -> Iterator[None]:
     """Exchanges two names in a tight loop, in a process of its own."""
-    with subprocess.Popen(
+    with Started(
         [sys.executable, "-c", SWAPPER, str(one), str(other)], stdout=subprocess.PIPE
     ) as process:
         assert process.stdout is not None

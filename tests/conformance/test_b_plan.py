@@ -51,7 +51,7 @@ class Terminal:
         trace: TracebackType | None,
     ) -> None:
         self._process.kill()
-        self._process.wait()
+        self._process.wait(60)
         os.close(self._ours)
 
     def question(self) -> str | None:

@@ -229,7 +229,7 @@ def test_50_a_refused_restore_makes_no_fork(cli: Cli, host: Host, workspace: Pat
         assert sorted(os.listdir(host.folder)) == files
         assert len(cli.ok("--json", "sessions").json_lines) == sessions
     finally:
-        busy.communicate(b"\n")
+        busy.communicate(b"\n", timeout=60)
 
 
 def test_28_what_another_session_changed_refuses_the_rewind(
@@ -274,6 +274,6 @@ def test_70_a_rewind_while_a_turn_runs_is_refused(cli: Cli, host: Host, workspac
         cli.ok("checkpoint", env=inside)
         rewind(cli, "turn:2", "--files", "--during-turn")
     finally:
-        busy.communicate(b"\n")
+        busy.communicate(b"\n", timeout=60)
     assert (workspace / "a.txt").read_bytes() == b"1\n"
     undo(cli)  # its process is gone, so nobody works here any more

@@ -437,7 +437,7 @@ def test_hooks_go_on_while_an_earlier_store_is_taken_over(
             hook.stdin = None
         cli.ok("doctor", "--adopt")
         for hook in hooks:
-            hook.communicate()
+            hook.communicate(timeout=60)
             assert hook.returncode == 0
     assert old in {line["id"] for line in log(cli)}
     cli.ok("verify", "--read-data")

@@ -10,6 +10,7 @@ from typing import Any
 from tests.support.cli import Cli
 from tests.support.host import Host
 from tests.support.journey import checkpoint, rewind, write_files
+from tests.support.processes import join
 
 
 def pruned(cli: Cli, *args: str) -> dict[str, Any]:
@@ -126,7 +127,7 @@ def test_58_pruning_one_session_harms_no_other_and_nobody_who_captures(
     capturing = threading.Thread(target=capture)
     capturing.start()
     pruned(cli, "--session", one.id, "--all", "--yes")
-    capturing.join()
+    join(capturing)
     assert cli.ok("verify", "--read-data").status == 0
     lines = everything(cli)
     assert not [line for line in lines if line["session"] == one.id]

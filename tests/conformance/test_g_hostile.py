@@ -31,6 +31,7 @@ from tests.support.cli import Cli
 from tests.support.engine import TestClock
 from tests.support.git import new_repository
 from tests.support.hostile import HOSTILE, STEERING, raw
+from tests.support.processes import Started
 from tests.tui.stage import screen_text
 from tests.tui.world import open_app, play
 
@@ -144,7 +145,7 @@ def in_a_terminal(place: Path, calls: list[list[str]], tmp_path: Path) -> str:
     listed.write_text(json.dumps(calls))
     ours, theirs = pty.openpty()
     environ = {**os.environ, "TERM": "xterm", "NO_COLOR": "1", "COLUMNS": "100", "PAGER": "cat"}
-    with subprocess.Popen(
+    with Started(
         [sys.executable, "-c", PROGRAM, listed],
         cwd=place,
         env=environ,
@@ -162,6 +163,7 @@ def in_a_terminal(place: Path, calls: list[list[str]], tmp_path: Path) -> str:
             if not piece:
                 break
             pieces.append(piece)
+        process.wait(60)
     os.close(ours)
     text = b"".join(pieces).decode("utf-8", "surrogateescape")
     assert process.returncode == 0, text[-3000:]

@@ -20,6 +20,7 @@ from takeback.errors import Refused
 from takeback.model.policy import Overrides
 from tests.support.cli import Cli
 from tests.support.host import Host
+from tests.support.processes import Started
 
 WORDS = {"TAKEBACK_AGENT": "mine", "TAKEBACK_SESSION_ID": "s1"}
 """What an agent tells its tools' processes."""
@@ -71,7 +72,7 @@ for line in sys.stdin:
 
 @pytest.fixture
 def agent(cli: Cli) -> Iterator[Agent]:
-    with subprocess.Popen(
+    with Started(
         [sys.executable, "-c", LOOP],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -345,7 +346,7 @@ def test_a_model_that_ends_its_own_agent_is_not_free_of_its_turn(host: Host, age
     """What it left running keeps the session's variables, within the hour."""
     host.prompt("three", pid=agent.pid)
     agent.process.kill()
-    agent.process.wait()
+    agent.process.wait(60)
     assert host.cli.run("off", env=WORDS).status == 13
     host.cli.ok("log")  # the turn is closed: its agent is gone
     assert host.cli.run("off", env=WORDS).status == 13

@@ -20,6 +20,7 @@ from tests.crash.world import State, World
 from tests.support.cli import Cli
 from tests.support.faults import start
 from tests.support.lanes import shares
+from tests.support.processes import Started
 
 SHARES = 4
 ROUNDS = 300
@@ -117,7 +118,7 @@ class Rounds:
         """Starts the real command and kills it."""
         cli = Cli(self.world.root, env=self.world.environ)
         extra = ["--force"] if arguments[0] != "checkpoint" else []
-        with subprocess.Popen(
+        with Started(
             cli.argv("--yes", *arguments, *extra),
             cwd=self.world.root,
             env=cli.environment(),
@@ -131,6 +132,7 @@ class Rounds:
                 os.killpg(process.pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
+            process.wait(60)
         self.killed += process.returncode == -signal.SIGKILL
 
 

@@ -15,6 +15,7 @@ from takeback.git.packs import Packs
 from takeback.git.process import Git
 from takeback.git.refs import Refs
 from takeback.store.namespace import is_name
+from tests.support.processes import reap
 
 
 def pack_dir(git: Git) -> str:
@@ -256,7 +257,7 @@ def test_forked_workers_write_beside_each_other(git: Git):
             finally:
                 os._exit(status)
         children.append(pid)
-    assert [os.waitpid(pid, 0)[1] for pid in children] == [0] * 4
+    assert [reap(pid) for pid in children] == [0] * 4
     reader = Packs(f"{git.git_dir}/objects")
     assert len(reader.names()) == 4
     for seed in range(4):

@@ -11,6 +11,7 @@ import pytest
 from takeback import errors
 from takeback.git import repository
 from takeback.git.process import Git, check_version, find_git
+from tests.support.processes import reap
 
 
 def script(path: Path, body: str) -> str:
@@ -349,4 +350,4 @@ def test_git_works_when_the_host_program_has_closed_its_standard_streams(git: Gi
             status = 0 if git.run(["cat-file", "blob", oid]) == data else 2
         finally:
             os._exit(status)
-    assert os.waitpid(pid, 0)[1] == 0
+    assert reap(pid) == 0

@@ -17,6 +17,7 @@ from takeback import Takeback
 from takeback.app.engine import Engine
 from takeback.errors import InUse, Refused, UsageError
 from takeback.ops.bisect import Bisected, Run
+from tests.support.processes import wait_for
 
 SUITE = """\
 import os, sys
@@ -391,8 +392,7 @@ def test_an_interrupt_while_the_command_is_started_ends_it_too(
     class Interrupted(subprocess.Popen[bytes]):
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)
-            while not pid.exists() or not pid.read_text():
-                time.sleep(0.01)
+            wait_for(lambda: pid.exists() and pid.read_text())
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(subprocess, "Popen", Interrupted)

@@ -20,18 +20,19 @@ from takeback.model.session import Process
 from takeback.ops.processes import can_be_seen, is_gone, seen
 from tests.support.cli import Cli
 from tests.support.journey import write_files
+from tests.support.processes import Started
 
 
 @pytest.fixture
 def child() -> Iterator[subprocess.Popen[bytes]]:
     """The process of an agent, which waits until its input is closed."""
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+    with Started[bytes](["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
         yield process
 
 
 def kill(child: subprocess.Popen[bytes]) -> None:
     child.kill()
-    child.wait()
+    child.wait(60)
 
 
 def tell(tb: Takeback, session: str, kind: Any, process: int | None, prompt: str = "") -> None:

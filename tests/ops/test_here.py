@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from takeback.model.policy import Overrides
 from takeback.ops.timeline import Listing
 from takeback.words.listing import stand_elsewhere
 from tests.support.journey import write_files
+from tests.support.processes import Started
 
 ALL = Overrides.all()
 
@@ -199,7 +199,7 @@ def test_a_label_on_the_end_of_a_turn_is_in_the_list(mine: Mine) -> None:
 
 def test_the_turn_of_a_dead_agent_does_not_run_anywhere(mine: Mine) -> None:
     tb = mine.tb
-    with subprocess.Popen(["sleep", "60"]) as agent:
+    with Started(["sleep", "60"]) as agent:
         told = {"turn": "t5", "prompt": "do 5", "process": agent.pid}
         mine.session.tell("prompt", **told)
 
@@ -217,7 +217,7 @@ def test_the_turn_of_a_dead_agent_does_not_run_anywhere(mine: Mine) -> None:
         assert states() == {"running"}
         assert len(tb.status().running) == 1
         agent.kill()
-        agent.wait()
+        agent.wait(60)
     assert states() == {"unfinished"}
     assert tb.status().running == ()
 

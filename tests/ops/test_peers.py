@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from takeback.ops.peers import Connection, Peers, connection, peers
+from tests.support.processes import Started
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux says")
 
@@ -52,13 +53,13 @@ def test_whoever_holds_the_other_end_is_known_until_it_is_closed(
     with own:
         asked = connection(own)
         assert peers(asked) == Peers((os.getpid(),))
-        with subprocess.Popen(
+        with Started[bytes](
             [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=[other.fileno()]
         ) as child:
             assert set(peers(asked).pids) == {os.getpid(), child.pid}
             other.close()
             assert peers(asked) == Peers((child.pid,)), "the one that it was handed to"
-            child.communicate(b"\n")
+            child.communicate(b"\n", timeout=60)
         assert peers(asked) == Peers((), known=True), "nobody waits for an answer"
 
 

@@ -13,12 +13,13 @@ import pytest
 
 from takeback.model.session import Process
 from takeback.ops.processes import is_alive, started
+from tests.support.processes import Started, wait_for
 
 
 @pytest.fixture
 def child() -> Iterator[subprocess.Popen[bytes]]:
     """A process that waits until its input is closed."""
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+    with Started[bytes](["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
         yield process
 
 
@@ -27,7 +28,7 @@ def test_a_process_is_there_until_it_has_ended(child: subprocess.Popen[bytes]) -
     assert process.started is not None
     assert is_alive(process)
     child.kill()
-    child.wait()
+    child.wait(60)
     assert not is_alive(process)
     assert started(child.pid) is None
 
@@ -35,7 +36,8 @@ def test_a_process_is_there_until_it_has_ended(child: subprocess.Popen[bytes]) -
 def test_a_dead_process_that_nobody_waited_for_is_gone(child: subprocess.Popen[bytes]) -> None:
     process = Process(child.pid, started(child.pid))
     child.kill()
-    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # looks, and leaves it a zombie
+    looking = os.WEXITED | os.WNOHANG | os.WNOWAIT  # which leaves it a zombie
+    wait_for(lambda: os.waitid(os.P_PID, child.pid, looking))
     os.kill(child.pid, 0)
     assert not is_alive(process)
 
@@ -72,8 +74,8 @@ def test_a_name_with_blanks_and_brackets_does_not_move_the_fields(tmp_path: Path
     program = tmp_path / ") 1 (x"
     program.symlink_to("/bin/cat")
     with (
-        subprocess.Popen([program], stdin=subprocess.PIPE) as odd,
-        subprocess.Popen(["cat"], stdin=subprocess.PIPE) as plain,
+        Started[bytes]([program], stdin=subprocess.PIPE) as odd,
+        Started[bytes](["cat"], stdin=subprocess.PIPE) as plain,
     ):
         odd_start, plain_start = started(odd.pid), started(plain.pid)
     assert odd_start is not None

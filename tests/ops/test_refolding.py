@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Collection, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -349,5 +350,6 @@ def test_a_ledger_with_something_unreadable_is_made_anew(
     story.expire()
     compare(tb, "made anew")
     heard = Heard()
-    catch_up(tb._context.store, Ledger(IN_MEMORY), heard)
+    with closing(Ledger(IN_MEMORY)) as made:
+        catch_up(tb._context.store, made, heard)
     assert heard.notes == []

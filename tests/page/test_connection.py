@@ -15,6 +15,7 @@ from playwright.sync_api import expect
 from tests.cli.typing_person import at_a_terminal
 from tests.page.stage import KEPT, PATIENCE, Stage, leave, served
 from tests.support.cli import Cli
+from tests.support.processes import join
 
 
 class Impostor(BaseHTTPRequestHandler):
@@ -48,7 +49,7 @@ def impostor(port: int) -> Iterator[list[str]]:
         yield heard
     finally:
         server.shutdown()
-        thread.join()
+        join(thread)
         server.server_close()
 
 
@@ -85,7 +86,7 @@ def test_a_server_that_is_killed_at_the_moment_of_yes_is_told_of(shop: Stage) ->
             agree = page.locator("dialog button.primary")
             expect(agree).to_be_visible()
             server.process.kill()
-            server.process.wait()
+            server.process.wait(60)
             agree.click()
             said = page.locator("dialog")
             expect(said).to_contain_text("The server does not answer")

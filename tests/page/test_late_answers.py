@@ -53,7 +53,7 @@ class Held:
         else:
             route.continue_()
 
-    def wait(self) -> None:
+    def comes(self) -> None:
         deadline = time.monotonic() + 60
         while self._first is None:
             assert time.monotonic() < deadline, f"nobody asked for {self._pattern}"
@@ -92,7 +92,7 @@ def test_an_answer_that_was_overtaken_is_not_the_last_word(shop: Stage, when: st
             page.reload()
         else:
             note(shop, f"one {when}")
-        held.wait()
+        held.comes()
         note(shop, f"two {when}")
         briefly(page, lambda: held.asked > 1)
         held.release()
@@ -119,7 +119,7 @@ def test_what_was_found_in_another_workspace_is_not_shown(shop: Stage, tmp_path:
         held = Held(page, "**/search?*")
         page.keyboard.press("/")
         page.keyboard.type("cart")
-        held.wait()
+        held.comes()
         page.locator(".workspace", has_text="the-garden").click()
         is_shown(page, "roses")
         held.release()
@@ -132,7 +132,7 @@ def test_a_conversation_that_is_still_read_is_not_said_to_be_missing(shop: Stage
         is_shown(page, "use plain words")
         held = Held(page, "**/messages?*")
         page.reload()
-        held.wait()
+        held.comes()
         is_shown(page, "use plain words")
         expect(page.locator("#transcript .empty")).to_have_count(0)
         held.release()

@@ -189,7 +189,7 @@ def serving(cli: Cli, *args: str) -> Iterator[ServedProcess]:
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
-        assert line, process.communicate()[1].decode()
+        assert line, process.communicate(timeout=60)[1].decode()
         yield ServedProcess(process, json.loads(line))
     finally:
         process.terminate()
@@ -197,7 +197,7 @@ def serving(cli: Cli, *args: str) -> Iterator[ServedProcess]:
             process.communicate(timeout=60)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.communicate()
+            process.communicate(timeout=60)
 
 
 def until(condition: Any, seconds: float = 60.0) -> None:

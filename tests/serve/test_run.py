@@ -132,7 +132,7 @@ def test_a_unix_socket_for_programs(host: Host, cli: Cli, tmp_path: Path) -> Non
 def test_what_a_killed_server_left_is_removed_by_the_next(host: Host, cli: Cli) -> None:
     with serving(cli) as killed:
         killed.process.kill()
-        killed.process.wait()
+        killed.process.wait(60)
         assert killed.secret_file.exists()
         with serving(cli) as server:
             assert not killed.secret_file.exists()

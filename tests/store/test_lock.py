@@ -16,7 +16,7 @@ import pytest
 from takeback.errors import InUse, TakebackError, WriteFailed
 from takeback.store.lock import Lock
 from takeback.store.waiting_line import WaitingLine
-from tests.support.processes import lock_holder
+from tests.support.processes import Started, join, lock_holder, wait_for
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_a_place_where_nothing_can_be_made_is_an_error_of_ours(tmp_path: Path) -
 def test_a_killed_holder_holds_nothing(path: str) -> None:
     with lock_holder(path) as holder:
         holder.send_signal(signal.SIGKILL)
-        holder.wait()
+        holder.wait(60)
     lock = Lock(path)
     lock.acquire("me", wait=0)
     lock.release()
@@ -76,18 +76,17 @@ def test_who_is_stopped_while_it_waits_stops_nobody(path: str) -> None:
         assert stopped.stdout is not None
         assert stopped.stdout.readline()
         with open(path) as file:
-            while not _somebody_waits(file.fileno(), path):
-                time.sleep(0.01)
+            wait_for(lambda: _somebody_waits(file.fileno(), path))
         stopped.send_signal(signal.SIGSTOP)
         other = threading.Thread(target=held.release)
         lock = Lock(path)
         other.start()
         lock.acquire("me too", wait=60)
         lock.release()
-        other.join()
+        join(other)
     finally:
         stopped.kill()
-        stopped.communicate()
+        stopped.communicate(timeout=60)
         held.release()
 
 
@@ -148,7 +147,7 @@ sys.stdin.read()
 
 
 def test_a_forked_child_does_not_keep_the_lock(path: str) -> None:
-    with subprocess.Popen(
+    with Started(
         [sys.executable, "-c", _FORK, path],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -161,7 +160,7 @@ def test_a_forked_child_does_not_keep_the_lock(path: str) -> None:
             with pytest.raises(InUse, match="the parent"):
                 Lock(path).acquire("me", wait=0)
             parent.kill()
-            parent.wait()
+            parent.wait(60)
             Lock(path).acquire("me", wait=0)
         finally:
             os.kill(int(child), signal.SIGKILL)
@@ -170,7 +169,7 @@ def test_a_forked_child_does_not_keep_the_lock(path: str) -> None:
 def test_a_program_that_is_started_does_not_keep_the_lock(path: str) -> None:
     lock = Lock(path)
     lock.acquire("me", wait=0)
-    with subprocess.Popen(
+    with Started(
         [sys.executable, "-c", "print(flush=True); input()"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -232,7 +231,7 @@ def test_who_waited_while_the_store_was_moved_does_not_get_the_lock_of_another(
     moving.start()
     with pytest.raises(TakebackError, match="moved or deleted meanwhile"):
         waiting.acquire("me", wait=30)
-    moving.join()
+    join(moving)
     assert not waiting.held
 
 

@@ -35,7 +35,7 @@ from tests.support.engine import (
 )
 from tests.support.faults import Faults, run, start
 from tests.support.git import git
-from tests.support.processes import wait_for
+from tests.support.processes import join, wait_for
 
 
 def wait_for_the_end(context: Context) -> None:
@@ -172,14 +172,13 @@ def test_combining_in_the_middle_of_a_capture_harms_neither(
                     monkeypatch.setattr(durable, "faults", None)
                     before = packs_of(context.store)
                     combining.start()
-                    while packs_of(context.store) == before:
-                        time.sleep(0.01)
+                    wait_for(lambda: packs_of(context.store) != before)
 
     with packing(context) as sink:
         oids.append(sink.add(BLOB, b"of the capture"))
         monkeypatch.setattr(durable, "faults", Meanwhile())
         sink.publish()
-    combining.join()
+    join(combining)
     other.close()
     assert len(packs_of(context.store)) == 2
     assert context.store.blob(oids[-1]) == b"of the capture"

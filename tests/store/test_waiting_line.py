@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from takeback.store.waiting_line import WaitingLine
+from tests.support.processes import Started, reap
 
 pytestmark = pytest.mark.skipif(
     not hasattr(fcntl, "F_OFD_SETLK"), reason="the system has no locks of that kind"
@@ -52,7 +53,7 @@ def test_each_lock_has_its_own_line(lock: int, tmp_path: Path) -> None:
 
 def test_who_dies_leaves_the_line_and_its_children_keep_no_place(lock: int, tmp_path: Path) -> None:
     words = [sys.executable, "-c", _WAIT, str(tmp_path)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE) as other:
+    with Started[bytes](words, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"waits\n"
         mine = WaitingLine(lock, str(tmp_path))
@@ -68,7 +69,7 @@ def test_who_dies_leaves_the_line_and_its_children_keep_no_place(lock: int, tmp_
     assert last.is_first  # although the child has a copy
     last.leave()
     os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
+    reap(child)
 
 
 _WAIT = """

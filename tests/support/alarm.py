@@ -10,7 +10,8 @@ Two timers of the kernel ring, one for Python and one for the C of ``faulthandle
 SIGALRM's: the product sets that one itself. They start no thread, and no child inherits them.
 
 It is a plugin of pytest: set-up, test and teardown have BOUND seconds each; those of the long lane,
-of the soak and those marked ``bound(seconds)`` more.
+of the soak and those marked ``bound(seconds)`` more. Slow is not stuck: on a machine with more to
+do than it has cores a test has as many times longer, at most CROWDED times.
 """
 
 from __future__ import annotations
@@ -22,21 +23,23 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
+
+from tests.support.processes import TICKS, end_started
 
 BOUND = 120
 LONG = 900
 SOAK = 24 * 3600
+CROWDED = 8
 AGAIN = 10
 GRACE = 60
 
 _RING = signal.SIGRTMAX - 3
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class TookTooLong(BaseException):
@@ -72,7 +75,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
 def pytest_testnodedown(node: Any, error: object) -> None:
     """Ends what the tests of a worker of xdist had started, if it has died."""
     if error:
-        end_started(0, f"{_place(node.config)}popen-{node.gateway.id}/")
+        end_started(0, f"{_place(node.config)}popen-{node.gateway.id}/", below=False)
 
 
 def _alarm_of(item: pytest.Item) -> AbstractContextManager[None]:
@@ -105,59 +108,42 @@ def alarm(
     if not sys.platform.startswith("linux"):
         yield
         return
-    begun = _uptime()
+    begun, began = _uptime(), time.monotonic()
+    with _timer(_RING) as ringing, _timer(signal.SIGABRT) as aborting:
 
-    def ring(number: int, frame: FrameType | None) -> NoReturn:
-        stacks = _stacks()
-        ended = end_started(begun, mark)
-        raise TookTooLong(
-            f"it took longer than {seconds:g} s\n\n{stacks}\n"
-            f"ended: {', '.join(ended) or 'no process'}"
-        )
+        def ring(number: int, frame: FrameType | None) -> None:
+            ringing(0, 0)  # not while it rings
+            took = time.monotonic() - began
+            if took < seconds * _crowd():
+                aborting(again + grace, grace)
+                ringing(again, again)
+                return
+            stacks = _stacks()
+            ended = end_started(begun, mark)
+            ringing(again, again)
+            raise TookTooLong(
+                f"it took {took:.1f} s, and {seconds:g} s are given\n\n{stacks}\n"
+                f"ended: {', '.join(ended) or 'no process'}"
+            )
 
-    before = signal.signal(_RING, ring)
-    try:
-        with _timer(_RING, seconds, again), _timer(signal.SIGABRT, seconds + grace, grace):
+        before = signal.signal(_RING, ring)
+        try:
+            ringing(seconds, again)
+            aborting(seconds + grace, grace)
             yield
-    finally:
-        signal.signal(_RING, before)
+        finally:
+            ringing(0, 0)
+            signal.signal(_RING, before)
 
 
-def end_started(since: float, mark: str | None) -> list[str]:
-    """Kills what began below this process, or carries a mark, since then; returns what it was.
-
-    ``since`` is in seconds after the start of the machine. What a test started with nothing of its
-    environment and left to init is not known for its own.
-    """
-    parents: dict[int, int] = {}
-    young: set[int] = set()
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        with suppress(OSError):
-            fields = _read(f"/proc/{name}/stat").rpartition(b")")[2].split()
-            parents[int(name)] = int(fields[1])
-            if int(fields[19]) / _TICKS >= since and fields[0] != b"Z":
-                young.add(int(name))
-    own = {os.getpid()}
-    while more := {pid for pid, parent in parents.items() if parent in own} - own:
-        own |= more
-    found = []
-    for pid in sorted(young - {os.getpid()}):
-        with suppress(OSError):
-            if pid in own or (mark and os.fsencode(mark) in _read(f"/proc/{pid}/environ")):
-                words = _read(f"/proc/{pid}/cmdline").replace(b"\0", b" ").decode(errors="replace")
-                os.kill(pid, signal.SIGKILL)
-                found.append(f"{pid} ({words.strip()[:300]})")
-    return found
-
-
-def _read(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
+def _crowd() -> float:
+    """Returns how many want each core."""
+    return min(max(1, os.getloadavg()[0] / (os.cpu_count() or 1)), CROWDED)
 
 
 def _uptime() -> float:
     """Returns the time as the kernel notes it of a process that starts now."""
-    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS) / _TICKS
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * TICKS) / TICKS
 
 
 def _stacks() -> str:
@@ -191,8 +177,11 @@ class _Spec(ctypes.Structure):
 
 
 @contextmanager
-def _timer(number: int, first: float, each: float) -> Iterator[None]:
-    """Has the kernel send this process a signal in so many seconds, and from then on."""
+def _timer(number: int) -> Iterator[Callable[[float, float], None]]:
+    """Has the kernel send this process a signal, in as many seconds as it is told, and again.
+
+    Zero seconds stop it.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     timer = ctypes.c_void_p()
     event = _Event(signal=number, notify=0)
@@ -201,13 +190,13 @@ def _timer(number: int, first: float, each: float) -> Iterator[None]:
         if answer != 0:
             raise OSError(ctypes.get_errno(), "no timer")
 
-    def parts(seconds: float) -> tuple[int, int]:
-        return int(seconds), int(seconds % 1 * 1e9)
+    def set_to(first: float, each: float) -> None:
+        parts = (part for seconds in (each, first) for part in (seconds // 1, seconds % 1 * 1e9))
+        spec = _Spec(*map(int, parts))
+        called(libc.timer_settime(timer, 0, ctypes.byref(spec), None))
 
     called(libc.timer_create(time.CLOCK_MONOTONIC, ctypes.byref(event), ctypes.byref(timer)))
     try:
-        spec = _Spec(*parts(each), *parts(first))
-        called(libc.timer_settime(timer, 0, ctypes.byref(spec), None))
-        yield
+        yield set_to
     finally:
         called(libc.timer_delete(timer))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from takeback.errors import NotAWorkspace
+from tests.support.processes import Started
 from tests.support.warm import warm
 
 
@@ -132,14 +133,12 @@ class Cli:
         assert [one for one in broken if "agents wait" not in one["message"]] == []
         assert broken or answer.status == 0, str(answer)
 
-    def start(
-        self, *args: str | bytes, env: Mapping[str, str] | None = None
-    ) -> subprocess.Popen[bytes]:
+    def start(self, *args: str | bytes, env: Mapping[str, str] | None = None) -> Started[bytes]:
         """Starts takeback and leaves it running, for tests that kill it or race it.
 
-        It is a context manager: leaving it closes the pipes and waits for the process.
+        As a context manager it ends what still runs then.
         """
-        return subprocess.Popen(
+        return Started(
             self.argv(*args),
             cwd=self.directory,
             env=self.environment(env),

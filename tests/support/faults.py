@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from takeback import durable
 from takeback.errors import TakebackError
 from tests.support.alarm import alarm
+from tests.support.processes import reap
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
@@ -106,7 +107,7 @@ class Running:
         """Waits until it has ended, and returns how; the test fails if by no kill and no answer."""
         with os.fdopen(self._answer, "rb") as pipe:
             answer = pipe.read()
-        _, status = os.waitpid(self.pid, 0)
+        status = reap(self.pid)
         if os.WIFSIGNALED(status):
             assert os.WTERMSIG(status) == signal.SIGKILL, f"ended by signal {os.WTERMSIG(status)}"
             return Ran(True, (), "", True, "")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import time
 from collections.abc import Callable, Iterable
 from io import StringIO
 from pathlib import Path
@@ -73,8 +74,8 @@ async def assert_picture(
         return
     assert path.exists(), f"there is no picture {name}; write it with TAKEBACK_PICTURES=write"
     wanted, seen = path.read_text(), ""
-    end = asyncio.get_running_loop().time() + _PATIENCE
-    while asyncio.get_running_loop().time() < end:
+    end = time.monotonic() + _PATIENCE
+    while time.monotonic() < end:
         seen = picture(app, settle)
         if seen == wanted:
             return

@@ -15,6 +15,8 @@ from types import TracebackType
 
 import pyte
 
+from tests.support.processes import reap
+
 _PATIENCE = 60.0
 _REST = 0.7
 Cell = tuple[str, str, str, bool, bool, bool]
@@ -52,7 +54,7 @@ class Watched:
         if error is not None:
             error.add_note(f"The screen was:\n{self.text}")
         os.close(self._terminal)  # which ends it, if it has not ended
-        os.waitpid(self.pid, 0)
+        reap(self.pid)
 
     @property
     def text(self) -> str:

@@ -19,6 +19,7 @@ from takeback.worktree.belief import Belief, ScanTime
 from takeback.worktree.directory import doubted, signature
 from tests.support.cli import Cli
 from tests.support.engine import opened, settle
+from tests.support.processes import Started
 from tests.support.scanner import Scanner
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux")
@@ -112,7 +113,7 @@ print("ready", flush=True)
 while True:
     os.close(os.open(sys.argv[1], os.O_WRONLY))
 """
-    with subprocess.Popen(
+    with Started(
         [sys.executable, "-c", program, workspace / "f"], stdout=subprocess.PIPE
     ) as writer:
         assert writer.stdout is not None

@@ -18,6 +18,7 @@ from takeback.worktree.directory import LISTED, MODE, NAMES, PATH, SIGNATURES, D
 from takeback.worktree.record import CacheDamaged
 from takeback.worktree.statcache import StatCache
 from tests.support.engine import checkpoint, settle
+from tests.support.processes import join
 
 
 @pytest.fixture(params=["Python", "C"])
@@ -198,7 +199,7 @@ def test_a_process_with_threads_is_not_forked() -> None:
         assert not can_fork()
     finally:
         stop.set()
-        thread.join()
+        join(thread)
 
 
 _A_THREAD_OF_C = """

@@ -17,6 +17,7 @@ from takeback.worktree.scan import Scanned
 from tests.support.cli import Cli
 from tests.support.engine import settle
 from tests.support.git import git
+from tests.support.processes import Started
 from tests.support.scanner import Moment, Scanner
 
 
@@ -265,7 +266,7 @@ def test_files_that_another_process_moves_to_and_fro_are_in_every_capture_or_nam
     scanner.run()
     captures = 3000 if soak else 200
     named = 0
-    with subprocess.Popen(
+    with Started(
         [sys.executable, "-c", _RACE, workspace, "a/b", "z"], stdout=subprocess.PIPE
     ) as mover:
         assert mover.stdout is not None
@@ -289,7 +290,7 @@ def test_a_rewind_deletes_nothing_in_a_directory_that_did_not_hold_still(workspa
     (workspace / "a").mkdir()
     (workspace / "a" / "f").write_text("1")
     (workspace / "keep").write_text("1")
-    with subprocess.Popen(
+    with Started(
         [
             sys.executable,
             "-c",

@@ -15,6 +15,7 @@ from takeback.ops.context import Context, LockedContext
 from takeback.store.sink import PackSink
 from takeback.worktree.reading import GONE, Intake, Kept, keep
 from tests.support.engine import as_nobody
+from tests.support.processes import join
 
 
 @pytest.fixture
@@ -94,7 +95,7 @@ def test_a_program_that_waits_for_a_reader_of_its_fifo_goes_on_waiting(
         assert keep(fd, b"fifo", Intake(sink)) == "special"
     assert not met.wait(0.05)
     with open(root / "fifo", "rb"):
-        writer.join()
+        join(writer)
 
 
 def test_what_is_no_longer_the_file_that_was_listed_is_told_apart(
@@ -151,7 +152,7 @@ def test_a_file_that_grows_while_it_is_read_is_unstable(
         outcome = keep(fd, b"f", Intake(sink))
     finally:
         stop.set()
-        writer.join()
+        join(writer)
     assert outcome == "unstable"
     kept = keep(fd, b"f", Intake(sink))
     assert isinstance(kept, Kept)

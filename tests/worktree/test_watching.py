@@ -25,6 +25,7 @@ from tests.support.churn import Churn
 from tests.support.engine import captured, opened, settle
 from tests.support.git import git
 from tests.support.mounts import in_own_mounts
+from tests.support.processes import reap
 from tests.support.watched import Watched
 
 pytestmark = pytest.mark.skipif(
@@ -479,7 +480,7 @@ def test_after_a_spare_that_died_at_it(watched: Watched, root: Path) -> None:
         found.table.write_note(found.table.note.replace(state=BUSY))
         found.drain()
         os._exit(0)
-    os.waitpid(child, 0)
+    reap(child)
     looks_at_everything_once(watched)
 
 
