@@ -47,7 +47,14 @@ def mapped(path: Path) -> mmap.mmap:
 
 
 def read_again(root: Path, scanner: Scanner) -> None:
-    """A second write to a mapped page is in the next capture, and the one after that."""
+    """A second write to a mapped page is in the next capture, and the one after that.
+
+    A page that the kernel has written to the disk meanwhile, as on a busy machine, shows nothing.
+    """
+    assert any(is_seen_although_its_times_stay(root, scanner) for _ in range(20))
+
+
+def is_seen_although_its_times_stay(root: Path, scanner: Scanner) -> bool:
     mapping = mapped(root / "f")
     settle()
     scanner.run()
@@ -59,7 +66,7 @@ def read_again(root: Path, scanner: Scanner) -> None:
     mapping[0:1] = b"D"
     assert scanner.held()[b"f"][:1] == b"D"
     mapping.close()
-    assert unseen  # else the test shows nothing
+    return unseen
 
 
 @linux
