@@ -39,7 +39,7 @@ def test_each_is_taken_back_without_the_lines_of_the_other(
     world.cli.ok("init", "claude", "codex", "--yes")
     with ThreadPoolExecutor() as both:
         working = both.submit(one.begin, "CLAUDE-WORKS"), both.submit(two.begin, "CODEX-WORKS")
-        sessions = [future.result() for future in working]
+        sessions = [future.result(240) for future in working]
     assert text.read_text() == of(CLAUDES | CODEXES)
     assert made.read_text() == "claude's\ncodex's\n"
     turns = [f"{name}-{id}/turn:1" for name, id in zip(("claude", "codex"), sessions, strict=True)]
