@@ -14,6 +14,7 @@ from takeback.errors import Refused
 from takeback.model.keeping import ALL_OTHERS, Keeping
 from takeback.model.merge import ConflictChoices
 from takeback.model.policy import Overrides
+from tests.ops.test_refolding import prune
 
 SHELL = ToolCall("Bash", "shell")
 LINES = [f"line {number}" for number in range(1, 13)]
@@ -158,6 +159,21 @@ def test_what_two_edits_did_before_one_capture_is_a_conflict_that_names_both(
     assert not tb.plan_revert(["first-s/turn:1", "second-s/turn:1"]).conflicts
     tb.revert(["first-s/turn:1", "second-s/turn:1"])
     assert text.read_text() == of({})
+
+
+def test_where_the_rounds_have_expired_the_file_is_a_conflict_that_names_both(
+    workspace: Path, tb: Takeback
+) -> None:
+    two = Two(workspace, tb, told=True, there=True)
+    kept = tb.checkpoints(everything=True)
+    rounds = [one.checkpoint.id for one in kept if one.checkpoint.kind == "round"]
+    prune(tb.engine, rounds, ())
+    for whose in ("first", "second"):
+        [found] = tb.plan_revert([f"{whose}-s/turn:1"]).conflicts
+        assert (found.kind, found.sessions) == ("shared", ("first-s", "second-s"))
+        with pytest.raises(Refused):
+            tb.revert([f"{whose}-s/turn:1"])
+    assert two.now() == of(MINE | THEIRS)
 
 
 def test_an_edit_does_not_claim_what_anothers_shell_did_before_it(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from takeback.ledger import moments as earlier
 from takeback.ledger import sessions as questions
-from takeback.ledger.expired import position_of
+from takeback.ledger.expired import heirs, position_of
 from takeback.ledger.sessions import FoundChange
 from takeback.model.change import ADDED, DELETED
 from takeback.model.path_text import parents
@@ -196,7 +196,7 @@ def _untold(
 ) -> Iterator[tuple[bytes, int, int]]:
     """Yields the paths that a session's edit tools changed, but which others may have captured.
 
-    Each with the positions between which that was.
+    Each with the positions between which that was: what has expired is found at what has not.
     """
     for checkpoint in earlier.heard(ledger, session, *span):
         named = named_by(checkpoint, root)
@@ -205,7 +205,10 @@ def _untold(
         last = earlier.previous(ledger, checkpoint)
         since = None if last is None else heard_in_time(ledger, last)
         here = {one.path for one in ledger.changes(checkpoint.id)}
+        until = position_of(ledger, checkpoint.id)
+        if checkpoint.expired is not None:
+            until = max(heirs(ledger, [until]), default=until) + 1
         for path in named:
             if not finds_its_edits(checkpoint, root, path, here):
                 begun = -1 if since is None else position_of(ledger, since)
-                yield path, begun, position_of(ledger, checkpoint.id)
+                yield path, begun, until
