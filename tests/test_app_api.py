@@ -151,11 +151,12 @@ def test_what_others_did_since_is_kept_if_that_is_said(workspace: Path) -> None:
         with tb.session("other", "two").turn("me too"):
             (workspace / "two").write_text("two\n")
         (workspace / "typed").write_text("typed\n")
-        for kept, left in (("all others", {"two", "typed"}), ("edits", {"typed"})):
+        others = {"two", "typed"}
+        for kept, left in (("all others", others), ("mine", others), ("edits", {"typed"})):
             keeping = Keeping(kept)  # type: ignore[arg-type]
             overrides = Overrides(overwrite_others=True)
             tb.rewind("one/turn:1", scope="files", keeping=keeping, overrides=overrides)
             assert {path.name for path in workspace.iterdir()} - {".git"} == left, kept
             tb.undo()
         with pytest.raises(UsageError, match="cannot be kept"):
-            tb.plan("one/turn:1", keeping=Keeping("mine"))  # type: ignore[arg-type]
+            tb.plan("one/turn:1", keeping=Keeping("theirs"))  # type: ignore[arg-type]

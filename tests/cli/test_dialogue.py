@@ -91,6 +91,8 @@ def test_the_json_of_a_rewind(story: Story) -> None:
         "conversation_error": None,
         "directory": None,
         "commit": None,
+        "beyond": [],
+        "edits": [],
     }
     assert story.files() == FIRST
     nothing = story.cli.ok("--json", "rewind", "start", "--yes").json

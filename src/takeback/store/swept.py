@@ -78,7 +78,7 @@ def is_due_by_size(store: Store, sequence: int, most: int) -> bool:
 
 
 def _is_put_off(last: Mark, sequence: int) -> bool:
-    return last.sequence <= sequence < last.not_before
+    return 0 < last.not_before - sequence <= EVERY  # more was never written: numbers began anew
 
 
 def _is_over(store: Store, size: int, most: int) -> bool:

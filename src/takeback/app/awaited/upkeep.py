@@ -60,7 +60,10 @@ class AwaitedUpkeep:
         )
 
     async def prune(self, planned: Prune) -> Pruning:
-        """Carries out a prune, and empties the trash of what was there long enough."""
+        """Carries out a prune, and empties the trash of what was there long enough.
+
+        By the settings, of all sessions, it brings all stores within ``max_total_bytes``, too.
+        """
         return await self._asking.work(lambda tb: tb.prune(planned))
 
     async def restore(self, name: str | None = None) -> Restored:

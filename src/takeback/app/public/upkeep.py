@@ -55,7 +55,10 @@ class PublicUpkeep:
         return self.engine.plan_prune(checkpoints, session=session, everything=everything)
 
     def prune(self, planned: Prune) -> Pruning:
-        """Carries out a prune, and empties the trash of what was there long enough."""
+        """Carries out a prune, and empties the trash of what was there long enough.
+
+        By the settings, of all sessions, it brings all stores within ``max_total_bytes``, too.
+        """
         return self.engine.prune(planned)
 
     def restore(self, name: str | None = None) -> Restored:
