@@ -37,6 +37,9 @@ def test_each_is_taken_back_without_the_lines_of_the_other(
     text.write_text(of({}))
     world.model.script = script(one, tmp_path)
     world.cli.ok("init", "claude", "codex", "--yes")
+    world.cli.ok(
+        "config", "hook_seconds", "60"
+    )  # what one did is captured before the other goes on
     with ThreadPoolExecutor() as both:
         working = both.submit(one.begin, "CLAUDE-WORKS"), both.submit(two.begin, "CODEX-WORKS")
         sessions = [future.result(240) for future in working]
