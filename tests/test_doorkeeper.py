@@ -44,7 +44,7 @@ with socket.socket(socket.AF_UNIX) as s:
     answer = s.recv(64)
     print("asked", answer[:1].decode())
     if answer[:1] == b"+":
-        pid, number = map(int, answer[1:].split())
+        pid, number, _ = map(int, answer[1:].split())
         path = f"/proc/{pid}/fd/{number}"
         try:
             if how == "read only":

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -85,6 +85,42 @@ def test_it_needs_no_more_after_many_hooks(attended: Agent) -> None:
     # those of the last hook may be open for a moment still
     wait_for(lambda: resources(standby)["descriptors"] <= before["descriptors"])
     assert resources(standby)["memory"] <= before["memory"] + (4 << 20)
+
+
+@pytest.mark.slow
+def test_an_agent_does_not_wait_for_a_standby_that_hangs(attended: Agent, workspace: Path) -> None:
+    """It goes on when its time is over; the event is neither lost nor recorded twice."""
+    Cli(workspace, env={"TAKEBACK_HOME": str(attended.home)}).ok("config", "hook_seconds", "1")
+    attended.prompt()  # the next spare knows of it
+    standby = attended.standby()
+    words = [attended.launcher, "generic"]
+    hook = subprocess.Popen(words, cwd=workspace, env=attended.environ, stdin=subprocess.PIPE)
+    try:
+        wait_for(lambda: reading_with(hook, standby))
+        [spare] = reading_with(hook, standby)
+        os.kill(spare, signal.SIGSTOP)
+        assert hook.stdin is not None
+        hook.stdin.write(attended.event())
+        hook.stdin.close()
+        assert hook.wait(30) == 0
+    finally:
+        hook.kill()
+        hook.wait(30)
+        for child in children(standby):
+            os.kill(child, signal.SIGCONT)
+    wait_for(lambda: attended.log() == ["p1", "p2", "p3"])
+    [failure] = attended.failures()
+    assert "the standby was not done in time; its agent went on" in failure
+
+
+def reading_with(hook: subprocess.Popen[bytes], standby: int) -> list[int]:
+    """Returns the spares that have the hook's input."""
+    its = os.readlink(f"/proc/{hook.pid}/fd/0")
+    found = []
+    for child in children(standby):
+        with suppress(OSError):
+            found += [child] if os.readlink(f"/proc/{child}/fd/0") == its else []
+    return found
 
 
 def resources(process: int) -> dict[str, int]:

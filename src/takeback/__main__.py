@@ -41,7 +41,7 @@ def hook(words: list[str]) -> "NoReturn":
     if status is None:
         from takeback.hook import main as hear
 
-        status = hear(typed)
+        status = hear(typed, handover.began("self"))
     sys.exit(status)
 
 
@@ -55,10 +55,12 @@ def launched() -> "NoReturn":
     if status is None:
         import gc
 
+        from takeback import handover
+
         gc.disable()  # a hook's objects live until its end: saves 3 ms
         from takeback.hook import main as hear
 
-        status = hear(words)
+        status = hear(words, handover.began("self"))
         from takeback import standby
 
         standby.start(f"{home}/bin")

@@ -74,8 +74,11 @@ class Doorkeeper:
         self._places = handover.places(os.environb._data)  # type: ignore[attr-defined]
         self.is_comparable = _filters("self") == _filters("1")
 
-    def admit(self, visitor: socket.socket) -> Handed:
-        """Takes over from a hook; raises NotAdmitted or OSError. Waits a second at most."""
+    def admit(self, visitor: socket.socket, wait: float) -> Handed:
+        """Takes over from a hook, which then waits as long; raises NotAdmitted or OSError.
+
+        This waits a second at most.
+        """
         talk = Talk(visitor)
         words, environ = _understood(talk.request())
         if not self._is_like_us(talk.pid) or handover.places(environ) != self._places:
@@ -83,7 +86,8 @@ class Doorkeeper:
             raise NotAdmitted("it is of another kind")
         began = handover.started(str(talk.pid))
         proof = os.memfd_create("takeback")
-        visitor.sendall(b"%b%d %d" % (handover.TAKEN, os.getpid(), proof))
+        told = (handover.TAKEN, os.getpid(), proof, int(wait * 1000))
+        visitor.sendall(b"%b%d %d %d" % told)
         *fds, shown = talk.rights()
         if not _is_same(shown, proof) or handover.started(str(talk.pid)) != began:
             raise NotAdmitted("it cannot look at this process")

@@ -17,6 +17,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from takeback.adapters import adapter_speaking, is_spoken_for
 from takeback.errors import Bug, NotAWorkspace, StoreTooOld, TakebackError, TimedOut, UsageError
@@ -57,8 +58,10 @@ _WHOLE_LOOKS = (SESSION_START, PROMPT, TURN_END)
 """Once or twice in a turn the files may be watched anew: a watch may be void each time."""
 _LONGEST_LATER = 60.0
 """How many seconds the ledger may take; the next turn's end continues from there."""
-_LONGEST_ROUND = 5.0
-"""How many seconds more an event waits while the round before it is captured."""
+_LEAST = 0.000001
+"""How many seconds are left at least: a timer of none would never ring."""
+_LONGEST_ANSWER = 3600.0
+"""How many seconds a person's own words may take: who typed them waits, and can end it."""
 _OVERTAKEN = "a tool began while the round before it was still captured; that is marked as late"
 _LATE = "the files are not kept yet: that takes longer than an agent waits, and goes on meanwhile"
 
@@ -71,7 +74,9 @@ class Speaker(Value):
     is where it runs, for input that cannot be understood. One that ``follows`` continues with a new
     session by itself. ``process`` is its own, where this one only stands in for it. ``beside`` says
     that it goes on at the end of a round, and calls before each tool that may change files.
-    ``watches`` are those of the process that stays, if this is one of its spares.
+    ``watches`` are those of the process that stays, if this is one of its spares. ``began`` is when
+    the agent began to wait, by ``time.monotonic``, if that was before the event was heard;
+    ``wait_on`` says for how long it is to wait from then on, to a hook that waits for this process.
     """
 
     agent: str
@@ -82,6 +87,8 @@ class Speaker(Value):
     process: int = 0
     beside: bool = False
     watches: Watches | None = None
+    began: float | None = None
+    wait_on: Callable[[float], None] | None = None
 
 
 class Heard(Value):
@@ -112,6 +119,8 @@ def hear(speaker: Speaker, read: Callable[[], Any], let_go: LetGo | None = None)
     lost any more then, and nothing of what is returned is heard by anybody.
     """
     event: AgentEvent | None = None
+    if speaker.began is None:
+        speaker = speaker.replace(began=time.monotonic())
     try:
         if os.environ.get("TAKEBACK", "").lower() == "off":
             return Heard()
@@ -182,6 +191,8 @@ def _followed(speaker: Speaker, adapter: Adapter, event: AgentEvent, let_go: Let
         return Heard()
     words = _command(adapter, event)
     if words is not None:
+        if speaker.wait_on is not None:
+            speaker.wait_on(_LONGEST_ANSWER)
         return _answered(speaker, adapter, event, words)
     try:
         tb = Recording.open(event.directory, holder=speaker.holder, by_agent=True)
@@ -190,19 +201,27 @@ def _followed(speaker: Speaker, adapter: Adapter, event: AgentEvent, let_go: Let
     with tb:
         if not tb.hears_agents:
             return Heard()
+        if speaker.wait_on is not None:
+            speaker.wait_on(tb.hook_seconds)
         if bars:
-            _wait_for_rounds(tb, event)
+            _wait_for_rounds(tb, event, _left(speaker, tb))
         if not concerns_files:
             return Heard()
         goes_on = speaker.beside and event.kind == ROUND_END
-        return _recorded(tb, adapter, event, let_go if goes_on else None, speaker.watches)
+        return _recorded(tb, speaker, adapter, event, let_go if goes_on else None)
 
 
-def _wait_for_rounds(tb: Recording, event: AgentEvent) -> None:
+def _left(speaker: Speaker, tb: Recording) -> float:
+    """Returns for how many seconds its agent still waits: one limit for all that one call does."""
+    assert speaker.began is not None
+    return max(speaker.began + tb.hook_seconds - time.monotonic(), _LEAST)
+
+
+def _wait_for_rounds(tb: Recording, event: AgentEvent, seconds: float) -> None:
     """Holds a tool back until no capture can see what it does; not longer than an agent waits."""
     try:
-        with _Limit(tb.hook_seconds):
-            if tb.await_rounds():
+        with _Limit(seconds):
+            if tb.await_rounds(wait=seconds):
                 return
         failure = _OVERTAKEN
     except TimedOut:
@@ -277,16 +296,12 @@ def _unopened(event: AgentEvent, error: TakebackError) -> Heard:
 
 
 def _recorded(
-    tb: Recording,
-    adapter: Adapter,
-    event: AgentEvent,
-    let_go: LetGo | None,
-    watches: Watches | None,
+    tb: Recording, speaker: Speaker, adapter: Adapter, event: AgentEvent, let_go: LetGo | None
 ) -> Heard:
     """Records an event; never fails for lack of time, space or rights."""
     telling = _Telling(tb, adapter, event, let_go)
     try:
-        received = _received(tb, adapter, event, telling, watches)
+        received = _received(tb, speaker, adapter, event, telling)
     except TakebackError as error:
         _complain(event.agent, error.message, tb.root)
         what = "before this turn" if event.kind == PROMPT else "at this moment"
@@ -298,7 +313,7 @@ def _recorded(
         checkpoint=None if checkpoint is None else checkpoint.id,
         waiting=received.waiting,
         note=received.note,
-        warning=telling.told(_LATE if received.timed_out else received.warning),
+        warning=telling.told(_LATE if received.is_left else received.warning),
     )
 
 
@@ -343,19 +358,15 @@ class _Telling:
 
 
 def _received(
-    tb: Recording,
-    adapter: Adapter,
-    event: AgentEvent,
-    telling: _Telling,
-    watches: Watches | None,
+    tb: Recording, speaker: Speaker, adapter: Adapter, event: AgentEvent, telling: _Telling
 ) -> Received:
-    # The round before may still be captured: nobody has waited for that yet.
-    patience = min(tb.hook_seconds, _LONGEST_ROUND) if tb.has_waiting else 0.0
-    delivery = tb.delivery(
-        wait=patience + tb.hook_seconds / 2, let_go=telling.letting_go, watches=watches
-    )
+    left = _left(speaker, tb)
+    # The round before may still be captured, which nobody has waited for yet; else some of the time
+    # is for the capture.
+    wait = left if tb.has_waiting else left / 2
+    delivery = tb.delivery(wait=wait, let_go=telling.letting_go, watches=speaker.watches)
     try:
-        with _Limit(patience + tb.hook_seconds):
+        with _Limit(left):
             received = tb.record(event, adapter, delivery=delivery)
     except TimedOut:  # before or after the recording: the disk hangs, or everything is very slow
         received = tb.leave(event, adapter, came=delivery.came)

@@ -28,19 +28,22 @@ _MOST_INPUT = 64 << 20
 _PIECE = 1 << 16
 
 
-def main(words: list[str]) -> int:
-    """Takes one event of the agent named by the first word; returns 0, whatever happens."""
-    answer(speaker_of(words))
+def main(words: list[str], began: float | None = None) -> int:
+    """Takes one event of the agent named by the first word; returns 0, whatever happens.
+
+    ``began`` is when the agent called, by ``time.monotonic``.
+    """
+    answer(speaker_of(words, began=began))
     return 0
 
 
-def speaker_of(words: list[str], *, process: int = 0) -> Speaker:
+def speaker_of(words: list[str], *, process: int = 0, began: float | None = None) -> Speaker:
     """Returns who calls the hook with these words; ``process`` is the caller's, if not this one.
 
     Without any word it is a Claude Code that does not know the ``args`` of its settings.
     """
     agent, *more = words or [PLUGIN]
-    speaker = Speaker(agent, f"hook of {agent}", by_launcher=True, process=process)
+    speaker = Speaker(agent, f"hook of {agent}", by_launcher=True, process=process, began=began)
     if not more:
         return speaker
     from takeback.handover import BESIDE, TYPED  # who handed over, or tried to, has it already

@@ -32,6 +32,7 @@ from takeback.doorkeeper import Doorkeeper, NotAdmitted, listen_for_names
 from takeback.errors import TakebackError
 from takeback.events import do_later
 from takeback.holding import WATCH, HeldWatches, line, tell
+from takeback.model.policy import Policy
 from takeback.model.value import Value
 from takeback.own_code import OwnCode
 from takeback.ownership import why_not_private
@@ -64,6 +65,8 @@ _LATER = (
     "takeback.store.told",
 )
 _LOOK_SECONDS = 10.0
+_TOLD_SECONDS = 1.0
+"""How long a word to the hook may take: there is always room for it, unless something is wrong."""
 _HEAD_START = 0.05
 _BACKLOG = 64
 _BUSY, _FREED, _DONE = b"!", b"+", b"."
@@ -91,6 +94,14 @@ def _seconds() -> float:
         return 60 * float(config.for_all(os.environ)["standby_minutes"])
     except TakebackError:  # the event itself has reported it
         return 0
+
+
+def _hook_seconds() -> float:
+    """Returns how long a hook waits for an event, as far as that is known before it is heard."""
+    try:
+        return float(config.for_all(os.environ)["hook_seconds"])
+    except TakebackError:
+        return Policy().hook_seconds
 
 
 def main(directory: str) -> None:
@@ -249,19 +260,26 @@ def _wait(door: _Door, code: OwnCode, held: HeldWatches, lines: _Lines) -> NoRet
     status = 1
     try:
         kernel.own_memory()
+        promised = _hook_seconds()
         _set_pressing(pressing=True)
         ready, _, _ = select([door.fileno(), lines.alive], [], [])
         if lines.alive not in ready and not code.may_have_changed():
             visitor = door.accept()
             tell(lines.news, _BUSY)
             door.shut()
-            _serve(visitor, door.keeper, held, lines)
+            _serve(visitor, door.keeper, held, lines, promised)
         status = 0
     finally:
         os._exit(status)
 
 
-def _serve(visitor: socket.socket, keeper: Doorkeeper, held: HeldWatches, lines: _Lines) -> None:
+def _serve(
+    visitor: socket.socket,
+    keeper: Doorkeeper,
+    held: HeldWatches,
+    lines: _Lines,
+    promised: float,
+) -> None:
     """Does what one hook hands over, and then what it was not to wait for.
 
     The agent waits until the hook has ended and its streams are closed. The standby is woken after
@@ -276,14 +294,22 @@ def _serve(visitor: socket.socket, keeper: Doorkeeper, held: HeldWatches, lines:
     def keep(workspace: bytes, watch: tuple[int, int]) -> None:
         tell(lines.news, WATCH + workspace, watch)
 
+    def wait_on(seconds: float) -> None:
+        if seconds > promised:
+            try:
+                visitor.sendall(handover.LONGER)
+            except OSError:  # it is gone: its event is recorded all the same
+                return
+
     try:
-        handed = keeper.admit(visitor)
+        handed = keeper.admit(visitor, promised + handover.MARGIN)
     except (OSError, NotAdmitted):  # the hook has gone away, or it was not a hook
         return
-    visitor.settimeout(None)
+    visitor.settimeout(_TOLD_SECONDS)
     _become(handed)
-    speaker = hook.speaker_of(handed.words, process=handed.process)
-    speaker = speaker.replace(watches=Watches(held.watches(), keep))
+    began = handover.began(str(handed.process))
+    speaker = hook.speaker_of(handed.words, process=handed.process, began=began)
+    speaker = speaker.replace(watches=Watches(held.watches(), keep), wait_on=wait_on)
     heard = hook.answer(speaker, let_go)
     if visitor.fileno() >= 0:
         _release(visitor)

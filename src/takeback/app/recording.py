@@ -75,9 +75,9 @@ class Recording(OpenWorkspace):
         """Tells whether an event before this one is not recorded yet, or just being recorded."""
         return ops.receive.has_waiting(self._context)
 
-    def await_rounds(self) -> bool:
+    def await_rounds(self, *, wait: float) -> bool:
         """Waits for the rounds whose agents went on; False if that took too long."""
-        return ops.receive.await_rounds(self._context, wait=self.hook_seconds)
+        return ops.receive.await_rounds(self._context, wait=wait)
 
     def overtake(self) -> None:
         """Notes that a tool runs although those rounds may still be captured."""

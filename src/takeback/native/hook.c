@@ -24,9 +24,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PROTOCOL "2"
+#define PROTOCOL "3"
 #define LONGEST (1u << 20)
 #define PATIENCE_US 500000
+#define LONGEST_WAIT_MS 3600000ll
+#define OLDEST_MS 60000
 #define PRIME ((1ull << 61) - 1)
 #define STREAMS 3
 
@@ -219,17 +221,51 @@ static ssize_t hear(int door, char *answer, size_t room)
     return got;
 }
 
-/* Returns a descriptor of the file that only the standby's equals can open, for writing. */
-static int proof_of(const char *answer)
+/* Returns a descriptor of the file that only the standby's equals can open, for writing; and for how
+ * many milliseconds to wait. */
+static int proof_of(const char *answer, long long *wait)
 {
-    const char *pid = answer + 1, *blank = strchr(pid, ' '), *digits = "0123456789";
-    char path[128];
-    if (answer[0] != '+' || !blank || blank == pid || strspn(pid, digits) != (size_t)(blank - pid))
+    long long said[3];
+    const char *at = answer;
+    char path[128], *end;
+    if (*at != '+')
         return -1;
-    if (!blank[1] || blank[1 + strspn(blank + 1, digits)])
-        return -1;
-    snprintf(path, sizeof path, "/proc/%.*s/fd/%s", (int)(blank - pid), pid, blank + 1);
+    for (int i = 0; i < 3; i++, at = end) {
+        at++; /* the plus, or a blank */
+        if (*at < '0' || *at > '9')
+            return -1;
+        said[i] = strtoll(at, &end, 10);
+        if (*end != (i < 2 ? ' ' : 0))
+            return -1;
+    }
+    snprintf(path, sizeof path, "/proc/%lld/fd/%lld", said[0], said[1]);
+    *wait = said[2];
     return open(path, O_RDWR | O_CLOEXEC);
+}
+
+/* Milliseconds since the machine began. */
+static long long clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return now.tv_sec * 1000ll + now.tv_nsec / 1000000;
+}
+
+/* When this process began, by that clock: the 20th field after the program's name. */
+static long long began_ms(void)
+{
+    struct bytes read_ = {0};
+    long long now = clock_ms(), began = now;
+    if (add_file(&read_, "/proc/self/stat")) {
+        add(&read_, "", 1);
+        char *field = strrchr(read_.data, ')');
+        for (int i = 0; field && i < 20; i++)
+            field = strchr(field + 1, ' ');
+        if (field)
+            began = atoll(field + 1) * 1000 / sysconf(_SC_CLK_TCK);
+    }
+    free(read_.data);
+    return began > now || now - began >= OLDEST_MS ? now : began;
 }
 
 static int hand_over(int door, int here, int proof)
@@ -252,7 +288,7 @@ static int hand_over(int door, int here, int proof)
     return sendmsg(door, &message, MSG_NOSIGNAL) == 1;
 }
 
-static void complain(void)
+static void complain(const char *what)
 {
     char path[sizeof home + 8], when[32], line[256];
     time_t now = time(NULL);
@@ -262,7 +298,7 @@ static void complain(void)
         agent = "?";
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
     snprintf(path, sizeof path, "%s/log", home);
-    int size = snprintf(line, sizeof line, "%s hook %.64s: the standby ended before the event was recorded\n", when, agent);
+    int size = snprintf(line, sizeof line, "%s hook %.64s: %s\n", when, agent, what);
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY, 0600);
     if (fd >= 0 && !fstat(fd, &status) && S_ISREG(status.st_mode) && write(fd, line, size) != size)
         _exit(0);
@@ -287,7 +323,8 @@ static int find_home(void)
 int main(int count, char **given)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct timeval patience = {0, PATIENCE_US}, forever = {0, 0};
+    struct timeval patience = {0, PATIENCE_US};
+    long long end;
     struct stat place;
     char answer[65];
     words = given;
@@ -321,12 +358,29 @@ int main(int count, char **given)
     ssize_t got = hear(door, answer, sizeof answer - 1);
     demand(got > 0);
     answer[got] = 0;
-    int proof = proof_of(answer);
+    int proof = proof_of(answer, &end);
     demand(proof >= 0 && hand_over(door, here, proof));
 
-    setsockopt(door, SOL_SOCKET, SO_RCVTIMEO, &forever, sizeof forever);
-    if (hear(door, answer, 1) == 1)
-        _exit((unsigned char)answer[0]);
-    complain();
+    for (end += began_ms();;) {
+        long long left = end - clock_ms();
+        struct timeval rest = {left > 0 ? left / 1000 : 0, left > 0 ? left % 1000 * 1000 : 0};
+        if (!rest.tv_sec && !rest.tv_usec)
+            rest.tv_usec = 1000;
+        if (setsockopt(door, SOL_SOCKET, SO_RCVTIMEO, &rest, sizeof rest))
+            break;
+        got = recv(door, answer, 1, 0);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            complain("the standby was not done in time; its agent went on");
+            _exit(0);
+        }
+        if (got != 1)
+            break;
+        if (*answer != 'w')
+            _exit((unsigned char)*answer);
+        end = clock_ms() + LONGEST_WAIT_MS;
+    }
+    complain("the standby ended before the event was recorded");
     _exit(0);
 }

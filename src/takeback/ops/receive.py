@@ -49,8 +49,8 @@ class Delivery(Value):
 class Received(Value):
     """The result of an event: a checkpoint, words for the model, or a place among the waiting.
 
-    ``warning`` is what the person should be told: what the checkpoint lacks and the one before it
-    in the session did not.
+    If it ``timed_out``, what waits is left to the background. ``warning`` is what the person should
+    be told: what the checkpoint lacks and the one before it in the session did not.
     """
 
     checkpoint: Checkpoint | None = None
@@ -58,6 +58,11 @@ class Received(Value):
     waiting: bool = False
     timed_out: bool = False
     warning: str | None = None
+
+    @property
+    def is_left(self) -> bool:
+        """Whether the event itself is left to the background for lack of time."""
+        return self.waiting and self.timed_out
 
 
 def receive(
@@ -81,10 +86,13 @@ def receive(
                 received = _record_beside(locked, event, transcript, delivery)
     except InUse:
         pending.leave(store, event, came, transcript.files)
+        received = Received(waiting=True)
+    if received.timed_out or not has_waiting(context):
+        return received
+    try:
         take_waiting(context)
-        return Received(waiting=True)
-    if has_waiting(context):
-        take_waiting(context)
+    except TimedOut:  # this event is safe; what it took on for others goes on without its agent
+        return received.replace(timed_out=True)
     return received
 
 
