@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.alarm import TookTooLong, alarm
-from tests.support.processes import wait_for
+from tests.support.processes import Started, wait_for
 
 ROOT = Path(__file__).parents[2]
 
@@ -144,6 +144,15 @@ def test_where_no_python_runs_any_more_the_process_ends_with_its_stacks() -> Non
     )
     assert done.returncode == -signal.SIGABRT
     assert b"in in_c\n" in done.stderr
+
+
+def test_a_block_ends_what_it_began_with_all_below_it() -> None:
+    words = ["sh", "-c", "sleep 600 & echo $!; wait"]
+    with Started[str](words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        below = process.stdout.readline().strip()
+    assert process.returncode == -signal.SIGKILL
+    wait_for(lambda: not Path("/proc", below).exists())
 
 
 _HANGS = """
