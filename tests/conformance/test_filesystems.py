@@ -34,6 +34,11 @@ truncate -s 320M disk
 mkfs.xfs -q disk
 mount -o loop disk ws
 """
+BTRFS = """
+truncate -s 320M disk
+mkfs.btrfs -q disk > made
+mount -o loop disk ws
+"""
 VFAT = """
 truncate -s 64M disk
 mkfs.vfat disk > /dev/null
@@ -48,11 +53,17 @@ mount -o loop,fmask=0022,dmask=0022 disk ws
         pytest.param(OVERLAY, (), id="overlay"),
         pytest.param(VFAT, ("mkfs.vfat",), id="vfat"),
         pytest.param(XFS, ("mkfs.xfs",), id="xfs"),
+        pytest.param(BTRFS, ("mkfs.btrfs",), id="btrfs"),
         pytest.param(EXT4_FOLDING, ("mkfs.ext4", "chattr"), id="case-folding ext4"),
     ],
 )
 def test_there_and_back_is_exact(tmp_path: Path, mount: str, needs: tuple[str, ...]) -> None:
     """Capture, wreck, rewind, undo, redo: each time the tree is exactly the one it should be."""
+    assert on_a_disk(tmp_path, mount, needs, '"$py" "$journey" travel ws')[-1] == "exact"
+
+
+def on_a_disk(tmp_path: Path, mount: str, needs: tuple[str, ...], act: str) -> list[str]:
+    """Does something in ``ws``, which is mounted so; returns the lines that are said."""
     path = os.pathsep.join((os.environ["PATH"], "/usr/sbin", "/sbin"))
     for tool in needs:
         if not any((Path(place) / tool).exists() for place in path.split(os.pathsep)):
@@ -68,12 +79,32 @@ def test_there_and_back_is_exact(tmp_path: Path, mount: str, needs: tuple[str, .
             echo "cannot be mounted: $(cat why)"
             exit 0
         fi
-        "$py" "$journey" travel ws
+        {act}
         """,
     )
     if said.startswith("cannot be mounted"):
         pytest.skip(said.strip())
-    assert said.splitlines()[-1] == "exact"
+    return said.splitlines()
+
+
+STAYS_OPEN = """
+import os, time
+from pathlib import Path
+from takeback import Takeback
+with Takeback.open("ws") as tb:
+    for number in range(5):
+        with tb.session("mine", "s").turn(f"turn {number}") as turn:
+            Path("ws", f"new {number}").write_bytes(b"new")
+            time.sleep(0.1)  # so that no time of the directory is too young to be believed
+        print(turn.after.files)
+"""
+
+
+def test_a_program_that_stays_open_captures_what_is_new_in_the_root(tmp_path: Path) -> None:
+    """btrfs lists an open directory as it was when it was opened or rewound last."""
+    (tmp_path / "stays_open.py").write_text(STAYS_OPEN)
+    said = on_a_disk(tmp_path, BTRFS, ("mkfs.btrfs",), '"$py" stays_open.py')
+    assert said == ["1", "2", "3", "4", "5"]
 
 
 def test_a_directory_of_a_lower_layer_becomes_a_file_and_comes_back(tmp_path: Path) -> None:

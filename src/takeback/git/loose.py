@@ -11,6 +11,7 @@ from takeback import errors
 from takeback.git.delta import check_size
 from takeback.git.objects import KINDS, ObjectId, parse_hex
 from takeback.git.packfile import inflate
+from takeback.ordinary import all_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,9 +26,9 @@ def loose_path(objects_dir: str, oid: ObjectId) -> str:
 
 def loose_objects(objects_dir: str) -> Iterator[ObjectId]:
     """Yields the ids of all loose objects, taken from their file names."""
-    for directory in sorted(os.listdir(objects_dir)):
+    for directory in sorted(all_names(objects_dir)):
         if len(directory) == 2 and os.path.isdir(f"{objects_dir}/{directory}"):
-            for name in sorted(os.listdir(f"{objects_dir}/{directory}")):
+            for name in sorted(all_names(f"{objects_dir}/{directory}")):
                 oid = parse_hex((directory + name).encode())
                 if oid is not None:
                     yield oid

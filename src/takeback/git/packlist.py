@@ -11,6 +11,7 @@ import time
 from takeback import errors
 from takeback.git.idx import PackIndex
 from takeback.git.packfile import Bases, PackFile
+from takeback.ordinary import all_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,17 +99,17 @@ class PackList:
     def _scan(self) -> list[tuple[str, tuple[int, int, int]]]:
         found = []
         try:
-            with os.scandir(self._pack_dir) as entries:
-                for entry in entries:
-                    if entry.name.startswith("pack-") and entry.name.endswith(".idx"):
-                        try:
-                            status = entry.stat(follow_symlinks=False)
-                        except FileNotFoundError:
-                            continue
-                        stamp = (status.st_mtime_ns, status.st_ino, status.st_size)
-                        found.append((entry.name[:-4], stamp))
+            names = all_names(self._pack_dir)
         except FileNotFoundError:
             return []
+        for name in names:
+            if name.startswith("pack-") and name.endswith(".idx"):
+                try:
+                    status = os.lstat(f"{self._pack_dir}/{name}")
+                except FileNotFoundError:
+                    continue
+                stamp = (status.st_mtime_ns, status.st_ino, status.st_size)
+                found.append((name[:-4], stamp))
         return found
 
     def _forget(self, pack: ListedPack) -> None:

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from takeback import errors
 from takeback.git.idx import PackIndex
+from takeback.ordinary import all_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def stored_sizes(pack_dir: str) -> dict[ObjectId, int]:
     A pack that cannot be read, or goes meanwhile, is passed over.
     """
     found: dict[ObjectId, int] = {}
-    for name in os.listdir(pack_dir):
+    for name in all_names(pack_dir):
         if not name.endswith(".idx"):
             continue
         path = os.path.join(pack_dir, name.removesuffix(".idx"))

@@ -10,7 +10,7 @@ import os
 
 from takeback import durable, errors
 from takeback.git.objects import ObjectId, parse_hex
-from takeback.ordinary import NotOrdinary, ordinary
+from takeback.ordinary import NotOrdinary, all_names, ordinary
 from takeback.remembered import Remembered
 
 TYPE_CHECKING = False
@@ -67,7 +67,7 @@ class Refs:
             if name.startswith(f"{prefix}/"):
                 found.add(name[len(prefix) + 1 :].partition("/")[0])
         try:
-            found.update(filter(self._is_name, os.listdir(f"{self._git_dir}/{prefix}")))
+            found.update(filter(self._is_name, all_names(f"{self._git_dir}/{prefix}")))
         except (FileNotFoundError, NotADirectoryError):
             pass
         return sorted(found)
@@ -95,9 +95,9 @@ class Refs:
         while waiting:
             name = waiting.pop()
             try:
-                with os.scandir(f"{self._git_dir}/{name}") as entries:
-                    # temporaries and git's lock files have no safe name
-                    waiting += [f"{name}/{e.name}" for e in entries if self._is_name(e.name)]
+                # temporaries and git's lock files have no safe name
+                below = filter(self._is_name, all_names(f"{self._git_dir}/{name}"))
+                waiting += [f"{name}/{one}" for one in below]
                 continue
             except FileNotFoundError:
                 continue

@@ -6,6 +6,7 @@ import os
 
 from takeback import durable
 from takeback.errors import StoreDamaged
+from takeback.ordinary import all_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def odd_objects(git_dir: str) -> list[str]:
     """
     top = os.path.join(git_dir, "objects")
     odd = []
-    for directory in (top, *(os.path.join(top, name) for name in os.listdir(top))):
+    for directory in (top, *(os.path.join(top, name) for name in all_names(top))):
         try:
             with os.scandir(directory) as entries:
                 odd += [e.path for e in entries if not e.is_dir() and not e.is_file()]

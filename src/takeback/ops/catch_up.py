@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from takeback.errors import LedgerDamaged, LedgerUnwritable
+from takeback.errors import LedgerDamaged, LedgerUnwritable, StoreDamaged
 from takeback.ledger import gaps
 from takeback.ledger.expired import note_gone
 from takeback.ledger.file import IN_MEMORY, PAGE, SMALL_PAGE, LedgerRefused, remove
@@ -132,7 +132,7 @@ def catch_up(store: Store, ledger: Ledger, reporter: Reporter, *, batch: int = B
     cannot be read of one is noted in the ledger and reported.
     """
     damaged: dict[str, str] = {}
-    there = _refs(store, damaged)
+    there = _refs(store, ledger, damaged)
     for ref, reason in damaged.items():
         reporter.note(f"{ref} cannot be read ({reason}); what it named is passed over.")
     if not _has_all(ledger, there):
@@ -148,12 +148,20 @@ class _Refs(Value):
 
 def is_current(store: Store, ledger: Ledger) -> bool:
     """Tells whether a ledger has everything that the refs lead to."""
-    return _has_all(ledger, _refs(store, {}))
+    return _has_all(ledger, _refs(store, ledger, {}))
 
 
-def _refs(store: Store, damaged: dict[str, str]) -> _Refs:
+def _refs(store: Store, ledger: Ledger, damaged: dict[str, str]) -> _Refs:
+    """Returns the refs; one that the ledger knows and no listing has is asked for by its name."""
     chains = listed(store.refs, (SESSIONS, OPERATIONS), damaged)
     others = listed(store.refs, (LABELS, LOCAL), damaged)
+    for ref in ledger.tips().keys() - chains.keys() - others.keys() - damaged.keys():
+        try:
+            tip = store.refs.read(ref)
+        except StoreDamaged:  # the packed refs: who lists them has said it
+            continue
+        if tip is not None:
+            (others if ref.startswith((LABELS, LOCAL)) else chains)[ref] = tip
     return _Refs(chains, {ref: tip.hex() for ref, tip in {**chains, **others}.items()})
 
 
@@ -178,7 +186,7 @@ class _Run:
     def until_all_is_there(self, there: _Refs | None = None) -> None:
         """Indexes what the refs lead to, whatever others do meanwhile; ``there`` are they now."""
         try:
-            while not self._index_all(there or _refs(self._store, {})):
+            while not self._index_all(there or _refs(self._store, self._ledger, {})):
                 there = None  # a prune may have written them anew
         except LedgerRefused as error:  # not because of one point: those are skipped one by one
             raise LedgerDamaged(str(error)) from error
@@ -254,7 +262,7 @@ class _Run:
         Whoever empties the trash brings the ledger up to date before, so that what was in it is
         not missed. Nobody may write afterwards what was before that. New turns do no harm.
         """
-        now = _refs(self._store, {}).tips
+        now = _refs(self._store, self._ledger, {}).tips
         return not all(
             now.get(ref) == tip or (ref in now and self._leads(now[ref], tip))
             for ref, tip in there.tips.items()
@@ -266,7 +274,7 @@ class _Run:
     def _is_overtaken(self, there: _Refs) -> bool:
         """Tells whether the refs have moved since they were listed; at some time that is enough."""
         self._overtaken += 1
-        return self._overtaken <= _OVERTAKEN and _refs(self._store, {}) != there
+        return self._overtaken <= _OVERTAKEN and _refs(self._store, self._ledger, {}) != there
 
 
 def _clear(ledger: Ledger, backlog: Backlog) -> None:

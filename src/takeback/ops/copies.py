@@ -14,7 +14,7 @@ from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
 from takeback import durable
 from takeback.model.path_text import covers
 from takeback.model.value import Value
-from takeback.ordinary import ordinary
+from takeback.ordinary import all_names, ordinary
 
 _PIECE = 1 << 20
 """A file that is not longer, and has no NUL, is a text."""
@@ -70,7 +70,8 @@ def copy_across(moved: Removal, path: bytes) -> None:
         here = pending.pop()
         _copy(moved, here)
         if not os.path.islink(here) and os.path.isdir(here):
-            pending += [os.path.join(here, name) for name in os.listdir(here)]
+            names = map(os.fsencode, all_names(os.fsdecode(here)))
+            pending += [os.path.join(here, name) for name in names]
 
 
 def _copy(moved: Removal, source: bytes) -> None:

@@ -11,6 +11,7 @@ import time
 
 from takeback import durable
 from takeback.git.pack import TEMPORARY
+from takeback.ordinary import all_names
 from takeback.store.lock import Lock
 
 TYPE_CHECKING = False
@@ -78,7 +79,7 @@ def _is_temporary(name: str) -> bool:
 
 def _listing(directory: str) -> list[str]:
     try:
-        return sorted(os.listdir(directory))
+        return sorted(all_names(directory))
     except OSError:
         return []
 

@@ -21,6 +21,7 @@ from takeback.model.plan import (
     Refusal,
 )
 from takeback.model.policy import KEEP_OTHERS, OVERWRITE_OTHERS
+from takeback.ordinary import all_names
 from takeback.visible import shown
 from takeback.worktree import project
 from takeback.worktree.staged import differ, staged
@@ -250,8 +251,7 @@ def _colliding_names(context: Context, writes: Sequence[Change]) -> Iterator[Ref
 
 def _names_fold(root_fd: int) -> bool:
     """Looks up an existing name in another case; writes nothing."""
-    with os.scandir(root_fd) as listing:
-        names = {entry.name for entry in listing}
+    names = set(all_names(root_fd))
     for name in names:
         other = name.swapcase()
         if other not in names and other.casefold() == name.casefold():

@@ -8,6 +8,7 @@ from stat import S_ISDIR
 
 from takeback import kernel
 from takeback.model.snapshot import Entry, entry_mode
+from takeback.ordinary import all_names
 from takeback.worktree import ondisk
 from takeback.worktree.reading import Kept, keep
 from takeback.worktree.resume import is_exactly
@@ -173,9 +174,7 @@ class Safekeeping:
         found = {}
         fd = kernel.open_directory_beneath(self._root_fd, path)
         try:
-            with os.scandir(fd) as listing:
-                names = sorted(os.fsencode(entry.name) for entry in listing)
-            for name in names:
+            for name in sorted(map(os.fsencode, all_names(fd))):
                 full = path + b"/" + name
                 found[full] = self._saved_entry(fd, name, full)
         finally:

@@ -6,6 +6,7 @@ import os
 from stat import S_ISDIR
 
 from takeback import durable
+from takeback.ordinary import all_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def delete_below(directory: str, *, besides: Container[str] = ()) -> None:
 def _empty(fd: int, besides: Container[str] = ()) -> None:
     """Deletes what is in an open directory, and closes it."""
     try:
-        for name in os.listdir(fd):
+        for name in all_names(fd):
             if name in besides:
                 continue
             if S_ISDIR(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):

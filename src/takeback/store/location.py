@@ -29,7 +29,7 @@ from takeback.model import json_text
 from takeback.model.ids import new_workspace_id
 from takeback.model.path_text import to_bytes, to_text
 from takeback.model.value import Value
-from takeback.ordinary import ordinary, small_content
+from takeback.ordinary import all_names, ordinary, small_content
 from takeback.store.machine import machine_of
 from takeback.store.namespace import EVERYTHING
 
@@ -255,7 +255,7 @@ def all_locations(home: str) -> Iterator[StoreLocation]:
 def listing(path: str) -> list[str]:
     """Returns the names in a directory; none if it cannot be read."""
     try:
-        return os.listdir(path)
+        return all_names(path)
     except OSError:
         return []
 

@@ -10,6 +10,7 @@ import os
 
 from takeback import durable
 from takeback.model.ids import SessionId
+from takeback.ordinary import all_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +36,6 @@ def note(locked: Locked, session: SessionId, *, is_open: bool) -> None:
 def sessions(store: Store) -> list[SessionId]:
     """Lists the sessions that may have an open turn."""
     try:
-        return [SessionId(name) for name in sorted(os.listdir(store.path("turns")))]
+        return [SessionId(name) for name in sorted(all_names(store.path("turns")))]
     except OSError:
         return []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from takeback.errors import WriteFailed
+from takeback.ordinary import all_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def pack_sizes(store: Store, names: Iterable[str]) -> dict[str, int]:
 
 def whole_packs(store: Store) -> list[str]:
     """Lists the packs that have an index: it comes last, and without it git knows no pack."""
-    names = os.listdir(pack_dir(store))
+    names = all_names(pack_dir(store))
     return [name.removesuffix(".idx") for name in names if name.endswith(".idx")]
 
 

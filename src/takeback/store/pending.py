@@ -20,7 +20,7 @@ from takeback.model import event as events
 from takeback.model import json_text
 from takeback.model.session import TranscriptPart
 from takeback.model.value import Value
-from takeback.ordinary import ordinary
+from takeback.ordinary import all_names, ordinary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _mark(told: str) -> str:
 def any_left(store: Store) -> bool:
     """Tells whether an event is waiting; costs one stat if none ever was."""
     try:
-        return any(name[:1].isdigit() for name in os.listdir(store.path("pending")))
+        return any(name[:1].isdigit() for name in all_names(store.path("pending")))
     except FileNotFoundError:
         return False
 
@@ -118,7 +118,7 @@ def set_aside(locked: Locked, name: str) -> str:
 
 def _names(folder: str) -> list[str]:
     try:
-        return sorted(name for name in os.listdir(folder) if name[:1].isdigit())
+        return sorted(name for name in all_names(folder) if name[:1].isdigit())
     except FileNotFoundError:
         return []
 

@@ -6,7 +6,7 @@ import os
 
 from takeback.errors import StoreDamaged
 from takeback.model.value import Value
-from takeback.ordinary import ordinary
+from takeback.ordinary import all_names, ordinary
 from takeback.store.kept_files import OBJECTS, SEARCHED_AT_HOME
 
 TYPE_CHECKING = False
@@ -96,9 +96,9 @@ def _objects(store: Store) -> Iterator[bytes]:
     for pack in store.pack_names():
         yield from store.packs.iterate(pack)
     objects = os.path.join(store.git_dir, "objects")
-    for folder in os.listdir(objects):
+    for folder in all_names(objects):
         if len(folder) == 2:
-            for name in os.listdir(os.path.join(objects, folder)):
+            for name in all_names(os.path.join(objects, folder)):
                 try:
                     yield bytes.fromhex(folder + name)
                 except ValueError:  # what git was writing when it was killed
@@ -108,11 +108,24 @@ def _objects(store: Store) -> Iterator[bytes]:
 def _files(store: Store) -> Iterator[str]:
     """Yields every file but packs and objects."""
     objects = os.path.join(store.git_dir, "objects")
-    for folder, folders, names in os.walk(store.directory):
-        if folder == objects:
-            folders[:] = [name for name in folders if name == "info"]
-        yield from (os.path.join(folder, name) for name in names)
+    for path in _below(store.directory):
+        folder = os.path.dirname(path)
+        if not folder.startswith(objects) or folder in (objects, os.path.join(objects, "info")):
+            yield path
     yield from files_at_home(store)
+
+
+def _below(top: str) -> Iterator[str]:
+    """Yields every file below a directory, in the order of the directories."""
+    waiting = [top]
+    while waiting:
+        folder = waiting.pop()
+        for name in sorted(all_names(folder)):
+            path = os.path.join(folder, name)
+            if os.path.isdir(path) and not os.path.islink(path):
+                waiting.append(path)
+            else:
+                yield path
 
 
 def files_at_home(store: Store) -> Iterator[str]:
@@ -120,20 +133,18 @@ def files_at_home(store: Store) -> Iterator[str]:
     for name in SEARCHED_AT_HOME:
         path = os.path.join(store.location.home, name)
         if os.path.isdir(path):
-            yield from (os.path.join(path, one) for one in sorted(os.listdir(path)))
+            yield from (os.path.join(path, one) for one in sorted(all_names(path)))
         elif os.path.exists(path):
             yield path
 
 
 def other_files(store: Store, besides: Collection[str]) -> Iterator[str]:
     """Yields the files of a store by their path in it, except for some names right in it."""
-    for name in sorted(os.listdir(store.directory)):
+    for name in sorted(all_names(store.directory)):
         if name in besides or name in OBJECTS:
             continue
         path = os.path.join(store.directory, name)
         if not os.path.isdir(path):
             yield name
             continue
-        for folder, _, names in os.walk(path):
-            inside = os.path.relpath(folder, store.directory)
-            yield from (os.path.join(inside, one) for one in sorted(names))
+        yield from (os.path.relpath(one, store.directory) for one in _below(path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from takeback.ordinary import all_names
 from takeback.store import namespace
 
 _GIT = "store.git"
@@ -30,6 +31,6 @@ def _moved(path: str) -> int:
 
 def _below(path: str) -> list[str]:
     try:
-        return sorted(os.listdir(path))
+        return sorted(all_names(path))
     except OSError:
         return []

@@ -20,7 +20,7 @@ from takeback import durable
 from takeback.errors import StoreDamaged
 from takeback.model import json_text
 from takeback.model.value import Value
-from takeback.ordinary import ordinary
+from takeback.ordinary import all_names, ordinary
 from takeback.store import tombstones
 from takeback.store.clearing import delete_below
 from takeback.store.given_up import forget_garbage
@@ -140,13 +140,13 @@ def _keep_only(locked: Locked, packs: Iterable[str]) -> None:
     trust.retire(locked, [name for name in trust.packs() if name not in kept], kept)
     store.reopen_packs()
     directory = pack_dir(store)
-    for name in sorted(os.listdir(directory)):  # an index goes before its pack
+    for name in sorted(all_names(directory)):  # an index goes before its pack
         if name.partition(".")[0] not in kept:
             durable.unlink(os.path.join(directory, name))
     durable.sync_directory(directory)
     Trust(store).forget(locked, RETIRED)
     objects = os.path.dirname(directory)
-    for name in os.listdir(objects):
+    for name in all_names(objects):
         if len(name) == 2:
             _remove(objects, name)
     durable.sync_directory(objects)

@@ -17,7 +17,7 @@ from takeback.git.objects import (
 )
 from takeback.git.packs import Packs
 from takeback.git.refs import Refs
-from takeback.ordinary import ordinary, small_content
+from takeback.ordinary import all_names, ordinary, small_content
 from takeback.paths import check_private
 from takeback.remembered import Remembered
 from takeback.store import location as locations
@@ -187,7 +187,7 @@ class Store:
     def blamed_packs(self) -> set[str]:
         """Returns the packs in which damage was found since the last capture."""
         try:
-            return set(os.listdir(self.path("damaged")))
+            return set(all_names(self.path("damaged")))
         except OSError:
             return set()
 
@@ -200,7 +200,7 @@ class Store:
 
     def pack_names(self) -> list[str]:
         """Lists the packs that exist now; a reader's own list may be older."""
-        names = os.listdir(os.path.join(self.git_dir, "objects", "pack"))
+        names = all_names(os.path.join(self.git_dir, "objects", "pack"))
         return [name.removesuffix(".pack") for name in names if name.endswith(".pack")]
 
     @property

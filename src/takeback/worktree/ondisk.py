@@ -9,6 +9,7 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 from takeback.git.objects import BLOB, new_hasher, object_id
 from takeback.model.snapshot import Entry, entry_mode
 from takeback.model.value import Value
+from takeback.ordinary import all_names
 from takeback.worktree.descent import Descent
 
 TYPE_CHECKING = False
@@ -153,8 +154,7 @@ def walk(dir_fd: int) -> Iterator[tuple[bytes, Seen | None]]:
 
 def names_in(dir_fd: int) -> list[bytes]:
     """Returns the names in an open directory, sorted."""
-    with os.scandir(dir_fd) as listing:
-        return sorted(os.fsencode(entry.name) for entry in listing)
+    return sorted(map(os.fsencode, all_names(dir_fd)))
 
 
 def _everything(dir_fd: int) -> Iterator[tuple[bytes, int, bytes, os.stat_result]]:

@@ -26,6 +26,7 @@ from takeback.model.coverage import (
     UNSTABLE,
 )
 from takeback.model.snapshot import entry_mode
+from takeback.ordinary import all_names
 from takeback.worktree.directory import (
     HELD_BELOW,
     IGNORED_DIRECTORY,
@@ -164,9 +165,7 @@ class Survey:
             draft.result.mode = status.st_mode
             draft.result.listed = self._movement.saw(path, status, when)
             draft.settled = self._belief.time.settled(status.st_mtime_ns, status.st_ctime_ns)
-            with os.scandir(fd) as listing:
-                names = [os.fsencode(entry.name) for entry in listing]
-            for name in names:
+            for name in map(os.fsencode, all_names(fd)):
                 self._look(draft, fd, name)
         except OSError as error:
             if is_of_this_process(error, fd):
