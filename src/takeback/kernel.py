@@ -229,6 +229,18 @@ def unwritten_bytes() -> int:
     )
 
 
+def run_of_machine() -> str:
+    """Returns a word for the time since the machine started: another one after each start.
+
+    What was not flushed is believed in its own run only. Without such a word, one for all runs.
+    """
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return "unknown"
+
+
 def own_memory() -> None:
     """Copies the memory that this process still shares with the one it was forked from.
 

@@ -72,6 +72,7 @@ SILENT: tuple[tuple[str, tuple[Damage, ...]], ...] = (
     ("workspace.json", DAMAGES),  # written again when the directory is found
     ("sequence", (flip,)),  # a higher number only leaves a gap
     ("trust", (flip,)),  # a pack that it does not describe is read
+    ("trust.new", DAMAGES),  # and so is one that is in neither
     ("pending/*", (delete,)),  # nothing else knows of an event that waits
     ("store.git/objects/??/*", (misname,)),  # the name is the id: one that is not is no object
     ("store.git/refs/takeback/trash/*", (delete,)),  # as if its grace were over
@@ -168,7 +169,7 @@ class Fixture:
 
 KINDS = """
 config.toml settings.compiled epoch format ledger.db lock pending/* sequence stat/table stat/log
-trust workspace.json
+trust trust.new workspace.json
 store.git/HEAD store.git/config store.git/packed-refs store.git/objects/pack/*.pack
 store.git/objects/pack/*.idx store.git/objects/??/* store.git/refs/takeback/labels/*
 store.git/refs/takeback/local/* store.git/refs/takeback/operations/*

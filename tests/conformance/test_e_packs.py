@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import marshal
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.cli import Cli
-from tests.support.engine import settle
+from tests.support.engine import settle, start_machine_anew
 from tests.support.journey import checkpoint, log, rewind, same, store_of, unbroken, write_files
 from tests.support.lanes import cases
 from tests.support.processes import lock_holder
@@ -59,12 +58,6 @@ def garble(path: Path) -> None:
         file.write(bytes(size - 14 - 20))
 
 
-def restart(store: Path) -> None:
-    """Makes the table look as if the machine was started anew since."""
-    _, packs = marshal.loads((store / "trust").read_bytes())
-    (store / "trust").write_bytes(marshal.dumps(("another run", packs)))
-
-
 def lose(pack: Path) -> None:
     pack.with_suffix(".idx").unlink()
     pack.unlink()
@@ -83,17 +76,17 @@ def truncate(pack: Path) -> None:
 
 def zero_and_restart(pack: Path) -> None:
     keep_times(pack, zero)
-    restart(pack.parents[3])
+    start_machine_anew(pack.parents[3])
 
 
 def garble_and_restart(pack: Path) -> None:
     keep_times(pack, garble)
-    restart(pack.parents[3])
+    start_machine_anew(pack.parents[3])
 
 
 def zero_index_and_restart(pack: Path) -> None:
     keep_times(pack.with_suffix(".idx"), zero)
-    restart(pack.parents[3])
+    start_machine_anew(pack.parents[3])
 
 
 def lose_with_the_table(pack: Path) -> None:

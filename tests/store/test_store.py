@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from takeback import durable
+from takeback import durable, kernel
 from takeback.git.objects import TREE, encode_tree
 from takeback.ops.context import Context
+from takeback.store import records
 from takeback.store.operations import read_operations, write_operation
 from takeback.store.sink import PackSink
+from takeback.store.store import Store
 from tests.store.test_operations import FIRST
 from tests.support.engine import (
     KillAt,
@@ -78,6 +80,67 @@ def test_a_number_that_is_too_low_is_not_given_twice_in_a_session(context: Conte
     made = [checkpoint(context) for _ in range(3)]
     sequence_file(context).write_bytes(b"1\n")
     assert checkpoint(context).sequence > made[-1].sequence
+
+
+def test_after_a_power_cut_a_new_session_does_not_get_numbers_that_were_given_out(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file reads as a number, and is older than the refs; the machine runs anew."""
+    checkpoint(context)
+    older = sequence_file(context).read_bytes()
+    made = [checkpoint(context) for _ in range(3)]
+    sequence_file(context).write_bytes(older)
+    monkeypatch.setattr(kernel, "run_of_machine", lambda: "another-run")
+    assert next_sequence(context) > made[-1].sequence
+
+
+@pytest.mark.parametrize("content", [b"2\n", b"2 0123456789012345678901234567890123456789\n"])
+def test_a_number_of_an_older_takeback_is_held_against_the_refs(
+    context: Context, content: bytes
+) -> None:
+    made = [checkpoint(context) for _ in range(4)]
+    sequence_file(context).write_bytes(content)
+    assert next_sequence(context) > made[-1].sequence
+
+
+def test_a_session_that_begins_does_not_believe_a_number_that_was_put_back(
+    context: Context,
+) -> None:
+    checkpoint(context)
+    older = sequence_file(context).read_bytes()
+    made = [checkpoint(context) for _ in range(3)]
+    sequence_file(context).write_bytes(older)
+    assert checkpoint(context, session="another").sequence > made[-1].sequence
+
+
+def test_a_number_below_that_of_the_own_session_is_held_against_all_refs(context: Context) -> None:
+    checkpoint(context, session="mine")
+    older = sequence_file(context).read_bytes()
+    mine = checkpoint(context, session="mine")
+    other = [checkpoint(context, session="other") for _ in range(3)]
+    sequence_file(context).write_bytes(older)
+    assert checkpoint(context, session="mine").sequence > other[-1].sequence > mine.sequence
+
+
+def test_the_refs_are_counted_once_in_a_run_and_not_at_each_number(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint(context)
+    read: list[bytes] = []
+    real = records.read_record
+
+    def noted(store: Store, tip: bytes) -> records.Record:
+        read.append(tip)
+        return real(store, tip)
+
+    monkeypatch.setattr(records, "read_record", noted)
+    monkeypatch.setattr(kernel, "run_of_machine", lambda: "another-run")
+    next_sequence(context)
+    assert read
+    read.clear()
+    for _ in range(3):
+        next_sequence(context)
+    assert read == []
 
 
 def test_a_kill_leaves_a_gap_and_gives_no_number_twice(

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from takeback import durable
+from takeback import durable, kernel
 from takeback.git.objects import BLOB, object_id
-from takeback.ops.context import Context
+from takeback.ops.context import Context, LockedContext
 from takeback.store import trees
 from takeback.store.checksum import checksum_holds
 from takeback.store.sink import PackSink
@@ -22,9 +22,11 @@ from tests.support.engine import (
     checkpoint,
     garble,
     heard_by,
+    known_packs,
     packing,
     packs_of,
     settle,
+    start_machine_anew,
     under_lock,
 )
 
@@ -48,10 +50,7 @@ def believed(context: Context, pack: Path) -> bool:
 
 
 def restart(context: Context) -> None:
-    """Makes the trust table look as if it was written before the machine restarted."""
-    path = Path(context.store.path("trust"))
-    _, packs = marshal.loads(path.read_bytes())
-    path.write_bytes(marshal.dumps(("another boot", packs)))
+    start_machine_anew(Path(context.store.directory))
 
 
 def test_a_pack_that_we_wrote_is_believed(context: Context, pack: Path) -> None:
@@ -93,6 +92,62 @@ def test_a_pack_that_somebody_else_put_there_is_not_believed(context: Context, p
 def test_a_damaged_trust_table_believes_nothing(context: Context, pack: Path, data: bytes) -> None:
     Path(context.store.path("trust")).write_bytes(data)
     assert not believed(context, pack)
+
+
+@pytest.mark.parametrize("lost", ["all", "half a line", "the end of a line"])
+def test_a_power_cut_that_takes_what_was_not_flushed_of_the_table_is_no_trouble(
+    context: Context, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    """The table itself is flushed: what is lost is read again, and nobody is told of damage."""
+    for data in (b"one", b"two", b"three"):
+        with packing(context) as sink:
+            sink.add(BLOB, data)
+            sink.publish()
+    new = Path(context.store.path("trust.new"))
+    size = new.stat().st_size
+    os.truncate(new, {"all": 0, "half a line": size // 2, "the end of a line": size - 1}[lost])
+    monkeypatch.setattr(kernel, "run_of_machine", lambda: "the next run")
+    epoch = context.store.epoch
+    assert under_lock(context, lambda it: Trust(it.store).check(it.lock)) is None
+    assert context.store.epoch == epoch
+    assert all(believed(context, one) for one in packs_of(context.store))
+
+
+def test_a_line_that_was_torn_takes_no_other_with_it(context: Context, pack: Path) -> None:
+    """A kill in the middle of a line, and the next one goes on behind it."""
+    new = Path(context.store.path("trust.new"))
+    with new.open("ab") as file:
+        file.write(b"\n0123")
+    with packing(context) as sink:
+        sink.add(BLOB, b"after the torn line")
+        sink.publish()
+    assert all(believed(context, one) for one in packs_of(context.store))
+
+
+def test_lines_of_another_table_do_not_count(context: Context, pack: Path) -> None:
+    """A cut may bring back what came before the table was written anew."""
+    new = Path(context.store.path("trust.new"))
+    lines = new.read_bytes()
+    pack.unlink()
+    under_lock(context, lambda it: Trust(it.store).check(it.lock))
+    assert not new.exists()
+    new.write_bytes(lines)
+    assert Trust(context.store).broken() == {pack.stem: "it is gone"}
+
+
+def test_what_came_since_the_table_stays_short(context: Context) -> None:
+    def add(it: LockedContext) -> None:
+        [pack] = packs_of(it.store)
+        for _ in range(400):
+            Trust(it.store).add(it.lock, [pack.stem])
+
+    with packing(context) as sink:
+        sink.add(BLOB, BYTES)
+        sink.publish()
+    under_lock(context, add)
+    assert Path(context.store.path("trust.new")).stat().st_size < 20_000
+    [pack] = packs_of(context.store)
+    assert believed(context, pack)
 
 
 def test_after_a_restart_a_sound_pack_is_believed_again(context: Context, pack: Path) -> None:
@@ -154,7 +209,7 @@ def test_a_table_that_is_lost_voids_the_stat_cache_also_after_another_pack_was_a
 
 
 def test_a_table_of_an_older_takeback_is_as_good_as_none(context: Context, pack: Path) -> None:
-    boot, packs = marshal.loads(Path(context.store.path("trust")).read_bytes())
+    boot, packs = known_packs(Path(context.store.directory))
     old = {name: signature[:3] for name, (_, signature) in packs.items()}
     Path(context.store.path("trust")).write_bytes(marshal.dumps((boot, old)))
     assert not believed(context, pack)
@@ -175,7 +230,7 @@ def test_the_epoch_is_raised_before_the_table_forgets(
         except Killed:
             monkeypatch.setattr(durable, "faults", None)
             noticed = Trust(context.store).broken() == {pack.stem: "it is gone"}
-            table = marshal.loads(Path(context.store.path("trust")).read_bytes())[1]
+            _, table = known_packs(Path(context.store.directory))
             assert noticed
             assert context.store.epoch > epoch or table[pack.stem][0] == "sound"
             continue

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import marshal
 import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from takeback.git.objects import BLOB, object_id
 from takeback.model.checkpoint import Checkpoint
@@ -97,6 +98,22 @@ def checkpoint(context: Context, **options: str) -> Checkpoint:
     """Makes a checkpoint, one second after the one before it."""
     clock_of(context).time += 1
     return checkpoints.checkpoint(context, **options).checkpoint  # type: ignore[arg-type]
+
+
+def start_machine_anew(store: Path) -> None:
+    """Makes a store's table of packs look as if the machine was started anew since."""
+    _, packs = known_packs(store)
+    (store / "trust").write_bytes(marshal.dumps(("another run of the machine", packs)))
+
+
+def known_packs(store: Path) -> tuple[str, dict[str, Any]]:
+    """Returns the table of a store's packs, with those that came since, and whose run it is of."""
+    run, packs = marshal.loads((store / "trust").read_bytes())
+    new = store / "trust.new"
+    for line in filter(None, new.read_bytes().splitlines() if new.exists() else ()):
+        _, _, pack, *numbers = line.decode().split()
+        packs[pack] = ("sound", tuple(map(int, numbers)))
+    return run, packs
 
 
 def captured(context: Context) -> Captured:

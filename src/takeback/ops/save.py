@@ -115,7 +115,7 @@ def _write(
             "checkpoint": newest.id if newest is not None else None,
             "tools": [tool.name for tool in event.tools],
             "time": now,
-            "sequence": context.lock.next_sequence(),
+            "sequence": context.lock.next_sequence(above=newest.sequence if newest else 0),
         },
         parents=() if tip is None else (tip,),
         time=now,

@@ -62,7 +62,7 @@ def write_checkpoint(
     tip = store.refs.read(ref)
     checkpoint = checkpoint.replace(
         # a draft has the number of the checkpoint that it follows
-        sequence=locked.next_sequence(above=checkpoint.sequence),
+        sequence=locked.next_sequence(above=checkpoint.sequence, first=tip is None),
         machine=locked.machine,
     )
     meta, entries = checkpoint.encode(), list[tuple[int, bytes, bytes]]()

@@ -27,6 +27,7 @@ PLAIN = (
     "swept",
     "floor",
     "trust",
+    "trust.new",
     "damaged",
     "epoch",
     "garbage",

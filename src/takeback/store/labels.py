@@ -30,7 +30,7 @@ def write_label(sink: PackSink, checkpoint: Checkpoint, name: str, time: float) 
             "type": "label",
             "checkpoint": checkpoint.id,
             "name": name,
-            "sequence": locked.next_sequence(),
+            "sequence": locked.next_sequence(above=checkpoint.sequence),
         },
         # the former one too, so that a machine that has fetched it can continue from it
         parents=(checkpoint.commit,) if tip is None else (checkpoint.commit, tip),

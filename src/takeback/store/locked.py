@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 
-from takeback import durable
+from takeback import durable, kernel
 from takeback.errors import StoreDamaged, WriteFailed
 from takeback.git.objects import BLOB, object_id
 from takeback.ordinary import ordinary
@@ -25,10 +25,6 @@ if TYPE_CHECKING:
 
     from takeback.model.ids import MachineId
     from takeback.store.store import Store
-
-
-_MARK = 40
-"""How long the word is for what other machines have."""
 
 
 class Locked:
@@ -59,31 +55,30 @@ class Locked:
         """The machine that writes; it gets its name when it first does."""
         return self.store.machine or machine_of(self.store.location.home)
 
-    def next_sequence(self, *, above: int = 0) -> int:
+    def next_sequence(self, *, above: int = 0, first: bool = False) -> int:
         """Returns a number higher than any that the store has, of any machine.
 
         It orders checkpoints and operations of all sessions, whatever the clocks do. It is written
-        before it is used, so a kill leaves a gap and no number is used twice. After a power loss a
-        number may be used again; ``above``, the newest that the caller knows of, keeps the order
-        within a session, and to the ledger an equal number is only a tie.
+        before it is used, so a kill leaves a gap and no number is used twice. It is not flushed, so
+        it is believed in the run of the machine that wrote it, and only as long as nothing shows a
+        higher one: ``above`` is the newest that the caller knows of, and with ``first`` it knows
+        of none, as what it writes is the first of a session. In any doubt the refs, which are
+        flushed, are counted again: once a run and once a session.
         """
         store = self.store
         path = store.path("sequence")
         others = namespace.of_others(store.refs, self.machine)
-        mark = _mark(others)
-        try:
-            with open(path, encoding="ascii", opener=ordinary) as file:
-                word, *known = file.read().split()
-            number = int(word)
-            if known and len(known[0]) != _MARK:
-                raise ValueError(known)
-            if known != mark.split():  # another machine's work was fetched since
-                number = max(number, _highest_sequence(store, others))
-        except (OSError, ValueError):
+        mark, run = _mark(others), kernel.run_of_machine()
+        number, found_run, known = _read_sequence(path)
+        if found_run != run:
+            number = -1
+        if first or above > number:
             every = namespace.listed(store.refs, namespace.NUMBERED, {})
-            number = _highest_sequence(store, every)
+            number = max(number, _highest_sequence(store, every))
+        elif known != mark:  # another machine's work was fetched since
+            number = max(number, _highest_sequence(store, others))
         number = max(number, above) + 1
-        durable.replace_file(path, f"{number} {mark}".rstrip().encode() + b"\n", flush=False)
+        durable.replace_file(path, f"{number} {run} {mark}".rstrip().encode() + b"\n", flush=False)
         return number
 
     def find_sequence(self) -> int:
@@ -137,6 +132,16 @@ class Locking:
     def __exit__(self, *exc: object) -> None:
         self._locked.end()
         self._store.lock.release()
+
+
+def _read_sequence(path: str) -> tuple[int, str, str]:
+    """Returns the number in the file, the run that wrote it and what others had; else nothing."""
+    try:
+        with open(path, encoding="ascii", opener=ordinary) as file:
+            number, run, *known = file.read().split()
+        return int(number), run, "".join(known)
+    except (OSError, ValueError):
+        return 0, "", ""
 
 
 def _mark(refs: Mapping[str, bytes]) -> str:

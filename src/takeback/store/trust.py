@@ -5,7 +5,10 @@ looking at the store at all. Both are right only as long as the packs are. So th
 pack that anything may rely on, and a pack is believed only if it is the one in the table (size,
 time and inode of pack and index), since this boot of the machine, and no damage was found in it.
 
-    trust                   (boot id, {pack: (state, signature)})
+    trust                   (run of the machine, {pack: (state, signature)}); replaced whole, and
+                            flushed
+    trust.new               packs that came since, a line each; appended and not flushed, as a
+                            pack that is in neither is only read
     damaged/<pack>          left by any command, even a reading one, that found damage in a pack
 
                             written, or read whole
@@ -26,13 +29,14 @@ from __future__ import annotations
 
 import marshal
 import os
+from zlib import crc32
 
-from takeback import durable
-from takeback.ordinary import ordinary
+from takeback import durable, kernel
+from takeback.ordinary import all_names, ordinary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from takeback.store.locked import Locked
     from takeback.store.store import Store
@@ -52,14 +56,10 @@ _UNFLUSHED_NS = 10 * 60 * 1_000_000_000
 """A pack this much older than the newest one reached the disk before any crash."""
 _NO_TABLE = ""
 """The boot id of a table that was begun because there was none: no pack in it is believed."""
-
-
-def _boot_id() -> str:
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip()
-    except OSError:
-        return "unknown"
+_TABLE = "trust"
+_NEW = "trust.new"
+_LONGEST_NEW = 16 << 10
+"""With more than about a hundred packs in it, the table is written anew."""
 
 
 class Trust:
@@ -68,24 +68,45 @@ class Trust:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._pack_dir = os.path.join(store.git_dir, "objects", "pack")
-        self._now = _boot_id()
+        self._now = kernel.run_of_machine()
         self._seen: dict[str, bool] = {}
         self._load()
         self._blamed = store.blamed_packs()
 
     def _load(self) -> None:
-        """Reads the table; an unreadable one counts as none."""
+        """Reads the table and what came since; an unreadable table counts as none."""
         self._boot = _NO_TABLE
         self._packs: dict[str, tuple[str, Signature]] = {}
+        self._word = b""
         try:
-            with open(self._store.path("trust"), "rb", opener=ordinary) as file:
-                boot, packs = marshal.loads(file.read())
+            with open(self._store.path(_TABLE), "rb", opener=ordinary) as file:
+                data = file.read()
+            boot, packs = marshal.loads(data)
             for pack, (state, signature) in packs.items():
                 one, two, three, four, five, six = signature
                 self._packs[pack] = (state, (one, two, three, four, five, six))
-            self._boot = str(boot)
+            self._boot, self._word = str(boot), b"%08x" % crc32(data)
         except (OSError, ValueError, EOFError, TypeError, AttributeError):
             self._packs = {}
+            return
+        for pack, signature in self._came_since():
+            self._packs[pack] = (SOUND, signature)
+
+    def _came_since(self) -> Iterator[tuple[str, Signature]]:
+        """Yields the packs of each whole line that follows this very table."""
+        try:
+            with open(self._store.path(_NEW), "rb", opener=ordinary) as file:
+                lines = file.read().splitlines()
+        except OSError:
+            return
+        for line in lines:
+            word, _, rest = line.partition(b" ")
+            check, _, body = rest.partition(b" ")
+            if word != self._word or check != b"%08x" % crc32(body):
+                continue  # of another table; or torn
+            pack, *numbers = body.decode().split()
+            one, two, three, four, five, six = map(int, numbers)
+            yield pack, (one, two, three, four, five, six)
 
     # -- asking
 
@@ -127,6 +148,11 @@ class Trust:
                 found[pack] = "it does not have the size that was written"
         return found
 
+    @property
+    def is_of_this_run(self) -> bool:
+        """False as long as nobody has looked at the packs since the machine started."""
+        return self._boot == self._now
+
     def packs(self) -> list[str]:
         """Returns every pack that the table names, in whatever state."""
         return [*self._packs]
@@ -143,15 +169,27 @@ class Trust:
         self._save(locked)
 
     def add(self, locked: Locked, packs: Iterable[str]) -> None:
-        """Records packs that were just written and flushed, or read whole."""
+        """Records packs that were just written and flushed, or read whole.
+
+        Not flushed: what a power loss takes of it is read again.
+        """
         self._load()  # combining may have changed it since; the present table counts
         self._seen.clear()
-        for pack in packs:
-            signature = self._signature(pack)
-            if signature is not None:
-                self._packs[pack] = (SOUND, signature)
-                self._seen[pack] = True
-        self._save(locked)
+        added = [(pack, self._signature(pack)) for pack in packs]
+        self._add(locked, {pack: signature for pack, signature in added if signature is not None})
+
+    def _add(self, locked: Locked, packs: dict[str, Signature]) -> None:
+        for pack, signature in packs.items():
+            self._packs[pack] = (SOUND, signature)
+            self._seen[pack] = True
+        bodies = (f"{pack} {' '.join(map(str, known))}".encode() for pack, known in packs.items())
+        lines = [b"%s %08x %s\n" % (self._word, crc32(body), body) for body in bodies]
+        try:  # a torn line before it ends where it begins
+            length = durable.append(locked.store.path(_NEW), b"\n" + b"".join(lines))
+        except OSError:  # something else is there
+            length = _LONGEST_NEW
+        if not self._word or length >= _LONGEST_NEW:
+            self._save(locked)
 
     def retire(self, locked: Locked, old: Iterable[str], into: Iterable[str]) -> None:
         """Replaces packs by those they were combined into, in one step, flushed.
@@ -164,7 +202,7 @@ class Trust:
             _, known = self._packs.get(pack, (RETIRED, _NEVER_SEEN))
             self._packs[pack] = (RETIRED, known)
         self._seen.clear()
-        self._save(locked, flush=True)
+        self._save(locked)
 
     def believe(self, packs: Iterable[str]) -> None:
         """Believes packs whose names are flushed before anything relies on them.
@@ -182,9 +220,15 @@ class Trust:
             self._seen.clear()
             self._save(locked)
 
-    def _save(self, locked: Locked, *, flush: bool = False) -> None:
+    def _save(self, locked: Locked) -> None:
+        """Writes the table anew, flushed; what came since is in it."""
         data = marshal.dumps((self._boot, self._packs))
-        durable.replace_file(locked.store.path("trust"), data, flush=flush)
+        durable.replace_file(locked.store.path(_TABLE), data)
+        self._word = b"%08x" % crc32(data)
+        try:  # its lines do not follow this table
+            durable.unlink(locked.store.path(_NEW))
+        except FileNotFoundError:
+            pass
 
     # -- looking
 
@@ -214,6 +258,8 @@ class Trust:
         for pack in suspects:
             if self._state(pack) == SOUND:
                 self._packs[pack] = (UNREAD, self._packs[pack][1])
+        if not self.is_of_this_run:  # what else a power loss may have taken is found now, too
+            locked.find_sequence()
         self._boot = self._now
         self._give_up(locked, trouble)
         self._save(locked)
@@ -233,11 +279,14 @@ class Trust:
 
         whole = pack not in self._blamed and reads_whole(self._pack_dir, pack)
         was_relied_on = self._state(pack) == UNREAD
-        self._packs[pack] = (SOUND if whole else UNSOUND, signature)
-        if was_relied_on and not whole:
+        if whole:
+            self._add(locked, {pack: signature})
+            return True
+        self._packs[pack] = (UNSOUND, signature)
+        if was_relied_on:
             self._give_up(locked, {pack: "is damaged"})
         self._save(locked)
-        return whole or not was_relied_on
+        return not was_relied_on
 
     def _answer_blame(self, locked: Locked) -> None:
         """Forgets which packs were blamed: the table says it now, or does not have them."""
@@ -283,13 +332,12 @@ class Trust:
     def _on_disk(self) -> dict[str, Signature]:
         """Returns the signatures of all packs that have an index."""
         sizes: dict[str, os.stat_result] = {}
-        with os.scandir(self._pack_dir) as entries:
-            for entry in entries:
-                if entry.name.startswith("pack-") and entry.name.endswith((".pack", ".idx")):
-                    try:
-                        sizes[entry.name] = entry.stat(follow_symlinks=False)
-                    except FileNotFoundError:
-                        continue
+        for name in all_names(self._pack_dir):
+            if name.startswith("pack-") and name.endswith((".pack", ".idx")):
+                try:
+                    sizes[name] = os.lstat(f"{self._pack_dir}/{name}")
+                except FileNotFoundError:
+                    continue
         return {
             name[:-5]: _of(status, sizes[name[:-5] + ".idx"])
             for name, status in sizes.items()
