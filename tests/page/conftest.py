@@ -10,7 +10,7 @@ import pytest
 
 from tests.agents.installed import AXE, program_of
 from tests.page import world
-from tests.page.browser import NoBrowser, browser
+from tests.page.browser import browser
 from tests.page.stage import Stage, living_in, staged
 from tests.support.cache import NotInstalled
 from tests.support.git import new_repository
@@ -25,7 +25,7 @@ def chromium() -> Path:
     """The browser; where there is none the test is skipped, loudly."""
     try:
         return browser(_ENVIRON)
-    except NoBrowser as error:
+    except NotInstalled as error:
         pytest.skip(f"NOT TESTED: the page, in a browser: {error}")
 
 
