@@ -12,6 +12,8 @@ from tests.support.source import tree_of
 
 TESTS = Path(__file__).parents[1]
 FOR_EVER = {TESTS / "house" / "test_alarm.py": "it shows what ends that"}
+PRODUCT = TESTS.parent / "src" / "takeback"
+REASONS = TESTS.parent / "docs" / "design" / "waits.md"
 METHODS = frozenset(("acquire", "get", "join", "result", "wait"))
 """Those that wait for as long as it takes, if they are given nothing."""
 
@@ -65,6 +67,23 @@ def test_no_test_waits_without_a_bound() -> None:
     ]
     assert found == []
     assert all(list(unbounded(tree_of(path))) for path in FOR_EVER)
+
+
+def test_each_wait_of_the_product_has_a_bound_or_a_reason() -> None:
+    """The reasons stand in docs/design/waits.md."""
+    found = {
+        (str(path.relative_to(PRODUCT)), ast.unparse(node).splitlines()[0])
+        for path in sorted(PRODUCT.rglob("*.py"))
+        for node in unbounded(tree_of(path))
+    }
+    rows = [line.split("`") for line in REASONS.read_text().splitlines() if line.startswith("| `")]
+    named = {(row[1], row[3]) for row in rows}
+
+    def is_row(wait: tuple[str, str], row: tuple[str, str]) -> bool:
+        return wait[0] == row[0] and wait[1].startswith(row[1])
+
+    assert [wait for wait in sorted(found) if not any(is_row(wait, row) for row in named)] == []
+    assert [row for row in sorted(named) if not any(is_row(wait, row) for wait in found)] == []
 
 
 @pytest.mark.parametrize(

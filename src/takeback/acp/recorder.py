@@ -54,6 +54,7 @@ class Recorder:
         self._asked: deque[_Question] = deque()
         """Unanswered, oldest first; only the first was sent."""
         self._process: subprocess.Popen[bytes] | None = None
+        self._leaving: list[subprocess.Popen[bytes]] = []
         self._reader: IncomingLines | None = None
         self._writer: OutgoingBytes | None = None
         self._start()
@@ -161,7 +162,8 @@ class Recorder:
             for stream in (self._process.stdin, self._process.stdout):
                 if stream is not None:
                     stream.close()
-            self._process.wait()
+            # Not waited for: one that closed its stdout and stays would hold up editor and agent.
+            self._leaving = [one for one in (*self._leaving, self._process) if one.poll() is None]
         self._process = self._reader = self._writer = None
 
     def close(self) -> None:

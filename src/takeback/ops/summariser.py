@@ -132,8 +132,9 @@ def _output(argv: list[str], here: str, environ: Mapping[str, str], text: bytes)
                 stderr=subprocess.PIPE,
                 start_new_session=True,  # so that it can be ended with its children
             )
-        said, complaint = _Talk(process, text).hold()
-        status = process.wait()
+        talk = _Talk(process, text)
+        said, complaint = talk.hold()
+        status = talk.end()
     except OSError as error:
         raise BrokenOff(
             f"{shown(argv[0])} cannot be run: {error.strerror or error}", hint=_NOTHING
@@ -184,15 +185,23 @@ class _Talk:
                 if not ready and process.poll() is not None:
                     break  # what it has started may live on, and still have its streams
                 if time.monotonic() > self._until:
-                    raise TimedOut(
-                        f"{shown(str(process.args[0]))} took longer than {_SECONDS:.0f} seconds",  # type: ignore[index]
-                        hint=_NOTHING,
-                    )
+                    raise self._too_long()
                 for key, _ in ready:
                     if not key.data(key.fd):
                         selector.unregister(key.fileobj)
                         key.fileobj.close()  # type: ignore[union-attr]
         return bytes(self._said), bytes(self._complaint)
+
+    def end(self) -> int:
+        """Returns its exit status; raises TimedOut: its streams may be closed, and it stay."""
+        try:
+            return self._process.wait(max(self._until - time.monotonic(), _GLANCE))
+        except subprocess.TimeoutExpired:
+            raise self._too_long() from None
+
+    def _too_long(self) -> TimedOut:
+        program = shown(str(self._process.args[0]))  # type: ignore[index]
+        return TimedOut(f"{program} took longer than {_SECONDS:.0f} seconds", hint=_NOTHING)
 
     def _give(self, fd: int) -> bool:
         try:
