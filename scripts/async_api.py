@@ -49,7 +49,7 @@ def twin(part: str) -> str:
     head = lines[len((ast.get_docstring(module, clean=False) or "").splitlines()) :]
     head = head[: _first_line(page) - 1 - (len(lines) - len(head))]
     made = [f'"""{about}', "", MADE.format(part=part), '"""', *head, ""]
-    made += [f"class {page.name.replace('Public', 'Awaited')}:"]
+    made += ["@checked", f"class {page.name.replace('Public', 'Awaited')}:"]
     made += [f'    """{ast.get_docstring(page)}"""', "", "    _asking: Asking", ""]
     for node in page.body:
         if isinstance(node, ast.FunctionDef):

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from takeback.app.alone import one_at_a_time
 from takeback.app.engine import Engine
+from takeback.app.given import checked
 from takeback.app.public.keeping import PublicKeeping
 from takeback.app.public.looking import PublicLooking
 from takeback.app.public.moving import PublicMoving
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 
 @one_at_a_time
+@checked
 class Takeback(PublicKeeping, PublicLooking, PublicMoving, PublicUpkeep):
     """One workspace and everything that can be done with it. Close it, or use ``with``.
 

@@ -24,6 +24,7 @@ from takeback.app.awaited.looking import AwaitedLooking
 from takeback.app.awaited.moving import AwaitedMoving
 from takeback.app.awaited.upkeep import AwaitedUpkeep
 from takeback.app.engine import Engine
+from takeback.app.given import checked
 from takeback.errors import UsageError
 
 TYPE_CHECKING = False
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     Where = str | os.PathLike[str]
 
 
+@checked
 class AsyncTakeback(AwaitedKeeping, AwaitedLooking, AwaitedMoving, AwaitedUpkeep):
     """One workspace and everything that can be done with it: ``async with``, or await and close."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 
+from takeback.app.given import checked
 from takeback.errors import UsageError
 
 TYPE_CHECKING = False
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from takeback.ops.receive import Received
 
 
+@checked
 class AsyncAgentSession:
     """One conversation of your agent. Make it with ``AsyncTakeback.session``, or ``resume``."""
 
@@ -67,6 +69,7 @@ class AsyncAgentSession:
         return await self._asking.work(lambda tb: self._session.tell(kind, **fields))
 
 
+@checked
 class AsyncAgentTurn:
     """One prompt and what it causes. ``before`` and ``after`` are its checkpoints."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from takeback import ops
+from takeback.app import given
 from takeback.app.border import guarded
 from takeback.app.reverts import Reverts
 from takeback.errors import Command, NoSuchCheckpoint, Refused, WhichSession
@@ -17,6 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from takeback.app.reverts import TurnLike
     from takeback.app.travel import Asked
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
@@ -28,14 +30,13 @@ if TYPE_CHECKING:
     from takeback.ops.carry import CarriedTurn
     from takeback.ops.facts import Facts
     from takeback.ops.request import Request
-    from takeback.ops.turn_names import NamedTurn
 
 
 @guarded
 class Carrying(Reverts):
     """Everything that brings a turn in."""
 
-    def brought(self, turn: str | NamedTurn, *, elsewhere: bool = False) -> CarriedTurn:
+    def brought(self, turn: TurnLike, *, elsewhere: bool = False) -> CarriedTurn:
         """Returns what a turn changed, for ``apply``, with ``elsewhere`` that of another workspace.
 
         This one has to stay open until then. Raises Refused if a model asks for another workspace
@@ -43,10 +44,10 @@ class Carrying(Reverts):
         """
         if elsewhere:
             self.refuse_inside("a change of another directory")
-        if isinstance(turn, str):
-            turn = self.turn(turn)
-        owner = WORKSPACE_SESSION if elsewhere else turn.turn.session
-        return ops.carry.CarriedTurn(self._context.store, self._taken(turn), owner)
+        found = given.turn(turn)
+        named = self.turn(found) if isinstance(found, str) else found
+        owner = WORKSPACE_SESSION if elsewhere else named.turn.session
+        return ops.carry.CarriedTurn(self._context.store, self._taken(named), owner)
 
     def check_at(self, session: str) -> None:
         """Raises Refused unless the files here are those of a session."""
@@ -102,7 +103,7 @@ class Carrying(Reverts):
 
     def plan_apply(
         self,
-        turn: str | CarriedTurn,
+        turn: TurnLike | CarriedTurn,
         paths: Iterable[str | bytes] = (),
         *,
         choices: ConflictChoices = NOTHING_CHOSEN,
@@ -113,7 +114,7 @@ class Carrying(Reverts):
 
     def apply(
         self,
-        turn: str | CarriedTurn,
+        turn: TurnLike | CarriedTurn,
         paths: Iterable[str | bytes] = (),
         *,
         choices: ConflictChoices = NOTHING_CHOSEN,
@@ -126,11 +127,11 @@ class Carrying(Reverts):
         """
         return self._merge(self._applying(turn, paths, choices), overrides, shown)
 
-    def _carried(self, turn: str | CarriedTurn) -> CarriedTurn:
-        return self.brought(turn) if isinstance(turn, str) else turn
+    def _carried(self, turn: TurnLike | CarriedTurn) -> CarriedTurn:
+        return turn if isinstance(turn, ops.carry.CarriedTurn) else self.brought(turn)
 
     def _applying(
-        self, turn: str | CarriedTurn, paths: Iterable[str | bytes], choices: ConflictChoices
+        self, turn: TurnLike | CarriedTurn, paths: Iterable[str | bytes], choices: ConflictChoices
     ) -> Asked:
         """Returns what makes the request from the files as they are by then."""
         named = tuple(paths)

@@ -7,6 +7,7 @@ import os
 from takeback import ops
 from takeback.app.border import guarded
 from takeback.app.carrying import Carrying
+from takeback.errors import UsageError
 from takeback.model.path_text import to_text
 from takeback.model.plan import IGNORED_STAY
 from takeback.model.policy import NO_OVERRIDES, Overrides
@@ -69,6 +70,10 @@ class Forks(Carrying):
 
     def new_directory(self, path: str) -> str:
         """Returns the real path of a directory that a fork can make; raises UsageError."""
+        if "\0" in path:
+            raise UsageError(
+                "no path has a NUL byte", hint="name a directory that is not there yet"
+            )
         return ops.elsewhere.new_directory(self._context, path)
 
     def _directory_to_fill(self, path: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from takeback import ops
+from takeback.app import given
 from takeback.app.border import guarded
 from takeback.app.travel import Travel
 from takeback.errors import Command, UsageError
@@ -13,14 +14,20 @@ from takeback.model.policy import NO_OVERRIDES
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import TypeAlias
 
     from takeback.app.travel import Asked
+    from takeback.app.workspace import CheckpointLike
     from takeback.model.merge import ConflictChoices
     from takeback.model.plan import Outcome, Plan
     from takeback.model.policy import Overrides
     from takeback.ops.capture import Captured
     from takeback.ops.request import Request
     from takeback.ops.turn_names import NamedTurn
+
+    TurnLike: TypeAlias = "CheckpointLike | NamedTurn"
+    """A turn, or a step of one, by name or as a value; a checkpoint is one of the turn meant."""
+    Turns: TypeAlias = "TurnLike | Iterable[TurnLike]"
 
 
 @guarded
@@ -43,20 +50,20 @@ class Reverts(Travel):
 
     def plan_revert(
         self,
-        turns: Iterable[str | NamedTurn],
+        turns: Turns,
         paths: Iterable[str | bytes] = (),
         *,
         choices: ConflictChoices = NOTHING_CHOSEN,
         overrides: Overrides = NO_OVERRIDES,
     ) -> Plan:
         """Returns what ``revert`` would change; changes nothing. Its ``conflicts`` need choices."""
-        named = tuple(turns)
+        named = given.turns(turns)
         made = self._plan_merge(self._reverting(self._turns(named), paths, choices), overrides)
         return made.replace(whose=self.taken(*named))
 
     def revert(
         self,
-        turns: Iterable[str | NamedTurn],
+        turns: Turns,
         paths: Iterable[str | bytes] = (),
         *,
         choices: ConflictChoices = NOTHING_CHOSEN,
@@ -65,18 +72,18 @@ class Reverts(Travel):
     ) -> Outcome:
         """Takes some turns out of the files, and leaves what came after them.
 
-        A turn is ``turn:3``, one of its steps ``turn:3.2``, or any checkpoint within it.
+        A turn is ``turn:3``, one of its steps ``turn:3.2``, any checkpoint within it, or the value.
         """
         return self._merge(self._reverting(turns, paths, choices), overrides, shown)
 
     def _reverting(
         self,
-        turns: Iterable[str | NamedTurn],
+        turns: Turns,
         paths: Iterable[str | bytes],
         choices: ConflictChoices,
     ) -> Asked:
         """Returns what makes the request from the files and the turns as they are by then."""
-        meant, named = tuple(turns), tuple(paths)
+        meant, named = given.turns(turns), tuple(paths)
         return lambda captured: self._without(captured, self._turns(meant), named, choices)
 
     def _turns(self, turns: Iterable[str | NamedTurn]) -> list[NamedTurn]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from takeback.app.border import guarded
+from takeback.app.given import checked
 from takeback.errors import CaptureFailed, Command, TakebackError, UsageError
 from takeback.model import event as events
 from takeback.model.event import AgentEvent, ToolCall
@@ -31,6 +32,7 @@ _LATE = ("the turn has not come to it, or the workspace was in use: ", Command("
 
 
 @guarded
+@checked
 class AgentSession:
     """One conversation of your agent. Make it with ``Takeback.session``, or ``resume``."""
 
@@ -117,6 +119,7 @@ class AgentSession:
 
 
 @guarded
+@checked
 class AgentTurn:
     """One prompt and what it causes. ``before`` and ``after`` are its checkpoints."""
 

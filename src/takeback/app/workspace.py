@@ -19,15 +19,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
-    from typing import Self, TypeVar
+    from typing import Self, TypeAlias, TypeVar
 
+    from takeback.app.async_session import AsyncAgentTurn
     from takeback.app.endings import Stops
+    from takeback.app.session import AgentTurn
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.earlier import Earlier
     from takeback.model.ids import CheckpointId, SessionId
     from takeback.model.session import Asker
-    from takeback.model.timeline import Candidate
+    from takeback.model.timeline import Candidate, Turn
+    from takeback.ops.checkpoint import Made
     from takeback.ops.context import LockedContext
     from takeback.ops.conversation_pages import ConversationPages
     from takeback.ops.index import Index, Steady
@@ -35,13 +38,18 @@ if TYPE_CHECKING:
     from takeback.ops.names import Meaning
     from takeback.ops.running import RunningTurn
     from takeback.ops.scope import Scope
+    from takeback.ops.timeline import Shown, TimelineEntry
     from takeback.ops.whose import Meant
     from takeback.ports import Clock, Reporter
     from takeback.programs import FoundProgram
     from takeback.store.location import StoreLocation
     from takeback.store.store import Store
 
-    CheckpointLike = str | Checkpoint
+    Known: TypeAlias = (
+        "Checkpoint | Turn | Made | Shown | TimelineEntry | AgentTurn | AsyncAgentTurn"
+    )
+    CheckpointLike: TypeAlias = "str | Known"
+    """A checkpoint by name, as a value, or as what has it: a turn is the place before it."""
     T = TypeVar("T")
 
 _LONGEST_NAME = 255
@@ -266,6 +274,10 @@ class OpenWorkspace:
         ``session`` says whose turns are meant by ``turn:3`` and ``@``.
         """
         if not isinstance(name, str):
+            from takeback.app.given import place
+
+            name = place(name)
+        if not isinstance(name, str):
             return name
         now, store = self._context.clock.now(), self._context.store
         if ops.green.is_green_name(name):
@@ -367,6 +379,8 @@ class OpenWorkspace:
         if isinstance(path, FromRoot):
             return bytes(path)
         given = os.fsencode(path)
+        if b"\0" in given:
+            raise UsageError("no path has a NUL byte", hint="name a path inside the workspace")
         if any(len(name) > _LONGEST_NAME for name in given.split(b"/")):
             raise UsageError(
                 f"no file has a name of more than {_LONGEST_NAME} bytes",

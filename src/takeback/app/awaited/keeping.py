@@ -5,6 +5,8 @@ Made by scripts/async_api.py of ``app/public/keeping.py``: change that, and run 
 
 from __future__ import annotations
 
+from takeback.app.given import checked
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from takeback.ops.receive import Received
 
 
+@checked
 class AwaitedKeeping:
     """Everything that makes checkpoints, and names them."""
 

@@ -5,6 +5,8 @@ Made by scripts/async_api.py of ``app/public/looking.py``: change that, and run 
 
 from __future__ import annotations
 
+from takeback.app.given import checked
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     Paths = Iterable[str | bytes]
 
 
+@checked
 class AwaitedLooking:
     """Everything that looks at what is kept, and leaves the files as they are."""
 

@@ -5,6 +5,7 @@ Made by scripts/async_api.py of ``app/public/moving.py``: change that, and run `
 
 from __future__ import annotations
 
+from takeback.app.given import checked
 from takeback.model.keeping import KEEP_NOTHING
 from takeback.model.merge import NOTHING_CHOSEN
 from takeback.model.policy import NO_OVERRIDES
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from takeback.app.asking import Asking
+    from takeback.app.reverts import TurnLike, Turns
     from takeback.app.summaries import Maker
     from takeback.app.workspace import CheckpointLike
     from takeback.model.keeping import Keeping
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     Paths = Iterable[str | bytes]
 
 
+@checked
 class AwaitedMoving:
     """Everything that moves files and conversations, and what looks ahead to it."""
 
@@ -87,7 +90,7 @@ class AwaitedMoving:
 
     async def plan_revert(
         self,
-        turns: Iterable[str],
+        turns: Turns,
         paths: Paths = (),
         *,
         choices: ConflictChoices = NOTHING_CHOSEN,
@@ -100,7 +103,7 @@ class AwaitedMoving:
 
     async def revert(
         self,
-        turns: Iterable[str],
+        turns: Turns,
         paths: Paths = (),
         *,
         choices: ConflictChoices = NOTHING_CHOSEN,
@@ -109,7 +112,7 @@ class AwaitedMoving:
     ) -> Outcome:
         """Takes some turns out of the files, and leaves what came after them.
 
-        A turn is ``turn:3``, one of its steps ``turn:3.2``, or any checkpoint within it.
+        A turn is ``turn:3``, one of its steps ``turn:3.2``, any checkpoint within it, or the value.
         """
         return await self._asking.work(
             lambda tb: tb.revert(turns, paths, choices=choices, overrides=overrides, shown=shown)
@@ -117,7 +120,7 @@ class AwaitedMoving:
 
     async def plan_apply(
         self,
-        turn: str | CarriedTurn,
+        turn: TurnLike | CarriedTurn,
         paths: Paths = (),
         *,
         choices: ConflictChoices = NOTHING_CHOSEN,
@@ -130,7 +133,7 @@ class AwaitedMoving:
 
     async def apply(
         self,
-        turn: str | CarriedTurn,
+        turn: TurnLike | CarriedTurn,
         paths: Paths = (),
         *,
         choices: ConflictChoices = NOTHING_CHOSEN,
@@ -145,7 +148,7 @@ class AwaitedMoving:
             lambda tb: tb.apply(turn, paths, choices=choices, overrides=overrides, shown=shown)
         )
 
-    async def brought(self, turn: str, *, elsewhere: bool = False) -> CarriedTurn:
+    async def brought(self, turn: TurnLike, *, elsewhere: bool = False) -> CarriedTurn:
         """Returns what a turn changed, for ``apply``, with ``elsewhere`` that of another workspace.
 
         This one has to stay open until then. Raises Refused if a model asks for another workspace

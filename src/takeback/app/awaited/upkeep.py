@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from takeback.app.asking import beside
 from takeback.app.engine import Engine
+from takeback.app.given import checked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from takeback.store.expiry import Trash
 
 
+@checked
 class AwaitedUpkeep:
     """Everything that checks what is kept, and drops it."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from takeback.app.alone import one_at_a_time
+from takeback.app.given import checked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 
 @one_at_a_time
+@checked
 class PublicKeeping:
     """Everything that makes checkpoints, and names them."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from takeback.app.alone import aside, one_at_a_time
+from takeback.app.given import checked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 
 @one_at_a_time
+@checked
 class PublicLooking:
     """Everything that looks at what is kept, and leaves the files as they are."""
 

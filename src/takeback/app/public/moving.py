@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from takeback.app.alone import aside, one_at_a_time
+from takeback.app.given import checked
 from takeback.model.keeping import KEEP_NOTHING
 from takeback.model.merge import NOTHING_CHOSEN
 from takeback.model.policy import NO_OVERRIDES
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from takeback.app.engine import Engine
+    from takeback.app.reverts import TurnLike, Turns
     from takeback.app.summaries import Maker
     from takeback.app.workspace import CheckpointLike
     from takeback.model.keeping import Keeping
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 
 @one_at_a_time
+@checked
 class PublicMoving:
     """Everything that moves files and conversations, and what looks ahead to it."""
 
@@ -77,7 +80,7 @@ class PublicMoving:
 
     def plan_revert(
         self,
-        turns: Iterable[str],
+        turns: Turns,
         paths: Paths = (),
         *,
         choices: ConflictChoices = NOTHING_CHOSEN,
@@ -88,7 +91,7 @@ class PublicMoving:
 
     def revert(
         self,
-        turns: Iterable[str],
+        turns: Turns,
         paths: Paths = (),
         *,
         choices: ConflictChoices = NOTHING_CHOSEN,
@@ -97,13 +100,13 @@ class PublicMoving:
     ) -> Outcome:
         """Takes some turns out of the files, and leaves what came after them.
 
-        A turn is ``turn:3``, one of its steps ``turn:3.2``, or any checkpoint within it.
+        A turn is ``turn:3``, one of its steps ``turn:3.2``, any checkpoint within it, or the value.
         """
         return self.engine.revert(turns, paths, choices=choices, overrides=overrides, shown=shown)
 
     def plan_apply(
         self,
-        turn: str | CarriedTurn,
+        turn: TurnLike | CarriedTurn,
         paths: Paths = (),
         *,
         choices: ConflictChoices = NOTHING_CHOSEN,
@@ -114,7 +117,7 @@ class PublicMoving:
 
     def apply(
         self,
-        turn: str | CarriedTurn,
+        turn: TurnLike | CarriedTurn,
         paths: Paths = (),
         *,
         choices: ConflictChoices = NOTHING_CHOSEN,
@@ -127,7 +130,7 @@ class PublicMoving:
         """
         return self.engine.apply(turn, paths, choices=choices, overrides=overrides, shown=shown)
 
-    def brought(self, turn: str, *, elsewhere: bool = False) -> CarriedTurn:
+    def brought(self, turn: TurnLike, *, elsewhere: bool = False) -> CarriedTurn:
         """Returns what a turn changed, for ``apply``, with ``elsewhere`` that of another workspace.
 
         This one has to stay open until then. Raises Refused if a model asks for another workspace

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from takeback.app.alone import one_at_a_time
 from takeback.app.engine import Engine
+from takeback.app.given import checked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 
 @one_at_a_time
+@checked
 class PublicUpkeep:
     """Everything that checks what is kept, and drops it."""
 
