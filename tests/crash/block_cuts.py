@@ -348,9 +348,9 @@ class Check:
             self.findings.append(otherwise)
 
     def _goes_there_and_back(self, takeback: Takeback, counts: dict[str, int]) -> None:
-        goals = [
-            one for one in self._kept if one.checkpoint and one.checkpoint not in self._day.expired
-        ]
+        gone = self._day.expired
+        made = [one for one in self._kept if one.checkpoint]
+        goals = [one for one in made if gone.get(one.checkpoint, self._moment + 1) > self._moment]
         if not goals:
             return
         goal = goals[-1] if self._chance.random() < 0.5 else self._chance.choice(goals)
