@@ -46,6 +46,74 @@ def limit_size(workspace: Path) -> None:
 BIG = b"x" * (2 << 20)
 
 
+def users_settings() -> Path:
+    path = Path(os.environ["XDG_CONFIG_HOME"], "takeback", "config.toml")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+@pytest.mark.parametrize("text", ['max_age_days = "year"\n', "of_a_newer_version = 1\n", "what\n"])
+@pytest.mark.parametrize("everywhere", [True, False])
+def test_settings_that_do_not_read_stop_no_capture_and_are_told_once_a_session(
+    workspace: Path, text: str, everywhere: bool
+) -> None:
+    write_files(workspace, {"a": b"1"})
+    with Takeback.open(workspace) as tb:
+        file = users_settings() if everywhere else Path(tb.store_directory, "config.toml")
+    file.write_text(text)
+    for session in ("s1", "s2"):
+        first = tell(workspace, events.PROMPT, session=session, turn="t1", prompt="one")
+        assert str(file) in (first.warning or "")
+        assert "until it is mended nothing is dropped" in (first.warning or "")
+        write_files(workspace, {"a": session.encode()})
+        ended = tell(workspace, events.TURN_END, session=session, turn="t1")
+        more = tell(workspace, events.PROMPT, session=session, turn="t2", prompt="two")
+        assert (ended.warning, more.warning) == (None, None)
+        assert first.checkpoint
+        assert ended.checkpoint
+    for words in (("prune", "--yes"), ("prune", "--session", "mine-s1", "--all", "--yes")):
+        answer = Cli(workspace).run(*words)
+        assert answer.status == 2, str(answer)
+        assert str(file) in answer.stderr
+    assert str(file) in Cli(workspace).ok("config").stderr
+    file.unlink()
+    third = tell(workspace, events.PROMPT, session="s3", turn="t1", prompt="three")
+    assert third.warning is None
+
+
+@pytest.mark.parametrize("name", ["never", "only", "capture", "exclude"])
+def test_what_may_forbid_to_record_is_not_guessed_and_the_person_is_told(
+    workspace: Path, name: str
+) -> None:
+    users_settings().write_text(f"{name} = 5\n")
+    for number in (1, 2):
+        heard = tell(workspace, events.PROMPT, turn=f"t{number}", prompt="one")
+        assert heard.checkpoint is None
+        assert f"{name} must be" in (heard.warning or "")
+        assert tell(workspace, events.TURN_END, turn=f"t{number}").warning is None
+    if name != "exclude":
+        Cli(workspace).ok("checkpoint")
+    users_settings().unlink()
+    assert tell(workspace, events.PROMPT, turn="t3", prompt="three").checkpoint
+
+
+def test_a_conversation_that_may_be_forbidden_is_not_kept_but_the_files_are(
+    workspace: Path,
+) -> None:
+    users_settings().write_text('conversation = "of"\n')
+    write_files(workspace, {"a": b"1"})
+    heard = tell(workspace, events.PROMPT, turn="t1", prompt="a secret word")
+    assert heard.checkpoint
+    assert "no transcript is kept" in (heard.warning or "")
+    said = [{"role": "user", "text": "a secret word"}]
+    tell(workspace, events.TURN_END, turn="t1", messages=said)
+    with Takeback.open(workspace) as tb:
+        store = tb.store_directory
+        assert tb.checkpoints()
+    assert not Cli(workspace).run("cat", "--conversation", "@").stdout
+    assert Path(store).is_dir()
+
+
 def test_what_the_persons_own_settings_let_go_is_told_once(workspace: Path) -> None:
     write_files(workspace, {"data/held": b"1", "a": b"1"})
     Cli(workspace).ok("config", "exclude", "never")

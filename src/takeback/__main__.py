@@ -17,12 +17,36 @@ if TYPE_CHECKING:
 
 def main() -> "NoReturn":
     """Runs this process's words and ends it."""
+    sys.excepthook = _last_word
     words = sys.argv[1:]
     if words[:1] == ["hook"] and not {"-h", "--help"} & set(words):
         hook(words[1:])
     from takeback.cli import command_line
 
     command_line()
+
+
+def _last_word(kind: "type[BaseException]", error: BaseException, trace: object) -> None:
+    """Ends a process of which nothing has caught an exception: one line, and 70; a hook with 0."""
+    if not isinstance(error, Exception):
+        said = "Error: interrupted" if isinstance(error, KeyboardInterrupt) else f"Error: {error!r}"
+        sys.stderr.write(f"{said}\n")
+        return
+    is_hook = sys.argv[1:2] == ["hook"]
+    said = f"This is a bug in takeback: {kind.__name__}: {error}".replace("\n", " ")
+    try:
+        from takeback.app.border import bug
+        from takeback.store.log import complain
+
+        told = bug(error)
+        said = f"{told.message}\nHint: {told.hint}"
+        if is_hook:
+            complain(f"hook: {told.message}")
+    except Exception:  # noqa: BLE001 - not even that can be loaded
+        said += "\nHint: install takeback again"
+    sys.stderr.write(f"Error: {said}\n")
+    sys.stderr.flush()
+    posix._exit(0 if is_hook else 70)
 
 
 def hook(words: list[str]) -> "NoReturn":

@@ -2,6 +2,7 @@
 
     TakebackError                     1   failed
     ├── UsageError                    2   the words of the call are off
+    │   └── SettingsUnknown           2   the settings do not say what this needs to know
     ├── PartlyDone                    3   done, except for the paths it names
     ├── RecoveredInstead              4   an interrupted operation was recovered, nothing else
     ├── NotAWorkspace                10   no workspace, or one that takeback will not protect
@@ -96,6 +97,10 @@ class TakebackError(Exception):
 class UsageError(TakebackError):
     code = "usage"
     exit_status = 2
+
+
+class SettingsUnknown(UsageError):
+    """A file of settings does not read, and what it may forbid is not done."""
 
 
 class PartlyDone(TakebackError):
@@ -311,7 +316,10 @@ class Bug(TakebackError):
     code = "bug"
     exit_status = 70
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: Exception, trace: str = "") -> None:
+        """``trace`` is the file that says where it happened, if one could be written."""
         what = f"{type(error).__name__}: {error}".replace("\n", " ")
-        hint = ("run it again with ", Option("-v"), " and report what it prints")
+        hint: Hint = ("run it again with ", Option("-v"), " and report what it prints")
+        if trace:
+            hint = f"report it, with what stands last in {trace}"
         super().__init__(f"This is a bug in takeback: {what}", hint=hint)

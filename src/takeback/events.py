@@ -20,7 +20,14 @@ import os
 import time
 
 from takeback.adapters import adapter_speaking, is_spoken_for
-from takeback.errors import Bug, NotAWorkspace, StoreTooOld, TakebackError, TimedOut, UsageError
+from takeback.errors import (
+    NotAWorkspace,
+    SettingsUnknown,
+    StoreTooOld,
+    TakebackError,
+    TimedOut,
+    UsageError,
+)
 from takeback.model.event import (
     PROMPT,
     READ,
@@ -132,7 +139,9 @@ def hear(speaker: Speaker, read: Callable[[], Any], let_go: LetGo | None = None)
     except TakebackError as error:
         said, failure = error.message, error
     except Exception as error:  # a bug of ours must not stop the agent
-        said, failure = f"bug: {type(error).__name__}: {error}", Bug(error)
+        from takeback.app.border import bug
+
+        said, failure = f"bug: {type(error).__name__}: {error}", bug(error)
     _complain(speaker.agent, said, speaker.directory if event is None else event.directory)
     return Heard(event=event, failure=failure)
 
@@ -175,6 +184,16 @@ def _understood(agent: str, payload: Any) -> tuple[Adapter, AgentEvent | None]:
 
 
 def _followed(speaker: Speaker, adapter: Adapter, event: AgentEvent, let_go: LetGo | None) -> Heard:
+    try:
+        return _heard(speaker, adapter, event, let_go)
+    except SettingsUnknown as error:  # what was forbidden is not known: so it is not done
+        _complain(event.agent, error.message, event.directory)
+        if event.kind not in (SESSION_START, PROMPT):
+            return Heard()
+        return Heard(warning=f"takeback: the files here are not kept: {error.message}")
+
+
+def _heard(speaker: Speaker, adapter: Adapter, event: AgentEvent, let_go: LetGo | None) -> Heard:
     if is_spoken_for(event.agent, os.environ, by_launcher=speaker.by_launcher):
         from takeback.app.caller import refuse_pretence
 
@@ -199,6 +218,7 @@ def _followed(speaker: Speaker, adapter: Adapter, event: AgentEvent, let_go: Let
     except TakebackError as error:
         return _unopened(event, error) if concerns_files else Heard()
     with tb:
+        tb.settings.require_known("capture")
         if not tb.hears_agents:
             return Heard()
         if speaker.wait_on is not None:
@@ -340,10 +360,21 @@ class _Telling:
     def letting_go(self) -> Callable[[], None] | None:
         return None if self._let_go is None else self.let_go
 
+    def _settings(self) -> str | None:
+        """Returns what is wrong with the settings, once in a session."""
+        damage = self._tb.settings.damage
+        if not damage or self._event.kind not in _TELLING:
+            return None
+        if not self._tb.is_first(self._event, "settings"):
+            return None
+        return f"takeback: {'; '.join(map(str, damage))}"
+
     def told(self, failed: str | None) -> str | None:
         """Returns what is told now."""
         tb, event = self._tb, self._event
         warning = None if failed is None else f"takeback: {failed}. More: takeback status"
+        if warning is None and not self._is_gone:
+            self._earlier = "\n".join(filter(None, (self._earlier, self._settings()))) or None
         if self._is_gone:
             if warning is not None:
                 tb.say_later(event, warning)

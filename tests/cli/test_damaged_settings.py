@@ -9,7 +9,7 @@ import pytest
 
 from takeback import Takeback
 from takeback.config import compiled
-from takeback.errors import UsageError
+from takeback.errors import SettingsUnknown
 from tests.support.called import called, done
 
 
@@ -70,7 +70,10 @@ def test_what_was_wanted_is_never_guessed(settings: Path, workspace: Path) -> No
 
 
 def _event_fails(tb: Takeback) -> Exception:
-    with pytest.raises(UsageError) as raised, tb.session(agent="mine", native="s1").turn("more"):
+    with (
+        pytest.raises(SettingsUnknown) as raised,
+        tb.session(agent="mine", native="s1").turn("more"),
+    ):
         pass
     return raised.value
 

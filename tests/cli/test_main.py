@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -240,10 +242,60 @@ def test_a_bug_is_one_line(story: Story) -> None:
     argv = broken_takeback("status", raises="ValueError('two\\nlines')")
     done = subprocess.run(argv, cwd=story.workspace, capture_output=True, check=False)
     assert done.returncode == 70
+    kept = Path(os.environ["TAKEBACK_HOME"], "bugs.log")
     assert done.stderr.decode() == (
         "Error: This is a bug in takeback: ValueError: two lines\n"
+        f"Hint: report it, with what stands last in {kept}\n"
+    )
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    told = kept.read_text()
+    assert told.startswith(time.strftime("%Y-"))
+    assert "ValueError: two\nlines\n" in told
+    assert "in fail" in told
+
+
+def test_a_bug_whose_place_cannot_be_kept_is_one_line_too(story: Story) -> None:
+    Path(os.environ["TAKEBACK_HOME"], "bugs.log").mkdir()
+    argv = broken_takeback("status", raises="ValueError('x')")
+    done = subprocess.run(argv, cwd=story.workspace, capture_output=True, check=False)
+    assert done.returncode == 70
+    assert done.stderr.decode() == (
+        "Error: This is a bug in takeback: ValueError: x\n"
         "Hint: run it again with -v and report what it prints\n"
     )
+
+
+def test_what_is_kept_of_bugs_is_bounded(story: Story) -> None:
+    kept = Path(os.environ["TAKEBACK_HOME"], "bugs.log")
+    kept.write_bytes(b"x" * 100 + b"\n" + b"y" * (1 << 18) + b"\n")
+    argv = broken_takeback("status", raises="ValueError('x')")
+    subprocess.run(argv, cwd=story.workspace, capture_output=True, check=False)
+    assert kept.stat().st_size < 1 << 18
+    assert kept.read_text().rstrip().endswith("ValueError: x")
+
+
+@pytest.mark.parametrize(("words", "status"), [(("status",), 70), (("hook", "claude"), 0)])
+def test_not_even_a_broken_installation_shows_a_traceback(
+    story: Story, tmp_path: Path, words: tuple[str, ...], status: int
+) -> None:
+    folder = tmp_path / "broken"
+    folder.mkdir()
+    gone = "import sys\nsys.modules['takeback.cli'] = sys.modules['takeback.hook'] = None\n"
+    (folder / "sitecustomize.py").write_text(gone)
+    done = subprocess.run(
+        story.cli.argv(*words),
+        cwd=story.workspace,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status, done.stderr
+    first, *rest = done.stderr.splitlines()
+    assert first.startswith("Error: This is a bug in takeback: ModuleNotFoundError: ")
+    assert [line.partition(" ")[0] for line in rest] == ["Hint:"]
+    assert done.stdout == ""
 
 
 def test_a_bug_has_a_traceback_when_asked_for(story: Story) -> None:

@@ -86,6 +86,9 @@ class _Way:
         try:
             self._look(line, self._let_go)
         except Exception as error:  # a bug of ours must not stop the agent
+            from takeback.app.border import bug
+
+            bug(error)
             complain(f"acp: bug: {type(error).__name__}: {error}")
             if self.is_held:
                 self._let_go(line)

@@ -1,7 +1,8 @@
 """The border of the Python API: whatever goes wrong inside comes out as an error of ours.
 
 An agent that uses takeback must not end because a disk is full, nor because of a bug of ours. It
-catches ``TakebackError``, and nothing else can come.
+catches ``TakebackError``, and nothing else can come. The faces have their own bugs told here, too:
+one line for the person, and a file that says where it happened.
 """
 
 from __future__ import annotations
@@ -34,6 +35,35 @@ def guarded(cls: C) -> C:
     return cls
 
 
+def bug(error: Exception) -> Bug:
+    """Returns what is told of a bug: one line, which names the file that has the rest."""
+    if isinstance(error, Bug):
+        return error
+    from takeback.store.log import keep_trace
+
+    return Bug(error, keep_trace(error))
+
+
+def keep_bugs_of_threads() -> None:
+    """Has what nobody waits for, in threads and tasks, kept in that file and not printed."""
+    import logging
+    import threading
+
+    class Kept(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            error = record.exc_info[1] if record.exc_info else None
+            if isinstance(error, Exception):
+                bug(error)
+
+    def keep(args: threading.ExceptHookArgs) -> None:
+        if isinstance(args.exc_value, Exception):
+            bug(args.exc_value)
+
+    threading.excepthook = keep
+    log = logging.getLogger("asyncio")
+    log.handlers, log.propagate = [Kept()], False
+
+
 def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **options: Any) -> Any:
         try:
@@ -46,7 +76,7 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
             here = error.__traceback__
             if isinstance(error, TypeError) and here is not None and here.tb_next is None:
                 raise  # the caller's own mistake: no such argument
-            raise Bug(error) from error
+            raise bug(error) from error
 
     # By hand, as functools would cost a hook a millisecond.
     for name in ("__name__", "__qualname__", "__doc__", "__module__"):

@@ -95,6 +95,12 @@ class Recording(OpenWorkspace):
         session = session_id(event.agent, event.session)
         return told.is_new(self._context.store, session, turn_begins=event.kind == PROMPT)
 
+    def is_first(self, event: AgentEvent, about: str) -> bool:
+        """Tells whether something is to be told in a session for the first time, and remembers."""
+        from takeback.store import told
+
+        return told.is_first(self._context.store, session_id(event.agent, event.session), about)
+
     def say_later(self, event: AgentEvent, warning: str) -> None:
         """Keeps a warning for the next event at which the person can be told."""
         from takeback.store import told
@@ -120,7 +126,7 @@ class Recording(OpenWorkspace):
 
     def _told(self, event: AgentEvent, adapter: Adapter | None) -> tuple[AgentEvent, Transcript]:
         """Returns an event as it is kept, with its transcript."""
-        self.settings.require_known()
+        self.settings.require_known("exclude")
         if not self._context.policy.conversation:
             # a prompt names its turn; the words of a command are part of the conversation
             words = None if event.kind == TURN_END else event.prompt
@@ -138,11 +144,11 @@ class Recording(OpenWorkspace):
     def wants(directory: str, environ: Mapping[str, str] | None = None) -> bool:
         """Tells whether agents' events in a directory are to be recorded (never, only).
 
-        Raises UsageError if that is not known.
+        Raises SettingsUnknown if nobody knows.
         """
         environ = os.environ if environ is None else environ
         settings = config.for_all(environ)
-        settings.require_known()
+        settings.require_known("never", "only")
         if not settings["never"] and not settings["only"]:
             return True  # nearly always, and then no link has to be followed
         home = os.fsdecode(user_home(environ))

@@ -155,7 +155,7 @@ class Summarising(Forks):
             return ops.summariser.Summariser("the function that was given", by)
         # Read now: who is told to set it, in the picker or on the page, asks again at once.
         settings = config.for_workspace(self._context.environ, self.store_directory)
-        settings.require_known()
+        settings.require_whole()
         command = tuple(settings["summariser"])
         if command:
             return ops.summariser.by_command(self._context, command)

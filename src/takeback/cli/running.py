@@ -83,12 +83,13 @@ def _say(call: Call, error: TakebackError) -> int:
 
 
 def _bug(call: Call, error: Exception) -> int:
-    bug = error if isinstance(error, Bug) else Bug(error)
+    from takeback.app.border import bug
+
     if call.verbose:
         import traceback
 
         sys.stderr.write("".join(traceback.format_exception(error)))
-    return _say(call, bug)
+    return _say(call, bug(error))
 
 
 def _reader_gone() -> int:

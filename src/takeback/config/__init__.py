@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 
-from takeback.errors import Command, TakebackError, UsageError
+from takeback.errors import Command, SettingsUnknown, TakebackError, UsageError
 from takeback.model.policy import TEST_COMMANDS, Policy
 from takeback.model.value import Value
 from takeback.paths import config_file, takeback_home
@@ -100,15 +100,21 @@ _BY_NAME = {setting.name: setting for setting in SETTINGS}
 class Settings:
     """The values in force, and the file that each came from ("default" if none).
 
-    ``damage`` is what is wrong with the files.
+    ``damage`` is what is wrong with the files, ``closed`` which settings nobody knows any more that
+    may forbid something.
     """
 
     def __init__(
-        self, values: dict[str, Any], origins: dict[str, str], damage: tuple[Damage, ...] = ()
+        self,
+        values: dict[str, Any],
+        origins: dict[str, str],
+        damage: tuple[Damage, ...] = (),
+        closed: frozenset[str] = frozenset(),
     ) -> None:
         self._values = values
         self._origins = origins
         self.damage = damage
+        self.closed = closed
 
     def __getitem__(self, name: str) -> Any:
         return self._values.get(name, _BY_NAME[name].default)
@@ -116,15 +122,15 @@ class Settings:
     def origin(self, name: str) -> str:
         return self._origins.get(name, "default")
 
-    @property
-    def unknown(self) -> Damage | None:
-        """What hides from us what the person has set; None if that is known."""
-        return next((one for one in self.damage if not one.is_known), None)
+    def require_known(self, *names: str) -> None:
+        """Raises SettingsUnknown if nobody can say what these settings forbid."""
+        if self.closed.intersection(names):
+            raise SettingsUnknown(_joined(self.damage), hint=self.damage[0].hint)
 
-    def require_known(self) -> None:
-        """Raises UsageError if nobody can say what the person has set."""
-        if self.unknown is not None:
-            raise UsageError(str(self.unknown), hint=self.unknown.hint)
+    def require_whole(self) -> None:
+        """Raises SettingsUnknown if anything is wrong with the files: then nothing is dropped."""
+        if self.damage:
+            raise SettingsUnknown(_joined(self.damage), hint=self.damage[0].hint)
 
     def policy(self) -> Policy:
         """Returns the rules that captures and rewinds follow."""
@@ -148,14 +154,14 @@ class Settings:
             agent_may_rewind=self["agent_may_rewind"],
             test_commands=(*TEST_COMMANDS, *self["test_commands"]),
             startup_budget=self["startup_budget_ms"] / 1000,
-            unknown="" if self.unknown is None else str(self.unknown),
+            unknown=_joined(self.damage) if "exclude" in self.closed else "",
         )
 
     def bounds(self) -> Bounds:
-        """Returns how much retention keeps; raises UsageError if that is not known."""
+        """Returns how much retention keeps; raises SettingsUnknown if that is not sure."""
         from takeback.model.retention import DAY, Bounds  # sweeps only, in no hook
 
-        self.require_known()
+        self.require_whole()
         return Bounds(
             max_bytes=bytes_of(self["max_bytes"]),
             max_age=self["max_age_days"] * DAY,
@@ -167,6 +173,10 @@ class Settings:
             by_line=self["retention_scope"] == "lineage",
             grace=self["grace_days"] * DAY,
         )
+
+
+def _joined(damage: tuple[Damage, ...]) -> str:
+    return "; ".join(map(str, damage))
 
 
 def bytes_of(value: str | float) -> int:
@@ -246,24 +256,38 @@ def _of_user(environ: Mapping[str, str]) -> SettingsFile:
     return SettingsFile(config_file(environ), kept)
 
 
+class Reading(Value):
+    """What a file gives: its values, what is wrong with it, and which settings nobody knows."""
+
+    values: dict[str, Any]
+    damage: Damage | None = None
+    closed: frozenset[str] = frozenset()
+
+
 def load(files: Iterable[SettingsFile]) -> Settings:
     """Reads the files, a later one over an earlier one, as far as they can be read."""
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     damage: list[Damage] = []
+    closed: frozenset[str] = frozenset()
     for file in files:
-        for name, value in _read(file, damage).items():
-            values[name] = value
-            origins[name] = file.path
-    return Settings(values, origins, tuple(damage))
+        found = _read(file)
+        if found is None:
+            continue
+        values |= found.values
+        origins |= dict.fromkeys(found.values, file.path)
+        closed = (closed - found.values.keys()) | found.closed
+        if found.damage is not None:
+            damage.append(found.damage)
+    return Settings(values, origins, tuple(damage), closed)
 
 
-def _read(file: SettingsFile, damage: list[Damage]) -> dict[str, Any]:
-    """Returns what a file sets, as far as it can be read; what is wrong is added to ``damage``."""
+def _read(file: SettingsFile) -> Reading | None:
+    """Returns what a file gives, as far as it can be read; None if there is none."""
     try:
         os.lstat(file.path)
     except (FileNotFoundError, NotADirectoryError):
-        return {}
+        return None
     except OSError:
         pass  # it may be there
     from takeback.config import compiled
@@ -271,33 +295,39 @@ def _read(file: SettingsFile, damage: list[Damage]) -> dict[str, Any]:
     found = compiled.CompiledSettings(file.path, file.compiled)
     try:
         known = found.known()
-        if known is None:
-            import tomllib
+        text = b"" if known is not None else found.text()
+    except (OSError, ValueError) as error:
+        from takeback.config.damage import unreadable
 
-            known = tomllib.loads(found.text())
-        values = {name: checked(name, value) for name, value in known.items()}
-        found.keep(values)
-    except OSError as error:
-        return _read_in_part(found, damage, error.strerror or str(error))
-    except UsageError as error:
-        return _read_in_part(found, damage, error.message, error.advice)
-    except ValueError as error:
-        return _read_in_part(found, damage, str(error))
-    return values
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        return unreadable(file.path, reason, found.last_known())
+    reading = _sorted(found, known, text)
+    if reading.damage is None:
+        found.keep(reading.values)
+    return reading
 
 
-def _read_in_part(
-    found: CompiledSettings, damage: list[Damage], reason: str, hint: Hint = "mend it, or remove it"
-) -> dict[str, Any]:
-    from takeback.config.damage import Damage, salvaged
+def _sorted(found: CompiledSettings, known: dict[str, Any] | None, text: bytes) -> Reading:
+    """Returns what is in force of what a file says: of its text, unless it is ``known``."""
+    if known is not None:
+        try:  # nearly always
+            return Reading({name: checked(name, value) for name, value in known.items()})
+        except UsageError:
+            pass
+    from takeback.config.damage import Sorting
 
-    before = found.last_known()
-    damage.append(Damage(found.path, reason, before is not None, hint))
-    try:
-        text = found.text()
-    except (OSError, ValueError):
-        text = ""
-    return {**(before or {}), **salvaged(text, checked)}
+    defaults = {setting.name: setting.default for setting in SETTINGS}
+    sorting, whole = Sorting(found.path, checked, defaults), True
+    if known is None:
+        import tomllib
+
+        try:
+            known = tomllib.loads(text.decode())
+        except ValueError as error:
+            known, whole = {}, False
+            sorting.take_in_part(text.decode(errors="replace"), str(error))
+    sorting.take(known)
+    return sorting.reading(found.last_known, whole=whole)
 
 
 def checked(name: str, value: Any) -> Any:

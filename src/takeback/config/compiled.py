@@ -65,9 +65,9 @@ class CompiledSettings:
         """Returns what the file last said when it could be read; None if that is not known."""
         return self._compiled(of_now=False)
 
-    def text(self) -> str:
-        """Returns the text of the file; raises OSError or ValueError."""
-        text, status = read_text(self.path)
+    def text(self) -> bytes:
+        """Returns what the file says; raises OSError, or ValueError if it is no file."""
+        text, status = _read_bytes(self.path)
         if _signature(status) != self._signature:
             self._signature = []  # changed meanwhile: good for now, but not to be kept
         return text
@@ -126,6 +126,11 @@ def read_text(path: str) -> tuple[str, os.stat_result]:
 
     Raises OSError, or ValueError if it is no file or no text.
     """
+    data, status = _read_bytes(path)
+    return data.decode(), status
+
+
+def _read_bytes(path: str) -> tuple[bytes, os.stat_result]:
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         status = os.fstat(fd)
@@ -134,7 +139,7 @@ def read_text(path: str) -> tuple[str, os.stat_result]:
         data = os.read(fd, _LONGEST)
     finally:
         os.close(fd)
-    return data.decode(), status
+    return data, status
 
 
 def _signature(status: os.stat_result) -> list[int]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from takeback._version import __version__
+from takeback.app.border import bug
 from takeback.app.engine import Engine
-from takeback.errors import Bug, TakebackError
+from takeback.errors import TakebackError
 from takeback.mcp.tools import TOOLS, Tool
 from takeback.model import json_text, schemas
 from takeback.words import errors
@@ -99,7 +100,7 @@ class McpServer:
             told = errors.said(error)
             return _said("\n".join(part for part in (told.message, told.hint) if part), failed=True)
         except Exception as error:  # a bug of ours must not end the agent's server
-            return _said(Bug(error).message, failed=True)
+            return _said(bug(error).message, failed=True)
 
     def _done(self, tool: Tool, given: Document) -> str:
         with Engine.open(self._directory, create=tool.adds, holder="mcp") as tb:

@@ -16,7 +16,7 @@ import os
 import time
 
 from takeback import config
-from takeback.errors import InUse, TakebackError
+from takeback.errors import InUse, SettingsUnknown, TakebackError
 from takeback.model.value import Value
 from takeback.ports import SystemClock
 from takeback.store import detached, log
@@ -91,7 +91,8 @@ def _note(location: StoreLocation, error: Exception, *, put_off: bool) -> None:
 
     store = Store.open(location, os.environ)
     try:
-        log.append(store, f"a sweep failed: {error}")
+        if not isinstance(error, SettingsUnknown):  # every command says that
+            log.append(store, f"a sweep failed: {error}")
         if put_off:
             note_failure(store)
     finally:
@@ -175,7 +176,7 @@ class Together(Value):
 def together(home: str, environ: Mapping[str, str]) -> Together:
     """Looks at all stores; those that are least recently used give way to the others."""
     settings = config.for_all(environ)
-    settings.require_known()
+    settings.require_whole()
     found = sorted(_used(home, environ), key=lambda one: one.last)
     return Together(tuple(found), config.bytes_of(settings["max_total_bytes"]))
 

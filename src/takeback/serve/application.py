@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Route
 
+from takeback.app.border import bug
 from takeback.errors import Bug, TakebackError
 from takeback.serve.endpoint import Asked
 from takeback.serve.errors import Rejected, bad_request, json_answer, response
@@ -96,7 +97,7 @@ def _route(
             return response(error)
         except Exception as error:  # a bug of ours ends one request, not the server
             log(_place(error))
-            return response(Bug(error))
+            return response(bug(error))
 
     return answer
 

@@ -69,7 +69,7 @@ def document(error: TakebackError) -> Document:
         said: Document = {
             "code": error.code,
             "message": "This is a bug in takeback.",
-            "hint": "takeback serve -v names the place of it; please report that",
+            "hint": error.hint,
             "actions": [],
         }
     else:

@@ -9,14 +9,9 @@ from takeback import prompt_command
 from takeback.adapters import entry_finder
 from takeback.app import proposal as proposals
 from takeback.app.agreements import Agreement, Agreements
+from takeback.app.border import bug
 from takeback.app.engine import Engine
-from takeback.errors import (
-    Bug,
-    NoSuchCheckpoint,
-    NotAWorkspace,
-    TakebackError,
-    UsageError,
-)
+from takeback.errors import NoSuchCheckpoint, NotAWorkspace, TakebackError, UsageError
 from takeback.events import Speaker, hear
 from takeback.model.operation import REDO, UNDO
 from takeback.remembered import Remembered
@@ -89,7 +84,7 @@ class StdioServer:
         except TakebackError as error:
             return self._failed(request, error)
         except Exception as error:  # a bug of ours must not end the agent's extension
-            return self._failed(request, Bug(error))
+            return self._failed(request, bug(error))
 
     def _failed(self, request: Document, error: TakebackError) -> Document:
         """Returns an error as an answer."""

@@ -59,6 +59,6 @@ SEARCHED = (
 """Removed if it quotes the secret."""
 KNOWN = frozenset((*OBJECTS, *DERIVED, *PLAIN, *OF_THE_USER, *SEARCHED))
 
-SEARCHED_AT_HOME = ("log", "connected")
-"""The same in the directory of all stores: the failures of hooks, and what `init` kept of the
-settings of agents as they were."""
+SEARCHED_AT_HOME = ("log", "bugs.log", "connected")
+"""The same in the directory of all stores: the failures of hooks, where bugs happened, and what
+`init` kept of the settings of agents as they were."""

@@ -14,7 +14,12 @@ from takeback.visible import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
     from takeback.store.store import Store
+
+    T = TypeVar("T")
 
 _KEPT = 1 << 18
 
@@ -50,22 +55,56 @@ def complain(text: str, directory: str | bytes = "", *, once: bool = False) -> b
     TAKEBACK_HOME itself is wrong, it goes to the default home, whatever is wrong with that. What is
     said ``once`` is not said again while it is in the log. Returns whether it was said.
     """
-    usual = {**os.environ, "TAKEBACK_HOME": ""}
     where = os.fsdecode(directory)
+
+    def say(home: str) -> bool:
+        path = os.path.join(home, "log")
+        if once and _has(path, text, where):
+            return False
+        append_to(path, text, where)
+        return True
+
+    return _at_home(say) or False
+
+
+def keep_trace(error: Exception) -> str:
+    """Keeps where an error was raised, without any value; returns the file, or nothing.
+
+    The newest stands last; the file is bounded as the log is.
+    """
+    from traceback import TracebackException  # 6 ms; after a bug only
+
+    from takeback._version import __version__
+
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    said = "".join(TracebackException.from_exception(error).format()).splitlines()
+    trace = "\n".join([f"{stamp} takeback {__version__}", *map(shown, said), "", ""])
+
+    def keep(home: str) -> str:
+        path = os.path.join(home, "bugs.log")
+        if durable.append(path, trace.encode(errors="replace")) > _KEPT:
+            _shorten(path)
+        return path
+
+    return _at_home(keep) or ""
+
+
+def _at_home(write: Callable[[str], T]) -> T | None:
+    """Writes in the home of all stores, the default one if TAKEBACK_HOME is wrong; None if neither.
+
+    The default one is taken whatever is wrong with that.
+    """
+    usual = {**os.environ, "TAKEBACK_HOME": ""}
     for named, environ in ((takeback_home, os.environ), (home_named, usual)):
         try:
             home = named(environ)
             durable.make_directories(home)
-            path = os.path.join(home, "log")
-            if once and _has(path, text, where):
-                return False
-            append_to(path, text, where)
-            return True
+            return write(home)
         except (Refused, UsageError):
             continue
         except OSError:
             break
-    return False
+    return None
 
 
 def _has(path: str, text: str, directory: str) -> bool:

@@ -1,4 +1,5 @@
-"""What the person has already been told: a file for each session whose turn had a failure.
+"""What the person has already been told: a file for each session whose turn had a failure, and one
+for each thing that is told once in a session.
 
 A prompt begins a new turn, in which the first failure is reported again. If nobody was there to
 hear it, it is in the file until the next event. The files are disposable.
@@ -32,6 +33,20 @@ def is_new(store: Store, session: SessionId, *, turn_begins: bool) -> bool:
         return turn_begins
     except OSError:
         return turn_begins
+    return True
+
+
+def is_first(store: Store, session: SessionId, about: str) -> bool:
+    """Tells whether something is told in a session for the first time, and remembers that it was.
+
+    If that cannot be remembered, it is not told: ``status`` says it.
+    """
+    path = store.path("told", f"{session}.{about}")
+    try:
+        durable.make_directories(os.path.dirname(path))
+        os.close(durable.create(path))
+    except OSError:
+        return False
     return True
 
 

@@ -69,7 +69,10 @@ def _in_force(call: Call, *, required: bool) -> config.Settings:
     except NotAWorkspace:
         if required:
             raise
-        return config.for_all(os.environ)
+        settings = config.for_all(os.environ)
+        for damage in settings.damage:
+            call.output.note(str(damage))
+        return settings
 
 
 def _print(call: Call, setting: config.Setting, settings: config.Settings, *, alone: bool) -> None:
