@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable
@@ -164,6 +165,69 @@ def test_a_key_typed_at_the_first_frame_is_answered(shop: Path) -> None:
         watched.until(lambda text: "❯" in text and before not in text)
         watched.type(b"q")
         watched.ends()
+
+
+def cursor_in(lines: list[str]) -> int:
+    """Returns the number of the line that the cursor is in."""
+    return next(number for number, line in enumerate(lines) if line.startswith("❯"))
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.1, 0.3])
+def test_a_search_typed_at_the_first_frame_is_made(shop: Path, seconds: float) -> None:
+    """A slash before the list was there ended the picker with a traceback."""
+    with Watched(shop, NARROW) as watched:
+        first_picture(watched)
+        time.sleep(seconds)  # wherever it meets the library
+        watched.type(b"/dark")
+        watched.shows("search: dark")
+        watched.type(b"\x1b")
+        watched.until(lambda text: "search: dark" not in text)
+        watched.type(b"q")
+        watched.ends()
+        assert b"Traceback" not in watched.bytes
+    assert watched.status == 0
+
+
+def test_keys_typed_at_the_first_frame_act_once_each_and_in_their_order(shop: Path) -> None:
+    with Watched(shop, NARROW) as watched:
+        before = cursor_in(words_of(first_picture(watched)))
+        watched.type(b"?q" + b"jjjk" + b"\r")  # the help comes and goes, then two down
+        watched.shows("The files only")
+        watched.type(b"\x1b")
+        watched.until(lambda text: "The files only" not in text)
+        watched.settles()
+        tops = [n for n, line in enumerate(words_of(watched.pictures[-1])) if "turn" in line]
+        assert tops.index(cursor_in(words_of(watched.pictures[-1]))) == tops.index(before) + 2
+        watched.type(b"q")
+        watched.ends()
+    assert watched.status == 0
+
+
+_WRONG = """
+import takeback.tui.timeline.pane as pane
+async def wrong(self):
+    secret = "a value that nobody is to see"
+    raise RuntimeError("it broke")
+pane.TimelinePane.open_search = wrong
+"""
+
+
+def test_a_bug_in_the_picker_is_one_line_in_a_clean_terminal(shop: Path, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(_WRONG)
+    with Watched(shop, NARROW, {"PYTHONPATH": str(tmp_path)}) as watched:
+        first_picture(watched)
+        watched.type(b"/")
+        watched.ends()
+    after = watched.bytes.rpartition(b"\x1b[?1049l")[2].decode()
+    kept = Path(os.environ["TAKEBACK_HOME"], "bugs.log")
+    assert watched.status == 70
+    assert "Error:" in after
+    assert "This is a bug in takeback: RuntimeError: it broke\r\n" in after
+    assert f"report it, with what stands last in {kept}\r\n" in after
+    assert b"Traceback" not in watched.bytes
+    assert b"a value that" not in watched.bytes
+    assert 'raise RuntimeError("it broke")' in kept.read_text()
+    assert "a value that" not in kept.read_text()
 
 
 def test_control_c_at_the_first_frame_leaves_the_terminal_clean(shop: Path) -> None:

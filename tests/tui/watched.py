@@ -32,6 +32,8 @@ class Watched:
         self.size = size
         self.pictures: list[Picture] = []
         self.bytes = b""
+        self.status: int | None = None
+        """How it ended."""
         self._screen = pyte.Screen(*size)
         self._stream = pyte.ByteStream(self._screen)
         wanted = {"TERM": "xterm-256color", "COLORTERM": "truecolor", **(environ or {})}
@@ -54,7 +56,7 @@ class Watched:
         if error is not None:
             error.add_note(f"The screen was:\n{self.text}")
         os.close(self._terminal)  # which ends it, if it has not ended
-        reap(self.pid)
+        self.status = os.waitstatus_to_exitcode(reap(self.pid))
 
     @property
     def text(self) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from takeback.errors import InUse, RecoveredInstead, Refused, WriteFailed
+from takeback.errors import Bug, InUse, RecoveredInstead, Refused, WriteFailed
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.goal import Goal
 from takeback.model.ids import CheckpointId, SessionId, SnapshotId
@@ -83,8 +83,12 @@ def test_trouble_says_what_state_the_files_are_in() -> None:
     assert list(choices.trouble_lines(recovered, interrupted=False)) == ["It was recovered."]
     locked = InUse("it is in use by \x1b[31mme", hint="wait")
     assert "\x1b" not in "".join(choices.trouble_lines(locked, interrupted=False))
-    bug = list(choices.trouble_lines(KeyError("x\n"), interrupted=False))
-    assert bug[0] == "This is a bug in takeback: KeyError: 'x\\n'"
+    bug = list(choices.trouble_lines(Bug(KeyError("x\n"), "/f"), interrupted=False))
+    assert bug[0] == "This is a bug in takeback: KeyError: 'x\\n'."
+    assert bug[1:] == [
+        "Report it, with what stands last in /f.",
+        "What is kept is not touched by it.",
+    ]
     assert "No file was changed." not in bug, "nobody knows"
     flags = Refused("no", hint="to do it all the same: --during-turn", flag="--during-turn")
     assert "--" not in "".join(choices.trouble_lines(flags, interrupted=False))

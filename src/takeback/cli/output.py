@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from takeback.cli.terminal import wants_color
+from takeback.cli.terminal import make_way, wants_color
 from takeback.errors import WriteFailed
 from takeback.model import json_text
 from takeback.visible import shown
@@ -106,6 +106,7 @@ def _clean(value: Any) -> Any:
 
 
 def _write(stream: TextIO, text: str) -> None:
+    make_way()
     if stream is not sys.stdout:
         stream.write(text)
         return

@@ -62,6 +62,7 @@ def ask(question: str) -> str:
 
 def _typed(question: str) -> str:
     """Returns the line as it was typed: without its end if that was the end of the input."""
+    make_way()
     sys.stderr.write(question)
     sys.stderr.flush()
     try:
@@ -101,23 +102,39 @@ def choose(
     raise UsageError("none was chosen; nothing was done")
 
 
+_showing: list[TerminalReporter] = []
+"""Whose bar stands on the terminal, of which there is one."""
+
+
+def make_way() -> None:
+    """Removes the bar that stands on the terminal: something else is about to be said there."""
+    for reporter in list(_showing):
+        reporter.close()
+
+
 class TerminalReporter:
     """Shows how a long job is going: prints notes, and on a terminal a bar after a second.
 
-    The bar has no thread of its own (the scan forks): it moves when the job reports.
+    The bar has no thread of its own (the scan forks): it moves when the job reports. The second
+    counts from the first report since anything else was said or asked.
     """
 
     def __init__(self, say: Callable[[str], None], *, bar: bool) -> None:
         self._say = say
         self._wanted = bar
-        self._since = time.monotonic()
+        self._since: float | None = None
         self._bar: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
         self._drawn = 0.0
 
     def progress(self, what: str, done: int, total: int) -> None:
         now = time.monotonic()
-        if not self._wanted or now - self._since < PATIENCE:
+        if not self._wanted:
+            return
+        if self._since is None:
+            self._since = now
+            _showing.append(self)
+        if now - self._since < PATIENCE:
             return
         if now - self._drawn < BETWEEN:
             return
@@ -134,12 +151,14 @@ class TerminalReporter:
         self._say(text)
 
     def close(self) -> None:
-        """Removes the bar."""
+        """Removes the bar; the next one waits for a second again."""
+        if self._since is not None:
+            self._since = None
+            _showing.remove(self)
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
             self._tasks.clear()
-            self._since = time.monotonic()
 
 
 def _new_bar() -> Progress:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     Job = Callable[..., Awaitable[None]]
 
 _FLOW = "flow"
+_SOON = 1.0
+"""Seconds that keys wait for the detail."""
 
 
 class MainScreen(Screen[None]):
@@ -91,6 +94,9 @@ class MainScreen(Screen[None]):
         """Made when the first rows are on the screen."""
         self._title = TitleBar(where, "" if seen is None else seen.summary)
         self._keys = KeyBar(keys.TIMELINE)
+        self._whole = asyncio.Event()
+        """Set once nothing is left that was interrupted before."""
+        self._is_recovering = False
 
     def compose(self) -> ComposeResult:
         # Textual does this after the first frame, in which the rows would be too wide.
@@ -112,11 +118,14 @@ class MainScreen(Screen[None]):
 
     def _begin(self) -> None:
         """Starts reading after the first frame; recovers first what was interrupted."""
-        self._run_flow(self._recover)
+        self.run_worker(self._recovered(), exit_on_error=False)
         self.timeline.begin()
+        self.set_timer(_SOON, self._hear)
 
     def on_timeline_pane_summary(self, event: TimelinePane.Summary) -> None:
         self._title.say(event.text)
+        if self.timeline.trouble:
+            self._hear()
         reporter = self._workspace.reporter
         for note in reporter.take_notes() if reporter is not None else ():
             self.notify(shown(note), markup=False)
@@ -132,6 +141,7 @@ class MainScreen(Screen[None]):
             await self.query_one("#panes").mount(self.detail)
         row = self.timeline.list.chosen
         self._show_detail(None if row is None else self.timeline.list.entry_of(row))
+        self._hear()
 
     def on_timeline_pane_chosen(self, event: TimelinePane.Chosen) -> None:
         self._show_detail(event.entry)
@@ -146,6 +156,11 @@ class MainScreen(Screen[None]):
             getattr(self.detail, f"action_{name}")()
 
     # -- keys
+
+    def _hear(self) -> None:
+        """Has the keys heard that were typed so far, unless questions come first."""
+        if not self._is_recovering:
+            self.picker.hear()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         bar, detail = self._keys, self.detail
@@ -200,6 +215,7 @@ class MainScreen(Screen[None]):
         """Starts a flow, unless one is under way; reads what it changed afterwards."""
 
         async def followed() -> None:
+            await self._whole.wait()
             await job(*about)
             self.timeline.look_again()
 
@@ -207,13 +223,24 @@ class MainScreen(Screen[None]):
             return None
         return self.run_worker(followed, group=_FLOW, exit_on_error=False)
 
-    async def _recover(self) -> None:
-        """Finishes or rolls back what was interrupted, as every changing command does."""
-        if await self._workspace.ask(lambda tb: tb.interrupted):
-            from takeback.tui.recovery import Recovery
+    async def _recovered(self) -> None:
+        """Finishes or rolls back what was interrupted, as every changing command does.
 
-            recovery = Recovery(self.picker, self._workspace)
-            await recovery.guarded(recovery.recover())
+        Whatever is to be done waits for that.
+        """
+        try:
+            if await self._workspace.ask(lambda tb: tb.interrupted):
+                from takeback.tui.recovery import Recovery
+
+                self._is_recovering = True
+                recovery = Recovery(self.picker, self._workspace)
+                await recovery.guarded(recovery.recover())
+                self.timeline.look_again()
+        finally:
+            self._whole.set()
+            if self._is_recovering:
+                self._is_recovering = False
+                self._hear()
 
     def on_timeline_list_opened(self, event: TimelineList.Opened) -> None:
         self.action_open()

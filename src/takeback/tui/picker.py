@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import threading
 import time
 from typing import ClassVar
 
+from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.worker import Worker, WorkerState
 
+from takeback.app.border import keep_bugs_of_threads
 from takeback.tui.main import MainScreen
 from takeback.tui.palette import fitting_theme
 from takeback.tui.progress_screen import ProgressScreen
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
     from takeback.tui.timeline.page import Page
 
 INTERRUPTED, TERMINATED = 130, 143
+_INTERRUPTS, _LEAVES = ("ctrl+c", "ctrl+q"), ("q", "escape")
+_PATIENCE = 1.0
+"""Seconds that a key may take before the next one is heard."""
 _OTHER = {
     "textual-dark": "textual-light",
     "textual-light": "textual-dark",
@@ -81,6 +87,9 @@ class PickerApp(App[None]):
         self.failure: BaseException | None = None
         """A bug that ended the picker."""
         self._is_closing = False
+        self._held: list[events.Event] | None = []
+        """What was typed before anybody could hear it; None once it is heard at once."""
+        self._heard: events.Event | None = None
         few = bare or self.console.color_system == "standard"
         self.theme = theme or fitting_theme(os.environ, few_colors=few)
 
@@ -90,7 +99,45 @@ class PickerApp(App[None]):
     def on_mount(self) -> None:
         if threading.current_thread() is threading.main_thread():
             loop = asyncio.get_running_loop()
+            keep_bugs_of_threads()
             loop.add_signal_handler(signal.SIGTERM, self._terminate)
+
+    # -- what is typed before the screen is ready: its rows stand there before the library is loaded
+
+    async def on_event(self, event: events.Event) -> None:
+        """Holds keys until they can be heard; one that ends the picker is heard at once."""
+        typed = isinstance(event, (events.InputEvent, events.Paste)) and not event.is_forwarded
+        asked = len(self.screen_stack) > 1  # a question about what was interrupted
+        if self._held is None or not typed or event is self._heard or asked:
+            await super().on_event(event)
+            return
+        key = event.key if isinstance(event, events.Key) else None
+        if key in _INTERRUPTS:
+            self.exit(return_code=INTERRUPTED)
+        elif key in _LEAVES and not self._held:  # else it may be a letter of a search
+            self.exit()
+        elif not isinstance(event, events.MouseMove):
+            self._held.append(event)
+
+    def hear(self) -> None:
+        """Hears what was typed so far, one after the other, and from then on everything at once."""
+        if self._held is not None and self._heard is None:
+            self.run_worker(self._hear(), group="hear", exit_on_error=False)
+
+    async def _hear(self) -> None:
+        while self._held:
+            self._heard = self._held.pop(0)
+            self.post_message(self._heard)
+            await self._answered()
+        self._held = None
+
+    async def _answered(self) -> None:
+        """Waits until a key has gone its way: to whoever has the focus, and up from there."""
+        for pump in (self, *(self.focused or self.screen).ancestors_with_self):
+            done = asyncio.Event()
+            if pump.call_later(done.set):
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(done.wait(), _PATIENCE)
 
     def note_done(self, lines: Iterable[str]) -> None:
         """Notes what an operation did, to be printed in the terminal when the picker has closed."""
@@ -149,7 +196,16 @@ class PickerApp(App[None]):
         One that comes into being while the picker closes around it has no parts, and says so.
         """
         if not self._is_closing:
+            self.failure = self.failure or error
             super()._handle_exception(error)
+
+    def _fatal_error(self) -> None:
+        """Ends the picker; its library would print a traceback with the values of all variables."""
+        self.panic()
+
+    def panic(self, *renderables: RenderableType) -> None:
+        """Ends the picker; what it was is said in the terminal, as by every other command."""
+        super().panic()
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """Ends the picker after a bug, so that it can be reported in the terminal."""

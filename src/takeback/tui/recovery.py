@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from takeback.app.border import bug
+from takeback.errors import TakebackError
 from takeback.tui.progress_screen import Progress
 from takeback.tui.trouble import SaidScreen, TroubleScreen, trouble
 from takeback.words import choices as words
@@ -30,7 +32,7 @@ class Recovery:
         try:
             return await flow
         except Exception as error:  # noqa: BLE001 - a bug must not take the terminal down
-            await self._tell(error)
+            await self._tell(_told(error))
             return None
 
     async def is_whole(self) -> bool:
@@ -53,7 +55,7 @@ class Recovery:
         )
         await self._app.push_screen_wait(SaidScreen(words.recovered(done)))
 
-    async def _tell(self, error: Exception) -> None:
+    async def _tell(self, error: TakebackError) -> None:
         while True:
             screen = trouble(error, interrupted=await self._is_interrupted())
             if not await self._app.push_screen_wait(screen):
@@ -62,10 +64,14 @@ class Recovery:
                 await self.recover()
                 return
             except Exception as again:  # noqa: BLE001 - as above
-                error = again
+                error = _told(again)
 
     async def _is_interrupted(self) -> bool:
         try:
             return await self._workspace.ask(lambda tb: tb.interrupted)
         except Exception:  # noqa: BLE001 - then the error itself says everything that is known
             return False
+
+
+def _told(error: Exception) -> TakebackError:
+    return error if isinstance(error, TakebackError) else bug(error)

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from takeback.tui.picker import PickerApp
     from takeback.tui.timeline.page import Page
 
-_CRASHED, _BUG = 1, 70
-"""The library's exit status after a bug that it has reported, and that of every command."""
-
 
 def open_picker(
     open_workspace: Callable[[], Engine],
@@ -49,7 +46,7 @@ def open_picker(
     if app.resume_with is not None:
         _go_on(app.resume_with, environ)
     sys.stdout.writelines(f"{line}\n" for line in app.farewell())
-    return _BUG if app.return_code == _CRASHED else app.return_code or 0
+    return app.return_code or 0
 
 
 def _first_frame(

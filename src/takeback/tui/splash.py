@@ -40,7 +40,9 @@ class Splash:
         quiet = termios.tcgetattr(fd)
         # Ctrl-C is a key like the others, for the picker to read: the library's event loop would
         # take an interrupt that comes before its first screen, and might go on.
-        quiet[3] &= ~(termios.ECHO | termios.ICANON | termios.ISIG)
+        quiet[3] &= ~(termios.ECHO | termios.ICANON | termios.ISIG | termios.IEXTEN)
+        # Enter is what the library will take for it, and Ctrl-S stops nothing.
+        quiet[0] &= ~(termios.IXON | termios.IXOFF | termios.ICRNL | termios.INLCR | termios.IGNCR)
         signal.signal(signal.SIGTERM, _end)
         signal.signal(signal.SIGWINCH, self._resized)
         termios.tcsetattr(fd, termios.TCSANOW, quiet)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from textual.widget import Widget
     from textual.widgets import Button
 
+    from takeback.errors import TakebackError
+
 
 class TroubleScreen(Dialog[bool | None]):
     """Shows what happened; True if the person wants an interrupted operation recovered."""
@@ -62,7 +64,7 @@ class SaidScreen(TroubleScreen):
     NAME = "Recovered"
 
 
-def trouble(error: Exception, *, interrupted: bool) -> TroubleScreen:
+def trouble(error: TakebackError, *, interrupted: bool) -> TroubleScreen:
     """Returns the screen that reports an error."""
     lines = list(words.trouble_lines(error, interrupted=interrupted))
     return TroubleScreen(lines, interrupted=interrupted)

@@ -5,7 +5,7 @@ The picker and the numbered list say the same; each has its own keys and colours
 
 from __future__ import annotations
 
-from takeback.errors import RecoveredInstead, Refused, TakebackError
+from takeback.errors import Bug, RecoveredInstead, Refused, TakebackError
 from takeback.model.keeping import ALL_OTHERS, EDITS
 from takeback.model.operation import (
     APPLY,
@@ -196,21 +196,17 @@ def recovered(done: Recovered | None) -> list[str]:
     return [OVER_MEANWHILE if done is None else shown(done.sentence())]
 
 
-def trouble_lines(error: Exception, *, interrupted: bool) -> Iterator[str]:
+def trouble_lines(error: TakebackError, *, interrupted: bool) -> Iterator[str]:
     """Yields what went wrong, what state the files are in, and what to do about it."""
-    if isinstance(error, TakebackError):
-        yield f"{shown(error.message[:1].upper() + error.message[1:])}."
-    else:
-        yield f"This is a bug in takeback: {type(error).__name__}: {shown(str(error))}"
+    yield f"{shown(error.message[:1].upper() + error.message[1:])}."
     if interrupted:
         yield INTERRUPTED
-    elif isinstance(error, TakebackError) and not isinstance(error, RecoveredInstead):
+    elif not isinstance(error, (Bug, RecoveredInstead)):
         yield "No file was changed."
     if isinstance(error, Refused) and (error.refusals or error.flag):
         return  # an option of the command line; here the plan asks
-    if isinstance(error, TakebackError):
-        hint = errors.in_picker(error)
-        if hint:
-            yield f"{hint[:1].upper() + hint[1:]}."
-    else:
-        yield "Please report it with what you did. What is kept is not touched by it."
+    hint = errors.in_picker(error)
+    if hint:
+        yield f"{hint[:1].upper() + hint[1:]}."
+    if isinstance(error, Bug):
+        yield "What is kept is not touched by it."

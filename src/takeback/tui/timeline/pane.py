@@ -83,7 +83,7 @@ class TimelinePane(Vertical):
         """Whether the first page is here; what was on the screen before the library is not it."""
         self._looking = False
         self._beats = 0
-        self._trouble = ""
+        self.trouble = ""
         self._amount = words.READING
 
     def compose(self) -> ComposeResult:
@@ -112,8 +112,8 @@ class TimelinePane(Vertical):
             await job(*about)
         except TakebackError as error:
             trouble = shown(error.message)
-        if trouble != self._trouble:
-            self._trouble = trouble
+        if trouble != self.trouble:
+            self.trouble = trouble
             self._say()
 
     def on_mount(self) -> None:
@@ -170,7 +170,7 @@ class TimelinePane(Vertical):
         self._say()
 
     def _say(self) -> None:
-        said = [self._trouble, *self._narrowing.words, self._amount]
+        said = [self.trouble, *self._narrowing.words, self._amount]
         self.post_message(self.Summary(" · ".join(filter(None, said))))
 
     def _beat(self) -> None:
