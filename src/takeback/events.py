@@ -8,8 +8,9 @@
                   its next tool it waits for what is left of that
     afterwards    packs are combined if there are many, and old files are swept out
     told          a failure is a line that ``status`` shows; the person is told the first of a turn
-    later         when a turn has ended, a process that stays brings the ledger up to date; it has
-                  the files watched, so that the next rounds need not look at all of them
+    later         when a turn has ended, a process that stays brings the ledger up to date, looks
+                  whether the turn left something running, and has the files watched, so that the
+                  next rounds need not look at all of them
 
 ``hear`` never raises: an agent is not stopped because takeback failed.
 """
@@ -29,6 +30,7 @@ from takeback.errors import (
     UsageError,
 )
 from takeback.model.event import (
+    INTERRUPTED,
     PROMPT,
     READ,
     ROUND_END,
@@ -60,7 +62,7 @@ _SIGALRM = 14
 _ITIMER_REAL = 0
 _TELLING = (SESSION_START, PROMPT, ROUND_END, TOOL_AFTER, TURN_END)
 """Not before a tool, where the output decides whether the tool runs, nor at a session's end."""
-_ENDS = (TURN_END, SESSION_END)
+_ENDS = (TURN_END, INTERRUPTED, SESSION_END)
 _WHOLE_LOOKS = (SESSION_START, PROMPT, TURN_END)
 """Once or twice in a turn the files may be watched anew: a watch may be void each time."""
 _LONGEST_LATER = 60.0
@@ -146,10 +148,11 @@ def hear(speaker: Speaker, read: Callable[[], Any], let_go: LetGo | None = None)
     return Heard(event=event, failure=failure)
 
 
-def do_later(speaker: Speaker, heard: Heard) -> None:
+def do_later(speaker: Speaker, heard: Heard, *, longest: float = _LONGEST_LATER) -> None:
     """Does what can wait until the agent has its answer: after a turn, the ledger; the watch.
 
-    Only for a process that nobody waits for any more.
+    And the look at what the turn has left running. Only for a process that nobody waits for any
+    more, or that is not waited for just now: then ``longest`` is how many seconds it may take.
     """
     event, watches = heard.event, speaker.watches
     if event is None or not heard.recorded or event.kind not in (*_ENDS, *_WHOLE_LOOKS):
@@ -158,7 +161,7 @@ def do_later(speaker: Speaker, heard: Heard) -> None:
 
     try:
         with (
-            _Limit(_LONGEST_LATER),
+            _Limit(longest),
             Recording.open(
                 event.directory, create=False, holder=speaker.holder, by_agent=True
             ) as tb,
@@ -167,6 +170,7 @@ def do_later(speaker: Speaker, heard: Heard) -> None:
                 tb.keep_watched(watches)
             if event.kind in _ENDS:
                 tb.keep_ready()
+                tb.left_running(just_ended=True)
     except TakebackError:  # whoever looks at the timeline does it, and is told
         return
 

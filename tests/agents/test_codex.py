@@ -14,6 +14,7 @@ from tests.agents.flow import (
     AGAIN,
     ONE,
     TWO,
+    changed,
     connect_one_project,
     go_back_to_green,
     take_back_the_newer_of_two_sessions,
@@ -21,7 +22,7 @@ from tests.agents.flow import (
     tell_the_model,
 )
 from tests.agents.hook_log import log_hooks, logged
-from tests.agents.script import Tool
+from tests.agents.script import Step, Tool
 from tests.agents.summaries import summarise_some_turns
 from tests.agents.terminal import need_tmux
 from tests.agents.world import World
@@ -118,6 +119,43 @@ def test_a_terminal_takes_the_printed_line_and_answers_takeback(codex: Codex) ->
         terminal.end("C-c")
     assert world.model.first_of(AGAIN).humans == (ONE, AGAIN)
     assert [turn["prompt"] for turn in world.log()] == [ONE, TWO, AGAIN]
+
+
+@pytest.mark.slow
+def test_what_a_terminal_in_the_background_writes_belongs_to_its_turn(codex: Codex) -> None:
+    need_tmux()
+    world, build, stop = codex.world, "BUILD it", "STOP there"
+    late = "until test -e go; do sleep 0.1; done; echo late > late.txt"
+    long = {"cmd": f"echo now > now.txt; {late}", "yield_time_ms": 500}
+    world.model.script = {
+        "BUILD": [Step("", [Tool("exec_command", long)]), Step("It builds.")],
+        "STOP": [Step("", [shell("echo half > half.txt; sleep 60")]), Step("Never said.")],
+    }
+    world.cli.ok("init", "codex", "--yes")
+    with codex.at_a_terminal() as terminal:
+        terminal.settles()
+        terminal.say(build)
+        terminal.shows("It builds.")
+        terminal.until(lambda: world.log()[0]["state"] != "running", "see the turn end")
+        refused = world.cli.run("rewind", "--yes")
+        assert refused.status == 13
+        assert f'background tasks running since "{build}"' in refused.stderr
+        assert world.log()[0]["state"] == "background"
+        (world.repo / "go").touch()
+        terminal.until((world.repo / "late.txt").exists, "see it written")
+        terminal.until(
+            lambda: world.cli.run("rewind", "--dry-run").status == 0, "see the command end"
+        )
+        assert world.log()[0]["state"] == "ended"
+        assert "late.txt" in changed(world.log()[0])
+        terminal.say(stop)
+        terminal.until((world.repo / "half.txt").exists, "see the command run")
+        terminal.press("Escape")
+        terminal.shows("interrupted")
+        terminal.until(lambda: world.log()[-1]["state"] != "running", "see the turn end")
+        assert world.log()[-1]["state"] == "unfinished"
+        assert changed(world.log()[-1]) == {"half.txt": "added"}
+        terminal.end("C-c")
 
 
 @pytest.mark.long

@@ -36,6 +36,7 @@ class Generic:
         if kind not in events.EVENTS:
             raise ValueError(f"there is no event {kind!r}; there are: {', '.join(events.EVENTS)}")
         messages = payload.get("messages")
+        said = fields.text(payload, "reason")
         return AgentEvent(
             kind=kind,
             agent=fields.text(payload, "agent") or self.name,
@@ -52,7 +53,7 @@ class Generic:
             subagent=fields.text(payload, "subagent"),
             background=fields.flag(payload, "background"),
             continues=fields.flag(payload, "continues"),
-            reason=fields.text(payload, "reason"),
+            reason=events.BY_PERSON if kind == events.INTERRUPTED else said,
             parent=fields.text(payload, "parent"),
             entry=fields.text(payload, "entry"),
             process=fields.number(payload, "pid"),

@@ -243,8 +243,11 @@ class Reading(Conversations):
         from takeback.app.connect import stale_hooks
 
         home = takeback_home(self._context.environ)
+        left = self.left_running()
         found = self._ask(
-            lambda ledger: ops.status.status(self._context, ledger, home=home, is_over=turn_is_over)
+            lambda ledger: ops.status.status(
+                self._context, ledger, home=home, is_over=turn_is_over, left=left
+            )
         )
         if look:
             machine = self._context.store.machine

@@ -249,7 +249,9 @@ class Travel(Merging):
         Under the lock: before that, another process may be killed in the middle of a rewind.
         """
         self._recover_and_say(locked)
-        return ops.rewind.take_in(locked)
+        captured = ops.rewind.take_in(locked)
+        ops.left_running.note(locked, captured, self._left_running())
+        return captured
 
     def _delivered(self, outcome: Outcome, cut: Cut | None) -> Outcome:
         """Hands a new session to its agent, if that does not read the file itself."""
@@ -304,10 +306,10 @@ class Travel(Merging):
         return address(target, self._context.clock.now())
 
     def _facts(self, target: Checkpoint) -> Facts:
-        inside = self._turn_around()
+        inside, left = self._turn_around(), self.left_running()
         return self._ask(
             lambda ledger: ops.facts.facts(
-                self._context, ledger, target, inside=inside, is_over=turn_is_over
+                self._context, ledger, target, inside=inside, is_over=turn_is_over, left=left
             )
         )
 

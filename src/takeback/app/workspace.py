@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from takeback.ops.conversation_pages import ConversationPages
     from takeback.ops.index import Index, Steady
     from takeback.ops.lagging import BringUp, LaggingIndex
+    from takeback.ops.left_running import LeftRunning
     from takeback.ops.names import Meaning
     from takeback.ops.running import RunningTurn
     from takeback.ops.scope import Scope
@@ -257,6 +258,24 @@ class OpenWorkspace:
     def _steady(self, locked: LockedContext) -> Steady:
         """Returns a context manager for decisions under the lock: one look at the refs for all."""
         return self._opened_index().steady(locked.lock)
+
+    def left_running(self, *, just_ended: bool = False) -> tuple[LeftRunning, ...]:
+        """Returns what is left running by turns that are over, and records that of new ones."""
+        found = self._left_running(just_ended=just_ended)
+        if found and self._context.policy.capture and self._lagging is None:
+            ops.left_running.note_beside(self._context, found)
+        return found
+
+    def _left_running(self, *, just_ended: bool = False) -> tuple[LeftRunning, ...]:
+        among = adapters.all_agents()
+        return self._ask(
+            lambda ledger: ops.left_running.left_running(
+                self._context,
+                ledger,
+                lambda environ: adapters.calling_sessions(environ, among),
+                just_ended=just_ended,
+            )
+        )
 
     def _close_ended(self) -> None:
         """Ends the turns that are over but not announced as such, before anybody looks."""

@@ -85,6 +85,10 @@ class Checkpoint(Value):
     """Tests of earlier checkpoints: by the time of this one the agent had said how they ended."""
     awaited: tuple[AwaitedTests, ...] = ()
     """Tests that the agent has not yet said the end of."""
+    stopped: bool = False
+    """Whether its turn did not come to its own end: the agent said that a person stopped it."""
+    left: tuple[Process, ...] = ()
+    """The processes because of which its turn is not over, as takeback saw them."""
 
     @property
     def order(self) -> Order:
@@ -182,6 +186,8 @@ class Checkpoint(Value):
         if self.origin is not None:
             origin = self.origin
             meta["origin"] = [origin.session, origin.checkpoint, origin.root]
+        if self.left:
+            meta["left"] = [[one.pid, one.started, one.namespace] for one in self.left]
         if self.process is not None:
             meta["process"] = [self.process.pid, self.process.started]
             if self.process.namespace is not None:
@@ -209,6 +215,7 @@ _OPTIONAL = (
     "amid",
     "staged",
     "expired",
+    "stopped",
 )
 
 
@@ -264,6 +271,11 @@ def decode(meta: Mapping[str, Any], *, snapshot: SnapshotId, commit: bytes) -> C
             awaited=tuple(
                 AwaitedTests(_text(command), _text(call), _known(checkpoint))
                 for command, call, checkpoint in meta.get("awaited", ())
+            ),
+            stopped=meta.get("stopped") is True,
+            left=tuple(
+                Process(int(pid), _name(started), _name(namespace))
+                for pid, started, namespace in meta.get("left", ())
             ),
             expired=None if "expired" not in meta else time_of(meta["expired"]),
         )
@@ -336,6 +348,10 @@ def _tested(value: Any) -> RanTests | None:
     return RanTests(_text(command), int(status))
 
 
+def _name(value: Any) -> str | None:
+    return None if value is None else _text(value)
+
+
 def _known(checkpoint: Any) -> CheckpointId | None:
     return None if checkpoint is None else CheckpointId(_text(checkpoint))
 
@@ -352,4 +368,4 @@ def _process(value: Any, namespace: str | None) -> Process | None:
     if value is None:
         return None
     pid, started = value
-    return Process(int(pid), None if started is None else _text(started), namespace)
+    return Process(int(pid), _name(started), namespace)

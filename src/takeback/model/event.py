@@ -64,6 +64,9 @@ EVENTS = (
     SESSION_END,
 )
 
+BY_PERSON: Final = "by the person"
+"""The reason of an interruption that a person wanted, with Esc."""
+
 EDIT: Final = "edit"
 SHELL: Final = "shell"
 SUBAGENT: Final = "subagent"

@@ -115,6 +115,10 @@ class Fold:
     def _owned(self, found: Indexed) -> list[OwnedChange]:
         checkpoint = found.checkpoint
         open_turns = questions.open_turns(self._ledger, checkpoint.machine)
+        if checkpoint.left:  # its turn seemed to be over, and was not
+            newest = questions.newest_turn(self._ledger, checkpoint.session)
+            if newest is not None and not turn_states.is_open(newest):
+                open_turns.append(newest)
         interrupted = self._of_the_interrupted(checkpoint, found.changes)
         return Attribution(found, self._root, open_turns).owned(besides=interrupted)
 
@@ -263,7 +267,7 @@ class Attribution:
         turn = open_turns[0]
         if turn is not own:
             return UNKNOWN, turn
-        if checkpoint.unfinished:
+        if checkpoint.unfinished or checkpoint.stopped or checkpoint.left:
             return UNFINISHED, turn
         return _means(checkpoint), turn
 

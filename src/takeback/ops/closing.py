@@ -11,7 +11,7 @@ from __future__ import annotations
 from takeback.errors import TakebackError
 from takeback.model.turn import IDLE, SESSION_END, TURN_END, ended
 from takeback.ops.capture import capture, draft_after, record
-from takeback.ops.processes import is_gone
+from takeback.ops.processes import is_alive_here, is_gone
 from takeback.store import journal, open_turns
 from takeback.store.checkpoints import newest_checkpoint
 
@@ -55,7 +55,10 @@ def close_gone(
         if moment is None:
             continue
         drafted = draft_after(newest, context, kind=moment.kind, session=session).replace(
-            phase=moment.phase, unfinished=moment.unfinished
+            phase=moment.phase,
+            unfinished=moment.unfinished,
+            stopped=newest.stopped,
+            left=(),
         )
         record(context, captured, drafted)
         open_turns.note(context.lock, session, is_open=False)
@@ -63,6 +66,8 @@ def close_gone(
 
 def _end(newest: Checkpoint, is_stopped: IsStopped | None) -> Moment | None:
     """Returns how a turn has ended whose agent will not say so; None if it may be running."""
+    if newest.left:
+        return None if any(map(is_alive_here, newest.left)) else ended(TURN_END, newest.moment)
     if newest.process is not None and is_gone(newest.process):
         return ended(SESSION_END, newest.moment)
     if is_stopped is not None and is_stopped(newest):
@@ -71,7 +76,11 @@ def _end(newest: Checkpoint, is_stopped: IsStopped | None) -> Moment | None:
 
 
 def _is_old(context: Context, newest: Checkpoint) -> bool:
-    return newest.process is None and context.clock.now() - newest.time > _SILENT_FOR
+    return (
+        newest.process is None
+        and not newest.left
+        and context.clock.now() - newest.time > _SILENT_FOR
+    )
 
 
 def close_ended(context: Context, is_stopped: IsStopped) -> None:

@@ -7,7 +7,17 @@ from takeback.model.checkpoint import UNDO, Checkpoint
 from takeback.model.coverage import LET_GO
 from takeback.model.event import READ
 from takeback.model.session import Origin
-from takeback.model.turn import FORK, IDLE, PROMPT, ROUND, SESSION_START, STEER, follow, forked_from
+from takeback.model.turn import (
+    BACKGROUND,
+    FORK,
+    IDLE,
+    PROMPT,
+    ROUND,
+    SESSION_START,
+    STEER,
+    follow,
+    forked_from,
+)
 from takeback.model.value import Value
 from takeback.ops.capture import draft_after, record, record_again
 from takeback.ops.processes import seen
@@ -114,6 +124,7 @@ class EventStep:
             turn_id=moment.turn_id,
             phase=moment.phase,
             unfinished=moment.unfinished,
+            stopped=self._is_stopped or (moment.unfinished and self._was_stopped),
             agent=event.agent,
             native=event.session,
             directory=event.directory,
@@ -125,6 +136,8 @@ class EventStep:
         )
         if event.resume:
             drafted = drafted.replace(resume=event.resume)
+        if moment.phase != BACKGROUND or event.background:
+            drafted = drafted.replace(left=())
         if event.process is not None:
             drafted = drafted.replace(process=seen(event.process))
         if base is not None:
@@ -135,6 +148,16 @@ class EventStep:
         parts = tuple(one.part for one in said)
         drafted = self._with_tests(drafted.replace(transcript=parts), said)
         return drafted, [one.kept for one in said]
+
+    @property
+    def _is_stopped(self) -> bool:
+        """Whether a person stopped the turn, not a failure that its agent has announced."""
+        event = self._event
+        return event.kind == events.INTERRUPTED and event.reason == events.BY_PERSON
+
+    @property
+    def _was_stopped(self) -> bool:
+        return self.newest is not None and self.newest.stopped
 
     def _with_tests(self, drafted: Checkpoint, said: list[SaidPart]) -> Checkpoint:
         """Returns a checkpoint with what is known of tests; what comes late ran on other files."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from takeback.model.timeline import OwnedChange, Turn
     from takeback.ops.capture import Captured
     from takeback.ops.context import Context
+    from takeback.ops.left_running import LeftRunning
     from takeback.store.store import Store
 
 
@@ -69,11 +70,12 @@ def facts(
     *,
     inside: RunningTurn | None = None,
     is_over: Callable[[Checkpoint], bool],
+    left: Iterable[LeftRunning] = (),
 ) -> Facts:
     """Reads what a plan for ``target`` must know.
 
     ``inside`` is the turn that this was called from. ``is_over`` tells from a session's newest
-    checkpoint whether its turn ended unannounced.
+    checkpoint whether its turn ended unannounced. ``left`` is what turns left running.
     """
     family = _family(ledger, target.session)
     here = lineage_of(context.store, ledger)
@@ -85,7 +87,7 @@ def facts(
         at_work=frozenset(
             turn.session for turn in questions.open_turns(ledger, context.store.machine)
         ),
-        running=running_turns(context, ledger, is_over),
+        running=running_turns(context, ledger, is_over, left),
         inside=inside,
         others=_others(changes, target, family),
         own=frozenset(change.path for change in changes if change.who == OUTSIDE),

@@ -113,7 +113,17 @@ def _turn_running(facts: Facts, overrides: Overrides, *, everywhere: bool) -> It
             if turn.background:
                 doing, first = "has background tasks running since", "let them end first"
             prompt = _quoted(turn.prompt)
-            yield Refusal(DURING_TURN, f"{turn.agent} {doing} {prompt}; {first}", (DURING_TURN,))
+            said = f"{turn.agent} {doing} {prompt}{left_commands(turn)}; {first}"
+            yield Refusal(DURING_TURN, said, (DURING_TURN,))
+
+
+def left_commands(turn: RunningTurn) -> str:
+    """Names what a turn left running, in brackets; empty if that is not known."""
+    if not turn.commands:
+        return ""
+    first = [_quoted(command) for command in turn.commands[:_FIRST]]
+    rest = len(turn.commands) - len(first)
+    return f" ({', '.join(first)}{f' and {rest} more' if rest else ''})"
 
 
 def _others(changes: Prepared, facts: Facts, overrides: Overrides) -> Iterator[Refusal]:

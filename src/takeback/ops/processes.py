@@ -9,11 +9,11 @@ from takeback.model.session import Process
 
 def started(pid: int) -> str | None:
     """Returns what tells a process from a later one with the same id; None if unknown."""
-    fields = _fields(pid)
-    return fields[19] if len(fields) > 19 else None
+    told = fields(pid)
+    return told[19] if len(told) > 19 else None
 
 
-def _fields(pid: int) -> list[str]:
+def fields(pid: int) -> list[str]:
     """Returns Linux's fields for a process, from its state on; empty elsewhere."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
@@ -40,6 +40,11 @@ def can_be_seen(process: Process) -> bool:
     return process.namespace in (None, _namespace())
 
 
+def is_alive_here(process: Process) -> bool:
+    """Tells whether a process is known to exist."""
+    return can_be_seen(process) and is_alive(process)
+
+
 def is_gone(process: Process) -> bool:
     """Tells whether a process is known to have ended."""
     return can_be_seen(process) and not is_alive(process)
@@ -56,7 +61,7 @@ def is_alive(process: Process) -> bool:
         return True  # another user's, so it exists
     except (OSError, OverflowError):
         return False
-    if _fields(process.pid)[:1] in (["Z"], ["X"]):  # dead, but not yet waited for
+    if fields(process.pid)[:1] in (["Z"], ["X"]):  # dead, but not yet waited for
         return False
     return process.started in (None, started(process.pid))
 
@@ -69,15 +74,15 @@ def ancestors(of: int | None = None) -> tuple[Process, ...]:
     found = []
     pid, namespace = os.getppid() if of is None else _parent(of), _namespace()
     while pid > 0:
-        fields = _fields(pid)
-        found.append(Process(pid, fields[19] if len(fields) > 19 else None, namespace))
-        pid = int(fields[1]) if len(fields) > 1 else 0
+        told = fields(pid)
+        found.append(Process(pid, told[19] if len(told) > 19 else None, namespace))
+        pid = int(told[1]) if len(told) > 1 else 0
     return tuple(found)
 
 
 def _parent(pid: int) -> int:
-    fields = _fields(pid)
-    return int(fields[1]) if len(fields) > 1 else 0
+    told = fields(pid)
+    return int(told[1]) if len(told) > 1 else 0
 
 
 def variables(pid: int) -> dict[str, str]:

@@ -15,7 +15,7 @@ from takeback.model.ids import SessionId
 from takeback.model.session import Process
 from takeback.model.timeline import BACKGROUND, ENDED, LEFT_UNFINISHED, RUNNING
 from takeback.model.value import Value
-from takeback.ops.processes import can_be_seen, is_alive
+from takeback.ops.processes import can_be_seen, is_alive, is_alive_here
 from takeback.store import location as locations
 from takeback.store.checkpoints import newest_checkpoint
 from takeback.store.namespace import SESSIONS, session_of
@@ -23,12 +23,13 @@ from takeback.store.store import Store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.timeline import Turn, TurnState
     from takeback.ops.context import Context
+    from takeback.ops.left_running import LeftRunning
 
     IsOver = Callable[[Checkpoint], bool]
 
@@ -47,6 +48,8 @@ class RunningTurn(Value):
     prompt: str
     background: bool = False
     presumed: bool = False
+    commands: tuple[str, ...] = ()
+    """What it left running, where takeback saw that itself."""
 
 
 class Caller(Value):
@@ -75,8 +78,10 @@ def _is_same(one: Process, other: Process) -> bool:
     return one.started in (None, other.started) or other.started is None
 
 
-def running_turns(context: Context, ledger: Ledger, is_over: IsOver) -> tuple[RunningTurn, ...]:
-    """Returns the turns that are running here now, their agents alive.
+def running_turns(
+    context: Context, ledger: Ledger, is_over: IsOver, left: Iterable[LeftRunning] = ()
+) -> tuple[RunningTurn, ...]:
+    """Returns the turns that are running here now, their agents alive, and what others ``left``.
 
     ``is_over`` tells from a session's newest checkpoint whether its turn ended unannounced.
     """
@@ -87,8 +92,26 @@ def running_turns(context: Context, ledger: Ledger, is_over: IsOver) -> tuple[Ru
         session = questions.session_by_id(ledger, turn.session)
         if state in (RUNNING, BACKGROUND) and session is not None:
             agent, prompt = session.agent or "", turn.prompt or ""
-            found.append(RunningTurn(turn.session, agent, prompt, state == BACKGROUND))
-    return tuple(found)
+            newest = ledger.by_id(session.newest)
+            if newest is None or not newest.left:
+                found.append(RunningTurn(turn.session, agent, prompt, state == BACKGROUND))
+    return (*found, *_left(ledger, left))
+
+
+def _left(ledger: Ledger, left: Iterable[LeftRunning]) -> Iterator[RunningTurn]:
+    """Yields the turns that are over but for the processes which they left running."""
+    commands: dict[str, list[str]] = {}
+    turns = {}
+    for one in left:
+        turns[one.turn.id] = one.turn
+        commands.setdefault(one.turn.id, [])
+        if one.is_first:
+            commands[one.turn.id].append(one.command)
+    for turn in turns.values():
+        session = questions.session_by_id(ledger, turn.session)
+        if session is not None:
+            agent, prompt = session.agent or "", turn.prompt or ""
+            yield RunningTurn(turn.session, agent, prompt, True, commands=tuple(commands[turn.id]))
 
 
 def presumed(context: Context, ledger: Ledger, is_over: IsOver) -> RunningTurn | None:
@@ -119,7 +142,7 @@ def open_states(context: Context, ledger: Ledger, is_over: IsOver) -> dict[str, 
             if state == RUNNING and not (there and not is_over(newest)):
                 state = LEFT_UNFINISHED
             elif state == BACKGROUND and not there:
-                state = ENDED
+                state = LEFT_UNFINISHED if newest.stopped else ENDED
         states[turn.id] = state
     return states
 
@@ -133,6 +156,8 @@ def as_it_stands(turn: Turn | None, states: Mapping[str, TurnState]) -> Turn | N
 
 def is_at_work(newest: Checkpoint, spoke: float, now: float) -> bool:
     """Tells whether the agent of a session with an open turn still exists."""
+    if newest.left:
+        return any(map(is_alive_here, newest.left))
     if newest.process is not None and can_be_seen(newest.process):
         return is_alive(newest.process)
     return now - spoke < _SILENT_FOR

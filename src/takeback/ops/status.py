@@ -19,13 +19,14 @@ from takeback.store.operations import read_operations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from takeback.errors import NotAWorkspace
     from takeback.ledger.ledger import Ledger
     from takeback.model.checkpoint import Checkpoint
     from takeback.ops.context import Context
     from takeback.ops.finding import Finding
+    from takeback.ops.left_running import LeftRunning
 
 _DAY = 86400
 
@@ -82,9 +83,14 @@ class Status(Value):
 
 
 def status(
-    context: Context, ledger: Ledger, *, home: str, is_over: Callable[[Checkpoint], bool]
+    context: Context,
+    ledger: Ledger,
+    *,
+    home: str,
+    is_over: Callable[[Checkpoint], bool],
+    left: Iterable[LeftRunning] = (),
 ) -> Status:
-    """Only reads. ``home`` is where the log of all hooks is."""
+    """Only reads. ``home`` is where the log of all hooks is, ``left`` what turns left running."""
     store = context.store
     checkpoints, snapshots, sessions = ledger.counts()
     size = size_on_disk(store, since=context.clock.now() - _DAY)
@@ -109,7 +115,7 @@ def status(
         interrupted=journal.exists(store),
         failures=tuple(failed),
         waiting=len(pending.read(store)),
-        running=running_turns(context, ledger, is_over),
+        running=running_turns(context, ledger, is_over, left),
         disagree=tuple(disagreeing(context, ledger, is_over=is_over)),
         snapshot_bytes=size.snapshots,
         expired=len(ledger.expired()),

@@ -39,7 +39,12 @@ def is_open(turn: Turn) -> bool:
 def reopened(turn: Turn, checkpoint: Checkpoint) -> Turn:
     """Returns a turn that was closed as over as running again, if its agent continues it."""
     continues = checkpoint.kind in (moments.ROUND, moments.TURN_END) and not checkpoint.unfinished
-    if continues and turn.state == LEFT_UNFINISHED and turn.native == checkpoint.turn_id:
+    if (
+        continues
+        and not checkpoint.left
+        and turn.state == LEFT_UNFINISHED
+        and turn.native == checkpoint.turn_id
+    ):
         return turn.replace(state=RUNNING, ended=None)
     return turn
 
@@ -48,7 +53,8 @@ def closed(turn: Turn, checkpoint: Checkpoint) -> Turn:
     """Returns an open turn as left unfinished, if that is what a checkpoint says."""
     if not is_open(turn) or not checkpoint.unfinished:
         return turn
-    state = LEFT_UNFINISHED if turn.state == RUNNING else ENDED
+    cut = checkpoint.stopped or turn.state == RUNNING
+    state = LEFT_UNFINISHED if cut else ENDED
     return turn.replace(after=checkpoint.id, ended=checkpoint.time, state=state)
 
 
@@ -63,7 +69,9 @@ def moved_to(turn: Turn, end: Checkpoint) -> Turn:
     """Returns a turn as it is at the last checkpoint that is known of it."""
     phase = end.moment.phase
     ended = end.time if phase != moments.RUNNING else None
-    return turn.replace(after=end.id, ended=ended, state=STATES[phase])
+    cut = end.stopped and phase == moments.IDLE
+    state = LEFT_UNFINISHED if cut else STATES[phase]
+    return turn.replace(after=end.id, ended=ended, state=state)
 
 
 def as_it_was(turn: Turn, began: Checkpoint, followed: Iterable[Checkpoint]) -> Turn:

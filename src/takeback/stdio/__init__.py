@@ -12,11 +12,15 @@ from __future__ import annotations
 
 import os
 import sys
+from select import select
 
 from takeback import durable
 from takeback.adapters import adapter_named
 from takeback.model import json_text
 from takeback.stdio.server import StdioServer
+
+_PAUSE = 0.2
+"""After so many seconds without a request nobody is asking just now."""
 
 
 def main(agent: str, *, by_launcher: bool = False) -> int:
@@ -30,6 +34,8 @@ def main(agent: str, *, by_launcher: bool = False) -> int:
             if line.strip():
                 sys.stdout.write(json_text.dumps(server.answer(line)) + "\n")
                 sys.stdout.flush()
+                if not select([sys.stdin], [], [], _PAUSE)[0]:
+                    server.do_later()
     except KeyboardInterrupt:
         return 0
     except OSError:  # nobody reads the answers any more

@@ -12,7 +12,7 @@ from takeback.app.agreements import Agreement, Agreements
 from takeback.app.border import bug
 from takeback.app.engine import Engine
 from takeback.errors import NoSuchCheckpoint, NotAWorkspace, TakebackError, UsageError
-from takeback.events import Speaker, hear
+from takeback.events import Heard, Speaker, do_later, hear
 from takeback.model.operation import REDO, UNDO
 from takeback.remembered import Remembered
 from takeback.stdio import proposed, requests
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 _PLANS, _TURNS = 10, 20
 _SESSIONS_KEPT = 1_000
+_LONGEST_LATER = 1.0
+"""How many seconds a request may have to wait for what an end of a turn leaves to be done."""
 
 
 class StdioServer:
@@ -46,6 +48,7 @@ class StdioServer:
         self._directory = directory
         self._holder = f"extension of {adapter.name}"
         self._speaker = Speaker(adapter.name, self._holder, by_launcher, directory, follows=True)
+        self._heard = Heard()
         self._agreements = Agreements(_PLANS, count(1).__next__)
         self._agents: Remembered[str, str] = Remembered(_SESSIONS_KEPT)
         """Sessions that were active, with what their host calls itself."""
@@ -86,6 +89,11 @@ class StdioServer:
         except Exception as error:  # a bug of ours must not end the agent's extension
             return self._failed(request, bug(error))
 
+    def do_later(self) -> None:
+        """Does what the last event left to be done, as nobody asks for anything just now."""
+        heard, self._heard = self._heard, Heard()
+        do_later(self._speaker, heard, longest=_LONGEST_LATER)
+
     def _failed(self, request: Document, error: TakebackError) -> Document:
         """Returns an error as an answer."""
         said = errors.document(errors.said(error))
@@ -103,7 +111,7 @@ class StdioServer:
     # -- what the agent tells
 
     def _event(self, request: Document) -> Document:
-        heard = hear(self._speaker, lambda: request.get("event"))
+        heard = self._heard = hear(self._speaker, lambda: request.get("event"))
         if heard.failure is not None:
             raise heard.failure
         event = heard.event

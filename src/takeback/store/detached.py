@@ -10,6 +10,8 @@ from takeback.store import log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from takeback.store.store import Store
 
 _PROGRAM = """
@@ -61,6 +63,11 @@ def spawn(module: str, directory: str, function: str = "main") -> None:
     finally:
         os.close(null)
     _running.append(started)
+
+
+def is_ours(words: Sequence[bytes]) -> bool:
+    """Tells from the words that a process was started with whether this started it."""
+    return words[1:4] == [b"-I", b"-c", _PROGRAM.encode()]
 
 
 def _wait_for_ended() -> None:

@@ -43,7 +43,8 @@ def status_lines(found: Status, paint: Paint, now: float) -> Iterator[str]:
     for turn in found.running:
         who = names.get(turn.session, shown(turn.agent))
         doing = "has background tasks running since" if turn.background else "is working on"
-        yield f'{who} {doing} "{short(turn.prompt)}"'
+        named = ", ".join(f'"{short(command)}"' for command in turn.commands[:_NAMED])
+        yield f'{who} {doing} "{short(turn.prompt)}"{f" ({named})" if named else ""}'
     if found.recording_off_by is not None:
         yield paint.warning(recording_off(found.recording_off_by))
     if found.standing is not None:

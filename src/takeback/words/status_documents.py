@@ -55,6 +55,7 @@ def status(found: Status) -> Document:
                 "agent": turn.agent,
                 "prompt": turn.prompt,
                 "background": turn.background,
+                "commands": list(turn.commands),
             }
             for turn in found.running
         ],

@@ -162,7 +162,7 @@ def _turn_end(payload: Mapping[str, Any]) -> AgentEvent:
 
 
 def _interrupted(payload: Mapping[str, Any]) -> AgentEvent:
-    return _event(payload, events.INTERRUPTED)
+    return _event(payload, events.INTERRUPTED, reason=events.BY_PERSON)
 
 
 def _compact(payload: Mapping[str, Any]) -> AgentEvent | None:
