@@ -279,6 +279,36 @@ def test_a_first_capture_that_does_not_fit_is_finished_in_the_background(
     assert not cli.ok("--json", "show", "@").json["late"]
 
 
+def test_a_first_capture_goes_on_when_its_hook_has_ended(
+    cli: Cli, workspace: Path, tmp_path: Path
+) -> None:
+    """Whatever it has read by then is not read again; here it hangs at git for a while."""
+    held, git = tmp_path / "held", tmp_path / "bin" / "git"
+    held.touch()
+    git.parent.mkdir()
+    git.write_text(
+        f'#!/bin/sh\ncase "$*" in *check-ignore*)\n'
+        f"for i in $(seq 300); do [ -e {held} ] || break; sleep 0.1; done;; esac\n"
+        f'exec {shutil.which("git")} "$@"\n'
+    )
+    git.chmod(0o755)
+    write_files(workspace, {".gitignore": b"new*/\n", "new": b"only git knows"})
+    cli.ok("config", "hook_seconds", "3")
+    said = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "prompt": "the first ever"}
+    told = json.dumps({**said, "cwd": str(workspace), "transcript_path": "/none"}).encode()
+    path = f"{git.parent}:{os.environ['PATH']}"
+    answer = cli.cold("hook", "claude", stdin=told, env={"PATH": path})
+    assert (answer.status, answer.stderr) == (0, "")
+    assert "no checkpoint before this turn yet" in answer.json["systemMessage"]
+    assert cli.ok("--json", "status").json["waiting"] == 1
+    held.unlink()
+    wait_for(cli.log)
+    [turn] = cli.log()
+    assert (turn["prompt"], turn["late"]) == ("the first ever", True)
+    assert cli.ok("--json", "status").json["waiting"] == 0
+    assert failures(cli) == []
+
+
 def test_a_store_that_cannot_be_written(cli: Cli, workspace: Path) -> None:
     cli.ok("checkpoint")
     write_files(workspace, {"new": b"x"})

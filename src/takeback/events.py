@@ -5,7 +5,8 @@
     a command     a prompt that is meant for takeback is answered, and no turn begins
     recorded      within the time that an agent waits; else the event waits for another process
     let go        at the end of a round its agent may go on before the files are captured; before
-                  its next tool it waits for what is left of that
+                  its next tool it waits for what is left of that. At any other event it goes on
+                  when the time is up, and what has begun goes on beside it, late
     afterwards    packs are combined if there are many, and old files are swept out
     told          a failure is a line that ``status`` shows; the person is told the first of a turn
     later         when a turn has ended, a process that stays brings the ledger up to date, looks
@@ -47,7 +48,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
-    from typing import Any, NoReturn
+    from typing import Any
 
     from takeback.app.recording import Recording
     from takeback.model.event import AgentEvent
@@ -73,6 +74,10 @@ _LONGEST_ANSWER = 3600.0
 """How many seconds a person's own words may take: who typed them waits, and can end it."""
 _OVERTAKEN = "a tool began while the round before it was still captured; that is marked as late"
 _LATE = "the files are not kept yet: that takes longer than an agent waits, and goes on meanwhile"
+_FIRST = (
+    "no checkpoint before this turn yet: the first capture of the files takes longer than an agent "
+    "waits, and goes on meanwhile"
+)
 
 
 class Speaker(Value):
@@ -86,6 +91,8 @@ class Speaker(Value):
     ``watches`` are those of the process that stays, if this is one of its spares. ``began`` is when
     the agent began to wait, by ``time.monotonic``, if that was before the event was heard;
     ``wait_on`` says for how long it is to wait from then on, to a hook that waits for this process.
+    ``part`` goes on in a process that the agent does not wait for, and returns how that lets it go;
+    None if there can be no such process. It is told for how long the agent waits.
     """
 
     agent: str
@@ -98,6 +105,7 @@ class Speaker(Value):
     watches: Watches | None = None
     began: float | None = None
     wait_on: Callable[[float], None] | None = None
+    part: Callable[[float], LetGo | None] | None = None
 
 
 class Heard(Value):
@@ -231,8 +239,9 @@ def _heard(speaker: Speaker, adapter: Adapter, event: AgentEvent, let_go: LetGo 
             _wait_for_rounds(tb, event, _left(speaker, tb))
         if not concerns_files:
             return Heard()
-        goes_on = speaker.beside and event.kind == ROUND_END
-        return _recorded(tb, speaker, adapter, event, let_go if goes_on else None)
+        if let_go is None and speaker.part is not None and not tb.has_captured:
+            let_go = speaker.part(_left(speaker, tb))
+        return _recorded(tb, speaker, adapter, event, let_go)
 
 
 def _left(speaker: Speaker, tb: Recording) -> float:
@@ -243,10 +252,13 @@ def _left(speaker: Speaker, tb: Recording) -> float:
 
 def _wait_for_rounds(tb: Recording, event: AgentEvent, seconds: float) -> None:
     """Holds a tool back until no capture can see what it does; not longer than an agent waits."""
+    was_told = tb.is_first_left  # at the prompt
     try:
         with _Limit(seconds):
             if tb.await_rounds(wait=seconds):
                 return
+        if was_told:
+            return
         failure = _OVERTAKEN
     except TimedOut:
         failure = _OVERTAKEN
@@ -324,6 +336,7 @@ def _recorded(
 ) -> Heard:
     """Records an event; never fails for lack of time, space or rights."""
     telling = _Telling(tb, adapter, event, let_go)
+    is_first_left = tb.is_first_left
     try:
         received = _received(tb, speaker, adapter, event, telling)
     except TakebackError as error:
@@ -337,7 +350,11 @@ def _recorded(
         checkpoint=None if checkpoint is None else checkpoint.id,
         waiting=received.waiting,
         note=received.note,
-        warning=telling.told(_LATE if received.is_left else received.warning),
+        warning=telling.told(
+            telling.late
+            if received.is_left or (received.waiting and is_first_left)
+            else received.warning
+        ),
     )
 
 
@@ -360,9 +377,24 @@ class _Telling:
         self._let_go(self._event, _output(self._adapter, Heard(warning=self._earlier)))
         self._is_gone = True
 
+    def go_on(self, note: str | None, is_left: bool) -> None:
+        """Lets the agent go on, which has waited long enough for this event."""
+        if self._let_go is None or self._is_gone:
+            return
+        said = Heard(note=note, warning=self.told(self.late if is_left else None))
+        self._let_go(self._event, _output(self._adapter, said))
+        self._is_gone = True
+
     @property
-    def letting_go(self) -> Callable[[], None] | None:
-        return None if self._let_go is None else self.let_go
+    def can_go(self) -> bool:
+        """Whether the agent can go on before its event is recorded."""
+        return self._let_go is not None
+
+    @property
+    def late(self) -> str:
+        """What the person is told of an event that is not recorded yet."""
+        is_first = self._event.kind == PROMPT and not self._tb.has_captured
+        return _FIRST if is_first else _LATE
 
     def _settings(self) -> str | None:
         """Returns what is wrong with the settings, once in a session."""
@@ -395,13 +427,25 @@ class _Telling:
 def _received(
     tb: Recording, speaker: Speaker, adapter: Adapter, event: AgentEvent, telling: _Telling
 ) -> Received:
+    from takeback.ops.receive import Patience  # the app has it already
+
     left = _left(speaker, tb)
     # The round before may still be captured, which nobody has waited for yet; else some of the time
     # is for the capture.
     wait = left if tb.has_waiting else left / 2
-    delivery = tb.delivery(wait=wait, let_go=telling.letting_go, watches=speaker.watches)
+    if tb.is_first_left:  # that capture is of before this event, and takes longer than that
+        wait = 0.0
+    # What is saved before a tool is not what was there before it, once that goes on.
+    patience = Patience(telling.go_on if telling.can_go and event.kind != TOOL_BEFORE else None)
+    beside = telling.can_go and speaker.beside and event.kind == ROUND_END
+    delivery = tb.delivery(
+        wait=wait,
+        let_go=telling.let_go if beside else None,
+        watches=speaker.watches,
+        patience=patience,
+    )
     try:
-        with _Limit(left):
+        with _Limit(left, patience.end):
             received = tb.record(event, adapter, delivery=delivery)
     except TimedOut:  # before or after the recording: the disk hangs, or everything is very slow
         received = tb.leave(event, adapter, came=delivery.came)
@@ -414,19 +458,20 @@ def _received(
 
 
 class _Limit:
-    """Ends what takes longer than the hook's own limit, with TimedOut.
+    """Ends what takes longer than the hook's own limit, with TimedOut, or does what ``ring`` does.
 
     Only in the main process and only around the recording, which leaves nothing half-done wherever
     it is interrupted: no more than a killed process would.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, ring: Callable[[], None] | None = None) -> None:
         self._seconds = seconds
+        self._end = ring
 
     def __enter__(self) -> None:
         from takeback.c_modules import signal
 
-        signal.signal(_SIGALRM, _ring)
+        signal.signal(_SIGALRM, self._ring)
         signal.setitimer(_ITIMER_REAL, self._seconds)
 
     def __exit__(self, *exc: object) -> None:
@@ -434,9 +479,10 @@ class _Limit:
 
         signal.setitimer(_ITIMER_REAL, 0)
 
-
-def _ring(number: int, frame: FrameType | None) -> NoReturn:
-    raise TimedOut("the capture did not fit into the hook's time limit")
+    def _ring(self, number: int, frame: FrameType | None) -> None:
+        if self._end is None:
+            raise TimedOut("the capture did not fit into the hook's time limit")
+        self._end()
 
 
 def _complain(agent: str, said: str, directory: str | bytes, *, once: bool = False) -> bool:

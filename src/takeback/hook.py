@@ -19,8 +19,9 @@ from takeback.model import json_text
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import NoReturn
 
-    from takeback.events import Heard
+    from takeback.events import Heard, LetGo
     from takeback.model.event import AgentEvent
     from takeback.model.json_text import Json
 
@@ -33,7 +34,8 @@ def main(words: list[str], began: float | None = None) -> int:
 
     ``began`` is when the agent called, by ``time.monotonic``.
     """
-    answer(speaker_of(words, began=began))
+    speaker = speaker_of(words, began=began)
+    answer(speaker.replace(part=lambda seconds: _part(speaker, seconds)))
     return 0
 
 
@@ -65,6 +67,49 @@ def answer(speaker: Speaker, let_go: Callable[[AgentEvent], None] | None = None)
     heard = hear(speaker, _payload, None if let_go is None else say_and_let_go)
     _say(speaker, heard.output)
     return heard
+
+
+def _part(speaker: Speaker, seconds: float) -> LetGo | None:
+    """Goes on in a child, which may outlast this process, for which the agent waits.
+
+    For what may take longer than it waits and would else be begun again. Returns how the child lets
+    the agent go on; None if there can be no child.
+    """
+    waits, goes = os.pipe()
+    try:
+        child = os.fork()
+    except OSError:  # no process is left
+        os.close(waits)
+        os.close(goes)
+        return None
+    if child:
+        os.close(goes)
+        _wait_for(waits, seconds)
+    os.close(waits)
+    os.setsid()  # an agent may end what its hook has left in its group
+
+    def let_go(event: AgentEvent, output: str) -> None:
+        _say(speaker, output)
+        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        for stream in range(3):
+            os.dup2(null, stream)
+        os.close(null)
+        os.write(goes, b".")
+
+    return let_go
+
+
+def _wait_for(child: int, seconds: float) -> NoReturn:
+    """Ends with the child's last word, or when an agent has waited far too long for it."""
+    from takeback.c_modules import signal
+    from takeback.handover import MARGIN
+
+    signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
+    signal.setitimer(signal.ITIMER_REAL, seconds + MARGIN)
+    try:
+        os.read(child, 1)
+    finally:
+        os._exit(0)
 
 
 def _say(speaker: Speaker, output: str) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from takeback.model.checkpoint import Checkpoint
     from takeback.model.event import AgentEvent
     from takeback.ops.listening import Listening
-    from takeback.ops.receive import Received
+    from takeback.ops.receive import Patience, Received
     from takeback.ports import Adapter
     from takeback.worktree.watches import Watches
 
@@ -61,10 +61,25 @@ class Recording(OpenWorkspace):
         return ops.listening.Listening(self._context)
 
     def delivery(
-        self, *, wait: float, let_go: Callable[[], None] | None, watches: Watches | None
+        self,
+        *,
+        wait: float,
+        let_go: Callable[[], None] | None,
+        watches: Watches | None,
+        patience: Patience | None = None,
     ) -> Delivery:
         """Returns that an event comes now; the rest as ``Delivery`` has it."""
-        return Delivery(self.now, wait, let_go, watches)
+        return Delivery(self.now, wait, let_go, watches, patience)
+
+    @property
+    def has_captured(self) -> bool:
+        """Tells whether the files were captured before; if not, all of them are read."""
+        return ops.capture.has_captured(self._context.store)
+
+    @property
+    def is_first_left(self) -> bool:
+        """Tells whether agents have gone on before the first capture was done, and it is not."""
+        return ops.receive.is_first_left(self._context)
 
     def keep_watched(self, watches: Watches) -> None:
         """Has the files watched from now on, where that is possible."""

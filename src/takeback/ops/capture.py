@@ -212,6 +212,11 @@ def _remembered(store: Store) -> StatCache:
     return remembered(store, store.path("stat"))
 
 
+def has_captured(store: Store) -> bool:
+    """Tells whether a capture has learnt the files; if not, the next one reads all of them."""
+    return StatCache.is_in(store.path("stat"))
+
+
 def _rehash_is_due(context: Context, cache: StatCache) -> bool:
     """Reads every file again from time to time: a mapped file can change without a new time."""
     hours = context.policy.rehash_hours

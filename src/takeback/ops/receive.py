@@ -6,6 +6,9 @@ hook ── event ──> lock ──> events that wait ──> capture ──> 
 The end of a round may let its agent go on while the files are captured: as soon as the lock is
 held, behind which all later events wait, and the event is one that waits, so that a kill loses
 nothing. Before its next tool the agent waits for what is left (``await_rounds``).
+
+Any other event does so once its agent has waited for long enough (``Patience``): what has begun
+goes on, so that nothing is begun again, and is marked as late unless all files were looked at.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from takeback.model import event as events
 from takeback.model.checkpoint import Checkpoint
 from takeback.model.turn import ROUND
 from takeback.model.value import Value
-from takeback.ops.capture import capture
+from takeback.ops.capture import capture, has_captured
 from takeback.ops.closing import close_gone
 from takeback.ops.event_step import NO_TRANSCRIPT, EventStep, Transcript
 from takeback.ops.failures import Translated
@@ -29,7 +32,31 @@ if TYPE_CHECKING:
     from takeback.ops.capture import After, Captured
     from takeback.ops.context import Context, LockedContext
     from takeback.store.pending import WaitingEvent
+    from takeback.store.store import Store
     from takeback.worktree.watches import Watches
+
+
+class Patience:
+    """An agent's, while its event is recorded: ``end`` is called once it has waited long enough.
+
+    ``let_go`` lets it go on, with a note for its model, and is told whether its event is left. What
+    is done for it then goes on alone.
+    """
+
+    def __init__(self, let_go: Callable[[str | None, bool], None] | None = None) -> None:
+        self._let_go = let_go
+        self._underway: _Underway | None = None
+
+    def lasts_for(self, underway: _Underway) -> None:
+        """Says what goes on alone from now on if it ends."""
+        self._underway = underway
+
+    def end(self) -> None:
+        """Lets the agent go on, at any point of what is done; raises TimedOut if it has to stop."""
+        if self._underway is None or self._let_go is None:
+            raise TimedOut("the capture did not fit into the hook's time limit")
+        is_left = self._underway.leave()
+        self._let_go(self._underway.note, is_left)
 
 
 class Delivery(Value):
@@ -37,13 +64,14 @@ class Delivery(Value):
 
     ``wait`` is how many seconds the lock may take. ``let_go`` lets the agent go on before the files
     are captured; it is not called if the event itself has to wait. ``watches`` are those of a
-    process that stays.
+    process that stays. ``patience`` is heard of while the event is recorded.
     """
 
     came: float
     wait: float
     let_go: Callable[[], None] | None = None
     watches: Watches | None = None
+    patience: Patience | None = None
 
 
 class Received(Value):
@@ -65,6 +93,34 @@ class Received(Value):
         return self.waiting and self.timed_out
 
 
+class _Underway:
+    """An event that is being recorded: its name among those that wait, once it is one of them.
+
+    ``note`` is what its model is to be told; ``is_safe`` says that it is recorded.
+    """
+
+    def __init__(
+        self, store: Store, event: AgentEvent, transcript: Transcript, came: float
+    ) -> None:
+        self._store, self._event, self._came = store, event, came
+        self._files = transcript.files
+        self.name = ""
+        self.note: str | None = None
+        self.is_safe = False
+
+    def keep(self, *, flush: bool = True) -> None:
+        """Makes it one that waits, so that a kill loses nothing."""
+        self.name = pending.leave(self._store, self._event, self._came, self._files, flush=flush)
+
+    def leave(self) -> bool:
+        """Keeps it for lack of time, unless that is done or not needed any more."""
+        if self.name or self.is_safe:
+            return False
+        self.keep()
+        pending.overtake(self._store)
+        return True
+
+
 def receive(
     context: Context,
     event: AgentEvent,
@@ -80,10 +136,7 @@ def receive(
     store, came = context.store, delivery.came
     try:
         with context.locked(wait=delivery.wait) as locked:
-            if delivery.let_go is None:
-                received = _record_in_time(locked, event, transcript, delivery)
-            else:
-                received = _record_beside(locked, event, transcript, delivery)
+            received = _record_in_time(locked, event, transcript, delivery)
     except InUse:
         pending.leave(store, event, came, transcript.files)
         received = Received(waiting=True)
@@ -98,13 +151,21 @@ def receive(
 
 def leave(context: Context, event: AgentEvent, transcript: Transcript, *, came: float) -> Received:
     """Keeps an event that there was no time for; the next holder of the lock records it."""
-    pending.leave(context.store, event, came, transcript.files)
+    _Underway(context.store, event, transcript, came).leave()
     return Received(waiting=True, timed_out=True)
 
 
 def has_waiting(context: Context) -> bool:
     """Tells whether an event is not recorded yet, or just being recorded beside its agent."""
     return pending.any_left(context.store)
+
+
+def is_first_left(context: Context) -> bool:
+    """Tells whether agents have gone on before the first capture was done, and it is not yet.
+
+    Nobody else has to wait for that one: it holds nothing of what came after it began.
+    """
+    return pending.any_overtaken(context.store) and not has_captured(context.store)
 
 
 def take_waiting(context: Context, *, wait: float = 0.0) -> int:
@@ -128,6 +189,8 @@ def await_rounds(context: Context, *, wait: float) -> bool:
     """
     if not has_waiting(context):
         return True
+    if pending.all_overtaken(context.store):  # they are late whenever they are recorded
+        wait = 0
     try:
         with context.locked(wait=wait) as locked:
             record_waiting(locked)
@@ -161,55 +224,48 @@ def _record_late(context: LockedContext, captured: Captured, waiting: WaitingEve
         pending.remove(context.lock, waiting.name)
 
 
-def _record_beside(
+def _record_in_time(
     context: LockedContext, event: AgentEvent, transcript: Transcript, delivery: Delivery
 ) -> Received:
-    """Lets the agent go on, and then records the end of its round."""
-    assert delivery.let_go is not None
-    with Translated("keeping an event"):
-        name = pending.leave(context.store, event, delivery.came, transcript.files, flush=False)
-    delivery.let_go()
+    """Records an event while its agent waits, or beside it; if it has to stop, the event waits."""
+    own = _Underway(context.store, event, transcript, delivery.came)
+    if delivery.let_go is not None:
+        with Translated("keeping an event"):
+            own.keep(flush=False)
+        delivery.let_go()
     received: Received | None = None
     try:
-        received = _record_in_time(context, event, transcript, delivery, name)
-        return received
-    finally:  # recorded, or failed: then it would fail the next events, too
-        if received is None or not received.waiting:
-            with Translated("the capture"):
-                pending.remove(context.lock, name)
-
-
-def _record_in_time(
-    context: LockedContext,
-    event: AgentEvent,
-    transcript: Transcript,
-    delivery: Delivery,
-    own: str = "",
-) -> Received:
-    try:
-        return _record_all(context, event, transcript, own, delivery.watches)
+        if delivery.patience is not None:
+            delivery.patience.lasts_for(own)
+        received = _record_all(context, event, transcript, own, delivery.watches)
+        own.is_safe = True
     except TimedOut as error:
-        pending.leave(context.store, event, delivery.came, transcript.files)
+        own.leave()
         from takeback.store import log
 
         log.append(context.store, f"{event.agent} {event.kind}: {error.message}; the event waits")
-        return Received(waiting=True, timed_out=True)
+        received = Received(waiting=True, timed_out=True)
+    finally:  # recorded, or failed: then it would fail the next events, too
+        if own.name and (received is None or not received.waiting):
+            with Translated("the capture"):
+                pending.remove(context.lock, own.name)
+    return received
 
 
 def _record_all(
     context: LockedContext,
     event: AgentEvent,
     transcript: Transcript,
-    own: str,
+    own: _Underway,
     watches: Watches | None,
 ) -> Received:
-    """Records an event, after all that wait; ``own`` is its name among them, if it is one."""
+    """Records an event, after all that wait but itself."""
     if event.kind == events.TOOL_BEFORE:
         from takeback.ops.save import save_before
 
         save_before(context, event)
         return Received()
-    late = [one for one in pending.read(context.store) if one.name != own]
+    late = [one for one in pending.read(context.store) if one.name != own.name]
     step = EventStep(context, event, transcript)
     if step.moment is None and not late:
         return Received()
@@ -222,8 +278,10 @@ def _record_all(
     if step.moment is None or step.adds_nothing(captured):
         captured.keep()
         return Received(step.newest)
-    made = step.record(captured, late=bool(own) and pending.is_overtaken(context.store, own))
-    return Received(made, step.note(), warning=step.warning(made, captured))
+    own.note = step.note()  # before it is decided: its agent may go on at any moment
+    is_late = bool(own.name) and pending.is_overtaken(context.store, own.name)
+    made = step.record(captured, late=is_late)
+    return Received(made, own.note, warning=step.warning(made, captured))
 
 
 def _heard(

@@ -158,6 +158,16 @@ def overtake(store: Store) -> None:
             continue
 
 
+def any_overtaken(store: Store) -> bool:
+    """Tells whether an agent went on before its event was recorded, which it still is not."""
+    return any(is_overtaken(store, name) for name in _names(store.path("pending")))
+
+
+def all_overtaken(store: Store) -> bool:
+    """Tells whether nobody waits any more for any of the events that wait."""
+    return all(is_overtaken(store, name) for name in _names(store.path("pending")))
+
+
 def is_overtaken(store: Store, name: str) -> bool:
     """Tells whether an agent went on before its event was recorded.
 

@@ -100,6 +100,11 @@ class StatCache:
             return self
         return cls(directory)
 
+    @staticmethod
+    def is_in(directory: str) -> bool:
+        """Tells whether there is one, of whatever use."""
+        return os.path.exists(os.path.join(directory, _TABLE))
+
     def _load(self) -> None:
         table = Table(os.path.join(self.directory, _TABLE))
         files, parts = marshal.loads(table.head)
