@@ -46,6 +46,12 @@ def _hooks(options: argparse.Namespace) -> dict[str, Any]:
     return measure_hooks(options.rounds or 40)
 
 
+def _first_prompt(options: argparse.Namespace) -> dict[str, Any]:
+    from bench.first_prompt import measure_first_prompt  # writes 30,000 files a round
+
+    return measure_first_prompt(options.rounds or 10, options.busy)
+
+
 def _watch(options: argparse.Namespace) -> dict[str, Any]:
     from bench.watch import measure_watch  # looks at 100,000 files in each round
 
@@ -98,6 +104,7 @@ def _peers(options: argparse.Namespace) -> dict[str, Any]:
 _PARTS: dict[str, tuple[str, Callable[[argparse.Namespace], dict[str, Any]]]] = {
     "agents": ("what the real agents feel", _agents),
     "hooks": ("the hooks around an edit", _hooks),
+    "first-prompt": ("the first prompt of 30,000 files", _first_prompt),
     "watch": ("a round that relies on the watch", _watch),
     "picker": ("how fast the picker opens", _picker),
     "server": ("the server, under load", _server),
@@ -116,13 +123,14 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=1000, help="of the long session; 0: none")
     for name, (about, _) in _PARTS.items():
         parser.add_argument(f"--{name}", action="store_true", help=f"only {about}")
+    parser.add_argument("--busy", type=int, default=0, help="with --first-prompt: so many beside")
     parser.add_argument("--only", default="", help="with --agents: some of them, as qwen,kilo")
     parser.add_argument("--soak", type=int, default=0, help="only so many turns, in months")
     parser.add_argument("--json", type=Path, default=Path("build/bench.json"))
     options = parser.parse_args()
     results: dict[str, Any] = {"python": sys.version.split()[0], "sizes": {}}
     for name, (_, part) in _PARTS.items():
-        if getattr(options, name):
+        if getattr(options, name.replace("-", "_")):
             results[name] = part(options)
             _write(options.json, results)
             return

@@ -301,6 +301,7 @@ def test_a_first_capture_goes_on_when_its_hook_has_ended(
     assert (answer.status, answer.stderr) == (0, "")
     assert "no checkpoint before this turn yet" in answer.json["systemMessage"]
     assert cli.ok("--json", "status").json["waiting"] == 1
+    assert "1 event not yet recorded; no agent waits for the first" in cli.ok("status").stdout
     held.unlink()
     wait_for(cli.log)
     [turn] = cli.log()

@@ -55,7 +55,8 @@ class Patience:
         """Lets the agent go on, at any point of what is done; raises TimedOut if it has to stop."""
         if self._underway is None or self._let_go is None:
             raise TimedOut("the capture did not fit into the hook's time limit")
-        is_left = self._underway.leave()
+        # What is flushed here takes seconds where so much is being written.
+        is_left = self._underway.leave(flush=False)
         self._let_go(self._underway.note, is_left)
 
 
@@ -112,11 +113,11 @@ class _Underway:
         """Makes it one that waits, so that a kill loses nothing."""
         self.name = pending.leave(self._store, self._event, self._came, self._files, flush=flush)
 
-    def leave(self) -> bool:
+    def leave(self, *, flush: bool = True) -> bool:
         """Keeps it for lack of time, unless that is done or not needed any more."""
         if self.name or self.is_safe:
             return False
-        self.keep()
+        self.keep(flush=flush)
         pending.overtake(self._store)
         return True
 

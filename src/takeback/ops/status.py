@@ -5,6 +5,7 @@ from __future__ import annotations
 from takeback.model.checkpoint import UNDO
 from takeback.model.operation import history
 from takeback.model.value import Value
+from takeback.ops.receive import is_first_left
 from takeback.ops.running import RunningTurn, running_turns
 from takeback.ops.sensitive import SensitiveFiles, sensitive_files
 from takeback.ops.sessions import SessionEntry, disagreeing
@@ -53,6 +54,8 @@ class Status(Value):
     interrupted: bool
     failures: tuple[Failure, ...]
     waiting: int = 0
+    is_first_left: bool = False
+    """Whether agents have gone on before the first capture was done, and it is not yet."""
     running: tuple[RunningTurn, ...] = ()
     disagree: tuple[SessionEntry, ...] = ()
     """Sessions whose conversation holds turns that an operation took back."""
@@ -115,6 +118,7 @@ def status(
         interrupted=journal.exists(store),
         failures=tuple(failed),
         waiting=len(pending.read(store)),
+        is_first_left=is_first_left(context),
         running=running_turns(context, ledger, is_over, left),
         disagree=tuple(disagreeing(context, ledger, is_over=is_over)),
         snapshot_bytes=size.snapshots,

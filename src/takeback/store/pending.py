@@ -5,8 +5,9 @@ ends the process. They are recorded in the order in which they came.
 
     could not be recorded in time     whoever has the lock next does it, late; flushed
     the end of a round, for which     the process that has the lock does it at once; if it is
-    its agent does not wait           killed, it is an event like the others; not flushed, since
-                                      the agent would wait for that, and loses power too
+    its agent does not wait; and      killed, it is an event like the others; not flushed, since
+    one whose agent has waited for    the agent would wait for that, and loses power too
+    long enough
     overtaken-NAME                    the agent's next tool did not wait for it any longer
 """
 

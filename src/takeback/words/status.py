@@ -144,7 +144,12 @@ def _trouble_lines(found: Status, paint: Paint) -> Iterator[str]:
         )
     if found.waiting:
         waiting = count(found.waiting, "event")
-        yield paint.warning(f"{waiting} not yet recorded; the next checkpoint does it.")
+        how = "the next checkpoint does it"
+        if found.is_first_left:
+            how = (
+                "no agent waits for the first capture any more; it does it, or the next checkpoint"
+            )
+        yield paint.warning(f"{waiting} not yet recorded; {how}.")
     if found.is_at_floor:
         yield paint.warning(
             f"What no sweep drops takes {size(found.floor)}, more than {size(found.budget)} "
