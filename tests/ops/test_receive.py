@@ -91,13 +91,13 @@ def test_who_comes_while_the_first_capture_goes_on_does_not_wait_for_it_nor_stan
 
     def let_go(note: str | None, is_left: bool) -> None:
         assert is_first_left(context)
-        with opened(workspace) as another:
-            assert not await_rounds(another, wait=600), "nobody was waited for any more"
         write_files(workspace, {"file0": b"before the second prompt"})
         second = {"event": "prompt", "agent": "mine", "session": "s2", "prompt": "second"}
         speaker = Speaker("generic", "a test", by_launcher=True)
         heard = hear(speaker, lambda: {**second, "turn": "t2", "cwd": os.fspath(workspace)})
         assert heard.waiting
+        with opened(workspace) as another:
+            assert not await_rounds(another, wait=600), "nobody was waited for any more"
         told.append(heard.warning)
 
     patience = Patience(let_go)

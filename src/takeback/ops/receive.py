@@ -139,7 +139,11 @@ def receive(
         with context.locked(wait=delivery.wait) as locked:
             received = _record_in_time(locked, event, transcript, delivery)
     except InUse:
-        pending.leave(store, event, came, transcript.files)
+        own = _Underway(store, event, transcript, came)
+        if is_first_left(context):
+            own.leave()
+        else:  # before its next tool its agent waits for this
+            own.keep()
         received = Received(waiting=True)
     if received.timed_out or not has_waiting(context):
         return received
