@@ -30,6 +30,10 @@ def command(call: Call, agents: tuple[str, ...], here: bool) -> int:
     else stands in the settings stays, and a second time changes nothing. AGENT is claude, codex,
     copilot, gemini, kilo, opencode, pi, qwen, or one of another package
     (docs/agents/your-own.md); without one it is all that are installed.
+
+    At a terminal it offers to make the first checkpoint here, which takes longest. With --yes or
+    without a terminal the first prompt makes it: the agent goes on after hook_seconds, and the
+    capture goes on beside it.
     """
     from takeback.app import connect
 
